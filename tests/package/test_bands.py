@@ -1,0 +1,293 @@
+"""Bands (contract 3): figures worked out by hand, and every error found at load."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from iobands.bands import Band, BandsError, load_bands
+
+GOOD = """\
+schema: 1
+system: archer2
+epochs:
+  - name: published-2023-10
+    since: 2023-10-09
+    source: the documentation
+    bands:
+      - match: {tool: benchio, pattern: fpp, medium: nvme, variable: write_bw}
+        unit: GiB/s
+        lower_quartile: 135
+        median: 150
+        upper_quartile: 180
+        maximum: 200
+      - match: {tool: benchio, pattern: fpp, medium: hdd, variable: write_bw}
+        unit: GiB/s
+        lower_quartile: 30
+        median: 90
+        upper_quartile: 160
+        runs: 40
+      - match: {tool: benchio, pattern: fpp, medium: hdd, variable: write_bw, nodes: 64}
+        unit: GiB/s
+        lower_quartile: 1
+        median: 2
+        upper_quartile: 3
+        floor: 0.5
+  - name: fsync
+    since: 2024-05-01T06:00:00+01:00
+    source: the change of the kernel
+    bands: []
+"""
+IN_FORCE = datetime(2024, 1, 1, tzinfo=timezone.utc)
+HDD = {"tool": "benchio", "pattern": "fpp", "medium": "hdd", "variable": "write_bw"}
+
+
+def write(directory: Path, text: str) -> Path:
+    path = directory / "archer2.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_floor_of_the_published_bands(tmp_path: Path) -> None:
+    nvme, hdd, own = load_bands(write(tmp_path, GOOD)).epochs[0].bands
+    # 30 (30/160)^1.5 = 30 * 0.081190 = 2.4357; 135 (135/180)^1.5 = 135 * 0.649519 = 87.685
+    assert hdd.floor == pytest.approx(2.4357, abs=5e-5)
+    assert nvme.floor == pytest.approx(87.685, abs=5e-4)
+    assert hdd.floor == pytest.approx(math.exp(math.log(30) - 1.5 * math.log(160 / 30)))
+    assert own.floor == 0.5
+    assert hdd.runs == 40
+    assert nvme.runs is None
+    assert nvme.maximum == 200
+    assert (hdd.epoch, hdd.source) == ("published-2023-10", "the documentation")
+
+
+def test_reference_is_median_and_the_floor_as_a_fraction(tmp_path: Path) -> None:
+    _, hdd, own = load_bands(write(tmp_path, GOOD)).epochs[0].bands
+    assert own.reference() == (2.0, -0.75, None, "GiB/s")
+    assert hdd.reference()[1] == pytest.approx(2.4357 / 90 - 1, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"),
+    [
+        (0.0, "collapsed"),
+        (math.nextafter(0.5, 0), "collapsed"),
+        (0.5, "below"),
+        (math.nextafter(1, 0), "below"),
+        (1.0, "within"),
+        (3.0, "within"),
+        (math.nextafter(3, 4), "above"),
+        (math.inf, "above"),
+    ],
+)
+def test_verdict_at_the_limits(tmp_path: Path, value: float, verdict: str) -> None:
+    assert load_bands(write(tmp_path, GOOD)).epochs[0].bands[2].verdict(value) == verdict
+
+
+def test_nan_has_no_verdict(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        load_bands(write(tmp_path, GOOD)).epochs[0].bands[0].verdict(math.nan)
+
+
+def test_epoch_in_force(tmp_path: Path) -> None:
+    bands = load_bands(write(tmp_path, GOOD))
+    first, second = bands.epochs
+    began = datetime(2024, 5, 1, 5, tzinfo=timezone.utc)  # 06:00+01:00
+    assert bands.epoch_at(datetime(2023, 10, 8, 23, 59, 59, tzinfo=timezone.utc)) is None
+    assert bands.epoch_at(datetime(2023, 10, 9, tzinfo=timezone.utc)) is first
+    assert bands.epoch_at(began - timedelta(seconds=1)) is first
+    assert bands.epoch_at(began) is second
+    assert bands.band_for(HDD, began) is None
+    with pytest.raises(ValueError, match="no UTC offset"):
+        bands.epoch_at(datetime(2024, 1, 1))
+
+
+def test_epochs_may_stand_in_any_order(tmp_path: Path) -> None:
+    document = yaml.safe_load(GOOD)
+    document["epochs"].reverse()
+    bands = load_bands(write(tmp_path, yaml.safe_dump(document)))
+    assert [epoch.name for epoch in bands.epochs] == ["published-2023-10", "fsync"]
+
+
+def test_most_specific_band_wins_whatever_the_types(tmp_path: Path) -> None:
+    bands = load_bands(write(tmp_path, GOOD))
+
+    def median(**fields: object) -> float | None:
+        band = bands.band_for({**HDD, **fields}, IN_FORCE)
+        return band and band.median
+
+    assert median(nodes=16) == 90
+    assert median() == 90
+    for nodes in (64, 64.0, "64", "64.0"):
+        assert median(nodes=nodes) == 2
+    assert median(medium="nvme", nodes=64) == 150
+    assert median(medium="tape") is None
+    assert median(variable="read_bw") is None
+    assert median(system="archer2") == 90
+    assert median(system="lumi") is None
+
+
+@pytest.mark.parametrize("missing", [None, "null", "None", "", float("nan")])
+def test_null_matches_a_missing_field(tmp_path: Path, missing: object) -> None:
+    text = GOOD.replace("medium: nvme", "medium: nvme, stripe_count_asked: null")
+    bands = load_bands(write(tmp_path, text))
+    fields = {**HDD, "medium": "nvme"}
+    assert bands.band_for({**fields, "stripe_count_asked": missing}, IN_FORCE).median == 150
+    assert bands.band_for({**fields, "stripe_count_asked": "-1"}, IN_FORCE) is None
+
+
+# What to replace in the good file, by what, and what the message has to name.
+WRONG = {
+    "unknown key of the file": ("schema: 1", "schema: 1\nnotes: x", ["notes", "unknown key"]),
+    "other schema": ("schema: 1", "schema: 2", ["schema", "2"]),
+    "schema true": ("schema: 1", "schema: true", ["schema", "True"]),
+    "schema missing": ("schema: 1\n", "", ["schema", "missing"]),
+    "other system": ("system: archer2", "system: lumi", ["system", "lumi.yaml"]),
+    "system number": ("system: archer2", "system: 2", ["system", "quotes"]),
+    "unknown key of an epoch": ("    bands: []", "    bands: []\n    x: 1", ["epoch 2", "x", "unknown"]),
+    "source missing": ("    source: the documentation\n", "", ["epoch 1", "source", "missing"]),
+    "bands not a list": ("bands: []", "bands:", ["'fsync'", "bands", "list"]),
+    "since no time": ("since: 2023-10-09", "since: soon", ["published-2023-10", "since", "soon"]),
+    "since impossible": ("since: 2023-10-09", "since: 2023-13-09", ["month"]),
+    "since no offset": ("06:00:00+01:00", "06:00:00", ["'fsync'", "since", "UTC offset"]),
+    "since number": ("since: 2023-10-09", "since: 2023", ["since", "2023-10-09"]),
+    "since twice": ("2024-05-01T06:00:00+01:00", "2023-10-09", ["fsync", "both begin"]),
+    "name twice": ("name: fsync", "name: published-2023-10", ["given twice"]),
+    "unknown match field": ("medium: nvme", "media: nvme", ["band 1", "match", "media"]),
+    "empty match": ("match: {tool: benchio, pattern: fpp, medium: nvme, variable: write_bw}",
+                    "match: {}", ["band 1", "names no field"]),
+    "match boolean": ("medium: nvme", "hints: no", ["band 1", "hints", "quotes"]),
+    "match date": ("medium: nvme", "hints: 2023-10-09", ["hints", "quotes"]),
+    "match list": ("medium: nvme", "medium: [nvme]", ["medium", "text or a number"]),
+    "match nan": ("medium: nvme", "nodes: .nan", ["nodes", "finite"]),
+    "match word for number": ("medium: nvme", "nodes: many", ["nodes", "many"]),
+    "match other system": ("medium: nvme", "system: lumi", ["system", "lumi", "leave it out"]),
+    "unknown variable": ("nvme, variable: write_bw", "nvme, variable: wrte", ["wrte", "read_bw"]),
+    "unit missing": ("        unit: GiB/s\n        lower_quartile: 135",
+                     "        lower_quartile: 135", ["band 1", "unit", "missing"]),
+    "other unit": ("unit: GiB/s\n        lower_quartile: 135",
+                   "unit: GB/s\n        lower_quartile: 135", ["band 1", "GB/s", "GiB/s"]),
+    "median missing": ("        median: 150\n", "", ["band 1", "median", "missing"]),
+    "quartiles out of order": ("median: 150", "median: 190", ["median", "190", "180"]),
+    "maximum too low": ("maximum: 200", "maximum: 179", ["upper_quartile", "maximum", "179"]),
+    "floor too high": ("floor: 0.5", "floor: 1.5", ["band 3", "floor", "lower_quartile"]),
+    "zero": ("lower_quartile: 135", "lower_quartile: 0", ["lower_quartile", "above 0"]),
+    "negative": ("lower_quartile: 135", "lower_quartile: -1", ["lower_quartile", "above 0"]),
+    "nan": ("median: 150", "median: .nan", ["median", "finite"]),
+    "inf": ("maximum: 200", "maximum: .inf", ["maximum", "finite"]),
+    "boolean": ("median: 150", "median: true", ["median", "True"]),
+    "huge": ("maximum: 200", "maximum: 1" + "0" * 400, ["maximum", "finite"]),
+    "text": ("median: 150", "median: '150'", ["median", "'150'"]),
+    "null median": ("median: 150", "median: null", ["median", "None"]),
+    "runs zero": ("runs: 40", "runs: 0", ["band 2", "runs"]),
+    "runs fraction": ("runs: 40", "runs: 40.5", ["band 2", "runs", "whole"]),
+    "key twice": ("median: 150", "median: 150\n        median: 151", ["line 12", "'median'"]),
+    "syntax": ("median: 150", "median: [150", ["line 12"]),
+    "tab": ("        median: 150", "\tmedian: 150", ["line 11"]),
+    "a tag": ("median: 150", "median: !!python/object:os.system 1", ["line 11", "tag"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_error_at_load(tmp_path: Path, name: str) -> None:
+    old, new, mentions = WRONG[name]
+    assert old in GOOD
+    path = write(tmp_path, GOOD.replace(old, new, 1))
+    with pytest.raises(BandsError) as caught:
+        load_bands(path)
+    message = str(caught.value)
+    assert "\n" not in message
+    for mention in (str(path), *mentions):
+        assert mention in message
+
+
+@pytest.mark.parametrize("text", ["", "- 1\n", "just text\n", "&a [*a]\n", "? [1]\n: 2\n"])
+def test_not_a_bands_file(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BandsError, match=r"archer2\.yaml"):
+        load_bands(write(tmp_path, text))
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(BandsError, match=r"cannot be read: No such file"):
+        load_bands(tmp_path / "archer2.yaml")
+    path = tmp_path / "archer2.yaml"
+    path.write_bytes(b"schema: 1\nsystem: \xff\n")
+    with pytest.raises(BandsError, match="byte 18 is not UTF-8"):
+        load_bands(path)
+
+
+def test_ambiguous_bands(tmp_path: Path) -> None:
+    document = yaml.safe_load(GOOD)
+    bands = document["epochs"][0]["bands"]
+    bands[2]["match"] = {"tool": "benchio", "pattern": "fpp", "medium": "hdd", "nodes": "64"}
+    # bands 2 (variable) and 3 (nodes): a write on 64 nodes meets both
+    with pytest.raises(BandsError, match=r"epoch 'published-2023-10': bands 2 and 3: both can"):
+        load_bands(write(tmp_path, yaml.safe_dump(document)))
+    bands[2]["match"]["pattern"] = "ssf"
+    assert len(load_bands(write(tmp_path, yaml.safe_dump(document))).epochs[0].bands) == 3
+
+
+def test_byte_order_mark_and_quoted_times(tmp_path: Path) -> None:
+    text = "\ufeff" + GOOD.replace("since: 2023-10-09", "since: '2023-10-09T00:00:00Z'")
+    assert load_bands(write(tmp_path, text)).epochs[0].since.utcoffset() == timedelta(0)
+
+
+FIGURES = st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=3).map(sorted)
+
+
+def band_of(quartiles: list[float], floor: float | None = None) -> Band:
+    low, median, high = quartiles
+    computed = low * (low / high) ** 1.5
+    return Band({}, "GiB/s", low, median, high, None, floor or computed, None, "e", "s")
+
+
+@given(FIGURES, st.floats(0, 1e7), st.floats(0, 1e7))
+def test_a_larger_value_never_has_a_worse_verdict(
+    quartiles: list[float], one: float, other: float
+) -> None:
+    order = ["collapsed", "below", "within", "above"]
+    band = band_of(quartiles)
+    low, high = sorted((one, other))
+    assert order.index(band.verdict(low)) <= order.index(band.verdict(high))
+
+
+@given(FIGURES)
+def test_reference_gives_back_the_floor(quartiles: list[float]) -> None:
+    band = band_of(quartiles)
+    median, lower, upper, unit = band.reference()
+    assert -1 <= lower <= 0
+    assert median * (1 + lower) == pytest.approx(band.floor, abs=1e-9 * median)
+    assert (upper, unit) == (None, "GiB/s")
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    path = Path(__file__).with_name("nothing.yaml")
+    try:
+        encoded = text.encode()
+    except UnicodeEncodeError:
+        return
+
+    class Stub(type(path)):  # a path with these bytes, without a file for each example
+        def read_bytes(self) -> bytes:
+            return encoded
+
+    with pytest.raises(BandsError):
+        load_bands(Stub(path))
+
+
+def test_imports_without_the_analysis_libraries() -> None:
+    script = (
+        "import sys; sys.modules.update(dict.fromkeys("
+        "['pandas', 'numpy', 'matplotlib', 'typer', 'rich', 'jinja2', 'reframe']));"
+        "import iobands.bands"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
