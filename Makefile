@@ -1,0 +1,63 @@
+# The commands that people and CI call. Each does its own set-up first.
+#
+#   make run     measure this machine's file systems, print the digest, write the dashboard
+#   make test    run every test
+#   make lint    look over the Python, Fortran and shell sources
+#   make format  put them into their standard form
+#   make clean   remove what these made, but never the perflogs
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DASHBOARD := dashboard
+
+FORTRAN_SOURCES = $(wildcard src/benchio/*.f90 src/benchio/*.F90)
+SHELL_SCRIPTS := setup/system-packages .ci/run
+
+export PYTHON
+
+.PHONY: help run test lint format setup clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^#  *\(make .*\)/\1/p' Makefile
+
+run: $(VENV)/.installed-run
+	@$(BIN)/iobands run --report $(DASHBOARD)
+
+test: $(VENV)/.installed-test
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/fortitude check src/benchio
+	$(BIN)/fprettify --diff $(FORTRAN_SOURCES)
+	shellcheck $(SHELL_SCRIPTS)
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	$(BIN)/fprettify $(FORTRAN_SOURCES)
+
+setup: $(VENV)/.installed-run
+
+# One stamp for each set of packages: a second call does nothing. The system's packages are
+# looked at again only then, so that a module that was unloaded is told by the build and not here.
+$(VENV)/.installed-run: setup.cfg setup/system-packages
+	@echo "[1/2] System packages"
+	@setup/system-packages run
+	@echo "[2/2] Python packages, in $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[checks]'
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed-run
+	@echo "[1/2] System packages for the tests"
+	@setup/system-packages test
+	@echo "[2/2] Python packages for the tests, in $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[checks,test,lint]'
+	@touch $@
+
+clean:
+	rm -rf -- $(VENV) $(DASHBOARD) build stage output

@@ -1,0 +1,1 @@
+"""The ReFrame checks. A package, so that the modules here can import one another."""

@@ -1,0 +1,221 @@
+"""The base of the benchio checks: one layer, written, read back and verified, in one job.
+
+A check states its layer; this works out sizes from the site's scale, writes the job script's
+commands, and lets no rate count that the run did not prove.
+"""
+
+from pathlib import Path
+
+import reframe as rfm
+import reframe.utility.typecheck as typ
+from iobands import __version__ as iobands_version
+from reframe.core.builtins import (
+    fixture,
+    performance_function,
+    run_after,
+    run_before,
+    sanity_function,
+    variable,
+)
+from reframe.core.exceptions import SanityError
+
+from . import benchio_result as result
+from . import site
+from .benchio_build import BuildBenchio
+from .mixins.band_verdict import BandVerdictMixin
+from .mixins.file_system import FileSystemMixin
+from .mixins.run_directory import RunDirectoryMixin
+from .striping import BACKENDS, StripingError
+
+BYTES_PER_MIB = 2**20
+MIB_PER_GIB = 1024
+
+#: A block of 1 MiB in elements of 8 bytes; one of n MiB is n of these along the third axis.
+MIB_BLOCK = (128, 128, 8)
+
+#: How long before its time limit a Slurm job is asked to end, so that it can clean up.
+SECONDS_TO_CLEAN_UP = 60
+
+
+class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin, BandVerdictMixin):
+    """Writes and reads one layer of benchio on one file system."""
+
+    #: The kernel, built once for each programming environment.
+    kernel = fixture(BuildBenchio, scope='environment')
+
+    #: The layer of benchio (contract 1).
+    layer = variable(str)
+
+    #: The access pattern, in the words of contract 1.
+    pattern = variable(str, loggable=True)
+
+    #: The I/O interface, in the words of contract 1.
+    interface = variable(str, value='posix', loggable=True)
+
+    #: What has a file of its own: the whole job, each node or each process.
+    file_per = variable(typ.Str[r'job|node|process'], value='job')
+
+    #: Whether the clock stops only when the data is on the file system.
+    fsync = variable(bool, value=True)
+
+    #: How often each phase is measured in one job; 0 stands for the number of the site's scale.
+    repeats = variable(int, value=0)
+
+    #: The program that measures.
+    tool = variable(str, value='benchio', loggable=True)
+
+    #: The version of that program, as the run itself reported it.
+    tool_version = variable(str, type(None), value=None, loggable=True)
+
+    #: The version of these checks.
+    suite_version = variable(str, value=iobands_version, loggable=True)
+
+    #: The number of nodes.
+    nodes = variable(int, type(None), value=None, loggable=True)
+
+    #: The number of processes in all.
+    tasks = variable(int, type(None), value=None, loggable=True)
+
+    #: The volume that each phase moves, in GiB.
+    gib = variable(float, type(None), value=None, loggable=True)
+
+    #: The stripe count in effect, read back from the files.
+    stripe_count = variable(int, type(None), value=None, loggable=True)
+
+    #: The stripe size in effect in bytes, read back from the files.
+    stripe_size = variable(int, type(None), value=None, loggable=True)
+
+    #: The result file, in the stage directory.
+    result_file = variable(str, value='result.jsonl')
+
+    tags = {'io', 'benchio'}
+    num_cpus_per_task = 1
+    exclusive_access = True
+
+    @run_after('init')
+    def tag_daily(self):
+        fields = {
+            'pattern': self.pattern,
+            'file_system': self.file_system,
+            'stripe_count': self.stripe_count_asked,
+            'transport': self.transport,
+            'hints': self.hints,
+        }
+        if site.is_daily(fields):
+            self.tags = {*self.tags, 'daily'}
+
+    @run_after('setup')
+    def size_from_site(self):
+        scale = self.current_partition.extras['scale']
+        self.nodes = scale['nodes']
+        self.num_tasks_per_node = scale['tasks_per_node']
+        self.num_tasks = self.tasks = self.nodes * scale['tasks_per_node']
+        self.gib = self.tasks * scale['mib_per_task'] / MIB_PER_GIB
+        self.repeats = self.repeats or scale.get('repeats', 1)
+        self.time_limit = self.current_partition.extras.get('time_limit', '30m')
+
+    @run_before('run')
+    def write_commands(self):
+        self.executable = str(Path(self.kernel.stagedir, self.kernel.program))
+        n1, n2, n3 = MIB_BLOCK
+        mib_per_task = self.current_partition.extras['scale']['mib_per_task']
+        self.executable_opts = [
+            *map(str, (n1, n2, n3 * mib_per_task, 'local', self.layer)),
+            *(['fsync'] if self.fsync else []),
+            '--directory="$run_directory"',
+            '--read',
+            '--verify',
+            f'--repeats={self.repeats}',
+            f'--result={self.result_file}',
+            '--keep',  # so that the files can be looked at; the script's trap removes them
+        ]
+        striping = BACKENDS[self.file_system_type]
+        self.prerun_cmds = [
+            *self.make_run_directory(self.gib),
+            *striping.set_commands(self.stripe_count_asked),
+        ]
+        self.postrun_cmds = [
+            *self.inspect_run_directory(),
+            *striping.read_back_commands(),
+            *self.leave_run_directory(),
+        ]
+
+    @run_before('run')
+    def set_hints(self):
+        self.env_vars.update(self.hint_preset.get('env_vars', {}))
+
+    @run_before('run')
+    def ask_for_time_to_clean_up(self):
+        if self.current_partition.scheduler.registered_name in ('slurm', 'squeue'):
+            # To the processes, not to the script: they end, and the script goes on to its trap.
+            self.job.options += [f'--signal=TERM@{SECONDS_TO_CLEAN_UP}']
+
+    @property
+    def hint_preset(self) -> dict:
+        """The hint preset in the site configuration; the default one is empty."""
+        return self.current_partition.extras.get('hint_presets', {}).get(self.hints, {})
+
+    def expectation(self) -> result.Expectation:
+        """What the result file must prove."""
+        return result.Expectation(
+            layer=self.layer,
+            pattern=self.pattern,
+            interface=self.interface,
+            repeats=self.repeats,
+            nodes=self.nodes,
+            processes=self.tasks,
+            bytes=round(self.gib * MIB_PER_GIB) * BYTES_PER_MIB,
+            files={'job': 1, 'node': self.nodes, 'process': self.tasks}[self.file_per],
+            fsync=self.fsync,
+            hints=self.hint_preset.get('hints', {}),
+        )
+
+    @sanity_function
+    def prove(self):
+        """Every phase measured, every byte on disk and verified, the layout as asked."""
+        stage = Path(self.stagedir)
+        expected = self.expectation()
+        try:
+            self.require_success(stage)
+            records = result.read_result(stage / self.result_file)
+            problems = result.unproven(records, expected)
+            listing = (stage / self.files_file).read_text(encoding='utf-8')
+            problems += result.misplaced_files(listing, expected)
+            layout = BACKENDS[self.file_system_type].in_effect(stage, self.stripe_count_asked)
+        except (result.ResultError, StripingError, OSError) as error:
+            raise SanityError(str(error)) from error
+        if problems:
+            raise SanityError('; '.join(problems))
+        self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
+        self.tool_version = records[0]['version']
+        return True
+
+    def require_success(self, stage: Path) -> None:
+        """Raise a SanityError with the program's own words if it failed or never ran."""
+        status_file = stage / self.exit_status_file
+        status = status_file.read_text(encoding='utf-8').strip() if status_file.exists() else None
+        if status != '0':
+            said = (stage / str(self.stderr)).read_text(encoding='utf-8', errors='replace')
+            lines = [line for line in said.splitlines() if line.startswith(('benchio:', 'iobands:'))]
+            happened = f'exit status {status}' if status else f'{self.tool} did not run to its end'
+            raise SanityError(': '.join([happened, *lines[:1]]))
+
+    @run_before('performance')
+    def judge_by_bands(self):
+        values = {f'{operation}_bw': self.median_bandwidth(operation) for operation in result.OPERATIONS}
+        self.judge(values)
+
+    @performance_function('GiB/s')
+    def write_bw(self):
+        """The median write bandwidth of the repeats."""
+        return self.median_bandwidth('write')
+
+    @performance_function('GiB/s')
+    def read_bw(self):
+        """The median read bandwidth of the repeats."""
+        return self.median_bandwidth('read')
+
+    def median_bandwidth(self, operation: str) -> float:
+        """The median of the repeats of `operation`, in GiB/s."""
+        records = result.read_result(Path(self.stagedir, self.result_file))
+        return result.median_bandwidth(records, operation)

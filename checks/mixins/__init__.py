@@ -1,0 +1,1 @@
+"""What checks are put together from: each module gives a check one ability."""

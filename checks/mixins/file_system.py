@@ -1,0 +1,50 @@
+"""Where a check does its I/O: one point for each file system, stripe count and transport."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
+from .. import site
+
+
+def _text(value) -> str:
+    return 'null' if value is None else str(value)
+
+
+class FileSystemMixin(rfm.RegressionTestPlugin):
+    """Parametrises a check over the site's file systems and binds each point to where it exists."""
+
+    #: The file system, by its name in the site configuration.
+    file_system = parameter(site.file_systems(), loggable=True)
+
+    #: The stripe count to ask for: −1 is all targets, None a file system without stripes.
+    stripe_count_asked = parameter(site.stripe_counts(), fmt=_text, loggable=True)
+
+    #: The MPI transport, which is a feature of the programming environment.
+    transport = parameter(site.transports(), loggable=True)
+
+    #: The name of the hint preset; a check that uses MPI-IO takes all of the site's.
+    hints = parameter([site.DEFAULT_HINTS], loggable=True)
+
+    #: The medium of the file system, as the site configuration says.
+    medium = variable(str, type(None), value=None, loggable=True)
+
+    #: The type of the file system, which picks the striping backend.
+    file_system_type = variable(str, type(None), value=None, loggable=True)
+
+    @run_after('init')
+    def bind_to_site(self):
+        # A combination that no partition has gets no valid system, and ReFrame leaves it out.
+        self.valid_systems = site.partitions_for(
+            self.file_system, self.stripe_count_asked, self.hints
+        )
+        self.valid_prog_environs = site.environments_for(self.transport)
+
+    @run_after('setup')
+    def describe_file_system(self):
+        self.medium = self.file_system_settings['medium']
+        self.file_system_type = self.file_system_settings['type']
+
+    @property
+    def file_system_settings(self) -> dict:
+        """The entry of the file system in the site configuration, from the phase setup on."""
+        return self.current_partition.extras['filesystems'][self.file_system]

@@ -1,0 +1,92 @@
+"""What the current site offers (contract 4): the values that checks are parametrised over.
+
+Knows ReFrame's runtime and the partitions' `extras`; config/contract.py has checked them.
+ReFrame sets the runtime up before it loads a check, so these may feed `parameter(...)`.
+"""
+
+from collections.abc import Iterable
+
+import reframe.core.runtime as rt
+
+#: The preset that every site has: it sets nothing.
+DEFAULT_HINTS = 'default'
+
+#: The transport of an environment that names none.
+DEFAULT_TRANSPORT = 'default'
+
+_TRANSPORTS = ('ofi', 'ucx')
+
+
+def _partitions() -> list:
+    """The partitions of the current system that I/O checks may use."""
+    return [part for part in rt.runtime().system.partitions if 'io' in part.features]
+
+
+def _unique(values: Iterable) -> list:
+    return list(dict.fromkeys(values))
+
+
+def transport_of(environment) -> str:
+    """The MPI transport of a programming environment: its feature `ofi` or `ucx`."""
+    for transport in _TRANSPORTS:
+        if transport in environment.features:
+            return transport
+    return DEFAULT_TRANSPORT
+
+
+def file_systems() -> list[str]:
+    """The names of all file systems."""
+    return _unique(name for part in _partitions() for name in part.extras['filesystems'])
+
+
+def stripe_counts() -> list[int | None]:
+    """The stripe counts of all file systems; None stands for one that has no stripes."""
+    return _unique(
+        count
+        for part in _partitions()
+        for file_system in part.extras['filesystems'].values()
+        for count in file_system.get('stripe_counts', [None])
+    )
+
+
+def transports() -> list[str]:
+    """The MPI transports of all programming environments."""
+    return _unique(transport_of(env) for part in _partitions() for env in part.environs)
+
+
+def hint_presets() -> list[str]:
+    """The names of all hint presets, the default first."""
+    return _unique(
+        [DEFAULT_HINTS]
+        + [name for part in _partitions() for name in part.extras.get('hint_presets', {})]
+    )
+
+
+def partitions_for(file_system: str, stripe_count: int | None, hints: str) -> list[str]:
+    """The partitions, as ReFrame names them, that have this combination."""
+    return [
+        part.fullname
+        for part in _partitions()
+        if file_system in part.extras['filesystems']
+        and stripe_count in part.extras['filesystems'][file_system].get('stripe_counts', [None])
+        and (hints == DEFAULT_HINTS or hints in part.extras.get('hint_presets', {}))
+    ]
+
+
+def environments_for(transport: str) -> list[str]:
+    """The names of the programming environments with this transport."""
+    return _unique(
+        env.name
+        for part in _partitions()
+        for env in part.environs
+        if transport_of(env) == transport
+    )
+
+
+def is_daily(fields: dict) -> bool:
+    """Whether a partition's `daily` selects these fields: any does that has no such list."""
+    return any(
+        all(fields[name] == value for name, value in selection.items())
+        for part in _partitions()
+        for selection in part.extras.get('daily', [{}])
+    )
