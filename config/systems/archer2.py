@@ -41,6 +41,8 @@ system = {
                 '--hint=nomultithread',
                 '--distribution=block:block',
             ],
+            'sched_options': {'use_nodes_option': True},
+            'env_vars': [['OMP_NUM_THREADS', '1']],
             'environs': ['gnu-ofi', 'gnu-ucx'],
             'max_jobs': 1,
             'features': ['io'],
