@@ -1,0 +1,152 @@
+"""A run that did not prove what it was asked for is not believed."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from checks.benchio_result import (
+    Expectation,
+    ResultError,
+    median_bandwidth,
+    misplaced_files,
+    read_result,
+    unproven,
+)
+
+EXPECTED = Expectation(
+    layer="proc",
+    pattern="fpp",
+    interface="posix",
+    repeats=2,
+    nodes=1,
+    processes=4,
+    bytes=4096,
+    files=4,
+    fsync=True,
+)
+
+
+def record(operation, repeat, **changes):
+    fields = {
+        "schema": "benchio/1",
+        "version": "0.1.0",
+        "layer": "proc",
+        "pattern": "fpp",
+        "interface": "posix",
+        "operation": operation,
+        "repeat": repeat,
+        "nodes": 1,
+        "processes": 4,
+        "bytes": 4096,
+        "files": 4,
+        "fsync": operation == "write",
+        "bandwidth_gib_s": 1.0,
+        "verified_bytes": 4096 if operation == "read" else None,
+        "hints": {},
+    }
+    return {**fields, **changes}
+
+
+@pytest.fixture
+def records():
+    return [record(operation, repeat) for repeat in (1, 2) for operation in ("write", "read")]
+
+
+def test_a_proven_run_has_no_problems(records):
+    assert unproven(records, EXPECTED) == []
+
+
+@pytest.mark.parametrize("missing", range(4))
+def test_each_phase_must_be_there(records, missing):
+    operation, repeat = records[missing]["operation"], records[missing]["repeat"]
+    del records[missing]
+    assert unproven(records, EXPECTED) == [f"{operation}, repeat {repeat}: not measured"]
+
+
+def test_nothing_measured_is_nothing_proven():
+    assert len(unproven([], EXPECTED)) == 4
+
+
+def test_a_phase_that_was_not_asked_for_is_told(records):
+    problems = unproven([*records, record("write", 3)], EXPECTED)
+    assert len(problems) == 1
+    assert "asked for" in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("index", "changes", "problem"),
+    [
+        (1, {"verified_bytes": 4095}, "read, repeat 1: verified_bytes asked: 4096, in effect: 4095"),
+        (1, {"verified_bytes": None}, "verified_bytes asked: 4096, in effect: None"),
+        (0, {"fsync": False}, "write, repeat 1: fsync asked: True, in effect: False"),
+        (2, {"bytes": 1}, "write, repeat 2: bytes asked: 4096, in effect: 1"),
+        (2, {"files": 1}, "files asked: 4, in effect: 1"),
+        (3, {"processes": 2}, "processes asked: 4, in effect: 2"),
+        (3, {"nodes": 2}, "nodes asked: 1, in effect: 2"),
+        (0, {"layer": "mpiio"}, "layer asked: proc, in effect: mpiio"),
+        (0, {"bandwidth_gib_s": 0}, "bandwidth_gib_s is 0"),
+        (0, {"bandwidth_gib_s": float("nan")}, "bandwidth_gib_s is nan"),
+        (0, {"bandwidth_gib_s": "fast"}, "bandwidth_gib_s is fast"),
+    ],
+)
+def test_what_differs_from_what_was_asked_is_named(records, index, changes, problem):
+    records[index].update(changes)
+    problems = unproven(records, EXPECTED)
+    assert len(problems) == 1
+    assert problem in problems[0]
+
+
+def test_hints_must_be_in_effect(records):
+    expected = replace(EXPECTED, hints={"cb_nodes": "4"})
+    records[0]["hints"] = records[1]["hints"] = {"cb_nodes": "4", "cb_buffer_size": "1"}
+    records[2]["hints"] = {"cb_nodes": "2"}
+    assert unproven(records, expected) == [
+        "write, repeat 2: hint cb_nodes asked: 4, in effect: 2",
+        "read, repeat 2: hint cb_nodes asked: 4, in effect: not set",
+    ]
+
+
+def test_files_on_disk():
+    assert misplaced_files("1024 a\n1024 b\n1024 c\n1024 d d\n", EXPECTED) == []
+    assert misplaced_files("1024 a\n", EXPECTED) == [
+        "files asked: 4, on disk: 1",
+        "bytes asked: 4096, on disk: 1024",
+    ]
+    assert len(misplaced_files("", EXPECTED)) == 2
+
+
+def test_one_job_gives_one_sample():
+    rates = [3.0, 1.0, 10.0]
+    records = [record("write", n, bandwidth_gib_s=rate) for n, rate in enumerate(rates, start=1)]
+    records.append(record("read", 1, bandwidth_gib_s=99.0))
+    assert median_bandwidth(records, "write") == 3.0
+    assert median_bandwidth(records, "read") == 99.0
+
+
+def test_reading_the_file(tmp_path, records):
+    path = tmp_path / "result.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in records), encoding="utf-8")
+    assert read_result(path) == records
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"schema": "benchio/1"}\n{"schema": "ben', "line 2: not a record"),
+        ("[1, 2]\n", "line 1: not a record"),
+        ("write 1.2 GiB/s\n", "line 1: not a record"),
+        ('{"schema": "benchio/2"}\n', "schema 'benchio/2', not 'benchio/1'"),
+        ("{}\n", "line 1: not a record"),
+    ],
+)
+def test_what_is_no_result_file_is_refused(tmp_path, text, message):
+    path = tmp_path / "result.jsonl"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ResultError, match=message):
+        read_result(path)
+
+
+def test_a_missing_result_file_is_refused(tmp_path):
+    with pytest.raises(ResultError, match="no result file"):
+        read_result(tmp_path / "result.jsonl")

@@ -1,0 +1,16 @@
+#!/bin/bash
+
+_onerror()
+{
+    exitcode=$?
+    echo "-reframe: command \`$BASH_COMMAND' failed (exit code: $exitcode)"
+    exit $exitcode
+}
+
+trap _onerror ERR
+
+export OMP_NUM_THREADS=1
+module load PrgEnv-gnu craype-network-ucx cray-mpich-ucx
+mkdir -p build
+cmake -DCMAKE_C_COMPILER="cc" -DCMAKE_CXX_COMPILER="CC" -DCMAKE_Fortran_COMPILER="ftn" -DCMAKE_CUDA_COMPILER="nvcc" -S . -B build
+cmake --build build -j 4

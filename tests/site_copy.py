@@ -1,0 +1,63 @@
+"""A copy of the suite in a directory of its own, as a site would have it, run by real ReFrame."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class SiteCopy:
+    """The root of the copy; its perflogs, stage directories and reports lie below it."""
+
+    root: Path
+
+    def add_system(self, name: str, text: str) -> None:
+        """Add config/systems/<name>.py."""
+        (self.root / "config" / "systems" / f"{name}.py").write_text(text, encoding="utf-8")
+
+    def reframe(self, *arguments: str, reframe: Path | None = None) -> subprocess.CompletedProcess:
+        """Run `reframe -C config/site.py -c checks -R` with these arguments, in the copy."""
+        program = reframe or Path(sys.executable).parent / "reframe"
+        return subprocess.run(
+            [program, "-C", "config/site.py", "-c", "checks", "-R", *arguments],
+            cwd=self.root,
+            env={**os.environ, "RFM_COLORIZE": "no", "HOME": str(self.root)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def scripts(self, kind: str) -> dict[str, str]:
+        """The generated scripts rfm_<kind>.sh by the name of their stage directory."""
+        found = sorted((self.root / "stage").rglob(f"rfm_{kind}.sh"))
+        return {path.parent.name: path.read_text(encoding="utf-8") for path in found}
+
+    def rows(self, system: str) -> list[dict[str, str]]:
+        """The lines of all perflogs of a system, by column."""
+        rows = []
+        for path in sorted((self.root / "perflogs" / system).glob("*/*.log")):
+            header, *lines = path.read_text(encoding="utf-8").splitlines()
+            rows += [dict(zip(header.split("|"), line.split("|"), strict=True)) for line in lines]
+        return rows
+
+    def test_cases(self, system: str) -> list[dict]:
+        """The test cases of the newest run report of a system."""
+        reports = self.root / "perflogs" / system / "reports"
+        newest = max(reports.glob("run-report-*.json"), key=lambda path: path.stat().st_mtime)
+        report = json.loads(newest.read_text(encoding="utf-8"))
+        return [case for run in report["runs"] for case in run["testcases"]]
+
+
+def copy_suite(root: Path) -> SiteCopy:
+    """Copy what a site changes (config, checks); share what it does not (src)."""
+    for name in ("config", "checks"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, root / name, ignore=ignored)
+    (root / "src").symlink_to(ROOT / "src")
+    return SiteCopy(root)
