@@ -1,0 +1,135 @@
+"""Series: which samples belong together, and what a series is called.
+
+May know: the contracts and pandas tables of the readers; nothing of bands or verdicts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from numbers import Integral, Real
+from typing import Any, Final
+
+import pandas as pd
+
+from iobands.vocabulary import SERIES_FIELDS, VARIABLE_UNITS, canonical
+
+# What a label says beyond file system, pattern and variable, where series differ in it.
+_FURTHER: Final = (
+    "stripe_count_asked",
+    "transport",
+    "hints",
+    "interface",
+    "nodes",
+    "tasks",
+    "gib",
+    "tool",
+    "partition",
+    "system",
+)
+_ALL_TARGETS: Final = -1
+_SLUG_LENGTH: Final = 120  # file systems allow 255
+
+
+@dataclass(frozen=True)
+class SeriesKey:
+    """One variable at one combination of the series fields; `gib` is in GiB."""
+
+    system: str
+    partition: str
+    tool: str | None
+    pattern: str | None
+    interface: str | None
+    file_system: str | None
+    stripe_count_asked: float | None
+    transport: str | None
+    hints: str | None
+    nodes: float | None
+    tasks: float | None
+    gib: float | None
+    variable: str
+
+    @property
+    def unit(self) -> str:
+        """The unit of the values."""
+        return VARIABLE_UNITS[self.variable]
+
+    def fields(self) -> dict[str, object]:
+        """Return the series fields and `variable`, as `Bands.band_for` takes them."""
+        return {name: getattr(self, name) for name in (*SERIES_FIELDS, "variable")}
+
+    def matches(self, fields: Mapping[str, object]) -> bool:
+        """Tell whether all series fields (not the variable) equal those in `fields`."""
+        return all(
+            name in fields and canonical(fields[name]) == canonical(getattr(self, name))
+            for name in SERIES_FIELDS
+        )
+
+    def sort_key(self) -> tuple[str, ...]:
+        """Return what orders series as people look for them."""
+        order = ("system", "partition", "file_system", "pattern", "variable", *_FURTHER)
+        return tuple(_padded(getattr(self, name)) for name in order)
+
+
+def split(table: pd.DataFrame) -> Iterator[tuple[SeriesKey, pd.DataFrame]]:
+    """Yield each series of `table` with its rows, in the order of time."""
+    if table.empty:
+        return
+    by = [*SERIES_FIELDS, "perf_var"]
+    for values, rows in table.groupby(by, dropna=False, sort=False):
+        yield SeriesKey(*(_plain(value) for value in values)), rows
+
+
+def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
+    """Return a short name for each series, such as `disk fpp write_bw`.
+
+    Further fields are named only where they tell series apart that would else share a name.
+    """
+    alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
+    for key in keys:
+        alike[(key.file_system, key.pattern, key.variable)].append(key)
+    return {key: _label(key, group) for group in alike.values() for key in group}
+
+
+def slug(key: SeriesKey) -> str:
+    """Return a file name for the series, which stays the same whatever else is there."""
+    text = "-".join("none" if value is None else _number(value) for value in astuple(key))
+    readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in text)
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return f"{readable[:_SLUG_LENGTH]}-{digest[:8]}"
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 (a cell of whatever type pandas has for it)
+    if pd.isna(value):
+        return None
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else str(value)
+
+
+def _label(key: SeriesKey, group: Sequence[SeriesKey]) -> str:
+    telling = [name for name in _FURTHER if len({getattr(k, name) for k in group}) > 1]
+    words = [key.file_system or "none", key.pattern or "none"]
+    words += [_word(name, getattr(key, name)) for name in telling]
+    return " ".join([*words, key.variable])
+
+
+def _word(name: str, value: object) -> str:
+    if name == "stripe_count_asked":
+        if value is None:
+            return "unstriped"
+        return "stripes=all" if value == _ALL_TARGETS else f"stripes={_number(value)}"
+    return f"{name}={'none' if value is None else _number(value)}"
+
+
+def _number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _padded(value: object) -> str:
+    """Return text that sorts numbers by size, and missing values first."""
+    if value is None:
+        return ""
+    return f"{value:020.6f}" if isinstance(value, int | float) else str(value)

@@ -1,0 +1,214 @@
+"""Verdicts of samples and states of series.
+
+A verdict is of one sample: where it lies in its band. A state is of a series: whether somebody
+has to look. Pure functions over tables and bands; may know neither files nor views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from iobands.bands import NO_BAND, Band, Bands, log_fence
+from iobands.series import SeriesKey
+
+#: From how many runs of its own a series may learn a band.
+ENOUGH_RUNS: Final = 20
+#: What a learnt band says of its source.
+OWN_HISTORY: Final = "own history, provisional"
+
+OK, WARNING, CRITICAL, UNKNOWN = range(4)
+_WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
+
+
+class State(str, Enum):
+    """The state of a series."""
+
+    CALIBRATING = "calibrating"
+    HEALTHY = "healthy"
+    WATCH = "watch"
+    DEGRADED = "degraded"
+    IMPROVED = "improved"
+    NO_DATA = "no data"
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of a monitoring plugin: 0 OK, 1 warning, 2 critical, 3 unknown."""
+        return _EXIT_STATUS.get(self, OK)
+
+
+_EXIT_STATUS: Final = {
+    State.WATCH: WARNING,
+    State.DEGRADED: CRITICAL,
+    State.NO_DATA: UNKNOWN,
+}
+
+
+def worst(statuses: Iterable[int]) -> int:
+    """Return the exit status for all of `statuses`: 2 goes before 3, and 3 before 1; else 0.
+
+    A degradation is known to be bad, and a missing sample elsewhere must not hide it. A missing
+    sample may be as bad as that, while `watch` is a suspicion that the next runs will settle.
+    """
+    found = set(statuses)
+    return next((status for status in _WORST_FIRST if status in found), OK)
+
+
+@dataclass(frozen=True)
+class Miss:
+    """A run that should have given a sample of a series and gave none."""
+
+    when: datetime
+    what: str
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is to be said of one series; values are in the series' unit.
+
+    `value`, `when` and `verdict` are of the newest sample. `band` is the published one, or one
+    learnt from the series' own history when `provisional`. `runs` is how many samples there are,
+    and `usable` how many earlier ones a band may be learnt from. `why` explains the state.
+    """
+
+    state: State
+    why: str
+    value: float | None
+    when: datetime | None
+    verdict: str
+    band: Band | None
+    provisional: bool
+    runs: int
+    usable: int
+
+
+def assess(  # noqa: PLR0913 (each is a fact that the state depends on)
+    key: SeriesKey,
+    samples: pd.DataFrame,
+    misses: Sequence[Miss],
+    bands: Bands | None,
+    *,
+    now: datetime,
+    overdue: timedelta,
+) -> Status:
+    """Return the status of a series from its samples, in the order of time, and its misses."""
+    if samples.empty:
+        newest_miss = max(misses, key=lambda miss: miss.when, default=None)
+        why = newest_miss.what if newest_miss else "no sample"
+        return Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0)
+    newest = samples.iloc[-1]
+    value = float(newest["perf_value"])
+    when = newest["job_completion_time"].to_pydatetime()
+    history = comparable(samples, bands)
+    published = published_band(key, newest, bands)
+    band = published or learnt_band(key, history)
+    state, why = State.HEALTHY, ""
+    if band is None:
+        state = State.CALIBRATING
+        passed = len(history) + (newest["result"] == "pass")
+        why = f"{passed} of {ENOUGH_RUNS} runs"
+    missing = _missing(when, misses, now, overdue)
+    if missing:
+        state, why = State.NO_DATA, missing
+    return Status(
+        state=state,
+        why=why,
+        value=value,
+        when=when,
+        verdict=band.verdict(value) if band else NO_BAND,
+        band=band,
+        provisional=band is not None and published is None,
+        runs=len(samples),
+        usable=len(history),
+    )
+
+
+def published_band(key: SeriesKey, sample: pd.Series, bands: Bands | None) -> Band | None:
+    """Return the band of the bands file that was in force for `sample` when it was taken."""
+    if bands is None:
+        return None
+    fields = {
+        **key.fields(),
+        "medium": sample["medium"],
+        "file_system_type": sample["file_system_type"],
+    }
+    present = {name: None if pd.isna(cell) else cell for name, cell in fields.items()}
+    return bands.band_for(present, sample["job_completion_time"].to_pydatetime())
+
+
+def comparable(samples: pd.DataFrame, bands: Bands | None) -> pd.DataFrame:
+    """Return the earlier samples that the newest one compares with.
+
+    They passed, are of the same version of the tool and of the same epoch. The newest sample is
+    left out, because it must not be judged by itself.
+    """
+    newest, earlier = samples.iloc[-1], samples.iloc[:-1]
+    version = newest["tool_version"]
+    same_version = (
+        earlier["tool_version"].isna() if pd.isna(version) else earlier["tool_version"] == version
+    )
+    chosen = (earlier["result"] == "pass") & same_version.fillna(False).astype(bool)
+    epoch = bands.epoch_at(newest["job_completion_time"].to_pydatetime()) if bands else None
+    if epoch is not None:
+        chosen &= earlier["job_completion_time"] >= epoch.since
+    return earlier[chosen.astype(bool)]
+
+
+def learnt_band(key: SeriesKey, history: pd.DataFrame) -> Band | None:
+    """Return a band from the values of `history`, or None when there are too few.
+
+    The quartiles interpolate linearly between order statistics, as type 7 of Hyndman and Fan,
+    "Sample quantiles in statistical packages", The American Statistician 50 (1996).
+    """
+    if len(history) < ENOUGH_RUNS:
+        return None
+    values = history["perf_value"].to_numpy(dtype=float)
+    lower, median, upper = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
+    return Band(
+        match={},
+        unit=key.unit,
+        lower_quartile=lower,
+        median=median,
+        upper_quartile=upper,
+        maximum=float(values.max()),
+        floor=log_fence(lower, upper),
+        runs=len(values),
+        epoch="",
+        source=OWN_HISTORY,
+    )
+
+
+def verdicts(
+    key: SeriesKey, samples: pd.DataFrame, bands: Bands | None, status: Status
+) -> list[str]:
+    """Return the verdict of every sample, for a figure.
+
+    A sample with no published band is held against the learnt one where it is comparable with
+    what that was learnt from.
+    """
+    learnt = status.band if status.provisional else None
+    covered = {*comparable(samples, bands).index, samples.index[-1]} if learnt else set()
+    found = []
+    for index, sample in samples.iterrows():
+        band = published_band(key, sample, bands) or (learnt if index in covered else None)
+        found.append(band.verdict(float(sample["perf_value"])) if band else NO_BAND)
+    return found
+
+
+def _missing(
+    newest: datetime, misses: Sequence[Miss], now: datetime, overdue: timedelta
+) -> str | None:
+    """Return why the newest sample is not the one that is expected, or None."""
+    later = [miss for miss in misses if miss.when > newest]
+    if later:
+        return max(later, key=lambda miss: miss.when).what
+    if now - newest > overdue:
+        age = (now - newest) / timedelta(days=1)
+        return f"the newest sample is {age:.0f} days old"
+    return None

@@ -1,0 +1,200 @@
+"""The survey of a site: perflogs, run reports and bands brought together into statuses.
+
+What all views show. May know the readers, bands and states; nothing of how it is shown.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from iobands.bands import Bands, load_bands
+from iobands.readers.perflog import read_perflogs
+from iobands.readers.rejected import Rejected
+from iobands.readers.run_report import RunCase, RunReports, read_run_reports
+from iobands.series import SeriesKey, labels, split
+from iobands.states import OK, UNKNOWN, Miss, State, Status, assess, worst
+
+#: The results of a case that did what was asked of it.
+_FINE: Final = frozenset({"pass", "skip", "xfail"})
+
+_Identity = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A series with its samples, in the order of time, and its status."""
+
+    key: SeriesKey
+    label: str
+    samples: pd.DataFrame
+    bands: Bands | None
+    status: Status
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A check whose newest run failed and that never gave a series to say it by."""
+
+    name: str
+    system: str
+    partition: str
+    phase: str
+    reason: str
+    when: datetime
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known of a site, or of one system, at the time `now`."""
+
+    now: datetime
+    series: tuple[Series, ...]
+    findings: tuple[Finding, ...]
+    rejected: tuple[Rejected, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """0 OK, 1 warning, 2 critical, 3 unknown; no series at all is unknown."""
+        statuses = [series.status.state.exit_status for series in self.series]
+        return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
+
+    def counts(self) -> dict[State, int]:
+        """Return how many series are in each state that occurs, the worst first."""
+        found = Counter(series.status.state for series in self.series)
+        order = (
+            State.DEGRADED,
+            State.NO_DATA,
+            State.WATCH,
+            State.IMPROVED,
+            State.HEALTHY,
+            State.CALIBRATING,
+        )
+        return {state: found[state] for state in order if found[state]}
+
+
+def take_survey(
+    perflogs: Path,
+    bands: Path,
+    *,
+    now: datetime,
+    system: str | None = None,
+    overdue: timedelta = timedelta(days=3),
+) -> Survey:
+    """Read everything and return the survey; `bands` is the directory of the bands files.
+
+    Raises:
+        FileNotFoundError: there are no perflogs.
+        BandsError: a bands file cannot be used.
+    """
+    logs = read_perflogs(perflogs, system)
+    reports = read_run_reports(perflogs, system)
+    samples = dict(split(logs.samples))
+    without = dict(split(logs.misses))
+    keys = sorted({*samples, *without}, key=SeriesKey.sort_key)
+    bands_of = {name: _bands(bands, name) for name in {key.system for key in keys}}
+    names = labels(keys)
+    tied = _tie(keys, [logs.samples, logs.misses], reports.cases)
+    series = []
+    for key in keys:
+        rows = samples.get(key, logs.samples.iloc[:0])
+        misses = [
+            # of two with the same time max() takes the first, and reports know more
+            *_misses_of_cases(key, tied.get(key, ())),
+            *_misses_of_rows(without.get(key)),
+        ]
+        status = assess(key, rows, misses, bands_of[key.system], now=now, overdue=overdue)
+        series.append(Series(key, names[key], rows, bands_of[key.system], status))
+    findings = _findings(tied[None], reports, overdue)
+    return Survey(now, tuple(series), findings, (*logs.rejected, *reports.rejected))
+
+
+def _bands(directory: Path, system: str) -> Bands | None:
+    path = directory / f"{system}.yaml"
+    return load_bands(path) if path.exists() else None
+
+
+def _tie(
+    keys: Sequence[SeriesKey], tables: Sequence[pd.DataFrame], cases: Sequence[RunCase]
+) -> Mapping[SeriesKey | None, list[RunCase]]:
+    """Return the cases of each series, and under None those that belong to none.
+
+    A case belongs to the series that the perflogs know under its name. Failing that, as after a
+    new parameter changed the name, to the series with which it agrees in every series field.
+    """
+    known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
+    by = ["system", "partition", "environ", "display_name"]
+    for table in tables:
+        for key, rows in split(table):
+            for row in rows[by].drop_duplicates().itertuples(index=False):
+                known[tuple("" if pd.isna(cell) else str(cell) for cell in row)].add(key)
+    tied: defaultdict[SeriesKey | None, list[RunCase]] = defaultdict(list)
+    resolved: dict[tuple[_Identity, tuple[object, ...]], list[SeriesKey]] = {}
+    for case in cases:
+        cache = (case.identity, tuple(sorted(case.fields.items())))
+        if cache not in resolved:
+            resolved[cache] = list(known.get(case.identity, ())) or [
+                key for key in keys if not case.fixture and key.matches(case.fields)
+            ]
+        for key in resolved[cache] or (None,):
+            tied[key].append(case)
+    tied.setdefault(None, [])
+    return tied
+
+
+def _misses_of_rows(rows: pd.DataFrame | None) -> list[Miss]:
+    if rows is None:
+        return []
+    found = []
+    for row in rows.itertuples(index=False):
+        when = row.job_completion_time.to_pydatetime()
+        phase = None if pd.isna(row.fail_phase) else row.fail_phase
+        found.append(Miss(when, _what(str(row.result), phase, None, when)))
+    return found
+
+
+def _misses_of_cases(key: SeriesKey, cases: Sequence[RunCase]) -> list[Miss]:
+    return [
+        Miss(case.when, _what(case.result, case.phase, case.reason, case.when))
+        for case in cases
+        if key.variable not in case.recorded
+    ]
+
+
+def _what(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
+    outcome = {
+        "pass": "recorded no value",
+        "fail": f"failed in {phase}" if phase else "failed",
+        "skip": "was skipped",
+        "abort": "was aborted",
+    }.get(result, f"ended as {result}")
+    return f"the run of {when:%Y-%m-%d %H:%M} {outcome}{f': {reason}' if reason else ''}"
+
+
+def _findings(
+    cases: Sequence[RunCase], reports: RunReports, overdue: timedelta
+) -> tuple[Finding, ...]:
+    """Return the cases without a series whose newest run failed.
+
+    One that later reports no longer hold has left the suite, and is dropped once it is overdue.
+    """
+    newest = {case.identity: case for case in cases}  # they come in the order of time
+    return tuple(
+        Finding(
+            case.name,
+            case.system,
+            case.partition,
+            case.phase or "unknown phase",
+            case.reason or case.result,
+            case.when,
+        )
+        for case in newest.values()
+        if case.result not in _FINE
+        if reports.newest is None or reports.newest - case.when <= overdue
+    )

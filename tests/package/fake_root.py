@@ -1,0 +1,139 @@
+"""A project root with trivial checks, in the shape of the real one, for a real ReFrame."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+COLUMNS = (
+    "job_completion_time|result|fail_phase|display_name|hashcode|system|partition|environ|jobid"
+    "|job_nodelist|version|suite_version|tool|tool_version|pattern|interface|file_system|medium"
+    "|file_system_type|stripe_count_asked|stripe_count|stripe_size|transport|hints|nodes|tasks"
+    "|gib|fullness_percent|band_verdict|perf_var|perf_value|perf_unit|perf_ref"
+    "|perf_lower_thres|perf_upper_thres|perf_result"
+)
+
+CONFIG = """\
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+COLUMNS = "{columns}"
+
+site_configuration = {{
+    "systems": [
+        {{
+            "name": "here",
+            "hostnames": [".*"],
+            "stagedir": str(ROOT / "stage"),
+            "outputdir": str(ROOT / "output"),
+            "partitions": [
+                {{"name": "local", "scheduler": "local", "launcher": "local", "environs": ["builtin"]}}
+            ],
+        }}
+    ],
+    "environments": [{{"name": "builtin"}}],
+    "general": [
+        {{
+            "report_file": str(ROOT / "perflogs/here/reports/run-report-{{sessionid}}.json"),
+            "perf_report_spec": None,
+        }}
+    ],
+    "logging": [
+        {{
+            "perflog_multiline": True,
+            "handlers": [{{"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"}}],
+            "handlers_perflog": [
+                {{
+                    "type": "filelog",
+                    "prefix": "%(check_system)s/%(check_partition)s",
+                    "basedir": str(ROOT / "perflogs"),
+                    "level": "info",
+                    "datefmt": "%FT%T%:z",
+                    "format": "|".join(f"%(check_{{c}})s" if c != "version" else "%(version)s"
+                                       for c in COLUMNS.split("|")),
+                    "append": True,
+                }}
+            ],
+        }}
+    ],
+}}
+del site_configuration["general"][0]["perf_report_spec"]
+"""
+
+CHECKS = """\
+import reframe as rfm
+import reframe.utility.sanity as sn
+from reframe.core.builtins import *
+
+
+class Base(rfm.RunOnlyRegressionTest):
+    valid_systems = ["*"]
+    valid_prog_environs = ["*"]
+    executable = "echo"
+    tags = {"daily"}
+    suite_version = variable(str, value="0.1.0", loggable=True)
+    tool = variable(str, value="benchio", loggable=True)
+    tool_version = variable(str, value="1.0", loggable=True)
+    pattern = variable(str, value="fpp", loggable=True)
+    interface = variable(str, value="posix", loggable=True)
+    file_system = variable(str, value="disk", loggable=True)
+    medium = variable(str, value="hdd", loggable=True)
+    file_system_type = variable(str, value="posix", loggable=True)
+    stripe_count_asked = variable(int, type(None), value=None, loggable=True)
+    stripe_count = variable(int, type(None), value=None, loggable=True)
+    stripe_size = variable(int, type(None), value=None, loggable=True)
+    transport = variable(str, value="default", loggable=True)
+    hints = variable(str, value="default", loggable=True)
+    nodes = variable(int, value=1, loggable=True)
+    tasks = variable(int, value=4, loggable=True)
+    gib = variable(float, value=0.5, loggable=True)
+    fullness_percent = variable(float, value=12.5, loggable=True)
+    band_verdict = variable(str, value="", loggable=True)
+
+    @sanity_function
+    def proven(self):
+        return sn.assert_found("write", self.stdout)
+
+    @performance_function("GiB/s")
+    def write_bw(self):
+        return sn.extractsingle(r"write (\\S+)", self.stdout, 1, float)
+
+
+@rfm.simple_test
+class Good(Base):
+    executable_opts = ["write 1.5"]
+
+
+@rfm.simple_test
+class Collapsed(Base):
+    pattern = "ssf"
+    executable_opts = ["write 0.25"]
+    reference = {"*": {"write_bw": (1.0, -0.5, None, "GiB/s")}}
+
+
+@rfm.simple_test
+class Unproven(Base):
+    file_system = "other"
+    tags = {"unproven"}
+    executable_opts = ["nothing"]
+
+
+@rfm.simple_test
+class Unstarted(Base):
+    file_system = "refused"
+    tags = {"unstarted"}
+    executable_opts = ["write 1.0"]
+
+    @run_before("setup")
+    def refuse(self):
+        raise OSError("no such\\nfile system")
+"""
+
+
+def make_root(directory: Path) -> Path:
+    """Make a root below `directory` whose checks run in a second, and return it."""
+    root = directory / "root"
+    (root / "config").mkdir(parents=True)
+    (root / "checks").mkdir()
+    (root / "config" / "site.py").write_text(CONFIG.format(columns=COLUMNS))
+    (root / "checks" / "trivial.py").write_text(CHECKS)
+    return root
