@@ -18,6 +18,7 @@ from rich.console import Console
 from iobands import __version__
 from iobands.bands import BandsError
 from iobands.digest import MAIL_WIDTH, as_json, digest_text
+from iobands.page import write_page
 from iobands.states import UNKNOWN
 from iobands.survey import Survey, take_survey
 
@@ -149,3 +150,26 @@ def _print(survey: Survey, all_rejected: bool = False) -> None:
 def _failure(message: str) -> typer.Exit:
     typer.echo(f"IOBANDS UNKNOWN: {message}", err=True)
     return typer.Exit(UNKNOWN)
+
+
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where the page is written.")],
+    perflogs: PerflogsOption = DEFAULT_PERFLOGS,
+    bands: BandsOption = DEFAULT_BANDS,
+    system: SystemOption = None,
+    overdue: OverdueOption = 3,
+) -> None:
+    """Write DIR/index.html, a page that needs no server, and print where it is.
+
+    The exit status is 0 once the page is written, whatever it says; 3 when it could not be.
+    """
+    survey = _survey(perflogs, bands, system, overdue)
+    _write_page(survey, directory)
+
+
+def _write_page(survey: Survey, directory: Path) -> None:
+    try:
+        typer.echo(f"Page: {write_page(survey, directory)}")
+    except OSError as error:
+        raise _failure(f"{error.filename or directory}: {error.strerror}") from error

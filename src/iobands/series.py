@@ -90,7 +90,11 @@ def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
     alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
     for key in keys:
         alike[(key.file_system, key.pattern, key.variable)].append(key)
-    return {key: _label(key, group) for group in alike.values() for key in group}
+    found = {}
+    for group in alike.values():
+        telling = _telling(group)
+        found.update((key, _label(key, telling)) for key in group)
+    return found
 
 
 def slug(key: SeriesKey) -> str:
@@ -109,11 +113,22 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 (a cell of whatever type pandas h
     return float(value) if isinstance(value, Real) else str(value)
 
 
-def _label(key: SeriesKey, group: Sequence[SeriesKey]) -> str:
-    telling = [name for name in _FURTHER if len({getattr(k, name) for k in group}) > 1]
+def _label(key: SeriesKey, telling: Sequence[str]) -> str:
     words = [key.file_system or "none", key.pattern or "none"]
     words += [_word(name, getattr(key, name)) for name in telling]
     return " ".join([*words, key.variable])
+
+
+def _telling(group: Sequence[SeriesKey]) -> list[str]:
+    """Return the fields, as few as may be, that tell all series of `group` apart."""
+    telling: list[str] = []
+    distinct = 1
+    for name in _FURTHER:
+        found = len({tuple(getattr(key, n) for n in (*telling, name)) for key in group})
+        if found > distinct:
+            telling.append(name)
+            distinct = found
+    return telling
 
 
 def _word(name: str, value: object) -> str:
@@ -121,6 +136,8 @@ def _word(name: str, value: object) -> str:
         if value is None:
             return "unstriped"
         return "stripes=all" if value == _ALL_TARGETS else f"stripes={_number(value)}"
+    if name in {"transport", "hints"} and value not in {None, "default"}:
+        return str(value)  # a name of its own, which needs no heading
     return f"{name}={'none' if value is None else _number(value)}"
 
 

@@ -88,7 +88,7 @@ class Status:
     usable: int
 
 
-def assess(  # noqa: PLR0913 (each is a fact that the state depends on)
+def assess(
     key: SeriesKey,
     samples: pd.DataFrame,
     misses: Sequence[Miss],

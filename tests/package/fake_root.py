@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-COLUMNS = (
-    "job_completion_time|result|fail_phase|display_name|hashcode|system|partition|environ|jobid"
-    "|job_nodelist|version|suite_version|tool|tool_version|pattern|interface|file_system|medium"
-    "|file_system_type|stripe_count_asked|stripe_count|stripe_size|transport|hints|nodes|tasks"
-    "|gib|fullness_percent|band_verdict|perf_var|perf_value|perf_unit|perf_ref"
-    "|perf_lower_thres|perf_upper_thres|perf_result"
-)
+from tests.package.factory import COLUMNS
 
 CONFIG = """\
 from pathlib import Path
@@ -26,7 +20,12 @@ site_configuration = {{
             "stagedir": str(ROOT / "stage"),
             "outputdir": str(ROOT / "output"),
             "partitions": [
-                {{"name": "local", "scheduler": "local", "launcher": "local", "environs": ["builtin"]}}
+                {{
+                    "name": "local",
+                    "scheduler": "local",
+                    "launcher": "local",
+                    "environs": ["builtin"],
+                }}
             ],
         }}
     ],
@@ -34,13 +33,14 @@ site_configuration = {{
     "general": [
         {{
             "report_file": str(ROOT / "perflogs/here/reports/run-report-{{sessionid}}.json"),
-            "perf_report_spec": None,
         }}
     ],
     "logging": [
         {{
             "perflog_multiline": True,
-            "handlers": [{{"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"}}],
+            "handlers": [
+                {{"type": "stream", "name": "stdout", "level": "info", "format": "%(message)s"}}
+            ],
             "handlers_perflog": [
                 {{
                     "type": "filelog",
@@ -56,7 +56,6 @@ site_configuration = {{
         }}
     ],
 }}
-del site_configuration["general"][0]["perf_report_spec"]
 """
 
 CHECKS = """\

@@ -1,0 +1,159 @@
+"""Figures of series: values against time, with the bands that they are held against.
+
+May know: surveys and matplotlib. Uses no display and no global state of pyplot.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.figure import Figure
+
+from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band
+from iobands.states import published_band, verdicts
+from iobands.survey import Series
+
+#: Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
+#: (Okabe and Ito, "Color universal design", 2008).
+MARKS: Final = {
+    ABOVE: ("^", "#0072b2"),
+    WITHIN: ("o", "#00775a"),
+    BELOW: ("v", "#c46a00"),
+    COLLAPSED: ("X", "#b3123e"),
+    NO_BAND: ("o", "#777777"),
+}
+_SIZE: Final = (9.0, 3.0)  # inches
+_DENSE: Final = 120  # points from which on they are drawn smaller
+_BAND_COLOUR: Final = "#56b4e9"
+_INK: Final = "#333333"
+_STYLE: Final = {
+    "svg.fonttype": "none",  # text stays text: small, sharp and searchable
+    "svg.hashsalt": "iobands",  # the same survey gives the same file
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.edgecolor": "#999999",
+    "axes.labelcolor": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+}
+
+
+@dataclass(frozen=True)
+class _Span:
+    """A time in which one band holds."""
+
+    begin: datetime
+    end: datetime
+    band: Band
+    provisional: bool
+
+
+def time_series(series: Series, now: datetime) -> str:
+    """Return an SVG of the series' values against time up to `now`, in the series' unit.
+
+    Each band is shaded from its lower to its upper quartile for as long as it was in force, with
+    a line at the median and a dashed one at the floor.
+    """
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=_SIZE, layout="constrained")
+        axes = figure.add_subplot()
+        spans = _spans(series, now)
+        for span in spans:
+            _draw_band(axes, span)
+        _draw_points(axes, series)
+        _dress(axes, series, spans, now)
+        buffer = io.StringIO()
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def _spans(series: Series, now: datetime) -> list[_Span]:
+    """Return the bands that held from the first sample to now."""
+    samples, status = series.samples, series.status
+    if samples.empty:
+        return []
+    first = samples["job_completion_time"].iloc[0].to_pydatetime()
+    end = max(now, samples["job_completion_time"].iloc[-1].to_pydatetime())
+    if status.band and status.provisional:
+        return [_Span(first, end, status.band, True)]
+    spans = []
+    epochs = series.bands.epochs if series.bands else ()
+    newest = samples.iloc[-1].copy()
+    for epoch, ends in zip(epochs, [*(e.since for e in epochs[1:]), end], strict=True):
+        begin = max(epoch.since, first)
+        newest["job_completion_time"] = newest["job_completion_time"].__class__(epoch.since)
+        band = published_band(series.key, newest, series.bands)
+        if band and begin < min(ends, end):
+            spans.append(_Span(begin, min(ends, end), band, False))
+    return spans
+
+
+def _draw_band(axes: Axes, span: _Span) -> None:
+    times = [date2num(span.begin), date2num(span.end)]
+    band = span.band
+    axes.fill_between(
+        times,
+        band.lower_quartile,
+        band.upper_quartile,
+        facecolor=_BAND_COLOUR,
+        edgecolor="white" if span.provisional else "none",
+        hatch="///" if span.provisional else None,
+        linewidth=0,
+        alpha=0.28,
+        zorder=1,
+    )
+    axes.hlines(band.median, *times, colors="#0072b2", linewidths=1.2, zorder=2)
+    axes.hlines(band.floor, *times, colors="#b3123e", linewidths=1.1, linestyles="--", zorder=2)
+
+
+def _draw_points(axes: Axes, series: Series) -> None:
+    samples = series.samples
+    if samples.empty:
+        return
+    times = date2num(samples["job_completion_time"].dt.tz_localize(None).to_numpy())
+    values = samples["perf_value"].to_numpy(dtype=float)
+    dense = len(samples) > _DENSE
+    axes.plot(times, values, color="#aaaaaa", linewidth=0.5 if dense else 0.8, zorder=3)
+    found = verdicts(series.key, samples, series.bands, series.status)
+    for verdict, (marker, colour) in MARKS.items():
+        chosen = [index for index, each in enumerate(found) if each == verdict]
+        if chosen:
+            axes.scatter(
+                times[chosen],
+                values[chosen],
+                s=12 if dense else 30,
+                marker=marker,
+                color=colour,
+                linewidths=0,
+                label=verdict,
+                zorder=4,
+            )
+
+
+def _dress(axes: Axes, series: Series, spans: Sequence[_Span], now: datetime) -> None:
+    samples = series.samples
+    times = samples["job_completion_time"]
+    first = times.iloc[0].to_pydatetime() if len(samples) else now - timedelta(days=1)
+    last = max(now, times.iloc[-1].to_pydatetime()) if len(samples) else now
+    margin = max((last - first) * 0.02, timedelta(hours=1))
+    axes.set_xlim(date2num(first - margin), date2num(last + margin))
+    tops = [span.band.upper_quartile for span in spans]
+    tops += [float(samples["perf_value"].max())] if len(samples) else [1.0]
+    axes.set_ylim(0, 1.12 * max(tops))
+    locator = AutoDateLocator(minticks=3, maxticks=9)
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+    axes.set_ylabel(f"{series.key.variable} in {series.key.unit}")
+    axes.set_xlabel("time (UTC)")
+    axes.grid(axis="y", color="#e6e6e6", linewidth=0.7, zorder=0)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    if not len(samples):
+        axes.text(0.5, 0.5, "no sample yet", transform=axes.transAxes, ha="center", color=_INK)

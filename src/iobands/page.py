@@ -1,0 +1,105 @@
+"""The static page: a site's survey as HTML with its figures beside it, for no server at all.
+
+May know: surveys, how they are worded, and figures.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from iobands import __version__
+from iobands.digest import sparkline
+from iobands.figures import MARKS, time_series
+from iobands.series import slug
+from iobands.states import State
+from iobands.survey import Series, Survey
+from iobands.words import band_text, figure, printable, summary, time_text
+
+_FIGURES: Final = "figures"
+_SYMBOLS: Final = {
+    "above": "▲",
+    "within": "●",
+    "below": "▼",
+    "collapsed": "✖",
+    "no band": "○",
+    "healthy": "✔",
+    "improved": "▲",
+    "watch": "▼",
+    "degraded": "✖",
+    "no data": "?",
+    "calibrating": "…",
+}
+_RECENT: Final = 20
+_PUBLIC: Final = 0o644
+
+
+def write_page(survey: Survey, directory: Path) -> Path:
+    """Write the page and its figures below `directory`, and return the page's path.
+
+    Each file takes the place of its former self at once, and the page comes last, so that
+    whoever reads it meanwhile finds figures for all that it shows.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    figures = directory / _FIGURES
+    figures.mkdir(parents=True, exist_ok=True)
+    for series in survey.series:
+        _replace(figures / f"{slug(series.key)}.svg", time_series(series, survey.now))
+    page = directory / "index.html"
+    _replace(page, render(survey))
+    return page
+
+
+def render(survey: Survey) -> str:
+    """Return the page as HTML."""
+    environment = Environment(
+        loader=PackageLoader("iobands"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(figure=figure, time=time_text, printable=printable, css=_css)
+    return environment.get_template("index.html").render(
+        survey=survey,
+        summary=summary(survey),
+        status_word=summary(survey).split(":")[0].split()[-1],
+        attention=[s for s in survey.series if needs_attention(s)],
+        figures=_FIGURES,
+        slug=slug,
+        symbols=_SYMBOLS,
+        colours={verdict: colour for verdict, (_, colour) in MARKS.items()},
+        trend=lambda series: sparkline(series.samples["perf_value"].tolist()[-_RECENT:]),
+        band_text=lambda status: band_text(status.band, status.provisional),
+        version=__version__,
+    )
+
+
+def needs_attention(series: Series) -> bool:
+    """Tell whether somebody should look at the series now."""
+    quiet = (State.HEALTHY, State.CALIBRATING)
+    return series.status.state not in quiet or series.status.verdict == "collapsed"
+
+
+def _css(word: str) -> str:
+    return word.replace(" ", "-")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write `text` to `path` so that a reader sees the old file or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as stream:
+            stream.write(text)
+        temporary.chmod(_PUBLIC)  # mkstemp's own mode hides the page from a web server
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
