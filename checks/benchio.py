@@ -11,39 +11,39 @@ from .benchio_base import BenchioBase
 class BenchioSerial(BenchioBase):
     """One process gathers the array and writes one file."""
 
-    descr = 'Single file, single writer'
-    layer = 'serial'
-    pattern = 'serial'
+    descr = "Single file, single writer"
+    layer = "serial"
+    pattern = "serial"
 
 
 @rfm.simple_test
 class BenchioFPP(BenchioBase):
     """Each process writes a file of its own."""
 
-    descr = 'File per process'
-    layer = 'proc'
-    pattern = 'fpp'
-    file_per = 'process'
+    descr = "File per process"
+    layer = "proc"
+    pattern = "fpp"
+    file_per = "process"
 
 
 @rfm.simple_test
 class BenchioFPN(BenchioBase):
     """One process of each node gathers what the node has and writes one file."""
 
-    descr = 'File per node'
-    layer = 'node'
-    pattern = 'fpn'
-    file_per = 'node'
+    descr = "File per node"
+    layer = "node"
+    pattern = "fpn"
+    file_per = "node"
 
 
 @rfm.simple_test
 class BenchioSSF(BenchioBase):
     """All processes write one file by collective MPI-IO."""
 
-    descr = 'Single shared file, collective'
-    layer = 'mpiio'
-    pattern = 'ssf'
-    interface = 'mpiio'
+    descr = "Single shared file, collective"
+    layer = "mpiio"
+    pattern = "ssf"
+    interface = "mpiio"
 
     #: The hint preset, by its name in the site configuration.
     hints = parameter(site.hint_presets(), loggable=True)

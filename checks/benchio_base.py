@@ -41,7 +41,7 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
     """Writes and reads one layer of benchio on one file system."""
 
     #: The kernel, built once for each programming environment.
-    kernel = fixture(BuildBenchio, scope='environment')
+    kernel = fixture(BuildBenchio, scope="environment")
 
     #: The layer of benchio (contract 1).
     layer = variable(str)
@@ -50,10 +50,10 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
     pattern = variable(str, loggable=True)
 
     #: The I/O interface, in the words of contract 1.
-    interface = variable(str, value='posix', loggable=True)
+    interface = variable(str, value="posix", loggable=True)
 
     #: What has a file of its own: the whole job, each node or each process.
-    file_per = variable(typ.Str[r'job|node|process'], value='job')
+    file_per = variable(typ.Str[r"job|node|process"], value="job")
 
     #: Whether the clock stops only when the data is on the file system.
     fsync = variable(bool, value=True)
@@ -62,7 +62,7 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
     repeats = variable(int, value=0)
 
     #: The program that measures.
-    tool = variable(str, value='benchio', loggable=True)
+    tool = variable(str, value="benchio", loggable=True)
 
     #: The version of that program, as the run itself reported it.
     tool_version = variable(str, type(None), value=None, loggable=True)
@@ -86,48 +86,48 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
     stripe_size = variable(int, type(None), value=None, loggable=True)
 
     #: The result file, in the stage directory.
-    result_file = variable(str, value='result.jsonl')
+    result_file = variable(str, value="result.jsonl")
 
-    tags = {'io', 'benchio'}
+    tags = {"io", "benchio"}
     num_cpus_per_task = 1
     exclusive_access = True
 
-    @run_after('init')
-    def tag_daily(self):
+    @run_after("init")
+    def tag_daily(self) -> None:
         fields = {
-            'pattern': self.pattern,
-            'file_system': self.file_system,
-            'stripe_count': self.stripe_count_asked,
-            'transport': self.transport,
-            'hints': self.hints,
+            "pattern": self.pattern,
+            "file_system": self.file_system,
+            "stripe_count": self.stripe_count_asked,
+            "transport": self.transport,
+            "hints": self.hints,
         }
         if site.is_daily(fields):
-            self.tags = {*self.tags, 'daily'}
+            self.tags = {*self.tags, "daily"}
 
-    @run_after('setup')
-    def size_from_site(self):
-        scale = self.current_partition.extras['scale']
-        self.nodes = scale['nodes']
-        self.num_tasks_per_node = scale['tasks_per_node']
-        self.num_tasks = self.tasks = self.nodes * scale['tasks_per_node']
-        self.gib = self.tasks * scale['mib_per_task'] / MIB_PER_GIB
-        self.repeats = self.repeats or scale.get('repeats', 1)
-        self.time_limit = self.current_partition.extras.get('time_limit', '30m')
+    @run_after("setup")
+    def size_from_site(self) -> None:
+        scale = self.current_partition.extras["scale"]
+        self.nodes = scale["nodes"]
+        self.num_tasks_per_node = scale["tasks_per_node"]
+        self.num_tasks = self.tasks = self.nodes * scale["tasks_per_node"]
+        self.gib = self.tasks * scale["mib_per_task"] / MIB_PER_GIB
+        self.repeats = self.repeats or scale.get("repeats", 1)
+        self.time_limit = self.current_partition.extras.get("time_limit", "30m")
 
-    @run_before('run')
-    def write_commands(self):
+    @run_before("run")
+    def write_commands(self) -> None:
         self.executable = str(Path(self.kernel.stagedir, self.kernel.program))
         n1, n2, n3 = MIB_BLOCK
-        mib_per_task = self.current_partition.extras['scale']['mib_per_task']
+        mib_per_task = self.current_partition.extras["scale"]["mib_per_task"]
         self.executable_opts = [
-            *map(str, (n1, n2, n3 * mib_per_task, 'local', self.layer)),
-            *(['fsync'] if self.fsync else []),
+            *map(str, (n1, n2, n3 * mib_per_task, "local", self.layer)),
+            *(["fsync"] if self.fsync else []),
             '--directory="$run_directory"',
-            '--read',
-            '--verify',
-            f'--repeats={self.repeats}',
-            f'--result={self.result_file}',
-            '--keep',  # so that the files can be looked at; the script's trap removes them
+            "--read",
+            "--verify",
+            f"--repeats={self.repeats}",
+            f"--result={self.result_file}",
+            "--keep",  # so that the files can be looked at; the script's trap removes them
         ]
         striping = BACKENDS[self.file_system_type]
         self.prerun_cmds = [
@@ -140,20 +140,21 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
             *self.leave_run_directory(),
         ]
 
-    @run_before('run')
-    def set_hints(self):
-        self.env_vars.update(self.hint_preset.get('env_vars', {}))
+    @run_before("run")
+    def set_hints(self) -> None:
+        for name, value in self.hint_preset.get("env_vars", {}).items():
+            self.env_vars[name] = f'"{value}"'
 
-    @run_before('run')
-    def ask_for_time_to_clean_up(self):
-        if self.current_partition.scheduler.registered_name in ('slurm', 'squeue'):
+    @run_before("run")
+    def ask_for_time_to_clean_up(self) -> None:
+        if self.current_partition.scheduler.registered_name in ("slurm", "squeue"):
             # To the processes, not to the script: they end, and the script goes on to its trap.
-            self.job.options += [f'--signal=TERM@{SECONDS_TO_CLEAN_UP}']
+            self.job.options += [f"--signal=TERM@{SECONDS_TO_CLEAN_UP}"]
 
     @property
     def hint_preset(self) -> dict:
         """The hint preset in the site configuration; the default one is empty."""
-        return self.current_partition.extras.get('hint_presets', {}).get(self.hints, {})
+        return self.current_partition.extras.get("hint_presets", {}).get(self.hints, {})
 
     def expectation(self) -> result.Expectation:
         """What the result file must prove."""
@@ -165,13 +166,13 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
             nodes=self.nodes,
             processes=self.tasks,
             bytes=round(self.gib * MIB_PER_GIB) * BYTES_PER_MIB,
-            files={'job': 1, 'node': self.nodes, 'process': self.tasks}[self.file_per],
+            files={"job": 1, "node": self.nodes, "process": self.tasks}[self.file_per],
             fsync=self.fsync,
-            hints=self.hint_preset.get('hints', {}),
+            hints=self.hint_preset.get("hints", {}),
         )
 
     @sanity_function
-    def prove(self):
+    def prove(self) -> bool:
         """Every phase measured, every byte on disk and verified, the layout as asked."""
         stage = Path(self.stagedir)
         expected = self.expectation()
@@ -179,41 +180,47 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
             self.require_success(stage)
             records = result.read_result(stage / self.result_file)
             problems = result.unproven(records, expected)
-            listing = (stage / self.files_file).read_text(encoding='utf-8')
+            listing = (stage / self.files_file).read_text(encoding="utf-8")
             problems += result.misplaced_files(listing, expected)
             layout = BACKENDS[self.file_system_type].in_effect(stage, self.stripe_count_asked)
         except (result.ResultError, StripingError, OSError) as error:
             raise SanityError(str(error)) from error
         if problems:
-            raise SanityError('; '.join(problems))
+            raise SanityError("; ".join(problems))
         self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
-        self.tool_version = records[0]['version']
+        self.tool_version = records[0]["version"]
         return True
 
     def require_success(self, stage: Path) -> None:
         """Raise a SanityError with the program's own words if it failed or never ran."""
         status_file = stage / self.exit_status_file
-        status = status_file.read_text(encoding='utf-8').strip() if status_file.exists() else None
-        if status != '0':
-            said = (stage / str(self.stderr)).read_text(encoding='utf-8', errors='replace')
-            lines = [line for line in said.splitlines() if line.startswith(('benchio:', 'iobands:'))]
-            happened = f'exit status {status}' if status else f'{self.tool} did not run to its end'
-            raise SanityError(': '.join([happened, *lines[:1]]))
+        status = status_file.read_text(encoding="utf-8").strip() if status_file.exists() else None
+        if status != "0":
+            said = (stage / str(self.stderr)).read_text(encoding="utf-8", errors="replace")
+            lines = [
+                line for line in said.splitlines() if line.startswith(("benchio:", "iobands:"))
+            ]
+            happened = f"exit status {status}" if status else f"{self.tool} did not run to its end"
+            raise SanityError(": ".join([happened, *lines[:1]]))
 
-    @run_before('performance')
-    def judge_by_bands(self):
-        values = {f'{operation}_bw': self.median_bandwidth(operation) for operation in result.OPERATIONS}
+    @run_before("performance")
+    def judge_by_bands(self) -> None:
+        if self.is_dry_run():
+            return
+        values = {
+            f"{operation}_bw": self.median_bandwidth(operation) for operation in result.OPERATIONS
+        }
         self.judge(values)
 
-    @performance_function('GiB/s')
-    def write_bw(self):
+    @performance_function("GiB/s")
+    def write_bw(self) -> float:
         """The median write bandwidth of the repeats."""
-        return self.median_bandwidth('write')
+        return self.median_bandwidth("write")
 
-    @performance_function('GiB/s')
-    def read_bw(self):
+    @performance_function("GiB/s")
+    def read_bw(self) -> float:
         """The median read bandwidth of the repeats."""
-        return self.median_bandwidth('read')
+        return self.median_bandwidth("read")
 
     def median_bandwidth(self, operation: str) -> float:
         """The median of the repeats of `operation`, in GiB/s."""

@@ -6,26 +6,26 @@ import reframe as rfm
 from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 
-SOURCE_DIRECTORY = Path(__file__).resolve().parent.parent / 'src' / 'benchio'
+SOURCE_DIRECTORY = Path(__file__).resolve().parent.parent / "src" / "benchio"
 
 
 class BuildBenchio(rfm.CompileOnlyRegressionTest):
     """benchio by CMake, in its stage directory."""
 
     #: The program, relative to the stage directory.
-    program = variable(str, value='build/benchio')
+    program = variable(str, value="build/benchio")
 
-    build_system = 'CMake'
+    build_system = "CMake"
     sourcesdir = str(SOURCE_DIRECTORY)
 
-    @run_before('compile')
-    def configure(self):
-        self.build_system.builddir = 'build'
+    @run_before("compile")
+    def configure(self) -> None:
+        self.build_system.builddir = "build"
         self.build_system.max_concurrency = 4
 
     @sanity_function
-    def check_program(self):
+    def check_program(self) -> bool:
         """The program is there; what the compiler said is in the stage directory."""
         if not Path(self.stagedir, self.program).is_file():
-            raise SanityError(f'{self.program} was not built: see {self.build_job.stderr}')
+            raise SanityError(f"{self.program} was not built: see {self.build_job.stderr}")
         return True

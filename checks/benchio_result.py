@@ -8,8 +8,8 @@ import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SCHEMA = 'benchio/1'
-OPERATIONS = ('write', 'read')
+SCHEMA = "benchio/1"
+OPERATIONS = ("write", "read")
 
 
 class ResultError(ValueError):
@@ -39,18 +39,18 @@ def read_result(path: Path) -> list[dict]:
         ResultError: there is no file, or a line is not a record of this schema.
     """
     try:
-        lines = path.read_text(encoding='utf-8').splitlines()
+        lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise ResultError(f'no result file: {error.strerror}') from error
+        raise ResultError(f"no result file: {error.strerror}") from error
     records = []
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
-            schema = record['schema']
+            schema = record["schema"]
         except (ValueError, TypeError, KeyError) as error:
-            raise ResultError(f'{path.name}, line {number}: not a record') from error
+            raise ResultError(f"{path.name}, line {number}: not a record") from error
         if schema != SCHEMA:
-            raise ResultError(f'{path.name}, line {number}: schema {schema!r}, not {SCHEMA!r}')
+            raise ResultError(f"{path.name}, line {number}: schema {schema!r}, not {SCHEMA!r}")
         records.append(record)
     return records
 
@@ -58,48 +58,48 @@ def read_result(path: Path) -> list[dict]:
 def unproven(records: list[dict], expected: Expectation) -> list[str]:
     """What these records fail to prove, in words; empty when all is proven."""
     wanted = [(op, repeat) for repeat in range(1, expected.repeats + 1) for op in OPERATIONS]
-    measured = [(record.get('operation'), record.get('repeat')) for record in records]
+    measured = [(record.get("operation"), record.get("repeat")) for record in records]
     problems = [
-        f'{operation}, repeat {repeat}: not measured'
+        f"{operation}, repeat {repeat}: not measured"
         for operation, repeat in wanted
         if (operation, repeat) not in measured
     ]
     if sorted(measured, key=str) != sorted(wanted, key=str) and not problems:
-        problems.append(f'measured {measured}, asked for {wanted}')
+        problems.append(f"measured {measured}, asked for {wanted}")
     for record in records:
-        where = f'{record.get("operation")}, repeat {record.get("repeat")}'
-        problems += [f'{where}: {problem}' for problem in _record_problems(record, expected)]
+        where = f"{record.get('operation')}, repeat {record.get('repeat')}"
+        problems += [f"{where}: {problem}" for problem in _record_problems(record, expected)]
     return problems
 
 
 def _record_problems(record: dict, expected: Expectation) -> list[str]:
     asked = {
-        'layer': expected.layer,
-        'pattern': expected.pattern,
-        'interface': expected.interface,
-        'nodes': expected.nodes,
-        'processes': expected.processes,
-        'bytes': expected.bytes,
-        'files': expected.files,
+        "layer": expected.layer,
+        "pattern": expected.pattern,
+        "interface": expected.interface,
+        "nodes": expected.nodes,
+        "processes": expected.processes,
+        "bytes": expected.bytes,
+        "files": expected.files,
     }
-    if record.get('operation') == 'read':
-        asked['verified_bytes'] = expected.bytes
+    if record.get("operation") == "read":
+        asked["verified_bytes"] = expected.bytes
     else:
-        asked['fsync'] = expected.fsync
+        asked["fsync"] = expected.fsync
     problems = [
-        f'{name} asked: {value}, in effect: {record.get(name)}'
+        f"{name} asked: {value}, in effect: {record.get(name)}"
         for name, value in asked.items()
         if record.get(name) != value
     ]
-    hints = record.get('hints', {})
+    hints = record.get("hints", {})
     problems += [
-        f'hint {name} asked: {value}, in effect: {hints.get(name, "not set")}'
+        f"hint {name} asked: {value}, in effect: {hints.get(name, 'not set')}"
         for name, value in expected.hints.items()
         if hints.get(name) != value
     ]
-    bandwidth = record.get('bandwidth_gib_s')
-    if not isinstance(bandwidth, (int, float)) or not 0 < bandwidth < float('inf'):
-        problems.append(f'bandwidth_gib_s is {bandwidth}')
+    bandwidth = record.get("bandwidth_gib_s")
+    if not isinstance(bandwidth, (int, float)) or not 0 < bandwidth < float("inf"):
+        problems.append(f"bandwidth_gib_s is {bandwidth}")
     return problems
 
 
@@ -108,9 +108,9 @@ def misplaced_files(listing: str, expected: Expectation) -> list[str]:
     sizes = [int(line.split(maxsplit=1)[0]) for line in listing.splitlines()]
     problems = []
     if len(sizes) != expected.files:
-        problems.append(f'files asked: {expected.files}, on disk: {len(sizes)}')
+        problems.append(f"files asked: {expected.files}, on disk: {len(sizes)}")
     if sum(sizes) != expected.bytes:
-        problems.append(f'bytes asked: {expected.bytes}, on disk: {sum(sizes)}')
+        problems.append(f"bytes asked: {expected.bytes}, on disk: {sum(sizes)}")
     return problems
 
 
@@ -121,5 +121,5 @@ def median_bandwidth(records: list[dict], operation: str) -> float:
         statistics.StatisticsError: the operation was not measured.
     """
     return statistics.median(
-        record['bandwidth_gib_s'] for record in records if record['operation'] == operation
+        record["bandwidth_gib_s"] for record in records if record["operation"] == operation
     )

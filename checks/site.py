@@ -7,26 +7,28 @@ ReFrame sets the runtime up before it loads a check, so these may feed `paramete
 from collections.abc import Iterable
 
 import reframe.core.runtime as rt
+from reframe.core.environments import Environment
+from reframe.core.systems import SystemPartition
 
 #: The preset that every site has: it sets nothing.
-DEFAULT_HINTS = 'default'
+DEFAULT_HINTS = "default"
 
 #: The transport of an environment that names none.
-DEFAULT_TRANSPORT = 'default'
+DEFAULT_TRANSPORT = "default"
 
-_TRANSPORTS = ('ofi', 'ucx')
+_TRANSPORTS = ("ofi", "ucx")
 
 
-def _partitions() -> list:
+def _partitions() -> list[SystemPartition]:
     """The partitions of the current system that I/O checks may use."""
-    return [part for part in rt.runtime().system.partitions if 'io' in part.features]
+    return [part for part in rt.runtime().system.partitions if "io" in part.features]
 
 
 def _unique(values: Iterable) -> list:
     return list(dict.fromkeys(values))
 
 
-def transport_of(environment) -> str:
+def transport_of(environment: Environment) -> str:
     """The MPI transport of a programming environment: its feature `ofi` or `ucx`."""
     for transport in _TRANSPORTS:
         if transport in environment.features:
@@ -36,7 +38,7 @@ def transport_of(environment) -> str:
 
 def file_systems() -> list[str]:
     """The names of all file systems."""
-    return _unique(name for part in _partitions() for name in part.extras['filesystems'])
+    return _unique(name for part in _partitions() for name in part.extras["filesystems"])
 
 
 def stripe_counts() -> list[int | None]:
@@ -44,8 +46,8 @@ def stripe_counts() -> list[int | None]:
     return _unique(
         count
         for part in _partitions()
-        for file_system in part.extras['filesystems'].values()
-        for count in file_system.get('stripe_counts', [None])
+        for file_system in part.extras["filesystems"].values()
+        for count in file_system.get("stripe_counts", [None])
     )
 
 
@@ -58,7 +60,7 @@ def hint_presets() -> list[str]:
     """The names of all hint presets, the default first."""
     return _unique(
         [DEFAULT_HINTS]
-        + [name for part in _partitions() for name in part.extras.get('hint_presets', {})]
+        + [name for part in _partitions() for name in part.extras.get("hint_presets", {})]
     )
 
 
@@ -67,9 +69,9 @@ def partitions_for(file_system: str, stripe_count: int | None, hints: str) -> li
     return [
         part.fullname
         for part in _partitions()
-        if file_system in part.extras['filesystems']
-        and stripe_count in part.extras['filesystems'][file_system].get('stripe_counts', [None])
-        and (hints == DEFAULT_HINTS or hints in part.extras.get('hint_presets', {}))
+        if file_system in part.extras["filesystems"]
+        and stripe_count in part.extras["filesystems"][file_system].get("stripe_counts", [None])
+        and (hints == DEFAULT_HINTS or hints in part.extras.get("hint_presets", {}))
     ]
 
 
@@ -88,5 +90,5 @@ def is_daily(fields: dict) -> bool:
     return any(
         all(fields[name] == value for name, value in selection.items())
         for part in _partitions()
-        for selection in part.extras.get('daily', [{}])
+        for selection in part.extras.get("daily", [{}])
     )

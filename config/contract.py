@@ -9,38 +9,38 @@ from __future__ import annotations
 from pathlib import Path
 
 # The striping backends of checks/striping; see there for how to add one.
-FILE_SYSTEM_TYPES = ('lustre', 'posix')
-PATTERNS = ('serial', 'fpp', 'fpn', 'ssf')
-TRANSPORTS = ('default', 'ofi', 'ucx')
+FILE_SYSTEM_TYPES = ("lustre", "posix")
+PATTERNS = ("serial", "fpp", "fpn", "ssf")
+TRANSPORTS = ("default", "ofi", "ucx")
 
 REQUIRED = object()
 _FILE_SYSTEM = {
-    'path': (str, REQUIRED),
-    'type': (str, REQUIRED),
-    'medium': (str, REQUIRED),
-    'stripe_counts': (list, None),
-    'min_free_gib': ((int, float), None),
+    "path": (str, REQUIRED),
+    "type": (str, REQUIRED),
+    "medium": (str, REQUIRED),
+    "stripe_counts": (list, None),
+    "min_free_gib": ((int, float), None),
 }
 _SCALE = {
-    'nodes': (int, REQUIRED),
-    'tasks_per_node': (int, REQUIRED),
-    'mib_per_task': (int, REQUIRED),
-    'repeats': (int, None),
+    "nodes": (int, REQUIRED),
+    "tasks_per_node": (int, REQUIRED),
+    "mib_per_task": (int, REQUIRED),
+    "repeats": (int, None),
 }
-_HINT_PRESET = {'env_vars': (dict, None), 'hints': (dict, None)}
+_HINT_PRESET = {"env_vars": (dict, None), "hints": (dict, None)}
 _DAILY = {
-    'pattern': (str, None),
-    'file_system': (str, None),
-    'stripe_count': (int, None),
-    'transport': (str, None),
-    'hints': (str, None),
+    "pattern": (str, None),
+    "file_system": (str, None),
+    "stripe_count": (int, None),
+    "transport": (str, None),
+    "hints": (str, None),
 }
 _EXTRAS = {
-    'filesystems': (dict, REQUIRED),
-    'scale': (dict, REQUIRED),
-    'hint_presets': (dict, None),
-    'daily': (list, None),
-    'time_limit': (str, None),
+    "filesystems": (dict, REQUIRED),
+    "scale": (dict, REQUIRED),
+    "hint_presets": (dict, None),
+    "daily": (list, None),
+    "time_limit": (str, None),
 }
 
 
@@ -54,39 +54,39 @@ def check_system(system: dict, path: Path) -> None:
     Raises:
         SiteConfigurationError: something is missing, unknown or of the wrong type or value.
     """
-    name = system.get('name')
+    name = system.get("name")
     if name != path.stem:
         raise SiteConfigurationError(
             f"{path}: the system is named {name!r}; name it {path.stem!r}, as its file"
         )
-    for partition in system.get('partitions', []):
-        if 'io' in partition.get('features', []):
-            _check_extras(partition.get('extras', {}), f"{path}: partition {partition['name']!r}")
+    for partition in system.get("partitions", []):
+        if "io" in partition.get("features", []):
+            _check_extras(partition.get("extras", {}), f"{path}: partition {partition['name']!r}")
 
 
 def _check_extras(extras: dict, where: str) -> None:
-    _check_fields(extras, _EXTRAS, f'{where}: extras')
-    if not extras['filesystems']:
-        raise SiteConfigurationError(f'{where}: filesystems is empty; describe at least one')
-    for name, file_system in extras['filesystems'].items():
-        _check_file_system(file_system, f'{where}: file system {name!r}')
-    _check_scale(extras['scale'], f'{where}: scale')
-    presets = extras.get('hint_presets', {})
+    _check_fields(extras, _EXTRAS, f"{where}: extras")
+    if not extras["filesystems"]:
+        raise SiteConfigurationError(f"{where}: filesystems is empty; describe at least one")
+    for name, file_system in extras["filesystems"].items():
+        _check_file_system(file_system, f"{where}: file system {name!r}")
+    _check_scale(extras["scale"], f"{where}: scale")
+    presets = extras.get("hint_presets", {})
     for name, preset in presets.items():
-        _check_fields(preset, _HINT_PRESET, f'{where}: hint preset {name!r}')
-    for number, selection in enumerate(extras.get('daily', []), start=1):
-        _check_selection(selection, extras, f'{where}: daily, entry {number}')
+        _check_fields(preset, _HINT_PRESET, f"{where}: hint preset {name!r}")
+    for number, selection in enumerate(extras.get("daily", []), start=1):
+        _check_selection(selection, extras, f"{where}: daily, entry {number}")
 
 
 def _check_file_system(file_system: dict, where: str) -> None:
     _check_fields(file_system, _FILE_SYSTEM, where)
-    _check_choice(file_system['type'], FILE_SYSTEM_TYPES, f'{where}: type')
-    if not Path(file_system['path']).is_absolute():
+    _check_choice(file_system["type"], FILE_SYSTEM_TYPES, f"{where}: type")
+    if not Path(file_system["path"]).is_absolute():
         raise SiteConfigurationError(f"{where}: path {file_system['path']!r} must be absolute")
-    for count in file_system.get('stripe_counts', []):
+    for count in file_system.get("stripe_counts", []):
         if not isinstance(count, int) or count == 0 or count < -1:
             raise SiteConfigurationError(
-                f'{where}: stripe count {count!r} must be a number above 0, or -1 for all targets'
+                f"{where}: stripe count {count!r} must be a number above 0, or -1 for all targets"
             )
 
 
@@ -94,37 +94,37 @@ def _check_scale(scale: dict, where: str) -> None:
     _check_fields(scale, _SCALE, where)
     for field, value in scale.items():
         if value < 1:
-            raise SiteConfigurationError(f'{where}: {field} is {value}; it must be at least 1')
+            raise SiteConfigurationError(f"{where}: {field} is {value}; it must be at least 1")
 
 
 def _check_selection(selection: dict, extras: dict, where: str) -> None:
     _check_fields(selection, _DAILY, where)
     choices = {
-        'pattern': PATTERNS,
-        'file_system': tuple(extras['filesystems']),
-        'transport': TRANSPORTS,
-        'hints': ('default', *extras.get('hint_presets', {})),
+        "pattern": PATTERNS,
+        "file_system": tuple(extras["filesystems"]),
+        "transport": TRANSPORTS,
+        "hints": ("default", *extras.get("hint_presets", {})),
     }
     for field, allowed in choices.items():
         if field in selection:
-            _check_choice(selection[field], allowed, f'{where}: {field}')
+            _check_choice(selection[field], allowed, f"{where}: {field}")
 
 
 def _check_fields(values: object, fields: dict, where: str) -> None:
     if not isinstance(values, dict):
-        raise SiteConfigurationError(f'{where}: must be a dictionary, not {values!r}')
+        raise SiteConfigurationError(f"{where}: must be a dictionary, not {values!r}")
     for field in values:
-        _check_choice(field, tuple(fields), f'{where}: the name')
+        _check_choice(field, tuple(fields), f"{where}: the name")
     for field, (kind, default) in fields.items():
         if field not in values:
             if default is REQUIRED:
-                raise SiteConfigurationError(f'{where}: {field!r} is missing; add it')
+                raise SiteConfigurationError(f"{where}: {field!r} is missing; add it")
         elif not isinstance(values[field], kind) or isinstance(values[field], bool):
-            raise SiteConfigurationError(f'{where}: {field} has the wrong type: {values[field]!r}')
+            raise SiteConfigurationError(f"{where}: {field} has the wrong type: {values[field]!r}")
 
 
 def _check_choice(value: object, allowed: tuple, where: str) -> None:
     if value not in allowed:
         raise SiteConfigurationError(
-            f'{where} {value!r} is unknown; there are: {", ".join(map(str, allowed))}'
+            f"{where} {value!r} is unknown; there are: {', '.join(map(str, allowed))}"
         )

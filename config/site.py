@@ -8,27 +8,28 @@ a site's own ReFrame.
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 CONFIG = Path(__file__).resolve().parent
-SOURCE = str(CONFIG.parent / 'src')
+SOURCE = str(CONFIG.parent / "src")
 
 
-def _load(path):
+def _load(path: Path) -> ModuleType:
     """The module at `path`, without putting its directory on the path."""
-    spec = spec_from_file_location(f'iobands_config_{path.stem}', path)
+    spec = spec_from_file_location(f"iobands_config_{path.stem}", path)
     module = module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up while it loads
     spec.loader.exec_module(module)
     return module
 
 
-def _site_configuration():
-    common = _load(CONFIG / 'common.py')
-    contract = _load(CONFIG / 'contract.py')
+def _site_configuration() -> dict:
+    common = _load(CONFIG / "common.py")
+    contract = _load(CONFIG / "contract.py")
     # ReFrame takes the first system whose host names match; `local` matches any, so it is last.
     paths = sorted(
-        (path for path in (CONFIG / 'systems').glob('*.py') if not path.name.startswith('_')),
-        key=lambda path: (path.stem == 'local', path.stem),
+        (path for path in (CONFIG / "systems").glob("*.py") if not path.name.startswith("_")),
+        key=lambda path: (path.stem == "local", path.stem),
     )
     systems, environments, general = [], [], []
     for path in paths:
@@ -37,18 +38,18 @@ def _site_configuration():
             contract.check_system(site.system, path)
         except contract.SiteConfigurationError as error:
             # ReFrame would print a traceback of itself; the message alone is what helps.
-            raise SystemExit(f'ERROR: {error}') from None
+            raise SystemExit(f"ERROR: {error}") from None
         systems.append({**common.directories(), **site.system})
         environments.extend(
-            {**environment, 'target_systems': [site.system['name']]}
+            {**environment, "target_systems": [site.system["name"]]}
             for environment in site.environments
         )
-        general.append(common.general(site.system['name']))
+        general.append(common.general(site.system["name"]))
     return {
-        'systems': systems,
-        'environments': environments,
-        'logging': common.logging(),
-        'general': general,
+        "systems": systems,
+        "environments": environments,
+        "logging": common.logging(),
+        "general": general,
     }
 
 

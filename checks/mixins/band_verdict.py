@@ -8,7 +8,7 @@ from iobands.bands import NO_BAND, Bands, load_bands
 from iobands.vocabulary import MATCH_FIELDS
 from reframe.core.builtins import run_after, variable
 
-BANDS_DIRECTORY = Path(__file__).resolve().parents[2] / 'config' / 'bands'
+BANDS_DIRECTORY = Path(__file__).resolve().parents[2] / "config" / "bands"
 
 
 class BandVerdictMixin(rfm.RegressionTestPlugin):
@@ -20,10 +20,10 @@ class BandVerdictMixin(rfm.RegressionTestPlugin):
     #: The file of the bands; a system without one is judged by nothing, and that is no error.
     bands_file = variable(str, type(None), value=None)
 
-    @run_after('setup')
-    def find_bands(self):
+    @run_after("setup")
+    def find_bands(self) -> None:
         if self.bands_file is None:
-            self.bands_file = str(BANDS_DIRECTORY / f'{self.current_system.name}.yaml')
+            self.bands_file = str(BANDS_DIRECTORY / f"{self.current_system.name}.yaml")
         # Read now and not after the run: a broken file is told before any I/O is done.
         self._load_bands()
 
@@ -35,16 +35,16 @@ class BandVerdictMixin(rfm.RegressionTestPlugin):
         """Judge `values`, by variable; ReFrame's performance phase then fails on `collapsed`."""
         bands = self._load_bands()
         fields = {
-            'system': self.current_system.name,
-            'partition': self.current_partition.name,
+            "system": self.current_system.name,
+            "partition": self.current_partition.name,
             **{name: getattr(self, name) for name in MATCH_FIELDS if hasattr(self, name)},
         }
         now = datetime.now().astimezone()
         references, verdicts = {}, []
         for name, value in values.items():
-            band = bands and bands.band_for({**fields, 'variable': name}, now)
+            band = bands and bands.band_for({**fields, "variable": name}, now)
             if band:
                 references[name] = band.reference()
-            verdicts.append(f'{name}={band.verdict(value) if band else NO_BAND}')
-        self.band_verdict = ','.join(verdicts)
+            verdicts.append(f"{name}={band.verdict(value) if band else NO_BAND}")
+        self.band_verdict = ",".join(verdicts)
         self.reference = {self.current_partition.fullname: references} if references else {}

@@ -6,8 +6,8 @@ from reframe.core.builtins import parameter, run_after, variable
 from .. import site
 
 
-def _text(value) -> str:
-    return 'null' if value is None else str(value)
+def _text(value: object) -> str:
+    return "null" if value is None else str(value)
 
 
 class FileSystemMixin(rfm.RegressionTestPlugin):
@@ -31,20 +31,20 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
     #: The type of the file system, which picks the striping backend.
     file_system_type = variable(str, type(None), value=None, loggable=True)
 
-    @run_after('init')
-    def bind_to_site(self):
+    @run_after("init")
+    def bind_to_site(self) -> None:
         # A combination that no partition has gets no valid system, and ReFrame leaves it out.
         self.valid_systems = site.partitions_for(
             self.file_system, self.stripe_count_asked, self.hints
         )
         self.valid_prog_environs = site.environments_for(self.transport)
 
-    @run_after('setup')
-    def describe_file_system(self):
-        self.medium = self.file_system_settings['medium']
-        self.file_system_type = self.file_system_settings['type']
+    @run_after("setup")
+    def describe_file_system(self) -> None:
+        self.medium = self.file_system_settings["medium"]
+        self.file_system_type = self.file_system_settings["type"]
 
     @property
     def file_system_settings(self) -> dict:
         """The entry of the file system in the site configuration, from the phase setup on."""
-        return self.current_partition.extras['filesystems'][self.file_system]
+        return self.current_partition.extras["filesystems"][self.file_system]

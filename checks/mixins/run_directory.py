@@ -5,6 +5,8 @@ after a failure, so a trap of the script removes the directory. The script remov
 the directory that it made itself.
 """
 
+from pathlib import Path
+
 import reframe as rfm
 from reframe.core.builtins import run_before, variable
 
@@ -18,36 +20,42 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
     fullness_percent = variable(int, type(None), value=None, loggable=True)
 
     #: Where the script leaves what df said, in the stage directory.
-    df_file = variable(str, value='df.txt')
+    df_file = variable(str, value="df.txt")
 
     #: Where the script leaves size and name of each file of the run directory.
-    files_file = variable(str, value='files.txt')
+    files_file = variable(str, value="files.txt")
 
     #: Where the script leaves the program's exit status.
-    exit_status_file = variable(str, value='exit_status.txt')
+    exit_status_file = variable(str, value="exit_status.txt")
 
     def make_run_directory(self, volume_gib: float) -> list[str]:
         """The shell commands before the program; `volume_gib` is what it will write at the most."""
-        path = self.file_system_settings['path']
-        needed_gib = volume_gib + self.file_system_settings.get('min_free_gib', 0)
+        path = self.file_system_settings["path"]
+        needed_gib = volume_gib + self.file_system_settings.get("min_free_gib", 0)
         return [
-            f'run_directory=$(mktemp -d "{path}/iobands-{type(self).__name__}-XXXXXXXXXX") || '
-            f'{{ echo "iobands: no run directory can be made in {path}: does it exist, and may '
-            f'you write there?" >&2; exit 1; }}',
+            f'file_system="{path}"',
+            f'run_directory=$(mktemp -d "$file_system/iobands-{type(self).__name__}-XXXXXXXXXX")'
+            f" || {self._refuse('no directory can be made there: does it exist, may you write?')}",
             """trap 'rm -rf -- "$run_directory"' EXIT""",
             "trap 'exit 143' TERM",
             "trap 'exit 130' INT",
             f'df -Pk "$run_directory" > {self.df_file}',
             f"free_kib=$(awk 'NR == 2 {{ print $4 }}' {self.df_file})",
             f'[ "$free_kib" -ge {int(needed_gib * KIB_PER_GIB)} ] || '
-            f'{{ echo "iobands: {path} has $free_kib KiB free; this run needs '
-            f'{needed_gib:g} GiB: {volume_gib:g} to write, the rest to leave free" >&2; exit 1; }}',
+            + self._refuse(
+                f"$free_kib KiB are free, this run needs {needed_gib:g} GiB: "
+                f"{volume_gib:g} to write, the rest to leave free"
+            ),
         ]
+
+    @staticmethod
+    def _refuse(reason: str) -> str:
+        return f'{{ echo "iobands: $file_system: {reason}" >&2; exit 1; }}'
 
     def inspect_run_directory(self) -> list[str]:
         """The shell commands straight after the program."""
         return [
-            'exit_status=$?',
+            "exit_status=$?",
             f'echo "$exit_status" > {self.exit_status_file}',
             f"find \"$run_directory\" -type f -printf '%s %f\\n' > {self.files_file}",
         ]
@@ -56,11 +64,11 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
         """The last shell command: the trap cleans up, and the job ends as the program did."""
         return ['exit "$exit_status"']
 
-    @run_before('sanity')
-    def read_fullness(self):
+    @run_before("sanity")
+    def read_fullness(self) -> None:
         try:
-            with open(f'{self.stagedir}/{self.df_file}', encoding='utf-8') as file:
-                self.fullness_percent = int(file.readlines()[1].split()[4].rstrip('%'))
+            df = Path(self.stagedir, self.df_file).read_text(encoding="utf-8")
+            self.fullness_percent = int(df.splitlines()[1].split()[4].rstrip("%"))
         except (OSError, IndexError, ValueError):
             # A covariate: the run may still prove its rates without it.
             self.fullness_percent = None

@@ -8,6 +8,6 @@ module here, one line below, and one in config/contract.py.
 from . import lustre, posix
 from .layout import Layout, StripingError
 
-BACKENDS = {'lustre': lustre.LustreStriping(), 'posix': posix.PosixStriping()}
+BACKENDS = {"lustre": lustre.LustreStriping(), "posix": posix.PosixStriping()}
 
-__all__ = ['BACKENDS', 'Layout', 'StripingError']
+__all__ = ["BACKENDS", "Layout", "StripingError"]

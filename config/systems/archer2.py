@@ -9,102 +9,102 @@ The Slurm account comes from the environment (`export SBATCH_ACCOUNT=...`); the 
 
 import os
 
-_shared = os.environ.get('IOBANDS_ARCHER2_SHARED', 'work/z19/z19/shared')
+_shared = os.environ.get("IOBANDS_ARCHER2_SHARED", "work/z19/z19/shared")
 
 
-def _lustre(name, medium):
+def _lustre(name: str, medium: str) -> dict:
     return {
-        'path': f'/mnt/lustre/{name}/{_shared}',
-        'type': 'lustre',
-        'medium': medium,
-        'stripe_counts': [1, -1],
-        'min_free_gib': 1024,
+        "path": f"/mnt/lustre/{name}/{_shared}",
+        "type": "lustre",
+        "medium": medium,
+        "stripe_counts": [1, -1],
+        "min_free_gib": 1024,
     }
 
 
 system = {
-    'name': 'archer2',
-    'descr': 'ARCHER2, HPE Cray EX',
-    'hostnames': [r'^uan\d+$', r'^ln\d+$', r'^dvn\d+$'],
+    "name": "archer2",
+    "descr": "ARCHER2, HPE Cray EX",
+    "hostnames": [r"^uan\d+$", r"^ln\d+$", r"^dvn\d+$"],
     # The modules are loaded by the environments' commands below: a script then shows the order,
     # which matters for the transport, and can be written on a machine without Lmod.
-    'modules_system': 'nomod',
-    'partitions': [
+    "modules_system": "nomod",
+    "partitions": [
         {
-            'name': 'compute',
-            'descr': 'Compute nodes: 2 × AMD EPYC 7742, 128 cores',
-            'scheduler': 'slurm',
-            'launcher': 'srun',
-            'access': [
-                '--partition=standard',
-                '--qos=standard',
-                '--hint=nomultithread',
-                '--distribution=block:block',
+            "name": "compute",
+            "descr": "Compute nodes: 2 × AMD EPYC 7742, 128 cores",
+            "scheduler": "slurm",
+            "launcher": "srun",
+            "access": [
+                "--partition=standard",
+                "--qos=standard",
+                "--hint=nomultithread",
+                "--distribution=block:block",
             ],
-            'sched_options': {'use_nodes_option': True},
-            'env_vars': [['OMP_NUM_THREADS', '1']],
-            'environs': ['gnu-ofi', 'gnu-ucx'],
-            'max_jobs': 1,
-            'features': ['io'],
-            'processor': {'num_cpus': 128, 'num_cpus_per_socket': 64, 'num_sockets': 2},
-            'extras': {
-                'filesystems': {
-                    'work1': _lustre('a2fs-work1', 'hdd'),
-                    'work2': _lustre('a2fs-work2', 'hdd'),
-                    'work3': _lustre('a2fs-work3', 'hdd'),
-                    'work4': _lustre('a2fs-work4', 'hdd'),
-                    'nvme': _lustre('a2fs-nvme', 'nvme'),
+            "sched_options": {"use_nodes_option": True},
+            "env_vars": [["OMP_NUM_THREADS", "1"]],
+            "environs": ["gnu-ofi", "gnu-ucx"],
+            "max_jobs": 1,
+            "features": ["io"],
+            "processor": {"num_cpus": 128, "num_cpus_per_socket": 64, "num_sockets": 2},
+            "extras": {
+                "filesystems": {
+                    "work1": _lustre("a2fs-work1", "hdd"),
+                    "work2": _lustre("a2fs-work2", "hdd"),
+                    "work3": _lustre("a2fs-work3", "hdd"),
+                    "work4": _lustre("a2fs-work4", "hdd"),
+                    "nvme": _lustre("a2fs-nvme", "nvme"),
                 },
                 # 2048 processes, 65,536 MiB in all: the scale of the published figures.
-                'scale': {'nodes': 16, 'tasks_per_node': 128, 'mib_per_task': 32},
-                'hint_presets': {
-                    'archer2-ssf': {
-                        'env_vars': {
-                            'FI_OFI_RXM_SAR_LIMIT': '64K',
-                            'MPICH_MPIIO_HINTS': (
-                                '*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier=4'
+                "scale": {"nodes": 16, "tasks_per_node": 128, "mib_per_task": 32},
+                "hint_presets": {
+                    "archer2-ssf": {
+                        "env_vars": {
+                            "FI_OFI_RXM_SAR_LIMIT": "64K",
+                            "MPICH_MPIIO_HINTS": (
+                                "*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier=4"
                             ),
                         },
-                        'hints': {
-                            'cray_cb_write_lock_mode': '2',
-                            'cray_cb_nodes_multiplier': '4',
+                        "hints": {
+                            "cray_cb_write_lock_mode": "2",
+                            "cray_cb_nodes_multiplier": "4",
                         },
                     },
                 },
                 # The recommended settings of each pattern, which are those of the published bands.
-                'daily': [
+                "daily": [
                     {
-                        'pattern': 'fpp',
-                        'stripe_count': 1,
-                        'transport': 'ofi',
-                        'hints': 'default',
+                        "pattern": "fpp",
+                        "stripe_count": 1,
+                        "transport": "ofi",
+                        "hints": "default",
                     },
                     {
-                        'pattern': 'ssf',
-                        'stripe_count': -1,
-                        'transport': 'ucx',
-                        'hints': 'archer2-ssf',
+                        "pattern": "ssf",
+                        "stripe_count": -1,
+                        "transport": "ucx",
+                        "hints": "archer2-ssf",
                     },
                 ],
-                'time_limit': '20m',
+                "time_limit": "20m",
             },
         }
     ],
 }
 
 
-def _environment(transport, *modules):
+def _environment(transport: str, *modules: str) -> dict:
     return {
-        'name': f'gnu-{transport}',
-        'cc': 'cc',
-        'cxx': 'CC',
-        'ftn': 'ftn',
-        'features': [transport],
-        'prepare_cmds': [f'module load {" ".join(("PrgEnv-gnu", *modules))}'],
+        "name": f"gnu-{transport}",
+        "cc": "cc",
+        "cxx": "CC",
+        "ftn": "ftn",
+        "features": [transport],
+        "prepare_cmds": [f"module load {' '.join(('PrgEnv-gnu', *modules))}"],
     }
 
 
 environments = [
-    _environment('ofi'),
-    _environment('ucx', 'craype-network-ucx', 'cray-mpich-ucx'),
+    _environment("ofi"),
+    _environment("ucx", "craype-network-ucx", "cray-mpich-ucx"),
 ]

@@ -9,41 +9,41 @@ import os
 _processes = min(4, max(2, os.cpu_count() or 2))
 
 system = {
-    'name': 'local',
-    'descr': 'This machine',
-    'hostnames': ['.*'],
-    'partitions': [
+    "name": "local",
+    "descr": "This machine",
+    "hostnames": [".*"],
+    "partitions": [
         {
-            'name': 'node',
-            'descr': 'This machine, without a scheduler',
-            'scheduler': 'local',
-            'launcher': 'mpirun',
-            'environs': ['mpi'],
-            'max_jobs': 1,
-            'features': ['io'],
-            'extras': {
-                'filesystems': {
+            "name": "node",
+            "descr": "This machine, without a scheduler",
+            "scheduler": "local",
+            "launcher": "mpirun",
+            "environs": ["mpi"],
+            "max_jobs": 1,
+            "features": ["io"],
+            "extras": {
+                "filesystems": {
                     # /var/tmp outlives a reboot, so it is on a disk where /tmp may be in memory.
-                    'disk': {
-                        'path': os.environ.get('IOBANDS_DISK', '/var/tmp'),
-                        'type': 'posix',
-                        'medium': 'disk',
-                        'min_free_gib': 2,
+                    "disk": {
+                        "path": os.environ.get("IOBANDS_DISK", "/var/tmp"),
+                        "type": "posix",
+                        "medium": "disk",
+                        "min_free_gib": 2,
                     },
-                    'memory': {
-                        'path': '/dev/shm',
-                        'type': 'posix',
-                        'medium': 'memory',
-                        'min_free_gib': 1,
+                    "memory": {
+                        "path": "/dev/shm",
+                        "type": "posix",
+                        "medium": "memory",
+                        "min_free_gib": 1,
                     },
                 },
-                'scale': {
-                    'nodes': 1,
-                    'tasks_per_node': _processes,
-                    'mib_per_task': 256 // _processes,
-                    'repeats': 3,
+                "scale": {
+                    "nodes": 1,
+                    "tasks_per_node": _processes,
+                    "mib_per_task": 256 // _processes,
+                    "repeats": 3,
                 },
-                'time_limit': '5m',
+                "time_limit": "5m",
             },
         }
     ],
@@ -52,19 +52,19 @@ system = {
 # More processes than cores are fine here. Each MPI library reads its own names and ignores the
 # others': Open MPI 4 the first, Open MPI 5 the second.
 _env_vars = {
-    'OMPI_MCA_rmaps_base_oversubscribe': '1',
-    'PRTE_MCA_rmaps_default_mapping_policy': ':oversubscribe',
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
 if os.geteuid() == 0:
     # Containers and fresh virtual machines: Open MPI refuses to run as root without these.
-    _env_vars |= {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
+    _env_vars |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 environments = [
     {
-        'name': 'mpi',
-        'cc': 'mpicc',
-        'cxx': '',
-        'ftn': 'mpifort',
-        'env_vars': [list(item) for item in _env_vars.items()],
+        "name": "mpi",
+        "cc": "mpicc",
+        "cxx": "",
+        "ftn": "mpifort",
+        "env_vars": [list(item) for item in _env_vars.items()],
     }
 ]

@@ -77,7 +77,11 @@ def test_a_phase_that_was_not_asked_for_is_told(records):
 @pytest.mark.parametrize(
     ("index", "changes", "problem"),
     [
-        (1, {"verified_bytes": 4095}, "read, repeat 1: verified_bytes asked: 4096, in effect: 4095"),
+        (
+            1,
+            {"verified_bytes": 4095},
+            "read, repeat 1: verified_bytes asked: 4096, in effect: 4095",
+        ),
         (1, {"verified_bytes": None}, "verified_bytes asked: 4096, in effect: None"),
         (0, {"fsync": False}, "write, repeat 1: fsync asked: True, in effect: False"),
         (2, {"bytes": 1}, "write, repeat 2: bytes asked: 4096, in effect: 1"),
