@@ -1,0 +1,168 @@
+!> benchio measures how fast an array that is spread over MPI processes goes to
+!> files and comes back. This program starts MPI, runs what the command line
+!> asks for, and alone decides how the run ends: errors reach it as values.
+program benchio
+   use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
+   use block_data, only: block_t
+   use errors, only: error_t, keep_first, status_failed, status_usage
+   use layout, only: layout_t, make_layout
+   use mpi_checks, only: check, mpi_text
+   use mpi_f08, only: MPI_Bcast, MPI_Dims_create, MPI_Finalize, MPI_Get_library_version, &
+                      MPI_Init, MPI_INTEGER8, MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUCCESS
+   use options, only: command_words, options_t, parse
+   use progress, only: say_banner, say_finished
+   use run, only: run_t
+   use usage, only: print_help
+   use version, only: benchio_version
+   implicit none(type, external)
+
+   type(error_t), allocatable :: error
+   integer :: ierr, status
+
+   call MPI_Init(ierr)
+   if (ierr /= MPI_SUCCESS) then
+      write (error_unit, "(a)") "benchio: MPI_Init failed: "//mpi_text(ierr)
+      stop status_failed, quiet=.true.
+   end if
+   status = 0
+   call main(error)
+   if (allocated(error)) status = error%status
+   call MPI_Finalize(ierr)
+   if (ierr /= MPI_SUCCESS .and. status == 0) then
+      write (error_unit, "(a)") "benchio: MPI_Finalize failed: "//mpi_text(ierr)
+      status = status_failed
+   end if
+   stop status, quiet=.true.
+
+contains
+
+   !> All that happens between MPI's start and its end. Rank 0 prints the error.
+   subroutine main(error)
+      type(error_t), allocatable, intent(out) :: error
+      type(run_t) :: all
+      type(block_t), target :: block
+      type(error_t), allocatable :: trouble
+
+      call all%team%start(error)
+      if (.not. allocated(error)) call parse(command_words(), all%asked, error)
+      if (.not. allocated(error)) then
+         if (all%asked%help .or. all%asked%version) then
+            if (all%team%rank == 0) call say_of_itself(all%asked%help)
+            return
+         end if
+         call prepare(all, block, error)
+      end if
+      if (.not. allocated(error)) then
+         call all%everything(error)
+         call all%results%finish(trouble)
+         call all%team%agree(trouble)
+         call keep_first(error, trouble)
+      end if
+      if (all%team%rank /= 0) return
+      if (allocated(error)) then
+         call complain(error)
+      else
+         call say_finished()
+      end if
+   end subroutine main
+
+   subroutine say_of_itself(help)
+      logical, intent(in) :: help
+
+      if (help) then
+         call print_help()
+      else
+         write (output_unit, "(a)") "benchio "//benchio_version
+      end if
+   end subroutine say_of_itself
+
+   !> Cuts the array, takes its memory and starts the result file: all that can
+   !> go wrong before any I/O does so here. Collective, and so is its error.
+   subroutine prepare(all, block, error)
+      type(run_t), intent(inout) :: all
+      type(block_t), intent(inout), target :: block
+      type(error_t), allocatable, intent(out) :: error
+      type(layout_t) :: layout
+      integer :: dims(3), ierr
+
+      dims = 0
+      call MPI_Dims_create(all%team%size, 3, dims, ierr)
+      call check(ierr, "MPI_Dims_create", error)
+      if (allocated(error)) return
+      ! Turned round as EPCC's benchio does: the first axis is cut the least.
+      call make_layout(all%asked%sizes, all%asked%is_global, dims(3:1:-1), all%team%rank, &
+                       layout, error)
+      if (allocated(error)) return
+      call get_library(all%mpi_library, error)
+      if (allocated(error)) return
+
+      all%seed = all%asked%seed
+      if (.not. all%asked%seed_given) call draw(all%seed)
+      call MPI_Bcast(all%seed, 1, MPI_INTEGER8, 0, all%team%world, ierr)
+      call check(ierr, "MPI_Bcast", error)
+      if (allocated(error)) return
+      if (all%team%rank == 0 .and. allocated(all%asked%result_path)) then
+         call all%results%start(all%asked%result_path, error)
+      end if
+      call all%team%agree(error)
+      if (allocated(error)) return
+      call block%create(layout, all%seed, error)
+      call all%team%agree(error)
+      if (allocated(error)) return
+      all%block => block
+      if (all%team%rank == 0) call say_banner(all%team, all%asked, layout, all%seed)
+   end subroutine prepare
+
+   !> The first line of what the MPI library says of itself.
+   subroutine get_library(name, error)
+      character(len=:), allocatable, intent(out) :: name
+      type(error_t), allocatable, intent(out) :: error
+      character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: buffer
+      integer :: length, ierr
+
+      name = ""
+      call MPI_Get_library_version(buffer, length, ierr)
+      call check(ierr, "MPI_Get_library_version", error)
+      if (allocated(error)) return
+      length = scan(buffer(:length)//achar(0), achar(0)//achar(10)//achar(13)) - 1
+      name = trim(buffer(:length))
+   end subroutine get_library
+
+   !> A seed that differs from run to run, 0 to 2**63 - 1: from the system's
+   !> randomness, and from the clock for systems that have none.
+   subroutine draw(seed)
+      integer(int64), intent(out) :: seed
+      real :: parts(4)
+      integer(int64) :: ticks
+      integer :: at
+
+      call random_init(repeatable=.false., image_distinct=.false.)
+      call random_number(parts)
+      call system_clock(ticks)
+      seed = ticks
+      do at = 1, size(parts)
+         seed = ieor(ishft(seed, 16), int(parts(at)*65536.0, int64))
+      end do
+      seed = ibclr(ieor(seed, ishft(ticks, 20)), 63)
+   end subroutine draw
+
+   !> An error of several lines has benchio's name before each.
+   subroutine complain(error)
+      type(error_t), intent(in) :: error
+      character(len=:), allocatable :: rest
+      integer :: cut
+
+      flush (output_unit)
+      rest = error%text
+      do
+         cut = index(rest, new_line("a"))
+         if (cut == 0) exit
+         write (error_unit, "(a)") "benchio: "//rest(:cut - 1)
+         rest = rest(cut + 1:)
+      end do
+      write (error_unit, "(a)") "benchio: "//rest
+      if (error%status == status_usage .and. index(rest, "--help") == 0) &
+         write (error_unit, "(a)") "benchio: see benchio --help"
+   end subroutine complain
+
+end program benchio

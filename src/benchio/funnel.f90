@@ -1,0 +1,331 @@
+!> What the layers serial and node have in common: processes send their blocks
+!> to a leader, which alone writes, and get them back from it when it reads. The
+!> transport of the blocks is part of the pattern and inside the clock.
+!>
+!> The leader goes through its file step by step, each step a stretch of the
+!> file that fits its buffer. A layer says which planes of whose block belong
+!> to a step, and where in the buffer they go.
+!>
+!> Memory: the leader's buffer of `buffer_bytes`, or of one plane where that is
+!> larger. Data are received straight into their place in it.
+module funnel
+   use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
+   use, intrinsic :: iso_fortran_env, only: int64
+   use backend, only: backend_t
+   use block_data, only: block_t
+   use errors, only: error_t, fail, keep_first
+   use layout, only: element_bytes
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_Irecv, &
+                      MPI_Isend, MPI_ORDER_FORTRAN, MPI_Recv, MPI_Request, MPI_Send, &
+                      MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Type_commit, &
+                      MPI_Type_create_subarray, MPI_Type_free, MPI_Waitall, operator(/=)
+   use posix_api, only: iovec_t
+   use posix_file, only: close_fd => close_file, open_existing, open_new, read_vectors, &
+                         sync_file, write_vectors
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: funnel_t, piece_t, span_t, buffer_bytes
+
+   !> Bytes of a leader's buffer, unless a single plane needs more.
+   integer(int64), parameter :: buffer_bytes = 256_int64*1024_int64**2
+
+   integer, parameter :: tag = 1
+
+   !> Planes of one process's block that belong to a step.
+   type :: piece_t
+      !> The first plane, from 1, and how many there are; 0 for none.
+      integer(int64) :: first_plane = 1_int64
+      integer :: planes = 0
+      !> The element of the buffer, from 1, at which they begin.
+      integer(int64) :: position = 1_int64
+   end type piece_t
+
+   !> The stretch of the file that belongs to a step, in elements from 0.
+   type :: span_t
+      integer(int64) :: first = 0_int64, elements = 0_int64
+   end type span_t
+
+   type, abstract, extends(backend_t) :: funnel_t
+      ! These are set by the layer before it calls set_up.
+      type(MPI_Comm) :: comm
+      !> Which process of `comm` this is; 0 leads.
+      integer :: member = 0, members = 1
+      !> In how many steps the leader goes through the file.
+      integer :: steps = 0
+      !> Elements of the buffer; of one row and of one plane of it, which hold
+      !> a row and a plane of a block, or of the whole array.
+      integer(int64) :: buffer_elements = 0_int64
+      integer :: row = 0, rows_of_plane = 0
+
+      type(MPI_Datatype), private :: block_plane = MPI_DATATYPE_NULL
+      type(MPI_Datatype), private :: buffer_plane = MPI_DATATYPE_NULL
+      type(MPI_Request), allocatable, private :: requests(:)
+      ! A pointer, since it is handed on together with what it belongs to.
+      integer(int64), pointer, contiguous, private :: buffer(:) => null()
+      integer(c_int), private :: fd = -1_c_int
+   contains
+      procedure(piece_i), deferred :: piece
+      procedure(span_i), deferred :: span
+      procedure :: set_up
+      procedure :: open_file
+      procedure :: write_block
+      procedure :: read_block
+      procedure :: sync
+      procedure :: close_file
+      procedure :: release
+   end type funnel_t
+
+   abstract interface
+      !> What process `source` has of a step; steps count from 0.
+      pure function piece_i(self, step, source) result(res)
+         import :: funnel_t, piece_t
+         implicit none(type, external)
+         class(funnel_t), intent(in) :: self
+         integer, intent(in) :: step, source
+         type(piece_t) :: res
+      end function piece_i
+
+      !> Where in the file a step is.
+      pure function span_i(self, step) result(res)
+         import :: funnel_t, span_t
+         implicit none(type, external)
+         class(funnel_t), intent(in) :: self
+         integer, intent(in) :: step
+         type(span_t) :: res
+      end function span_i
+   end interface
+
+contains
+
+   !> Takes the buffer and makes the datatypes.
+   subroutine set_up(self, error)
+      class(funnel_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      integer :: n(3), status, ierr
+
+      n = int(self%block%layout%block)
+      allocate (self%hints(0))
+      ! A plane of the block as it lies in memory, that is inside its halo. The
+      ! type's extent is that of a plane with halo, so planes follow by count.
+      call MPI_Type_create_subarray(2, n(:2) + 2, n(:2), [1, 1], MPI_ORDER_FORTRAN, &
+                                    MPI_INTEGER8, self%block_plane, ierr)
+      call check(ierr, "MPI_Type_create_subarray", error)
+      if (allocated(error)) return
+      call MPI_Type_commit(self%block_plane, ierr)
+      call check(ierr, "MPI_Type_commit", error)
+      if (allocated(error)) return
+      if (self%member /= 0) return
+
+      call MPI_Type_create_subarray(2, [self%row, self%rows_of_plane], n(:2), [0, 0], &
+                                    MPI_ORDER_FORTRAN, MPI_INTEGER8, self%buffer_plane, ierr)
+      call check(ierr, "MPI_Type_create_subarray", error)
+      if (allocated(error)) return
+      call MPI_Type_commit(self%buffer_plane, ierr)
+      call check(ierr, "MPI_Type_commit", error)
+      if (allocated(error)) return
+      allocate (self%requests(self%members), self%buffer(self%buffer_elements), stat=status)
+      if (status /= 0) then
+         call fail(error, "no memory for a buffer of "//to_text(self%buffer_elements*element_bytes) &
+                   //" bytes")
+         return
+      end if
+      ! Touched now, so that the system need not find the pages in the clock.
+      self%buffer = 0_int64
+   end subroutine set_up
+
+   subroutine open_file(self, writing, error)
+      class(funnel_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%member /= 0) return
+      if (writing) then
+         call open_new(self%path, self%fd, error)
+      else
+         call open_existing(self%path, self%fd, error)
+      end if
+   end subroutine open_file
+
+   subroutine write_block(self, error)
+      class(funnel_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%member == 0) then
+         call lead(self, .true., self%block, self%buffer, error)
+      else
+         call follow(self, .true., self%block, error)
+      end if
+   end subroutine write_block
+
+   subroutine read_block(self, error)
+      class(funnel_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%member == 0) then
+         call lead(self, .false., self%block, self%buffer, error)
+      else
+         call follow(self, .false., self%block, error)
+      end if
+   end subroutine read_block
+
+   !> The leader's part. After its file has failed it goes on with the others,
+   !> which would wait for it for ever, and leaves the file alone.
+   subroutine lead(self, writing, block, buffer, error)
+      class(funnel_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(block_t), intent(inout) :: block
+      integer(int64), intent(inout), target, contiguous :: buffer(:)
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      type(span_t) :: span
+      type(iovec_t) :: stretch(1)
+      integer :: step
+      logical :: usable
+
+      usable = self%fd >= 0
+      stretch(1)%base = c_loc(buffer)
+      do step = 0, self%steps - 1
+         span = self%span(step)
+         stretch(1)%length = int(span%elements*element_bytes, c_size_t)
+         if (writing) then
+            call exchange(self, .true., step, block, buffer, trouble)
+            call keep_first(error, trouble)
+            if (usable) call write_vectors(self%fd, self%path, stretch, &
+                                           span%first*element_bytes, trouble)
+         else
+            if (usable) call read_vectors(self%fd, self%path, stretch, &
+                                          span%first*element_bytes, trouble)
+            if (allocated(trouble)) usable = .false.
+            call keep_first(error, trouble)
+            call exchange(self, .false., step, block, buffer, trouble)
+         end if
+         if (allocated(trouble)) usable = .false.
+         call keep_first(error, trouble)
+      end do
+   end subroutine lead
+
+   !> Brings a step's planes from the processes to the buffer, or back.
+   subroutine exchange(self, gathering, step, block, buffer, error)
+      class(funnel_t), intent(inout) :: self
+      logical, intent(in) :: gathering
+      integer, intent(in) :: step
+      type(block_t), intent(inout) :: block
+      integer(int64), intent(inout), asynchronous, contiguous :: buffer(:)
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      type(piece_t) :: part
+      integer :: source, pending, ierr
+
+      pending = 0
+      do source = 1, self%members - 1
+         part = self%piece(step, source)
+         if (part%planes == 0) cycle
+         pending = pending + 1
+         if (gathering) then
+            call MPI_Irecv(buffer(part%position), part%planes, self%buffer_plane, source, tag, &
+                           self%comm, self%requests(pending), ierr)
+            call check(ierr, "MPI_Irecv", trouble)
+         else
+            call MPI_Isend(buffer(part%position), part%planes, self%buffer_plane, source, tag, &
+                           self%comm, self%requests(pending), ierr)
+            call check(ierr, "MPI_Isend", trouble)
+         end if
+         if (allocated(trouble)) pending = pending - 1
+         call keep_first(error, trouble)
+      end do
+      part = self%piece(step, 0)
+      if (part%planes > 0) call copy_own(self, gathering, part, block, buffer)
+      call MPI_Waitall(pending, self%requests, MPI_STATUSES_IGNORE, ierr)
+      call check(ierr, "MPI_Waitall", trouble)
+      call keep_first(error, trouble)
+   end subroutine exchange
+
+   !> The leader's own planes need no message.
+   subroutine copy_own(self, gathering, part, block, buffer)
+      class(funnel_t), intent(in) :: self
+      logical, intent(in) :: gathering
+      type(piece_t), intent(in) :: part
+      type(block_t), intent(inout) :: block
+      integer(int64), intent(inout), contiguous :: buffer(:)
+      integer(int64) :: j, k, at, plane
+
+      associate (n => block%layout%block)
+         do plane = 0_int64, part%planes - 1_int64
+            k = part%first_plane + plane
+            do j = 1, n(2)
+               at = part%position + self%row*(j - 1 + self%rows_of_plane*plane)
+               if (gathering) then
+                  buffer(at:at + n(1) - 1) = block%cells(1:n(1), j, k)
+               else
+                  block%cells(1:n(1), j, k) = buffer(at:at + n(1) - 1)
+               end if
+            end do
+         end do
+      end associate
+   end subroutine copy_own
+
+   !> The part of all others: their planes, step by step.
+   subroutine follow(self, writing, block, error)
+      class(funnel_t), intent(in) :: self
+      logical, intent(in) :: writing
+      type(block_t), intent(inout) :: block
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      type(piece_t) :: part
+      integer :: step, ierr
+
+      do step = 0, self%steps - 1
+         part = self%piece(step, self%member)
+         if (part%planes == 0) cycle
+         if (writing) then
+            call MPI_Send(block%cells(0, 0, part%first_plane), part%planes, self%block_plane, 0, &
+                          tag, self%comm, ierr)
+            call check(ierr, "MPI_Send", trouble)
+         else
+            call MPI_Recv(block%cells(0, 0, part%first_plane), part%planes, self%block_plane, 0, &
+                          tag, self%comm, MPI_STATUS_IGNORE, ierr)
+            call check(ierr, "MPI_Recv", trouble)
+         end if
+         call keep_first(error, trouble)
+      end do
+   end subroutine follow
+
+   subroutine sync(self, error)
+      class(funnel_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%fd >= 0) call sync_file(self%fd, self%path, error)
+   end subroutine sync
+
+   subroutine close_file(self, error)
+      class(funnel_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%fd >= 0) call close_fd(self%fd, self%path, error)
+   end subroutine close_file
+
+   subroutine release(self, error)
+      class(funnel_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer :: ierr
+
+      if (associated(self%buffer)) deallocate (self%buffer)
+      if (allocated(self%requests)) deallocate (self%requests)
+      if (self%block_plane /= MPI_DATATYPE_NULL) then
+         call MPI_Type_free(self%block_plane, ierr)
+         call check(ierr, "MPI_Type_free", error)
+      end if
+      if (self%buffer_plane /= MPI_DATATYPE_NULL) then
+         call MPI_Type_free(self%buffer_plane, ierr)
+         call check(ierr, "MPI_Type_free", trouble)
+         call keep_first(error, trouble)
+      end if
+      call self%close_file(trouble)
+      call keep_first(error, trouble)
+   end subroutine release
+
+end module funnel

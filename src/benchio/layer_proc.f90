@@ -1,0 +1,121 @@
+!> The layer proc: a file a process, written straight from the array.
+!>
+!> Memory: 16 bytes for each row of the block, in the list that tells the system
+!> where the rows are. The list is made before the clock and nothing is copied.
+module layer_proc
+   use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
+   use, intrinsic :: iso_fortran_env, only: int64
+   use backend, only: backend_t, path_in
+   use block_data, only: block_t
+   use errors, only: error_t, fail
+   use layout, only: element_bytes
+   use posix_api, only: iovec_t
+   use posix_file, only: close_fd => close_file, open_existing, open_new, read_vectors, &
+                         sync_file, write_vectors
+   use team, only: team_t
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: proc_t
+
+   type, extends(backend_t) :: proc_t
+      private
+      integer(c_int) :: fd = -1_c_int
+      type(iovec_t), allocatable :: rows(:)
+   contains
+      procedure :: prepare
+      procedure :: open_file
+      procedure :: write_block
+      procedure :: read_block
+      procedure :: sync
+      procedure :: close_file
+      procedure :: release
+   end type proc_t
+
+contains
+
+   subroutine prepare(self, team, block, directory, error)
+      class(proc_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      type(block_t), intent(inout), target :: block
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: j, k, row
+      integer :: status
+
+      self%block => block
+      self%path = path_in(directory, self%name, team%rank)
+      self%first_path = path_in(directory, self%name, 0)
+      self%path_bytes = block%layout%block_elements()*element_bytes
+      self%files = team%size
+      self%owns_path = .true.
+      self%tends_cache = .true.
+      allocate (self%hints(0))
+
+      associate (n => block%layout%block)
+         allocate (self%rows(n(2)*n(3)), stat=status)
+         if (status /= 0) then
+            call fail(error, "no memory for a list of "//to_text(n(2)*n(3))//" rows")
+            return
+         end if
+         row = 0_int64
+         do k = 1, n(3)
+            do j = 1, n(2)
+               row = row + 1
+               self%rows(row)%base = c_loc(block%cells(1, j, k))
+               self%rows(row)%length = int(n(1)*element_bytes, c_size_t)
+            end do
+         end do
+      end associate
+   end subroutine prepare
+
+   subroutine open_file(self, writing, error)
+      class(proc_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(error_t), allocatable, intent(out) :: error
+
+      if (writing) then
+         call open_new(self%path, self%fd, error)
+      else
+         call open_existing(self%path, self%fd, error)
+      end if
+   end subroutine open_file
+
+   subroutine write_block(self, error)
+      class(proc_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%fd >= 0) call write_vectors(self%fd, self%path, self%rows, 0_int64, error)
+   end subroutine write_block
+
+   subroutine read_block(self, error)
+      class(proc_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%fd >= 0) call read_vectors(self%fd, self%path, self%rows, 0_int64, error)
+   end subroutine read_block
+
+   subroutine sync(self, error)
+      class(proc_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%fd >= 0) call sync_file(self%fd, self%path, error)
+   end subroutine sync
+
+   subroutine close_file(self, error)
+      class(proc_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%fd >= 0) call close_fd(self%fd, self%path, error)
+   end subroutine close_file
+
+   subroutine release(self, error)
+      class(proc_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (allocated(self%rows)) deallocate (self%rows)
+      call self%close_file(error)
+   end subroutine release
+
+end module layer_proc

@@ -1,0 +1,161 @@
+!> One measured phase: the stages of a layer between two barriers, and what all
+!> processes' clocks say of them. Knows layers by their abstract type.
+module phase
+   use, intrinsic :: iso_fortran_env, only: int64, real64
+   use backend, only: backend_t
+   use errors, only: error_t, keep_first
+   use layout, only: element_bytes
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_DOUBLE_PRECISION, MPI_Gather, &
+                      MPI_INTEGER, MPI_MAX, MPI_Wtick, MPI_Wtime
+   use team, only: team_t
+   implicit none(type, external)
+   private
+
+   public :: phase_t, run_phase
+
+   !> What one phase was and what it took. Rank 0 has all of it.
+   type :: phase_t
+      logical :: writing = .true.
+      integer :: repeat = 1
+      !> Whether every writer synchronised its file inside the clock.
+      logical :: fsync = .false.
+      !> For reads: whether no page of the files was in memory before.
+      logical :: cache_dropped = .false.
+      !> Bytes that all processes moved.
+      integer(int64) :: bytes = 0_int64
+      !> From the opening to the closing barrier, of the slowest to pass them.
+      real(real64) :: seconds = 0.0_real64
+      !> Of any process, the longest open, transfer, sync and close.
+      real(real64) :: stage_seconds(4) = 0.0_real64
+      !> The processes' own times, until each had finished its part.
+      real(real64) :: rank_min = 0.0_real64, rank_median = 0.0_real64, rank_max = 0.0_real64
+      !> Whose time the longest was.
+      integer :: slowest_rank = 0
+      character(len=:), allocatable :: slowest_host
+      !> Bytes that were compared and found right, where that was asked.
+      logical :: verified = .false.
+      integer(int64) :: verified_bytes = 0_int64
+   contains
+      procedure :: bandwidth
+   end type phase_t
+
+contains
+
+   !> Bytes by seconds, in GiB/s.
+   pure function bandwidth(self) result(res)
+      class(phase_t), intent(in) :: self
+      real(real64) :: res
+
+      res = real(self%bytes, real64)/self%seconds/2.0_real64**30
+   end function bandwidth
+
+   !> Measures a phase; collective. The error is this process's own: the caller
+   !> has all agree on it.
+   subroutine run_phase(team, layer, writing, fsync, res, error)
+      type(team_t), intent(in) :: team
+      class(backend_t), intent(inout) :: layer
+      logical, intent(in) :: writing, fsync
+      type(phase_t), intent(out) :: res
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      real(real64) :: marks(0:5)
+      integer :: ierr
+
+      call MPI_Barrier(team%world, ierr)
+      marks(0) = MPI_Wtime()
+      call check(ierr, "MPI_Barrier", error)
+      call layer%open_file(writing, trouble)
+      call keep_first(error, trouble)
+      marks(1) = MPI_Wtime()
+      if (writing) then
+         call layer%write_block(trouble)
+      else
+         call layer%read_block(trouble)
+      end if
+      call keep_first(error, trouble)
+      marks(2) = MPI_Wtime()
+      if (fsync) then
+         call layer%sync(trouble)
+         call keep_first(error, trouble)
+      end if
+      marks(3) = MPI_Wtime()
+      call layer%close_file(trouble)
+      call keep_first(error, trouble)
+      marks(4) = MPI_Wtime()
+      call MPI_Barrier(team%world, ierr)
+      marks(5) = MPI_Wtime()
+      call check(ierr, "MPI_Barrier", trouble)
+      call keep_first(error, trouble)
+
+      res%writing = writing
+      res%fsync = fsync
+      res%bytes = layer%block%layout%whole_elements()*element_bytes
+      call collect_times(team, marks, res, trouble)
+      call keep_first(error, trouble)
+   end subroutine run_phase
+
+   !> Brings the processes' times together; collective, outside the clock.
+   subroutine collect_times(team, marks, res, error)
+      type(team_t), intent(in) :: team
+      real(real64), intent(in) :: marks(0:5)
+      type(phase_t), intent(inout) :: res
+      type(error_t), allocatable, intent(out) :: error
+      real(real64) :: mine(5), longest(5)
+      real(real64), allocatable :: times(:)
+      integer :: ierr
+
+      mine(1) = marks(5) - marks(0)
+      mine(2:) = marks(1:4) - marks(0:3)
+      call MPI_Allreduce(mine, longest, size(mine), MPI_DOUBLE_PRECISION, MPI_MAX, team%world, ierr)
+      call check(ierr, "MPI_Allreduce", error)
+      if (allocated(error)) return
+      ! A phase shorter than a tick of the clock took a tick at most.
+      res%seconds = max(longest(1), MPI_Wtick())
+      res%stage_seconds = longest(2:)
+
+      allocate (times(merge(team%size, 1, team%rank == 0)))
+      mine(1) = marks(4) - marks(0)
+      call MPI_Gather(mine, 1, MPI_DOUBLE_PRECISION, times, 1, MPI_DOUBLE_PRECISION, 0, &
+                      team%world, ierr)
+      call check(ierr, "MPI_Gather", error)
+      if (allocated(error)) return
+      if (team%rank == 0) then
+         res%slowest_rank = maxloc(times, 1) - 1
+         call sort(times)
+         associate (n => team%size)
+            res%rank_min = times(1)
+            res%rank_median = (times((n + 1)/2) + times(n/2 + 1))/2.0_real64
+            res%rank_max = times(n)
+         end associate
+      end if
+      call MPI_Bcast(res%slowest_rank, 1, MPI_INTEGER, 0, team%world, ierr)
+      call check(ierr, "MPI_Bcast", error)
+      if (allocated(error)) return
+      res%slowest_host = team%host
+      call team%share_text(res%slowest_host, res%slowest_rank, error)
+   end subroutine collect_times
+
+   !> Sorts in ascending order. Shell's method: a run may have very many ranks.
+   pure subroutine sort(values)
+      real(real64), intent(inout) :: values(:)
+      real(real64) :: held
+      integer :: gap, at, to
+
+      gap = size(values)/2
+      do while (gap > 0)
+         do at = gap + 1, size(values)
+            held = values(at)
+            to = at
+            do while (to > gap)
+               if (values(to - gap) <= held) exit
+               values(to) = values(to - gap)
+               to = to - gap
+            end do
+            values(to) = held
+         end do
+         gap = gap/2
+      end do
+   end subroutine sort
+
+end module phase

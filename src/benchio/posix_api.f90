@@ -1,0 +1,132 @@
+!> Interfaces to libc and to the few functions of `posix_shim.c`. They declare,
+!> and define nothing: a procedure defined here under libc's name would take its
+!> place, for the MPI library too.
+module posix_api
+   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_null_ptr, c_ptr, c_size_t
+   implicit none(type, external)
+   private
+
+   public :: iovec_t
+   public :: c_pwritev, c_preadv, c_fsync, c_close, c_unlink, c_strerror, c_strlen
+   public :: shim_errno, shim_interrupted, shim_missing, shim_open_new, shim_open_existing
+   public :: shim_file_size, shim_drop_pages, shim_resident_pages
+
+   !> `struct iovec`: a stretch of memory and its bytes.
+   type, bind(c) :: iovec_t
+      type(c_ptr) :: base = c_null_ptr
+      integer(c_size_t) :: length = 0_c_size_t
+   end type iovec_t
+
+   ! ssize_t has the size of c_size_t, and Fortran's integers are signed.
+   interface
+      function c_pwritev(fd, vectors, count, offset) bind(c, name="pwritev") result(res)
+         import :: c_int, c_int64_t, c_size_t, iovec_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd, count
+         type(iovec_t), intent(in) :: vectors(*)
+         integer(c_int64_t), intent(in), value :: offset
+         integer(c_size_t) :: res
+      end function c_pwritev
+
+      function c_preadv(fd, vectors, count, offset) bind(c, name="preadv") result(res)
+         import :: c_int, c_int64_t, c_size_t, iovec_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd, count
+         type(iovec_t), intent(in) :: vectors(*)
+         integer(c_int64_t), intent(in), value :: offset
+         integer(c_size_t) :: res
+      end function c_preadv
+
+      function c_fsync(fd) bind(c, name="fsync") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int) :: res
+      end function c_fsync
+
+      function c_close(fd) bind(c, name="close") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int) :: res
+      end function c_close
+
+      function c_unlink(path) bind(c, name="unlink") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function c_unlink
+
+      function c_strerror(number) bind(c, name="strerror") result(res)
+         import :: c_int, c_ptr
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: number
+         type(c_ptr) :: res
+      end function c_strerror
+
+      function c_strlen(string) bind(c, name="strlen") result(res)
+         import :: c_ptr, c_size_t
+         implicit none(type, external)
+         type(c_ptr), intent(in), value :: string
+         integer(c_size_t) :: res
+      end function c_strlen
+
+      function shim_errno() bind(c, name="benchio_errno") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int) :: res
+      end function shim_errno
+
+      function shim_interrupted(number) bind(c, name="benchio_interrupted") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: number
+         integer(c_int) :: res
+      end function shim_interrupted
+
+      function shim_missing(number) bind(c, name="benchio_missing") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: number
+         integer(c_int) :: res
+      end function shim_missing
+
+      function shim_open_new(path) bind(c, name="benchio_open_new") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function shim_open_new
+
+      function shim_open_existing(path) bind(c, name="benchio_open_existing") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function shim_open_existing
+
+      function shim_file_size(path) bind(c, name="benchio_file_size") result(res)
+         import :: c_char, c_int64_t
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int64_t) :: res
+      end function shim_file_size
+
+      function shim_drop_pages(fd) bind(c, name="benchio_drop_pages") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int) :: res
+      end function shim_drop_pages
+
+      function shim_resident_pages(fd, size) bind(c, name="benchio_resident_pages") result(res)
+         import :: c_int, c_int64_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int64_t), intent(in), value :: size
+         integer(c_int64_t) :: res
+      end function shim_resident_pages
+   end interface
+
+end module posix_api

@@ -1,0 +1,78 @@
+/* What Fortran cannot say of libc by itself: open has variable arguments,
+ * errno is a macro, and the layout of struct stat and the constants of the
+ * headers differ between systems. All else is called from Fortran directly. */
+#define _DEFAULT_SOURCE
+#define _FILE_OFFSET_BITS 64
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The Fortran interfaces of pwritev and preadv say int64_t for off_t. */
+_Static_assert(sizeof(off_t) == 8, "file offsets must have 64 bits");
+
+int benchio_errno(void) { return errno; }
+
+int benchio_interrupted(int number) { return number == EINTR; }
+
+int benchio_missing(int number) { return number == ENOENT; }
+
+int benchio_open_new(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+}
+
+int benchio_open_existing(const char *path)
+{
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Returns the size of a file in bytes, or -1 with errno set. */
+int64_t benchio_file_size(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 ? (int64_t)about.st_size : -1;
+}
+
+/* Asks the kernel to drop the file's pages; returns an error number or 0. */
+int benchio_drop_pages(int fd)
+{
+    return posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/* Returns how many pages of the file's first `size` bytes are in memory, or -1
+ * with errno set. Maps a window at a time, so that the vector stays small. */
+int64_t benchio_resident_pages(int fd, int64_t size)
+{
+    const int64_t window = INT64_C(1) << 30;
+    const int64_t page = sysconf(_SC_PAGESIZE);
+    unsigned char *state = malloc((size_t)(window / page));
+    int64_t resident = 0;
+
+    for (int64_t start = 0; state && start < size; start += window) {
+        const size_t length = (size_t)(size - start < window ? size - start : window);
+        void *map = mmap(NULL, length, PROT_READ, MAP_SHARED, fd, start);
+        if (map == MAP_FAILED) {
+            free(state);
+            return -1;
+        }
+        const int failed = mincore(map, length, state);
+        const int number = errno;
+        munmap(map, length);
+        if (failed) {
+            free(state);
+            errno = number;
+            return -1;
+        }
+        for (size_t at = 0; at < (length + (size_t)page - 1) / (size_t)page; at++)
+            resident += state[at] & 1;
+    }
+    if (!state)
+        return -1;
+    free(state);
+    return resident;
+}

@@ -1,0 +1,99 @@
+!> What rank 0 prints while it runs. Parsers of EPCC's benchio read the lines of
+!> `say_start` and `say_rate`, which must follow each other.
+module progress
+   use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
+   use layout, only: element_bytes, layout_t
+   use options, only: options_t
+   use phase, only: phase_t
+   use team, only: team_t
+   use text, only: decimal, joined, to_text
+   implicit none(type, external)
+   private
+
+   public :: say_banner, say_layer, say_start, say_rate, say_finished
+
+contains
+
+   !> What is going to be run.
+   subroutine say_banner(team, asked, layout, seed)
+      type(team_t), intent(in) :: team
+      type(options_t), intent(in) :: asked
+      type(layout_t), intent(in) :: layout
+      integer(int64), intent(in) :: seed
+      real(real64) :: gib
+
+      gib = real(layout%whole_elements()*element_bytes, real64)/2.0_real64**30
+      call say("")
+      call say("benchio: parallel I/O of a 3-D array")
+      call say("------------------------------------")
+      call say("")
+      call say("Running on "//to_text(team%size)//" process(es) on "//to_text(team%nodes) &
+               //" node(s)")
+      call say("Process grid is "//triple(int(layout%procs, int64)))
+      call say("Array size is   "//triple(layout%block))
+      call say("Global size is  "//triple(layout%whole))
+      call say("Total amount of data = "//decimal(gib)//" GiB")
+      call say("Layers: "//joined(asked%layers))
+      call say("Directories: "//joined(asked%directories))
+      call say("Seed: "//to_text(seed))
+      if (asked%write .and. asked%fsync) then
+         call say("Write times include fsync")
+      else if (asked%write) then
+         call say("Write times do not include fsync: the data may be in caches")
+      end if
+   end subroutine say_banner
+
+   subroutine say_layer(name)
+      character(len=*), intent(in) :: name
+
+      call say("")
+      call say(repeat("-", len(name)))
+      call say(name)
+      call say(repeat("-", len(name)))
+      call say("")
+   end subroutine say_layer
+
+   !> The line before a phase.
+   subroutine say_start(writing, path)
+      logical, intent(in) :: writing
+      character(len=*), intent(in) :: path
+
+      if (writing) then
+         call say("Writing to "//path)
+      else
+         call say("Reading from "//path)
+      end if
+   end subroutine say_start
+
+   !> The line after a phase that succeeded.
+   subroutine say_rate(phase)
+      type(phase_t), intent(in) :: phase
+
+      call say("time =  "//decimal(phase%seconds)//" , rate =  "//decimal(phase%bandwidth()) &
+               //" GiB/s")
+   end subroutine say_rate
+
+   subroutine say_finished()
+      call say("")
+      call say("--------")
+      call say("Finished")
+      call say("--------")
+      call say("")
+   end subroutine say_finished
+
+   !> Flushed at once: who watches a run that hangs wants to know where.
+   subroutine say(line)
+      character(len=*), intent(in) :: line
+
+      write (output_unit, "(1x, a)") line
+      flush (output_unit)
+   end subroutine say
+
+   pure function triple(numbers) result(res)
+      integer(int64), intent(in) :: numbers(3)
+      character(len=:), allocatable :: res
+
+      res = "("//to_text(numbers(1))//", "//to_text(numbers(2))//", "//to_text(numbers(3))//")"
+   end function triple
+
+end module progress
