@@ -11,15 +11,42 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 
+_LOCAL_SYSTEM = """
+import runpy
+from pathlib import Path
+
+environments = runpy.run_path(str(Path(__file__).with_name('local.py')))['environments']
+system = {{
+    'name': {name!r},
+    'hostnames': ['no host is called so'],
+    'partitions': [
+        {{
+            'name': 'node',
+            'scheduler': 'local',
+            'launcher': 'mpirun',
+            'environs': ['mpi'],
+            'max_jobs': 1,
+            'features': ['io'],
+            'extras': {extras!r},
+        }}
+    ],
+}}
+"""
+
+
 @dataclass(frozen=True)
 class SiteCopy:
     """The root of the copy; its perflogs, stage directories and reports lie below it."""
 
     root: Path
 
-    def add_system(self, name: str, text: str) -> None:
-        """Add config/systems/<name>.py."""
-        (self.root / "config" / "systems" / f"{name}.py").write_text(text, encoding="utf-8")
+    def add_local_system(
+        self, name: str, file_systems: dict, scale: dict, **extras: object
+    ) -> None:
+        """Add config/systems/<name>.py: this machine, with these file systems and this scale."""
+        extras |= {"filesystems": file_systems, "scale": scale}
+        path = self.root / "config" / "systems" / f"{name}.py"
+        path.write_text(_LOCAL_SYSTEM.format(name=name, extras=extras), encoding="utf-8")
 
     def reframe(self, *arguments: str, reframe: Path | None = None) -> subprocess.CompletedProcess:
         """Run `reframe -C config/site.py -c checks -R` with these arguments, in the copy."""

@@ -12,37 +12,14 @@ from tests.site_copy import copy_suite
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
 
-SYSTEM = """
-from iobands_config_local import environments
-
-system = {{
-    'name': 'broken',
-    'descr': 'File systems that fail',
-    'hostnames': ['.*'],
-    'partitions': [{{
-        'name': 'node',
-        'scheduler': 'local',
-        'launcher': 'mpirun',
-        'environs': ['mpi'],
-        'max_jobs': 1,
-        'features': ['io'],
-        'extras': {{
-            'filesystems': {{
-                name: {{'path': f'{root}/{{name}}', 'type': 'posix', 'medium': 'disk', **more}}
-                for name, more in {{
-                    'healthy': {{}},
-                    'absent': {{}},
-                    'readonly': {{}},
-                    'small': {{}},
-                    'inodes': {{}},
-                    'guarded': {{'min_free_gib': 1}},
-                }}.items()
-            }},
-            'scale': {{'nodes': 1, 'tasks_per_node': 4, 'mib_per_task': 2}},
-        }},
-    }}],
-}}
-"""
+FILE_SYSTEMS = {
+    "healthy": {},
+    "absent": {},
+    "readonly": {},
+    "small": {},
+    "inodes": {},
+    "guarded": {"min_free_gib": 1},
+}
 
 MOUNTS = {
     "readonly": "size=16m,ro",
@@ -65,12 +42,14 @@ def broken_session(tmp_path_factory):
     """The site after a session on all its file systems, and what ReFrame printed."""
     file_systems = tmp_path_factory.mktemp("file_systems")
     site = copy_suite(tmp_path_factory.mktemp("site"))
-    local = (site.root / "config" / "systems" / "local.py").read_text(encoding="utf-8")
-    _, _, environments = local.partition("# More processes than cores")
-    text = SYSTEM.format(root=file_systems).replace(
-        "from iobands_config_local import environments", environments
+    site.add_local_system(
+        "broken",
+        {
+            name: {"path": str(file_systems / name), "type": "posix", "medium": "disk", **more}
+            for name, more in FILE_SYSTEMS.items()
+        },
+        {"nodes": 1, "tasks_per_node": 4, "mib_per_task": 2},
     )
-    site.add_system("broken", text)
     for name in ("healthy", *MOUNTS):
         (file_systems / name).mkdir()
     try:

@@ -1,0 +1,106 @@
+"""Bands decide a check as contract 3 says, with real runs and bands that leave no doubt."""
+
+import pytest
+
+from tests.site_copy import copy_suite
+
+MATCH = "match: {{tool: benchio, pattern: fpp, file_system: {0}, variable: write_bw}}"
+BANDS = """
+schema: 1
+system: banded
+epochs:
+  - name: made-up
+    since: 2020-01-01
+    source: bands that no machine, or every machine, is within reach of
+    bands:
+"""
+QUARTILES = {
+    # No machine writes a million GiB/s. The floor of the first is 1e6 × (1/3)^1.5 = 192450.
+    "collapsed": {"lower_quartile": 1e6, "median": 2e6, "upper_quartile": 3e6},
+    "below": {"lower_quartile": 1e6, "median": 2e6, "upper_quartile": 3e6, "floor": 1e-6},
+    "within": {"lower_quartile": 1e-6, "median": 1.0, "upper_quartile": 1e6},
+    "above": {"lower_quartile": 1e-9, "median": 2e-9, "upper_quartile": 3e-9},
+}
+
+
+def bands_text():
+    text = BANDS
+    for file_system, figures in QUARTILES.items():
+        lines = [MATCH.format(file_system), "unit: GiB/s"]
+        lines += [f"{name}: {value:.9f}" for name, value in figures.items()]
+        text += "      - " + "\n        ".join(lines) + "\n"
+    return text
+
+
+def add_banded_system(site, file_systems, root):
+    site.add_local_system(
+        "banded",
+        {
+            name: {"path": str(root), "type": "posix", "medium": "disk"}
+            for name in file_systems
+        },
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 1},
+    )
+
+
+@pytest.fixture(scope="module")
+def banded(tmp_path_factory):
+    """A site after one run under each band and one without a band."""
+    site = copy_suite(tmp_path_factory.mktemp("site"))
+    add_banded_system(site, [*QUARTILES, "free"], tmp_path_factory.mktemp("disk"))
+    (site.root / "config/bands/banded.yaml").write_text(bands_text(), encoding="utf-8")
+    run = site.reframe("--system=banded", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
+    return site, run
+
+
+@pytest.mark.parametrize("file_system", [*QUARTILES, "free"])
+def test_verdict_and_result(banded, file_system):
+    site, run = banded
+    rows = {
+        row["perf_var"]: row for row in site.rows("banded") if row["file_system"] == file_system
+    }
+    verdict = "no band" if file_system == "free" else file_system
+    fails = file_system == "collapsed"
+    assert set(rows) == {"write_bw", "read_bw"}, run.stdout
+    for row in rows.values():
+        assert row["band_verdict"] == f"write_bw={verdict},read_bw=no band"
+        assert row["result"] == ("fail" if fails else "pass")
+        assert row["fail_phase"] == ("performance" if fails else "null")
+        # A collapsed run proved its rate: it is a sample all the same.
+        assert float(row["perf_value"]) > 0
+    assert rows["write_bw"]["perf_result"] == ("fail" if fails else "pass")
+    assert rows["read_bw"]["perf_result"] == "pass"
+
+
+def test_reference_is_the_median_and_the_floor(banded):
+    site, _ = banded
+    (row,) = [
+        row
+        for row in site.rows("banded")
+        if row["file_system"] == "collapsed" and row["perf_var"] == "write_bw"
+    ]
+    assert float(row["perf_ref"]) == 2e6
+    # 192450.09 / 2e6 - 1
+    assert float(row["perf_lower_thres"]) == pytest.approx(-0.903775, abs=1e-6)
+    assert row["perf_upper_thres"] == "null"
+
+
+def test_only_collapsed_fails_the_session(banded):
+    _, run = banded
+    assert run.returncode == 1
+    assert "(1 failure(s)" in run.stdout
+
+
+def test_a_broken_bands_file_stops_the_check_before_any_io(site_copy, tmp_path_factory):
+    disk = tmp_path_factory.mktemp("disk")
+    add_banded_system(site_copy, ["disk"], disk)
+    text = bands_text().replace("lower_quartile", "lowest_quartile", 1)
+    (site_copy.root / "config/bands/banded.yaml").write_text(text, encoding="utf-8")
+    run = site_copy.reframe("--system=banded", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
+    assert run.returncode == 1
+    (case,) = [c for c in site_copy.test_cases("banded") if "BenchioFPP" in c["display_name"]]
+    assert (case["result"], case["fail_phase"]) == ("fail", "setup")
+    assert "banded.yaml" in case["fail_reason"]
+    assert "lowest_quartile" in case["fail_reason"]
+    assert not list(disk.iterdir())
+    assert [row for row in site_copy.rows("banded") if row["perf_var"] != "null"] == []

@@ -1,0 +1,49 @@
+"""The checks run with ReFrame and nothing else: no iobands, no pandas."""
+
+import importlib.metadata
+import subprocess
+import venv
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def bare_reframe(tmp_path_factory):
+    """The reframe program of a virtual environment that has only ReFrame."""
+    root = tmp_path_factory.mktemp("bare")
+    venv.create(root, with_pip=True)
+    version = importlib.metadata.version("reframe-hpc")
+    python = root / "bin" / "python"
+    subprocess.run(
+        [python, "-m", "pip", "install", "--quiet", f"reframe-hpc[no-analytics]=={version}"],
+        check=True,
+    )
+    for module in ("iobands", "pandas"):
+        found = subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False)
+        assert found.returncode != 0, f"{module} is installed, so this would show nothing"
+    return root / "bin" / "reframe"
+
+
+def test_every_check_runs(site_copy, bare_reframe, tmp_path_factory):
+    disk = tmp_path_factory.mktemp("disk")
+    site_copy.add_local_system(
+        "bare",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 2, "repeats": 2},
+    )
+    run = site_copy.reframe("--system=bare", "-r", "--exec-policy=serial", reframe=bare_reframe)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "Ran 5/5 test case(s)" in run.stdout  # the build and a check for each pattern
+    rows = [row for row in site_copy.rows("bare") if row["tool"] == "benchio"]
+    assert sorted((row["pattern"], row["perf_var"]) for row in rows) == [
+        (pattern, variable)
+        for pattern in ("fpn", "fpp", "serial", "ssf")
+        for variable in ("read_bw", "write_bw")
+    ]
+    for row in rows:
+        assert row["result"] == "pass"
+        assert float(row["perf_value"]) > 0
+        assert (row["nodes"], row["tasks"], float(row["gib"])) == ("1", "2", 4 / 1024)
+        assert row["tool_version"] == row["suite_version"] == "0.1.0"
+        assert 0 <= int(row["fullness_percent"]) <= 100
+    assert not list(disk.iterdir())

@@ -1,0 +1,65 @@
+"""A run that is stopped leaves nothing on the file system and no rate in the perflog."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+
+def add_slow_system(site, disk, **extras):
+    site.add_local_system(
+        "slow",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 8, "repeats": 100_000},
+        **extras,
+    )
+
+
+@pytest.fixture
+def disk(tmp_path_factory):
+    return tmp_path_factory.mktemp("disk")
+
+
+def test_time_limit(site_copy, disk):
+    add_slow_system(site_copy, disk, time_limit="3s")
+    run = site_copy.reframe("--system=slow", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
+    assert run.returncode == 1
+    (case,) = [c for c in site_copy.test_cases("slow") if "BenchioFPP" in c["display_name"]]
+    assert case["result"] == "fail"
+    assert "timed out" in case["fail_reason"]
+    assert not list(disk.iterdir())
+    assert [row for row in site_copy.rows("slow") if row["perf_value"] != "null"] == []
+
+
+def test_terminated_from_outside(site_copy, disk):
+    add_slow_system(site_copy, disk)
+    session = subprocess.Popen(
+        [
+            Path(sys.executable).parent / "reframe",
+            *("-C", "config/site.py", "-c", "checks", "-R", "--system=slow"),
+            *("-r", "--exec-policy=serial", "-n", "BenchioFPP"),
+        ],
+        cwd=site_copy.root,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: list(disk.glob("iobands-*/proc*.dat")))
+        session.send_signal(signal.SIGTERM)
+        assert session.wait(timeout=60) != 0
+    finally:
+        session.kill()
+        session.wait()
+    wait_until(lambda: not list(disk.iterdir()))
+
+
+def wait_until(condition, seconds=60):
+    """Wait for what must come; the bound is generous, since it only ends a failed test."""
+    for _ in range(seconds * 10):
+        if condition():
+            return
+        time.sleep(0.1)
+    pytest.fail("waited in vain")
