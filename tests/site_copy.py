@@ -51,10 +51,12 @@ class SiteCopy:
     def reframe(self, *arguments: str, reframe: Path | None = None) -> subprocess.CompletedProcess:
         """Run `reframe -C config/site.py -c checks -R` with these arguments, in the copy."""
         program = reframe or Path(sys.executable).parent / "reframe"
+        # What the tests can import must not help the checks.
+        environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.run(
             [program, "-C", "config/site.py", "-c", "checks", "-R", *arguments],
             cwd=self.root,
-            env={**os.environ, "RFM_COLORIZE": "no", "HOME": str(self.root)},
+            env={**environment, "RFM_COLORIZE": "no", "HOME": str(self.root)},
             capture_output=True,
             text=True,
             check=False,

@@ -19,7 +19,9 @@ def bare_reframe(tmp_path_factory):
         check=True,
     )
     for module in ("iobands", "pandas"):
-        found = subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False)
+        found = subprocess.run(
+            [python, "-I", "-c", f"import {module}"], capture_output=True, check=False
+        )
         assert found.returncode != 0, f"{module} is installed, so this would show nothing"
     return root / "bin" / "reframe"
 
