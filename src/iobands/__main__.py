@@ -1,5 +1,5 @@
 """`python -m iobands` is the command `iobands`."""
 
-from iobands.cli import app
+from iobands.cli import entry
 
-app(prog_name="iobands")
+entry()

@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from iobands import __version__
 from iobands.bands import BandsError
 from iobands.digest import MAIL_WIDTH, as_json, digest_text
 from iobands.page import write_page
-from iobands.states import UNKNOWN
+from iobands.run import Outcome, RunError, Selection, find_root, measure
+from iobands.states import OK, UNKNOWN, worst
 from iobands.survey import Survey, take_survey
 
 app = typer.Typer(
@@ -44,9 +47,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-DEFAULT_PERFLOGS = Path("perflogs")
-DEFAULT_BANDS = Path("config/bands")
-
 
 class Format(str, Enum):
     """How `iobands status` prints."""
@@ -56,10 +56,20 @@ class Format(str, Enum):
 
 
 PerflogsOption = Annotated[
-    Path, typer.Option("--perflogs", metavar="DIR", help="Where ReFrame left the perflogs.")
+    Path | None,
+    typer.Option(
+        "--perflogs",
+        metavar="DIR",
+        help="Where ReFrame left the perflogs. [default: perflogs, here or in the repository]",
+    ),
 ]
 BandsOption = Annotated[
-    Path, typer.Option("--bands", metavar="DIR", help="Where the bands files are.")
+    Path | None,
+    typer.Option(
+        "--bands",
+        metavar="DIR",
+        help="Where the bands files are. [default: config/bands, here or in the repository]",
+    ),
 ]
 SystemOption = Annotated[
     str | None, typer.Option("--system", metavar="NAME", help="Only this system. [default: all]")
@@ -92,8 +102,8 @@ def main(
 
 @app.command()
 def status(
-    perflogs: PerflogsOption = DEFAULT_PERFLOGS,
-    bands: BandsOption = DEFAULT_BANDS,
+    perflogs: PerflogsOption = None,
+    bands: BandsOption = None,
     system: SystemOption = None,
     overdue: OverdueOption = 3,
     output: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
@@ -111,10 +121,18 @@ def status(
     raise typer.Exit(survey.exit_status)
 
 
-def _survey(perflogs: Path, bands: Path, system: str | None, overdue: float) -> Survey:
+def _survey(
+    perflogs: Path | None,
+    bands: Path | None,
+    system: str | None,
+    overdue: float,
+    default_bands: Path | None = None,
+) -> Survey:
     """Return the survey, or end with a message and the status for unknown."""
-    if bands != DEFAULT_BANDS and not bands.is_dir():
+    if bands and not bands.is_dir():  # the default need not be there
         raise _failure(f"{bands}: no such directory; give --bands the directory of the bands files")
+    perflogs = perflogs or _default(Path("perflogs"))
+    bands = bands or default_bands or _default(Path("config/bands"))
     try:
         survey = take_survey(
             perflogs,
@@ -138,6 +156,12 @@ def _survey(perflogs: Path, bands: Path, system: str | None, overdue: float) -> 
     return survey
 
 
+def _default(path: Path) -> Path:
+    """Return `path` as it is here or, failing that, in the repository around."""
+    root = find_root(Path.cwd())
+    return path if root is None or path.is_dir() else root / path
+
+
 def _print(survey: Survey, all_rejected: bool = False) -> None:
     terminal = sys.stdout.isatty()
     console = Console(force_terminal=terminal, width=None if terminal else MAIL_WIDTH)
@@ -155,8 +179,8 @@ def _failure(message: str) -> typer.Exit:
 @app.command()
 def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where the page is written.")],
-    perflogs: PerflogsOption = DEFAULT_PERFLOGS,
-    bands: BandsOption = DEFAULT_BANDS,
+    perflogs: PerflogsOption = None,
+    bands: BandsOption = None,
     system: SystemOption = None,
     overdue: OverdueOption = 3,
 ) -> None:
@@ -168,8 +192,94 @@ def report(
     _write_page(survey, directory)
 
 
+@app.command()
+def run(
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            "--root",
+            metavar="DIR",
+            help="The repository. [default: the nearest one from here upwards]",
+        ),
+    ] = None,
+    tag: Annotated[str, typer.Option("--tag", help="Run the checks with this tag.")] = "daily",
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system", metavar="NAME", help="Run as this system. [default: as ReFrame finds]"
+        ),
+    ] = None,
+    overdue: OverdueOption = 3,
+    page: Annotated[
+        Path | None, typer.Option("--report", metavar="DIR", help="Also write the page to DIR.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
+    ] = False,
+    extra: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- REFRAME_ARGUMENT...]", show_default=False)
+    ] = None,
+) -> None:
+    """Measure: run the checks under a lock, then print the digest.
+
+    What follows -- goes to ReFrame as it is. The exit status is that of `iobands status`, and 3
+    when the checks could not be run or fewer ran than were selected.
+    """
+    found = root or find_root(Path.cwd())
+    if found is None or not (found / "config" / "site.py").is_file():
+        where = f"{root}: no config/site.py there" if root else "no config/site.py here or above"
+        raise _failure(f"{where}; run it in the repository, or name the repository with --root")
+    found = found.resolve()
+    outcome = _measure(found, Selection(tag, system, tuple(extra or ())), verbose)
+    survey = _survey(found / "perflogs", None, None, overdue, found / "config" / "bands")
+    _print(survey)
+    if page:
+        _write_page(survey, page)
+    for problem in outcome.problems:
+        typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
+    raise typer.Exit(worst([survey.exit_status, UNKNOWN if outcome.problems else OK]))
+
+
+def _measure(root: Path, selection: Selection, verbose: bool) -> Outcome:
+    """Run ReFrame with a line of progress where somebody looks on, or with all that it says."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    try:
+        if verbose:
+            return measure(root, selection, show=typer.echo, progress=lambda _: None)
+        with console.status("iobands run") as line:  # prints nothing unless on a terminal
+            return measure(
+                root,
+                selection,
+                show=lambda _: None,
+                progress=lambda text: line.update(Text(f"iobands run: {text}")),
+            )
+    except RunError as error:
+        raise _failure(str(error)) from error
+
+
 def _write_page(survey: Survey, directory: Path) -> None:
     try:
         typer.echo(f"Page: {write_page(survey, directory)}")
     except OSError as error:
         raise _failure(f"{error.filename or directory}: {error.strerror}") from error
+
+
+def entry() -> NoReturn:
+    """Run the command and exit.
+
+    A wrong option or an error of our own is "unknown", 3: the usual 2 and 1 would tell a monitor
+    that the I/O is degraded.
+    """
+    try:
+        status = app(prog_name="iobands", standalone_mode=False)
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("IOBANDS UNKNOWN: interrupted", err=True)
+        status = UNKNOWN
+    except Exception as error:
+        show = getattr(error, "show", None)  # of a usage error, which click says best itself
+        if show:
+            show()
+        else:
+            traceback.print_exc()
+        status = UNKNOWN
+    sys.exit(status)

@@ -12,12 +12,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import matplotlib as mpl
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band
-from iobands.states import published_band, verdicts
+from iobands.states import comparable, published_band, verdicts
 from iobands.survey import Series
 
 #: Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
@@ -30,6 +31,7 @@ MARKS: Final = {
     NO_BAND: ("o", "#777777"),
 }
 _SIZE: Final = (9.0, 3.0)  # inches
+_LEAST_SPAN: Final = timedelta(days=3)  # of the time axis
 _DENSE: Final = 120  # points from which on they are drawn smaller
 _BAND_COLOUR: Final = "#56b4e9"
 _INK: Final = "#333333"
@@ -58,6 +60,8 @@ class _Span:
 def time_series(series: Series, now: datetime) -> str:
     """Return an SVG of the series' values against time up to `now`, in the series' unit.
 
+    The series has at least one sample.
+
     Each band is shaded from its lower to its upper quartile for as long as it was in force, with
     a line at the median and a dashed one at the floor.
     """
@@ -77,18 +81,18 @@ def time_series(series: Series, now: datetime) -> str:
 def _spans(series: Series, now: datetime) -> list[_Span]:
     """Return the bands that held from the first sample to now."""
     samples, status = series.samples, series.status
-    if samples.empty:
-        return []
     first = samples["job_completion_time"].iloc[0].to_pydatetime()
     end = max(now, samples["job_completion_time"].iloc[-1].to_pydatetime())
     if status.band and status.provisional:
-        return [_Span(first, end, status.band, True)]
+        learnt_from = comparable(samples, series.bands)["job_completion_time"].iloc[0]
+        return [_Span(learnt_from.to_pydatetime(), end, status.band, True)]
     spans = []
     epochs = series.bands.epochs if series.bands else ()
     newest = samples.iloc[-1].copy()
-    for epoch, ends in zip(epochs, [*(e.since for e in epochs[1:]), end], strict=True):
+    ends_of = [*(epoch.since for epoch in epochs[1:]), end]
+    for epoch, ends in zip(epochs, ends_of, strict=False):  # no epoch has no end either
         begin = max(epoch.since, first)
-        newest["job_completion_time"] = newest["job_completion_time"].__class__(epoch.since)
+        newest["job_completion_time"] = pd.Timestamp(epoch.since)
         band = published_band(series.key, newest, series.bands)
         if band and begin < min(ends, end):
             spans.append(_Span(begin, min(ends, end), band, False))
@@ -115,8 +119,6 @@ def _draw_band(axes: Axes, span: _Span) -> None:
 
 def _draw_points(axes: Axes, series: Series) -> None:
     samples = series.samples
-    if samples.empty:
-        return
     times = date2num(samples["job_completion_time"].dt.tz_localize(None).to_numpy())
     values = samples["perf_value"].to_numpy(dtype=float)
     dense = len(samples) > _DENSE
@@ -140,13 +142,12 @@ def _draw_points(axes: Axes, series: Series) -> None:
 def _dress(axes: Axes, series: Series, spans: Sequence[_Span], now: datetime) -> None:
     samples = series.samples
     times = samples["job_completion_time"]
-    first = times.iloc[0].to_pydatetime() if len(samples) else now - timedelta(days=1)
-    last = max(now, times.iloc[-1].to_pydatetime()) if len(samples) else now
-    margin = max((last - first) * 0.02, timedelta(hours=1))
+    last = max(now, times.iloc[-1].to_pydatetime())
+    first = min(times.iloc[0].to_pydatetime(), last - _LEAST_SPAN)
+    margin = (last - first) * 0.02
     axes.set_xlim(date2num(first - margin), date2num(last + margin))
     tops = [span.band.upper_quartile for span in spans]
-    tops += [float(samples["perf_value"].max())] if len(samples) else [1.0]
-    axes.set_ylim(0, 1.12 * max(tops))
+    axes.set_ylim(0, 1.12 * max(*tops, float(samples["perf_value"].max()), 0.0))
     locator = AutoDateLocator(minticks=3, maxticks=9)
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
@@ -155,5 +156,3 @@ def _dress(axes: Axes, series: Series, spans: Sequence[_Span], now: datetime) ->
     axes.grid(axis="y", color="#e6e6e6", linewidth=0.7, zorder=0)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if not len(samples):
-        axes.text(0.5, 0.5, "no sample yet", transform=axes.transAxes, ha="center", color=_INK)

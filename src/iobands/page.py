@@ -49,7 +49,7 @@ def write_page(survey: Survey, directory: Path) -> Path:
     """
     figures = directory / _FIGURES
     figures.mkdir(parents=True, exist_ok=True)
-    for series in survey.series:
+    for series in (each for each in survey.series if each.status.runs):
         _replace(figures / f"{slug(series.key)}.svg", time_series(series, survey.now))
     page = directory / "index.html"
     _replace(page, render(survey))
