@@ -22,7 +22,7 @@ program benchio
    call MPI_Init(ierr)
    if (ierr /= MPI_SUCCESS) then
       write (error_unit, "(a)") "benchio: MPI_Init failed: "//mpi_text(ierr)
-      stop status_failed, quiet=.true.
+      stop status_failed, quiet = .true.
    end if
    status = 0
    call main(error)
@@ -32,7 +32,7 @@ program benchio
       write (error_unit, "(a)") "benchio: MPI_Finalize failed: "//mpi_text(ierr)
       status = status_failed
    end if
-   stop status, quiet=.true.
+   stop status, quiet = .true.
 
 contains
 
@@ -161,8 +161,9 @@ contains
          rest = rest(cut + 1:)
       end do
       write (error_unit, "(a)") "benchio: "//rest
-      if (error%status == status_usage .and. index(rest, "--help") == 0) &
+      if (error%status == status_usage .and. index(rest, "--help") == 0) then
          write (error_unit, "(a)") "benchio: see benchio --help"
+      end if
    end subroutine complain
 
 end program benchio

@@ -126,10 +126,11 @@ contains
       call MPI_Type_commit(self%buffer_plane, ierr)
       call check(ierr, "MPI_Type_commit", error)
       if (allocated(error)) return
-      allocate (self%requests(self%members), self%buffer(self%buffer_elements), stat=status)
+      allocate (self%requests(self%members))
+      allocate (self%buffer(self%buffer_elements), stat=status)
       if (status /= 0) then
-         call fail(error, "no memory for a buffer of "//to_text(self%buffer_elements*element_bytes) &
-                   //" bytes")
+         call fail(error, "no memory for a buffer of " &
+                   //to_text(self%buffer_elements*element_bytes)//" bytes")
          return
       end if
       ! Touched now, so that the system need not find the pages in the clock.

@@ -229,6 +229,7 @@ contains
       type(string_t), intent(in) :: layers(:), directories(:)
       type(error_t), allocatable, intent(out) :: error
       type(string_t), allocatable :: known(:)
+      character(len=:), allocatable :: name
       integer :: at
 
       allocate (known, source=layer_names())
@@ -238,8 +239,9 @@ contains
          call append(res%layers, known(at)%value)
       end do
       do at = 1, size(named_directories)
-         if (size(directories) > 0 .and. .not. has_word(directories, trim(named_directories(at)))) cycle
-         call append(res%directories, trim(named_directories(at)))
+         name = trim(named_directories(at))
+         if (size(directories) > 0 .and. .not. has_word(directories, name)) cycle
+         call append(res%directories, name)
       end do
       do at = 1, size(directories)
          if (has_word(res%directories, directories(at)%value)) cycle
@@ -277,14 +279,14 @@ contains
       type(string_t), allocatable :: res(:)
 
       allocate (res, source=[string_t("--directory"), string_t("--repeats"), string_t("--seed"), &
-             string_t("--hint"), string_t("--result")])
+                             string_t("--hint"), string_t("--result")])
    end function valued_options
 
    pure function switches() result(res)
       type(string_t), allocatable :: res(:)
 
       allocate (res, source=[string_t("--read"), string_t("--verify"), string_t("--no-write"), &
-             string_t("--keep"), string_t("--help"), string_t("--version")])
+                             string_t("--keep"), string_t("--help"), string_t("--version")])
    end function switches
 
    !> Whether a word, or the name of an option, ends in a blank: Fortran takes it

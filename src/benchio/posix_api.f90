@@ -9,7 +9,7 @@ module posix_api
    public :: iovec_t
    public :: c_pwritev, c_preadv, c_fsync, c_close, c_unlink, c_strerror, c_strlen
    public :: shim_errno, shim_interrupted, shim_missing, shim_open_new, shim_open_existing
-   public :: shim_file_size, shim_drop_pages, shim_resident_pages
+   public :: shim_file_size, shim_first_hole, shim_drop_pages, shim_resident_pages
 
    !> `struct iovec`: a stretch of memory and its bytes.
    type, bind(c) :: iovec_t
@@ -112,6 +112,13 @@ module posix_api
          character(kind=c_char), intent(in) :: path(*)
          integer(c_int64_t) :: res
       end function shim_file_size
+
+      function shim_first_hole(fd) bind(c, name="benchio_first_hole") result(res)
+         import :: c_int, c_int64_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int64_t) :: res
+      end function shim_first_hole
 
       function shim_drop_pages(fd) bind(c, name="benchio_drop_pages") result(res)
          import :: c_int

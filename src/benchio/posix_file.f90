@@ -2,26 +2,26 @@
 !> error that names the call, the path and the system's text. Knows nothing of
 !> MPI or of what is in the files.
 module posix_file
-   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_intptr_t, c_null_char, &
-                                          c_ptr, c_size_t
+   use, intrinsic :: iso_c_binding, only: c_char, c_f_pointer, c_int, c_intptr_t
+   use, intrinsic :: iso_c_binding, only: c_null_char, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail
+   use errors, only: error_t, fail, keep_first
    use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, c_strerror, c_strlen, c_unlink, &
-                        iovec_t, shim_errno, shim_file_size, shim_interrupted, shim_missing, &
+             iovec_t, shim_errno, shim_file_size, shim_first_hole, shim_interrupted, shim_missing, &
                         shim_open_existing, shim_open_new
    use text, only: to_text
    implicit none(type, external)
    private
 
    public :: open_new, open_existing, write_vectors, read_vectors, sync_file, close_file
-   public :: remove_file, get_file_size, system_failure
+   public :: remove_file, get_file_size, check_complete, system_failure
 
    !> What to add when a file could not be made.
    character(len=*), parameter, public :: write_remedy = &
                                           "; does the directory exist and may you write there?"
    !> What to add when a file could not be opened for reading.
    character(len=*), parameter, public :: read_remedy = &
-                              "; was it kept by a run with the same layer, sizes and processes?"
+                                          "; was it kept by a run of the same layer?"
 
    ! The most vectors that Linux takes in one call (IOV_MAX).
    integer, parameter :: vectors_per_call = 1024
@@ -221,6 +221,36 @@ contains
       bytes = shim_file_size(path//c_null_char)
       if (bytes < 0_int64) call system_failure("stat", path, shim_errno(), error)
    end subroutine get_file_size
+
+   !> An error unless the file has this many bytes, all of them written. MPI
+   !> libraries do return success for data that never reached a full device, and
+   !> later data may then stand behind a hole of the right size.
+   subroutine check_complete(path, bytes, error)
+      character(len=*), intent(in) :: path
+      integer(int64), intent(in) :: bytes
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer(int64) :: found
+      integer(c_int) :: fd
+
+      call get_file_size(path, found, error)
+      if (allocated(error)) return
+      if (found /= bytes) then
+         call fail(error, path//" has "//to_text(found)//" bytes and should have " &
+                   //to_text(bytes))
+         return
+      end if
+      call open_existing(path, fd, error)
+      if (allocated(error)) return
+      found = shim_first_hole(fd)
+      if (found < 0_int64) then
+         call system_failure("lseek", path, shim_errno(), error)
+      else if (found < bytes) then
+         call fail(error, path//" has a hole: nothing was written at byte "//to_text(found))
+      end if
+      call close_file(fd, path, trouble)
+      call keep_first(error, trouble)
+   end subroutine check_complete
 
    !> An error for a call that failed on a path with this error number.
    subroutine system_failure(what, path, number, error)

@@ -1,7 +1,7 @@
 /* What Fortran cannot say of libc by itself: open has variable arguments,
  * errno is a macro, and the layout of struct stat and the constants of the
  * headers differ between systems. All else is called from Fortran directly. */
-#define _DEFAULT_SOURCE
+#define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 
 #include <errno.h>
@@ -36,6 +36,17 @@ int64_t benchio_file_size(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 ? (int64_t)about.st_size : -1;
+}
+
+/* Returns the first byte of a file that nothing was ever written to, its size
+ * when there is none or the file system does not tell, or -1 with errno set. */
+int64_t benchio_first_hole(int fd)
+{
+#ifdef SEEK_HOLE
+    return lseek(fd, 0, SEEK_HOLE);
+#else
+    return lseek(fd, 0, SEEK_END);
+#endif
 }
 
 /* Asks the kernel to drop the file's pages; returns an error number or 0. */

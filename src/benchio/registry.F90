@@ -8,28 +8,21 @@ module registry
    use layer_node, only: node_t
    use layer_proc, only: proc_t
    use layer_serial, only: serial_t
-   use text, only: string_t
+   use text, only: append, string_t
    implicit none(type, external)
    private
 
    public :: layer_names, absent_names, layer_summary, make_layer
 
-   integer, parameter :: word = 8
-
-   ! In the order in which they run.
-   character(len=word), parameter :: compiled_in(*) = [character(len=word) :: &
-                                                       "serial", "proc", "node" &
+   ! The layers in the order in which they run, and the names that EPCC's benchio
+   ! or another build of this one knows.
 #ifdef BENCHIO_MPIIO
-                                                       , "mpiio" &
+   character(len=*), parameter :: compiled_in = "serial proc node mpiio"
+   character(len=*), parameter :: absent = "hdf5 netcdf adios"
+#else
+   character(len=*), parameter :: compiled_in = "serial proc node"
+   character(len=*), parameter :: absent = "mpiio hdf5 netcdf adios"
 #endif
-                                                       ]
-
-   ! Names that EPCC's benchio or other builds know.
-   character(len=word), parameter :: others(*) = [character(len=word) :: &
-#ifndef BENCHIO_MPIIO
-                                                  "mpiio", &
-#endif
-                                                  "hdf5", "netcdf", "adios"]
 
 contains
 
@@ -37,14 +30,14 @@ contains
    pure function layer_names() result(res)
       type(string_t), allocatable :: res(:)
 
-      allocate (res, source=strings(compiled_in))
+      allocate (res, source=split(compiled_in))
    end function layer_names
 
    !> Names of layers that were not compiled in.
    pure function absent_names() result(res)
       type(string_t), allocatable :: res(:)
 
-      allocate (res, source=strings(others))
+      allocate (res, source=split(absent))
    end function absent_names
 
    !> A line about a layer, for people.
@@ -66,8 +59,8 @@ contains
       end select
    end function layer_summary
 
-   !> A layer by its name, which must be one of `layer_names`. `hints` is what
-   !> MPI-IO is to be told, where the layer uses it.
+   !> A layer by its name; none for a name that is not one of `layer_names`.
+   !> `hints` is what MPI-IO is to be told, where the layer uses it.
    subroutine make_layer(name, hints, res)
       character(len=*), intent(in) :: name
       type(hint_t), intent(in) :: hints(:)
@@ -92,20 +85,26 @@ contains
          res%pattern = "ssf"
          res%interface_name = "mpiio"
 #endif
+      case default
+         return
       end select
       res%name = name
       res%hints_asked = hints
    end subroutine make_layer
 
-   pure function strings(words) result(res)
-      character(len=*), intent(in) :: words(:)
+   !> The words of a line with one blank between each two.
+   pure function split(line) result(res)
+      character(len=*), intent(in) :: line
       type(string_t), allocatable :: res(:)
-      integer :: at
+      integer :: start, blank
 
-      allocate (res(size(words)))
-      do at = 1, size(words)
-         res(at)%value = trim(words(at))
+      allocate (res(0))
+      start = 1
+      do while (start <= len(line))
+         blank = index(line(start:)//" ", " ")
+         call append(res, line(start:start + blank - 2))
+         start = start + blank
       end do
-   end function strings
+   end function split
 
 end module registry

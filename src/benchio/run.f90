@@ -11,7 +11,7 @@ module run
    use options, only: options_t
    use page_cache, only: drop_file, flush_file
    use phase, only: phase_t, run_phase
-   use posix_file, only: get_file_size, remove_file
+   use posix_file, only: check_complete, remove_file
    use progress, only: say_layer, say_rate, say_start
    use registry, only: make_layer
    use result_file, only: result_file_t, result_line
@@ -115,8 +115,9 @@ contains
       end if
       if (.not. self%asked%read) return
 
-      if (self%team%rank == 0 .and. .not. (self%asked%write .and. self%asked%verify)) &
+      if (self%team%rank == 0 .and. .not. (self%asked%write .and. self%asked%verify)) then
          call say_start(.false., layer%first_path)
+      end if
       call read_phase(self, layer, got, error)
       if (allocated(error)) return
       got%repeat = repeat
@@ -143,7 +144,8 @@ contains
       call run_phase(self%team, layer, .true., self%asked%fsync, res, error)
       call self%team%agree(error)
       if (allocated(error)) return
-      call check_size(layer, error)
+      call check_file(layer, error)
+      if (allocated(error)) error%text = error%text//"; is the file system or a quota full?"
       call self%team%agree(error)
    end subroutine write_phase
 
@@ -155,7 +157,7 @@ contains
       logical :: dropped
 
       call self%block%forget()
-      call check_size(layer, error)
+      call check_file(layer, error)
       call self%team%agree(error)
       if (allocated(error)) return
       call drop_cache(self, layer, dropped, error)
@@ -191,19 +193,12 @@ contains
    end subroutine drop_cache
 
    !> Every byte that was to be written must be in the file, and no more.
-   subroutine check_size(layer, error)
+   subroutine check_file(layer, error)
       class(backend_t), intent(in) :: layer
       type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: bytes
 
-      if (.not. layer%owns_path) return
-      call get_file_size(layer%path, bytes, error)
-      if (allocated(error)) return
-      if (bytes /= layer%path_bytes) then
-         call fail(error, layer%path//" has "//to_text(bytes)//" bytes and should have " &
-                   //to_text(layer%path_bytes))
-      end if
-   end subroutine check_size
+      if (layer%owns_path) call check_complete(layer%path, layer%path_bytes, error)
+   end subroutine check_file
 
    subroutine remove_own(layer, error)
       class(backend_t), intent(in) :: layer

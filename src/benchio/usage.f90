@@ -13,6 +13,7 @@ contains
    !> Prints the help to standard output.
    subroutine print_help()
       type(string_t), allocatable :: layers(:)
+      character(len=:), allocatable :: name
       integer :: at
 
       allocate (layers, source=layer_names())
@@ -25,15 +26,16 @@ contains
       call say("           or of the whole array (global)")
       call say("LAYER      any of: "//joined(layers)//"; all of them when none is given")
       do at = 1, size(layers)
-         call say("             "//layers(at)%value//repeat(" ", max(1, 8 - len(layers(at)%value))) &
-                  //layer_summary(layers(at)%value))
+         name = layers(at)%value
+         call say("             "//name//repeat(" ", max(1, 8 - len(name)))//layer_summary(name))
       end do
       call say("DIRECTORY  any of: unstriped striped fullstriped, directories that must be there;")
       call say("           all three when none is given")
-      call say("fsync      include in each time what it takes to bring the data to the file system")
+      call say( &
+         "fsync      include in each time what it takes to bring the data to the file system")
       call say("")
       call say("--directory=PATH   write below PATH; may be given more than once")
-      call say("--read             after each write phase, read the data back in a phase of its own")
+      call say("--read             after each write phase, read the data back in one of its own")
       call say("--verify           compare what was read, element by element, outside the clock;")
       call say("                   implies --read")
       call say("--no-write         read files that an earlier run kept; needs --read or --verify")
