@@ -1,0 +1,45 @@
+"""Contract 2, version 1: the columns are those that were published, in their order."""
+
+import runpy
+from pathlib import Path
+
+from iobands.vocabulary import SERIES_FIELDS
+from tests.contracts.documented import DOCUMENT, first_column
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = Path(__file__).parent / "golden" / "perflog-header.txt"
+
+
+def golden_columns():
+    return GOLDEN.read_text(encoding="utf-8").strip().split("|")
+
+
+def test_configured_columns():
+    common = runpy.run_path(str(ROOT / "config" / "common.py"))
+    columns = [column.removeprefix("check_") for column in common["PERFLOG_COLUMNS"]]
+    assert columns == golden_columns()
+
+
+def test_documented_columns():
+    assert first_column("## Contract 2", "Column") == golden_columns()
+
+
+def test_reframe_writes_these_columns(site_copy, tmp_path_factory):
+    disk = tmp_path_factory.mktemp("disk")
+    site_copy.add_local_system(
+        "golden",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+    )
+    run = site_copy.reframe("--system=golden", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
+    assert run.returncode == 0, run.stdout + run.stderr
+    perflog = site_copy.root / "perflogs" / "golden" / "node" / "BenchioFPP.log"
+    header, *lines = perflog.read_text(encoding="utf-8").splitlines()
+    assert header.split("|") == golden_columns()
+    assert [len(line.split("|")) for line in lines] == [len(golden_columns())] * 2
+
+
+def test_series_fields_are_columns_and_documented():
+    assert set(SERIES_FIELDS) <= set(golden_columns())
+    listed = ", ".join(f"`{field}`" for field in SERIES_FIELDS)
+    assert f"at one combination of {listed}." in DOCUMENT.read_text(encoding="utf-8")
