@@ -62,6 +62,10 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
         yield _table(survey, width)
         if any(series.status.provisional for series in survey.series):
             yield Text("\n~ a band learnt from the series' own history, provisional")
+    if survey.superseded:
+        yield Text("\nSuperseded, as their checks now run at another scale", style="bold")
+        for label in survey.superseded:
+            yield Text(f"  {printable(label)}")
     if survey.rejected:
         yield from _rejected(survey, all_rejected)
 
@@ -169,6 +173,7 @@ def as_json(survey: Survey) -> dict[str, object]:
         "summary": summary(survey),
         "time": survey.now.isoformat(),
         "series": [_series_as_json(series) for series in survey.series],
+        "superseded": list(survey.superseded),
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
         ],

@@ -6,11 +6,11 @@ What all views show. May know the readers, bands and states; nothing of how it i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import pandas as pd
 
@@ -23,8 +23,19 @@ from iobands.states import OK, UNKNOWN, Miss, State, Status, assess, worst
 
 #: The results of a case that did what was asked of it.
 _FINE: Final = frozenset({"pass", "skip", "xfail"})
+#: The series fields that say how large a run is: a site changes them for all runs of a check.
+_SCALE: Final = ("nodes", "tasks", "gib")
 
 _Identity = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class _Sighting:
+    """A case of a check that gave a series, and when it last did."""
+
+    key: SeriesKey
+    case: _Identity
+    last: datetime
 
 
 @dataclass(frozen=True)
@@ -52,10 +63,15 @@ class Finding:
 
 @dataclass(frozen=True)
 class Survey:
-    """What is known of a site, or of one system, at the time `now`."""
+    """What is known of a site, or of one system, at the time `now`.
+
+    `superseded` are the names of series that are not expected any more: their check now gives
+    samples of another scale, as after its number of nodes was changed.
+    """
 
     now: datetime
     series: tuple[Series, ...]
+    superseded: tuple[str, ...]
     findings: tuple[Finding, ...]
     rejected: tuple[Rejected, ...]
 
@@ -97,10 +113,12 @@ def take_survey(
     reports = read_run_reports(perflogs, system)
     samples = dict(split(logs.samples))
     without = dict(split(logs.misses))
-    keys = sorted({*samples, *without}, key=SeriesKey.sort_key)
+    sightings = [*_sightings(samples), *_sightings(without)]
+    past = _superseded(sightings)
+    keys = sorted({*samples, *without} - past, key=SeriesKey.sort_key)
     bands_of = {name: _bands(bands, name) for name in {key.system for key in keys}}
     names = labels(keys)
-    tied = _tie(keys, [logs.samples, logs.misses], reports.cases)
+    tied = _tie(keys, sightings, reports.cases)
     series = []
     for key in keys:
         rows = samples.get(key, logs.samples.iloc[:0])
@@ -111,8 +129,14 @@ def take_survey(
         ]
         status = assess(key, rows, misses, bands_of[key.system], now=now, overdue=overdue)
         series.append(Series(key, names[key], rows, bands_of[key.system], status))
-    findings = _findings(tied[None], reports, overdue)
-    return Survey(now, tuple(series), findings, (*logs.rejected, *reports.rejected))
+    every = labels({*samples, *without})
+    return Survey(
+        now=now,
+        series=tuple(series),
+        superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
+        findings=_findings(tied[None], reports, overdue),
+        rejected=(*logs.rejected, *reports.rejected),
+    )
 
 
 def _bands(directory: Path, system: str) -> Bands | None:
@@ -120,8 +144,26 @@ def _bands(directory: Path, system: str) -> Bands | None:
     return load_bands(path) if path.exists() else None
 
 
+def _sightings(tables: Mapping[SeriesKey, pd.DataFrame]) -> Iterator[_Sighting]:
+    """Yield for each series the cases that gave it, and when each did so last."""
+    by = ["system", "partition", "environ", "display_name"]
+    for key, table in tables.items():
+        for cells, times in table.groupby(by, dropna=False)["job_completion_time"]:
+            case = tuple("" if pd.isna(cell) else str(cell) for cell in cells)
+            yield _Sighting(key, cast(_Identity, case), times.max().to_pydatetime())
+
+
+def _superseded(sightings: Sequence[_Sighting]) -> set[SeriesKey]:
+    """Return the series whose cases have all gone over to a series of another scale."""
+    newest: dict[tuple[_Identity, SeriesKey], _Sighting] = {}
+    for sighting in sorted(sightings, key=lambda sighting: sighting.last):
+        whatever_scale = replace(sighting.key, **dict.fromkeys(_SCALE))
+        newest[sighting.case, whatever_scale] = sighting
+    return {sighting.key for sighting in sightings} - {each.key for each in newest.values()}
+
+
 def _tie(
-    keys: Sequence[SeriesKey], tables: Sequence[pd.DataFrame], cases: Sequence[RunCase]
+    keys: Sequence[SeriesKey], sightings: Sequence[_Sighting], cases: Sequence[RunCase]
 ) -> Mapping[SeriesKey | None, list[RunCase]]:
     """Return the cases of each series, and under None those that belong to none.
 
@@ -129,22 +171,15 @@ def _tie(
     new parameter changed the name, to the series with which it agrees in every series field.
     """
     known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
-    by = ["system", "partition", "environ", "display_name"]
-    for table in tables:
-        for key, rows in split(table):
-            for row in rows[by].drop_duplicates().itertuples(index=False):
-                known[tuple("" if pd.isna(cell) else str(cell) for cell in row)].add(key)
-    tied: defaultdict[SeriesKey | None, list[RunCase]] = defaultdict(list)
-    resolved: dict[tuple[_Identity, tuple[object, ...]], list[SeriesKey]] = {}
+    for sighting in sightings:
+        known[sighting.case].add(sighting.key)
+    tied: defaultdict[SeriesKey | None, list[RunCase]] = defaultdict(list, {None: []})
     for case in cases:
-        cache = (case.identity, tuple(sorted(case.fields.items())))
-        if cache not in resolved:
-            resolved[cache] = list(known.get(case.identity, ())) or [
-                key for key in keys if not case.fixture and key.matches(case.fields)
-            ]
-        for key in resolved[cache] or (None,):
+        series = known.get(case.identity) or {
+            key for key in keys if not case.fixture and key.matches(case.fields)
+        }
+        for key in series or (None,):
             tied[key].append(case)
-    tied.setdefault(None, [])
     return tied
 
 
