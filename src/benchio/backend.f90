@@ -43,6 +43,8 @@ module backend
       integer(int64) :: block_start = 0_int64
       !> Whether this process is the one that removes and measures `path`.
       logical :: owns_path = .false.
+      !> Whether to try first, outside the clock, if the file can be made.
+      logical :: tries_first = .false.
       !> Whether this process is the one that sees to the pages of `path` in its
       !> node's cache: one on each node that reads it.
       logical :: tends_cache = .false.

@@ -68,6 +68,9 @@ contains
       self%is_whole = .true.
       self%owns_path = team%rank == 0
       self%tends_cache = team%node_rank == 0
+      ! The system's own text says more than MPI's, and MPICH 4.0 may crash when
+      ! MPI_File_open fails: its Fortran binding uses the handle all the same.
+      self%tries_first = team%rank == 0
       allocate (self%hints(0))
 
       ! Errors in opening a file go to the handler of the null file.

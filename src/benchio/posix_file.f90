@@ -6,15 +6,15 @@ module posix_file
    use, intrinsic :: iso_c_binding, only: c_null_char, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail, keep_first
-   use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, c_strerror, c_strlen, c_unlink, &
-             iovec_t, shim_errno, shim_file_size, shim_first_hole, shim_interrupted, shim_missing, &
-                        shim_open_existing, shim_open_new
+   use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, c_strerror, c_strlen, c_unlink
+   use posix_api, only: iovec_t, shim_errno, shim_file_size, shim_first_hole, shim_interrupted
+   use posix_api, only: shim_missing, shim_open_existing, shim_open_new
    use text, only: to_text
    implicit none(type, external)
    private
 
    public :: open_new, open_existing, write_vectors, read_vectors, sync_file, close_file
-   public :: remove_file, get_file_size, check_complete, system_failure
+   public :: remove_file, get_file_size, check_complete, check_creatable, system_failure
 
    !> What to add when a file could not be made.
    character(len=*), parameter, public :: write_remedy = &
@@ -221,6 +221,17 @@ contains
       bytes = shim_file_size(path//c_null_char)
       if (bytes < 0_int64) call system_failure("stat", path, shim_errno(), error)
    end subroutine get_file_size
+
+   !> An error unless a new file can be made; leaves none.
+   subroutine check_creatable(path, error)
+      character(len=*), intent(in) :: path
+      type(error_t), allocatable, intent(out) :: error
+      integer(c_int) :: fd
+
+      call open_new(path, fd, error)
+      if (.not. allocated(error)) call close_file(fd, path, error)
+      if (.not. allocated(error)) call remove_file(path, error)
+   end subroutine check_creatable
 
    !> An error unless the file has this many bytes, all of them written. MPI
    !> libraries do return success for data that never reached a full device, and

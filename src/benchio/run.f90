@@ -11,7 +11,7 @@ module run
    use options, only: options_t
    use page_cache, only: drop_file, flush_file
    use phase, only: phase_t, run_phase
-   use posix_file, only: check_complete, remove_file
+   use posix_file, only: check_complete, check_creatable, remove_file
    use progress, only: say_layer, say_rate, say_start
    use registry, only: make_layer
    use result_file, only: result_file_t, result_line
@@ -139,6 +139,7 @@ contains
 
       call self%block%fill()
       call remove_own(layer, error)
+      if (layer%tries_first .and. .not. allocated(error)) call check_creatable(layer%path, error)
       call self%team%agree(error)
       if (allocated(error)) return
       call run_phase(self%team, layer, .true., self%asked%fsync, res, error)
