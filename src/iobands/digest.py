@@ -6,7 +6,8 @@ May know: surveys and how they are worded; nothing of files or of the command li
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
+from textwrap import shorten
 from typing import Final
 
 from rich.console import Console
@@ -18,8 +19,10 @@ from iobands.states import State
 from iobands.survey import Finding, Series, Survey
 from iobands.words import band_text, figure, plural, printable, summary, time_text
 
-#: How many values a sparkline shows, and how many rejected lines are named without being asked.
+#: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20
+LEAST_RECENT: Final = 8
+#: How many rejected lines are named without being asked.
 FIRST_REJECTED: Final = 5
 #: What a mail is laid out for.
 MAIL_WIDTH: Final = 100
@@ -36,8 +39,9 @@ _STYLES: Final = {
     "below": "yellow",
 }
 _ATTENTION: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
-_THIS_YEAR_DAYS: Final = 300
-_FIXED_WIDTH: Final = 76  # of all columns of the table but the label and the trend
+_LONGEST_REASON: Final = 240  # characters: some tell a whole log
+_THIS_YEAR: Final = timedelta(days=300)
+_HEADINGS: Final = ("SERIES", "NEWEST", "VERDICT", "BAND", "RUNS", "TREND", "STATE", "WHEN")
 
 
 def digest_text(survey: Survey, console: Console, *, all_rejected: bool = False) -> str:
@@ -95,7 +99,8 @@ def _finding(finding: Finding) -> str:
 def _item(what: str, state: str, why: str) -> Text:
     text = Text(f"  {printable(what)}: ")
     text.append(state, style=_STYLES.get(state, "bold"))
-    return text.append(f": {printable(why)}" if why else "")
+    shown = shorten(printable(why), _LONGEST_REASON, placeholder=" …")
+    return text.append(f": {shown}" if shown else "")
 
 
 def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:
@@ -109,31 +114,46 @@ def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:
 
 
 def _table(survey: Survey, width: int) -> Table:
-    longest = max(len(series.label) for series in survey.series)
-    trend = max(RECENT // 2, min(RECENT, width - _FIXED_WIDTH - longest))
+    rows = [_row(series, survey.now) for series in survey.series]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column("SERIES", overflow="fold")
-    table.add_column("NEWEST", justify="right", no_wrap=True)
-    for heading in ("VERDICT", "BAND"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("RUNS", justify="right", no_wrap=True)
-    for heading in ("TREND", "STATE", "WHEN"):
-        table.add_column(heading, no_wrap=True)
-    for series in survey.series:
-        table.add_row(*_row(series, survey.now, trend))
+    for heading in _HEADINGS:
+        number = heading in {"NEWEST", "RUNS"}
+        fold = heading == "SERIES"
+        table.add_column(
+            heading,
+            justify="right" if number else "left",
+            overflow="fold" if fold else "ellipsis",
+            no_wrap=not fold,
+        )
+    # the trend has what the others leave of the width
+    taken = sum(
+        max(len(heading), *(cell.cell_len for cell in cells)) + 1
+        for heading, cells in zip(_HEADINGS, zip(*rows, strict=True), strict=True)
+        if heading != "TREND"
+    )
+    values = max(LEAST_RECENT, min(RECENT, width - taken))
+    for row, series in zip(rows, survey.series, strict=True):
+        row[_HEADINGS.index("TREND")] = Text(
+            sparkline(series.samples["perf_value"].tolist()[-values:])
+        )
+        table.add_row(*row)
     return table
 
 
-def _row(series: Series, now: datetime, trend: int) -> Iterator[Text]:
+def _row(series: Series, now: datetime) -> list[Text]:
+    """Return the cells of a row; that of the trend is still empty."""
     status = series.status
-    yield Text(printable(series.label))
-    yield Text("-" if status.value is None else f"{figure(status.value)} {series.key.unit}")
-    yield Text(status.verdict, style=_STYLES.get(status.verdict, ""))
-    yield Text(_band(series))
-    yield Text(str(status.runs))
-    yield Text(sparkline(series.samples["perf_value"].tolist()[-trend:]))
-    yield Text(status.state.value, style=_STYLES.get(status.state.value, ""))
-    yield Text(_when(status.when, now))
+    value = "-" if status.value is None else f"{figure(status.value)} {series.key.unit}"
+    return [
+        Text(printable(series.label)),
+        Text(value),
+        Text(status.verdict, style=_STYLES.get(status.verdict, "")),
+        Text(_band(series)),
+        Text(str(status.runs)),
+        Text(""),
+        Text(status.state.value, style=_STYLES.get(status.state.value, "")),
+        Text(_when(status.when, now)),
+    ]
 
 
 def _band(series: Series) -> str:
@@ -144,10 +164,13 @@ def _band(series: Series) -> str:
 
 
 def _when(when: datetime | None, now: datetime) -> str:
+    """Return the time of a sample of the last day, else its day, else its month, as ls does."""
     if when is None:
         return "never"
-    recent = abs((now - when).days) < _THIS_YEAR_DAYS
-    return f"{when:%m-%d %H:%M}" if recent else f"{when:%Y-%m-%d}"
+    age = abs(now - when)
+    if age < timedelta(days=1):
+        return f"{when:%H:%M}"
+    return f"{when:%m-%d}" if age < _THIS_YEAR else f"{when:%Y-%m}"
 
 
 def sparkline(values: list[float]) -> str:

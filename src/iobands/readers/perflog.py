@@ -118,7 +118,8 @@ def as_table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     table = pd.DataFrame(list(rows), columns=[*REQUIRED, *OPTIONAL])
     for column in table.columns:
         if column == "job_completion_time":
-            table[column] = pd.to_datetime(table[column], utc=True)
+            # one resolution for all versions of pandas, which differ in what they infer
+            table[column] = pd.to_datetime(table[column], utc=True).astype("datetime64[us, UTC]")
         elif column in _INTEGERS:
             table[column] = table[column].astype("Int64")
         elif column in _FLOATS:
