@@ -1,0 +1,111 @@
+"""The run-report reader: what a report tells of, and that damaged ones are reported."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from iobands.readers.run_report import number_of_cases, read_run_reports
+from tests.package.factory import NOW, case, write_report
+
+
+def test_a_case_that_failed_in_setup(tmp_path: Path) -> None:
+    write_report(tmp_path, [case(nodes=2.0)])
+    (found,) = read_run_reports(tmp_path).cases
+    assert found.name == "BenchioFPP %file_system=disk %stripe_count=null"
+    assert (found.result, found.phase) == ("fail", "setup")
+    assert found.reason == "oserror: no such file system"  # one line
+    assert found.when == NOW  # of the session, whole seconds
+    assert found.recorded == frozenset()
+    assert (found.fields["file_system"], found.fields["nodes"]) == ("disk", 2)
+    assert found.fields["stripe_count_asked"] is None
+
+
+def test_a_case_that_recorded_values(tmp_path: Path) -> None:
+    values = {
+        "here:local:write_bw": [1.5, 0, None, None, "GiB/s", "pass"],
+        "here:local:read_bw": [None, 0, None, None, "GiB/s", None],
+    }
+    when = datetime(2026, 11, 20, 1, 2, 3, tzinfo=timezone.utc)
+    entry = case(
+        result="pass",
+        fail_phase=None,
+        fail_reason=None,
+        perfvalues=values,
+        job_completion_time_unix=when.timestamp() + 0.9,
+        stripe_count_asked="<undefined>",
+    )
+    write_report(tmp_path, [entry])
+    (found,) = read_run_reports(tmp_path).cases
+    assert found.recorded == {"write_bw"}
+    assert found.when == when
+    assert "stripe_count_asked" not in found.fields
+
+
+def test_the_last_of_several_attempts_counts(tmp_path: Path) -> None:
+    path = write_report(tmp_path, [case()])
+    report = json.loads(path.read_text())
+    report["runs"].append({"testcases": [case(result="pass")]})
+    path.write_text(json.dumps(report))
+    assert [found.result for found in read_run_reports(tmp_path).cases] == ["pass"]
+    assert number_of_cases(path) == 1
+
+
+def test_reports_come_in_the_order_of_time(tmp_path: Path) -> None:
+    write_report(tmp_path, [case(name="new")], number=9)
+    write_report(tmp_path, [case(name="old")], days=2, number=10)
+    reports = read_run_reports(tmp_path)
+    assert [found.when for found in reports.cases] == [NOW - timedelta(days=2), NOW]
+    assert reports.newest == NOW
+    assert read_run_reports(tmp_path, "there").cases == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "not JSON"),
+        (b'{"session_info": {', "not JSON"),
+        (b"\xff\xfe", "not JSON"),
+        (b"[]", "not an object"),
+        (b"{}", "no session_info"),
+        (b'{"session_info": {}}', "no time_end_unix"),
+        (b'{"session_info": {"time_end_unix": NaN}, "runs": []}', "no time_end_unix"),
+        (b'{"session_info": {"time_end_unix": 1e99}, "runs": []}', "no time_end_unix"),
+        (b'{"session_info": {"time_end_unix": 1}}', "no runs"),
+        (b'{"session_info": {"time_end_unix": 1}, "runs": [1]}', "without testcases"),
+        (b'{"session_info": {"time_end_unix": 1}, "runs": [{"testcases": [1]}]}', "not an object"),
+        (b"[" * 100_000, "not JSON"),
+    ],
+)
+def test_damaged_reports_are_reported(tmp_path: Path, content: bytes, reason: str) -> None:
+    good = write_report(tmp_path, [case()])
+    bad = good.with_name("run-report-7.json")
+    bad.write_bytes(content)
+    reports = read_run_reports(tmp_path)
+    assert len(reports.cases) == 1
+    (rejected,) = reports.rejected
+    assert rejected.path == bad
+    assert reason in rejected.reason
+    assert "\n" not in rejected.reason
+    with pytest.raises(ValueError, match="not"):
+        number_of_cases(bad)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(fields=st.dictionaries(st.sampled_from(sorted(case())), JSON))
+def test_any_test_case_is_read(tmp_path: Path, fields: dict[str, object]) -> None:
+    write_report(tmp_path, [case(**fields)])
+    reports = read_run_reports(tmp_path)
+    assert (len(reports.cases), reports.rejected) == (1, ())
