@@ -20,7 +20,6 @@ from rich.text import Text
 from iobands import __version__
 from iobands.bands import BandsError
 from iobands.digest import MAIL_WIDTH, as_json, digest_text
-from iobands.page import write_page
 from iobands.run import Outcome, RunError, Selection, find_root, measure
 from iobands.states import OK, UNKNOWN, worst
 from iobands.survey import Survey, take_survey
@@ -258,6 +257,8 @@ def _measure(root: Path, selection: Selection, verbose: bool) -> Outcome:
 
 
 def _write_page(survey: Survey, directory: Path) -> None:
+    from iobands.page import write_page  # noqa: PLC0415 (matplotlib takes longer than a digest)
+
     try:
         typer.echo(f"Page: {write_page(survey, directory)}")
     except OSError as error:

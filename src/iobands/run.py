@@ -158,8 +158,9 @@ def _expected(
     output = _COLOURS.sub("", listing.stdout)
     counts = _CONCRETIZED.findall(output)
     if listing.returncode or not counts:
-        said = [line.strip() for line in output.splitlines() if line.strip()][-_TAIL:]
-        raise RunError(f"ReFrame could not list the checks: {' / '.join(said) or 'no output'}")
+        said = [line.strip() for line in output.splitlines() if line.strip()]
+        why = [line for line in said if line.startswith("ERROR")][:1] or said[-_TAIL:]
+        raise RunError(f"ReFrame could not list the checks: {' / '.join(why) or 'no output'}")
     problems = tuple(f"not loaded: {line}" for line in _NOT_LOADED.findall(output))
     if not int(counts[-1]):
         why = "; ".join(problems) or f"no check has the tag {selection.tag} and runs on this system"
