@@ -1,0 +1,145 @@
+"""benchio, built once with warnings as errors, and a way to run it on several ranks."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).resolve().parents[2] / "src" / "benchio"
+
+# Any of these that a person has set would change what is tested.
+_MPI_SETTINGS = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_btl_base_warn_component_unused": "0",
+}
+_LONGEST_RUN_S = 60
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run of benchio left."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def messages(self) -> list[str]:
+        """What benchio itself said on standard error."""
+        lines = self.err.splitlines()
+        return [line.removeprefix("benchio: ") for line in lines if line.startswith("benchio: ")]
+
+
+@dataclass(frozen=True)
+class Benchio:
+    """A built benchio, to run in a directory."""
+
+    build: Path
+    cwd: Path
+
+    @property
+    def program(self) -> Path:
+        return self.build / "benchio"
+
+    def run(
+        self,
+        *arguments: object,
+        ranks: int = 1,
+        env: dict[str, str] | None = None,
+        wrapper: Sequence[str] = (),
+    ) -> Run:
+        """Runs it on so many ranks, each below the wrapper's command."""
+        command = ["mpirun", "-n", str(ranks), *wrapper, str(self.program), *map(str, arguments)]
+        return self._started(command, env)
+
+    def run_alone(self, *arguments: object) -> Run:
+        """Runs it without mpirun."""
+        return self._started([str(self.program), *map(str, arguments)], None)
+
+    def ask(self, *question: object) -> str:
+        """What the probe says."""
+        command = [str(self.build / "benchio_probe"), *map(str, question)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    def records(self, name: str = "result.jsonl") -> list[dict]:
+        """The objects of a result file."""
+        lines = (self.cwd / name).read_text(encoding="utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def _started(self, command: list[str], env: dict[str, str] | None) -> Run:
+        done = subprocess.run(
+            command,
+            cwd=self.cwd,
+            env={**os.environ, **_MPI_SETTINGS, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=_LONGEST_RUN_S,
+            check=False,
+        )
+        return Run(done.returncode, done.stdout, done.stderr)
+
+
+def build_kernel(where: Path, *settings: str) -> Path:
+    """Builds benchio with warnings as errors; fails with what the compiler says."""
+    for command in (
+        ["cmake", "-S", SOURCES, "-B", where, "-DBENCHIO_WERROR=ON", *settings],
+        ["cmake", "--build", where, "--parallel", "2"],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.fail(f"{done.stdout}\n{done.stderr}", pytrace=False)
+    return where
+
+
+@pytest.fixture(scope="session", autouse=True)
+def needs_tools() -> None:
+    for tool in ("cmake", "mpirun"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+
+
+@pytest.fixture(scope="session")
+def kernel_build(needs_tools, tmp_path_factory) -> Path:
+    return build_kernel(tmp_path_factory.mktemp("kernel") / "build", "-DBENCHIO_TESTS=ON")
+
+
+@pytest.fixture
+def benchio(kernel_build, tmp_path) -> Benchio:
+    """benchio in an empty directory that has EPCC's three directories."""
+    for name in ("unstriped", "striped", "fullstriped"):
+        (tmp_path / name).mkdir()
+    return Benchio(kernel_build, tmp_path)
+
+
+@contextlib.contextmanager
+def _mounted(where: Path, settings: str) -> Iterator[Path]:
+    where.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", settings, "tmpfs", str(where)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"cannot mount: {done.stderr.strip()}")
+    try:
+        yield where
+    finally:
+        subprocess.run(["umount", str(where)], check=True)
+
+
+@pytest.fixture
+def tiny_file_system(tmp_path) -> Iterator[Path]:
+    """A file system of 1 MiB in memory."""
+    with _mounted(tmp_path / "tiny", "size=1m") as where:
+        yield where
+
+
+@pytest.fixture
+def read_only_file_system(tmp_path) -> Iterator[Path]:
+    with _mounted(tmp_path / "readonly", "size=1m,ro") as where:
+        yield where

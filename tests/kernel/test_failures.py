@@ -1,0 +1,117 @@
+"""A call that fails ends the run with a message, without a rate and without a file."""
+
+import pytest
+
+LAYERS = ["serial", "proc", "node", "mpiio"]
+# 1.5 MiB in all, for a file system of 1 MiB
+TOO_LARGE = (64, 64, 48, "global")
+
+
+def assert_no_figures(benchio, done, where=None):
+    assert done.status == 1, done.out + done.err
+    assert "rate" not in done.out
+    assert "Finished" not in done.out
+    assert benchio.records() == []
+    if where is not None:
+        assert list(where.iterdir()) == []
+
+
+def run(benchio, layer, where, *more, ranks=3, env=None):
+    return benchio.run(
+        *TOO_LARGE, layer, f"--directory={where}", "--result=result.jsonl", *more,
+        ranks=ranks, env=env,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+@pytest.mark.parametrize("more", [(), ("fsync", "--verify", "--keep")], ids=["plain", "fsync"])
+def test_a_full_device(benchio, tiny_file_system, layer, more):
+    done = run(benchio, layer, tiny_file_system, *more)
+    assert_no_figures(benchio, done, tiny_file_system)
+    assert done.messages[0].startswith("rank ")
+    assert " on host " in done.messages[0]
+    assert f"{tiny_file_system}/{layer}" in done.messages[0]
+    if layer != "mpiio":
+        assert done.messages[0].endswith("failed: No space left on device (errno 28)")
+
+
+def test_a_full_device_under_romio(benchio, tiny_file_system):
+    done = run(benchio, "mpiio", tiny_file_system, env={"OMPI_MCA_io": "romio321"})
+    assert_no_figures(benchio, done, tiny_file_system)
+    assert "/mpiio.dat" in done.messages[0]
+
+
+def test_what_was_measured_before_a_failure_stays_measured(benchio, tiny_file_system):
+    done = benchio.run(
+        *TOO_LARGE, "proc", "unstriped", f"--directory={tiny_file_system}",
+        "--result=result.jsonl", ranks=3,
+    )  # fmt: skip
+    assert done.status == 1
+    assert [record["path"] for record in benchio.records()] == ["unstriped/proc000000.dat"]
+    assert done.out.count("rate") == 1
+    assert "Finished" not in done.out
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_missing_directory(benchio, layer):
+    done = run(benchio, layer, "nowhere")
+    assert_no_figures(benchio, done)
+    assert done.messages[0].startswith("rank 0 on host ")
+    assert done.messages[0].endswith(
+        "failed: No such file or directory (errno 2); "
+        "does the directory exist and may you write there?"
+    )
+    assert done.messages[1:] == (["and on 2 other ranks"] if layer == "proc" else [])
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_file_in_place_of_the_directory(benchio, layer):
+    (benchio.cwd / "file").write_text("not a directory")
+    done = run(benchio, layer, "file")
+    assert_no_figures(benchio, done)
+    assert "Not a directory (errno 20)" in done.messages[0]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_read_only_file_system(benchio, read_only_file_system, layer):
+    done = run(benchio, layer, read_only_file_system)
+    assert_no_figures(benchio, done)
+    assert "Read-only file system (errno 30)" in done.messages[0]
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_directory_in_place_of_the_file(benchio, layer):
+    name = {"serial": "serial", "mpiio": "mpiio"}.get(layer, f"{layer}000000")
+    (benchio.cwd / "unstriped" / f"{name}.dat").mkdir()
+    done = run(benchio, layer, "unstriped")
+    assert_no_figures(benchio, done)
+    assert f"unstriped/{name}.dat failed: Is a directory" in done.messages[0]
+
+
+def test_one_rank_that_fails_does_not_leave_the_others_waiting(benchio):
+    (benchio.cwd / "unstriped/proc000002.dat").mkdir()
+    done = run(benchio, "proc", "unstriped", ranks=4)
+    assert_no_figures(benchio, done)
+    assert done.messages[0].startswith("rank 2 on host ")
+    assert [path.name for path in (benchio.cwd / "unstriped").iterdir()] == ["proc000002.dat"]
+
+
+def test_a_result_file_that_cannot_be_made_stops_the_run_before_any_io(benchio):
+    done = benchio.run(4, 4, 4, "local", "unstriped", "--keep", "--result=nowhere/r", ranks=2)
+    assert done.status == 1
+    assert "open of nowhere/r failed: No such file or directory" in done.messages[0]
+    assert list((benchio.cwd / "unstriped").iterdir()) == []
+
+
+def test_a_result_file_on_a_full_device(benchio):
+    done = benchio.run(4, 4, 4, "local", "proc", "unstriped", "--result=/dev/full", ranks=2)
+    assert done.status == 1
+    assert "write of /dev/full failed: No space left on device" in done.messages[0]
+    assert "rate" not in done.out
+    assert list((benchio.cwd / "unstriped").iterdir()) == []
+
+
+def test_an_array_that_no_memory_holds(benchio):
+    done = benchio.run(2**20, 2**20, 2**18, "local", "proc", "unstriped", ranks=2)
+    assert done.status == 1
+    assert "no memory for a block of 1048576 x 1048576 x 262144 elements" in done.messages[0]

@@ -1,0 +1,149 @@
+"""The result file against its contract, and what parsers of EPCC's benchio look for."""
+
+import re
+
+import pytest
+
+GIB = 2**30
+RUN = (16, 8, 12, "local")
+KINDS = {
+    "serial": ("serial", "posix", 1),
+    "proc": ("fpp", "posix", 3),
+    "node": ("fpn", "posix", 1),
+    "mpiio": ("ssf", "mpiio", 1),
+}
+TYPES = {
+    "schema": str, "version": str, "mpi_library": str, "layer": str, "pattern": str,
+    "interface": str, "operation": str, "repeat": int, "path": str, "nodes": int,
+    "processes": int, "processes_per_node": int, "bytes": int, "files": int, "fsync": bool,
+    "cache": (str, type(None)), "seed": int, "seconds": float, "seconds_open": float,
+    "seconds_transfer": float, "seconds_sync": float, "seconds_close": float,
+    "bandwidth_gib_s": float, "rank_seconds_min": float, "rank_seconds_median": float,
+    "rank_seconds_max": float, "slowest_rank": int, "slowest_host": str,
+    "verified_bytes": (int, type(None)), "hints": dict,
+}  # fmt: skip
+
+
+@pytest.fixture
+def recorded(benchio):
+    done = benchio.run(
+        *RUN, "unstriped", "fsync", "--verify", "--repeats=2", "--result=result.jsonl", ranks=3
+    )
+    assert done.status == 0, done.err
+    return benchio.records()
+
+
+def test_each_phase_has_every_field_of_its_type(recorded):
+    assert len(recorded) == 4 * 2 * 2
+    for record in recorded:
+        assert set(record) == set(TYPES)
+        for name, kind in TYPES.items():
+            assert isinstance(record[name], kind), name
+            if kind is int:
+                assert not isinstance(record[name], bool), name
+
+
+def test_what_the_fields_say(recorded):
+    for record in recorded:
+        reading = record["operation"] == "read"
+        assert record["schema"] == "benchio/1"
+        assert record["version"] == "0.1.0"
+        assert record["mpi_library"]
+        assert (record["pattern"], record["interface"], record["files"]) == KINDS[record["layer"]]
+        assert (record["nodes"], record["processes"], record["processes_per_node"]) == (1, 3, 3)
+        assert record["bytes"] == record["verified_bytes"] == 16 * 8 * 12 * 3 * 8
+        assert record["fsync"] is not reading
+        assert (record["cache"] in ("dropped", "none")) if reading else record["cache"] is None
+        assert 0 <= record["slowest_rank"] < 3
+        assert record["slowest_host"]
+        assert all(isinstance(value, str) for value in record["hints"].values())
+        if record["interface"] == "posix":
+            assert record["hints"] == {}
+    assert len({record["seed"] for record in recorded}) == 1
+
+
+def test_times_and_rate_agree(recorded):
+    for record in recorded:
+        seconds = record["seconds"]
+        assert seconds > 0
+        assert record["bandwidth_gib_s"] == pytest.approx(record["bytes"] / seconds / GIB)
+        stages = [record[f"seconds_{stage}"] for stage in ("open", "transfer", "sync", "close")]
+        assert all(stage >= 0 for stage in stages)
+        low, middle, high = (record[f"rank_seconds_{which}"] for which in ("min", "median", "max"))
+        assert low <= middle <= high <= seconds
+        assert max(stages) <= high * 1.000001 <= sum(stages) * 1.000002
+        if record["operation"] == "read":
+            assert record["seconds_sync"] == 0
+
+
+def test_without_verification_no_bytes_are_said_to_be_verified(benchio):
+    benchio.run(*RUN, "unstriped", "--read", "--result=result.jsonl")
+    records = benchio.records()
+    assert [record["operation"] for record in records] == ["write", "read"] * 4
+    assert {record["verified_bytes"] for record in records} == {None}
+    assert {record["fsync"] for record in records} == {False}
+
+
+def test_the_result_file_is_made_new(benchio):
+    (benchio.cwd / "result.jsonl").write_text("old\n" * 1000)
+    benchio.run(*RUN, "proc", "unstriped", "--result=result.jsonl")
+    assert len(benchio.records()) == 1
+
+
+def test_a_path_that_json_must_escape(benchio):
+    where = benchio.cwd / 'a "quoted"\\back\tslash'
+    where.mkdir()
+    benchio.run(*RUN, "proc", f"--directory={where}", "--result=result.jsonl")
+    assert benchio.records()[0]["path"] == f"{where}/proc000000.dat"
+
+
+def test_reads_from_a_file_system_in_memory_are_said_to_be_so(benchio, tiny_file_system):
+    benchio.run(
+        8, 8, 8, "local", f"--directory={tiny_file_system}", "--read", "--result=result.jsonl"
+    )
+    caches = [record["cache"] for record in benchio.records() if record["operation"] == "read"]
+    assert caches == ["none"] * 4
+
+
+def test_hints_are_read_back_from_the_open_file(benchio):
+    benchio.run(
+        *RUN, "mpiio", "unstriped", "--hint=cb_buffer_size=8388608", "--hint=no_such_hint=1",
+        "--read", "--result=result.jsonl", ranks=2, env={"OMPI_MCA_io": "romio321"},
+    )  # fmt: skip
+    for record in benchio.records():
+        assert record["hints"]["cb_buffer_size"] == "8388608"
+        assert "cb_nodes" in record["hints"]  # was not asked for
+        assert "no_such_hint" not in record["hints"]  # was not taken
+
+
+@pytest.mark.parametrize("layer", ["serial", "proc000000", "node000000", "mpiio"])
+@pytest.mark.parametrize("directory", ["unstriped", "striped", "fullstriped"])
+def test_parsers_of_epccs_benchio_find_their_lines(benchio, layer, directory):
+    done = benchio.run(*RUN, layer.removesuffix("000000"), directory, "fsync", ranks=2)
+    pattern = (
+        r"Writing to " + directory + "/" + layer + r"\.dat\W*\n"
+        r"\W*time\W*=\W*\d+.\d*\W*,\W*rate\W*=\W*(\d+.\d*)"
+    )
+    (rate,) = re.findall(pattern, done.out)
+    assert float(rate) > 0
+    assert not re.search(r"\d[eE][+-]?\d", done.out)
+    assert done.out.rstrip().endswith("--------\n Finished\n --------")
+
+
+def test_with_reads_too(benchio):
+    done = benchio.run(*RUN, "proc", "unstriped", "--verify", "--repeats=2")
+    assert re.sub(r"\d+\.\d+", "X", done.out.split("----\n \n")[1]).splitlines()[:4] == [
+        " Writing to unstriped/proc000000.dat",
+        " time =  X , rate =  X GiB/s",
+        " Reading from unstriped/proc000000.dat",
+        " time =  X , rate =  X GiB/s",
+    ]
+
+
+@pytest.mark.parametrize(
+    "number", [0.0, 1e-30, 4.7e-7, 0.047, 0.99999999, 1.0, 9.5, 123456.789, 1e12, 1e300]
+)
+def test_numbers_in_plain_decimal_notation(benchio, number):
+    text = benchio.ask("decimal", repr(number))
+    assert re.fullmatch(r"\d+\.\d+", text)
+    assert float(text) == pytest.approx(number, rel=1e-5)

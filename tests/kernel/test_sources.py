@@ -1,0 +1,62 @@
+"""What a reader of the sources relies on, checked for every file."""
+
+import re
+
+import pytest
+
+from tests.kernel.conftest import SOURCES
+
+FILES = sorted([*SOURCES.glob("*.f90"), *SOURCES.glob("*.F90")])
+# Functions, which return no status.
+FUNCTIONS = {"MPI_Wtime", "MPI_Wtick"}
+
+
+def statements(path):
+    """The statements of a file, each on one line, without comments."""
+    text = "\n".join(re.sub(r"^\s*!.*$", "", line) for line in path.read_text().splitlines())
+    text = re.sub(r"&\s*\n\s*(?:\n\s*)*&?", "", text)
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def test_there_are_sources():
+    assert len(FILES) > 20
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_the_status_of_every_mpi_call_is_looked_at(path):
+    lines = statements(path)
+    for at, line in enumerate(lines):
+        call = re.search(r"\bcall (MPI_\w+)\((.*)\)$", line)
+        if call is None:
+            continue
+        assert call[2].endswith("ierr"), f"{call[1]} without a status"
+        # A call in a branch may have its check behind it.
+        after = " ".join(lines[at + 1 : at + 4])
+        assert re.search(r"call check\(ierr|if \(ierr [/=]=", after), f"{call[1]} is not checked"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_one_module_a_file_that_hides_what_it_can(path):
+    text = path.read_text()
+    module = re.search(r"^module (\w+)", text, re.MULTILINE)
+    if path.name == "benchio.f90":
+        assert module is None
+        return
+    assert module[1] == path.stem
+    lines = statements(path)
+    assert "private" in lines
+    assert all("only:" in line for line in lines if line.startswith("use"))
+    assert text.startswith("!> "), "says what it is for"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_only_the_main_program_stops(path):
+    stops = [line for line in statements(path) if re.search(r"\b(error )?stop\b(?! =)", line)]
+    if path.name != "benchio.f90":
+        assert stops == []
+        assert "MPI_Abort" not in path.read_text()
+
+
+def test_only_the_registry_is_preprocessed():
+    assert [path.name for path in SOURCES.rglob("*.F90")] == ["registry.F90"]
+    assert not [path for path in SOURCES.rglob("*.f90") if re.search(r"^#", path.read_text(), re.M)]

@@ -1,0 +1,98 @@
+"""What benchio says of fsync, as the system sees it."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+
+RANKS = 3
+
+
+def _synced(benchio, layer, *more):
+    """The successful fsyncs of the run, as (process, path)."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    wrapper = ["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=fsync,fdatasync"]
+    done = benchio.run(
+        8, 8, 9, "global", layer, "unstriped", "--result=result.jsonl", *more,
+        ranks=RANKS, wrapper=wrapper,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    return [
+        (trace.name, path)
+        for trace in benchio.cwd.glob("trace.*")
+        for path in re.findall(r"f(?:data)?sync\(\d+<([^>]*)>\) += 0", trace.read_text())
+    ]
+
+
+@pytest.mark.parametrize(
+    ("layer", "files"),
+    [
+        ("serial", ["serial.dat"]),
+        ("proc", [f"proc{rank:06}.dat" for rank in range(RANKS)]),
+        ("node", ["node000000.dat"]),
+    ],
+)
+def test_each_writer_syncs_its_file_once(benchio, layer, files):
+    calls = _synced(benchio, layer, "fsync")
+    assert sorted(path for _, path in calls) == [
+        str(benchio.cwd / "unstriped" / name) for name in files
+    ]
+    assert len({process for process, _ in calls}) == len(files)
+    assert all(record["fsync"] for record in benchio.records())
+
+
+@pytest.mark.parametrize("io", ["ompio", "romio321"])
+def test_every_process_syncs_the_shared_file(benchio, io, monkeypatch):
+    monkeypatch.setenv("OMPI_MCA_io", io)
+    calls = _synced(benchio, "mpiio", "fsync")
+    assert {path for _, path in calls} == {str(benchio.cwd / "unstriped/mpiio.dat")}
+    assert len({process for process, _ in calls}) == RANKS
+
+
+@pytest.mark.parametrize("layer", ["serial", "proc", "node", "mpiio"])
+def test_nothing_is_synced_that_was_not_asked_for(benchio, layer):
+    assert _synced(benchio, layer) == []
+    assert not any(record["fsync"] for record in benchio.records())
+
+
+def test_repeats_are_synced_each(benchio):
+    assert len(_synced(benchio, "proc", "fsync", "--repeats=2")) == 2 * RANKS
+
+
+def test_an_fsync_that_fails_is_no_measurement(benchio):
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    wrapper = ["strace", "-f", "-o", "/dev/null", "-e", "inject=fsync:error=EIO"]
+    for layer in ("serial", "proc", "node"):
+        done = benchio.run(
+            8, 8, 9, "global", layer, "unstriped", "fsync", "--result=result.jsonl",
+            ranks=RANKS, wrapper=wrapper,
+        )  # fmt: skip
+        assert done.status == 1
+        assert "fsync of unstriped/" in done.messages[0]
+        assert "Input/output error (errno 5)" in done.messages[0]
+        assert "rate" not in done.out
+        assert benchio.records() == []
+        assert list((benchio.cwd / "unstriped").iterdir()) == []
+
+
+@pytest.mark.parametrize("call", ["pwritev", "preadv"])
+def test_calls_that_are_interrupted_are_made_again(benchio, call):
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    wrapper = ["strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:error=EINTR:when=1..3"]
+    done = benchio.run(
+        8, 8, 9, "global", "proc", "serial", "unstriped", "--verify", ranks=RANKS, wrapper=wrapper
+    )
+    assert done.status == 0, done.err
+
+
+@pytest.mark.parametrize("name", ["fsync", "pwritev", "preadv", "close", "unlink", "open"])
+def test_benchio_defines_none_of_libcs_functions(kernel_build, name):
+    command = ["nm", kernel_build / "benchio"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    # With 64-bit offsets libc calls some of them by another name.
+    kinds = re.findall(rf" ([A-Za-z]) {name}(?:64|64v2)?(?:@\S+)?$", listed, re.MULTILINE)
+    assert kinds == ["U"]
