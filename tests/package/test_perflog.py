@@ -100,6 +100,13 @@ def test_a_damaged_line_costs_that_line_alone(tmp_path: Path, name: str) -> None
     assert [str(rejected) for rejected in logs.rejected] == [f"{path}:3: {reason}"]
 
 
+def test_a_check_that_measures_nothing_is_neither_sample_nor_damage(tmp_path: Path) -> None:
+    build = line(perf_var="null", perf_value="null", perf_unit="null", pattern="null", tasks="null")
+    write_perflog(tmp_path, [build, line()])
+    logs = read_perflogs(tmp_path)
+    assert (len(logs.samples), len(logs.misses), logs.others, logs.rejected) == (1, 0, 1, ())
+
+
 def test_damaged_files(tmp_path: Path) -> None:
     head, good = f"{COLUMNS}\n".encode(), f"{line()}\n".encode()
     cases = [

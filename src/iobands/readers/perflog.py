@@ -48,7 +48,7 @@ OPTIONAL: Final = (
 
 _INTEGERS: Final = ("stripe_count_asked", "stripe_count", "stripe_size", "nodes", "tasks")
 _FLOATS: Final = ("gib", "fullness_percent", "perf_value")
-_NEVER_NULL: Final = ("system", "partition", "result", "perf_var")
+_NEVER_NULL: Final = ("system", "partition", "result")
 _EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
 _YEARS: Final = range(1970, 2200)  # within what nanosecond timestamps can hold
 
@@ -67,11 +67,13 @@ class Perflogs:
 
     `samples` has one row a value, in the order of time; `misses` has the lines of runs that
     proved nothing, whose `perf_value` is missing. Both have the columns of the contract, with
-    `job_completion_time` in UTC and `perf_value` in `perf_unit`.
+    `job_completion_time` in UTC and `perf_value` in `perf_unit`. `others` counts the lines of
+    checks that measure nothing, such as builds.
     """
 
     samples: pd.DataFrame
     misses: pd.DataFrame
+    others: int
     rejected: tuple[Rejected, ...]
 
 
@@ -94,11 +96,12 @@ def read_perflogs(directory: Path, system: str | None = None) -> Perflogs:
             else:
                 rows.append(line)
     table = as_table(rows)
-    has_value = table["perf_value"].notna()
+    measures, has_value = table["perf_var"].notna(), table["perf_value"].notna()
     return Perflogs(
-        table[has_value].reset_index(drop=True),
-        table[~has_value].reset_index(drop=True),
-        tuple(rejected),
+        samples=table[measures & has_value].reset_index(drop=True),
+        misses=table[measures & ~has_value].reset_index(drop=True),
+        others=int((~measures).sum()),
+        rejected=tuple(rejected),
     )
 
 
@@ -199,12 +202,21 @@ def _typed(cells: Sequence[str], columns: Sequence[str]) -> dict[str, object]:
     for name in ("job_completion_time", *_NEVER_NULL):
         if fields[name] is None:
             raise _Unusable(f"{name}: missing")
-    unit = VARIABLE_UNITS.get(str(fields["perf_var"]))
-    if unit is None:
-        raise _Unusable(f"perf_var: unknown variable {text['perf_var']!r}")
-    if fields["perf_unit"] != unit:
-        raise _Unusable(f"perf_unit: {text['perf_unit']!r}; the variable's unit is {unit}")
+    _check_variable(fields)
     return fields
+
+
+def _check_variable(fields: Mapping[str, object]) -> None:
+    variable, unit = fields["perf_var"], fields["perf_unit"]
+    if variable is None:
+        if fields["perf_value"] is not None:
+            raise _Unusable("perf_var: missing")
+        return  # a build, or another check that measures nothing
+    wanted = VARIABLE_UNITS.get(str(variable))
+    if wanted is None:
+        raise _Unusable(f"perf_var: unknown variable {variable!r}")
+    if unit != wanted:
+        raise _Unusable(f"perf_unit: {unit or 'null'!r}; the variable's unit is {wanted}")
 
 
 def _time(cell: str) -> datetime:
