@@ -54,6 +54,8 @@ system = {
 _env_vars = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    # A process that waits for another gives its core away, which the other may need.
+    "OMPI_MCA_mpi_yield_when_idle": "1",
 }
 if os.geteuid() == 0:
     # Containers and fresh virtual machines: Open MPI refuses to run as root without these.
