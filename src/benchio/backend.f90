@@ -51,6 +51,8 @@ module backend
 
       !> Rank 0: the hints in effect, read back from the file last opened.
       type(hint_t), allocatable :: hints(:)
+      !> Rank 0: what people should know of the figures, where there is such.
+      character(len=:), allocatable :: note
    contains
       procedure(prepare_i), deferred :: prepare
       procedure(open_i), deferred :: open_file

@@ -6,22 +6,20 @@
 !> and in the file, so no count ever passes what an integer holds.
 module layer_mpiio
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t, hint_t, path_in
+   use backend, only: backend_t, path_in
    use block_data, only: block_t
    use errors, only: error_t, fail, keep_first
    use layout, only: element_bytes
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_COUNT_KIND, MPI_Datatype, MPI_DATATYPE_NULL, &
-                      MPI_ERRORS_RETURN, MPI_File, MPI_File_close, MPI_File_get_info, &
-                      MPI_FILE_NULL, MPI_File_open, MPI_File_read_all, MPI_File_set_errhandler, &
-                      MPI_File_set_view, MPI_File_sync, MPI_File_write_all, MPI_Get_elements_x, &
-                      MPI_Info, MPI_Info_create, MPI_Info_free, MPI_Info_get, &
-                      MPI_Info_get_nkeys, MPI_Info_get_nthkey, MPI_Info_get_valuelen, &
-                      MPI_INFO_NULL, MPI_Info_set, MPI_INTEGER, MPI_INTEGER8, MPI_MAX, &
-                      MPI_MAX_INFO_KEY, MPI_MODE_CREATE, MPI_MODE_RDONLY, MPI_MODE_WRONLY, &
-                      MPI_OFFSET_KIND, MPI_ORDER_FORTRAN, MPI_Status, MPI_SUCCESS, &
-                      MPI_Type_commit, MPI_Type_create_subarray, MPI_Type_free, operator(==), &
-                      operator(/=)
+                      MPI_ERRORS_RETURN, MPI_File, MPI_File_close, MPI_FILE_NULL, MPI_File_open, &
+                      MPI_File_read_all, MPI_File_set_errhandler, MPI_File_set_view, &
+                      MPI_File_sync, MPI_File_write_all, MPI_Get_elements_x, MPI_Info, &
+                      MPI_Info_free, MPI_INFO_NULL, MPI_INTEGER, MPI_INTEGER8, MPI_MAX, &
+                      MPI_MODE_CREATE, MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_OFFSET_KIND, &
+                      MPI_ORDER_FORTRAN, MPI_Status, MPI_SUCCESS, MPI_Type_commit, &
+                      MPI_Type_create_subarray, MPI_Type_free, operator(==), operator(/=)
+   use mpi_hints, only: make_info, read_hints
    use posix_file, only: read_remedy, write_remedy
    use team, only: team_t
    use text, only: to_text
@@ -102,22 +100,6 @@ contains
       call check(ierr, "MPI_Type_commit", error)
    end subroutine make_subarray
 
-   subroutine make_info(hints, info, error)
-      type(hint_t), intent(in) :: hints(:)
-      type(MPI_Info), intent(out) :: info
-      type(error_t), allocatable, intent(out) :: error
-      integer :: at, ierr
-
-      call MPI_Info_create(info, ierr)
-      call check(ierr, "MPI_Info_create", error)
-      if (allocated(error)) return
-      do at = 1, size(hints)
-         call MPI_Info_set(info, hints(at)%key, hints(at)%value, ierr)
-         call check(ierr, "MPI_Info_set of "//hints(at)%key, error)
-         if (allocated(error)) return
-      end do
-   end subroutine make_info
-
    !> Opens the file and shows each process its part. All must have opened it:
    !> where one could not, the collective calls of the others would never end.
    subroutine open_file(self, writing, error)
@@ -126,6 +108,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: mode, worst, mine, ierr
+      logical :: echoes
 
       mode = merge(ior(MPI_MODE_CREATE, MPI_MODE_WRONLY), MPI_MODE_RDONLY, writing)
       call MPI_File_open(self%comm, self%path, mode, self%info, self%file, ierr)
@@ -152,8 +135,10 @@ contains
       call check(ierr, "MPI_File_set_view of "//self%path, trouble)
       call keep_first(error, trouble)
       if (self%rank == 0) then
-         call read_hints(self%file, self%hints, trouble)
+         call read_hints(self%file, self%hints_asked, self%hints, echoes, trouble)
          call keep_first(error, trouble)
+         if (echoes) self%note = "this MPI library confirms any hint: " &
+                                 //"those asked for may not be in effect"
       end if
    end subroutine open_file
 
@@ -168,55 +153,6 @@ contains
          res = no
       end if
    end function merge_text
-
-   !> The hints that the library says are in effect for an open file.
-   subroutine read_hints(file, hints, error)
-      type(MPI_File), intent(in) :: file
-      type(hint_t), allocatable, intent(out) :: hints(:)
-      type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      type(MPI_Info) :: info
-      integer :: at, count, ierr
-
-      allocate (hints(0))
-      call MPI_File_get_info(file, info, ierr)
-      call check(ierr, "MPI_File_get_info", error)
-      if (allocated(error)) return
-      call MPI_Info_get_nkeys(info, count, ierr)
-      call check(ierr, "MPI_Info_get_nkeys", error)
-      if (.not. allocated(error)) then
-         deallocate (hints)
-         allocate (hints(count))
-         do at = 1, count
-            call read_hint(info, at - 1, hints(at), error)
-            if (allocated(error)) exit
-         end do
-      end if
-      call MPI_Info_free(info, ierr)
-      call check(ierr, "MPI_Info_free", trouble)
-      call keep_first(error, trouble)
-   end subroutine read_hints
-
-   subroutine read_hint(info, number, hint, error)
-      type(MPI_Info), intent(in) :: info
-      integer, intent(in) :: number
-      type(hint_t), intent(out) :: hint
-      type(error_t), allocatable, intent(out) :: error
-      character(len=MPI_MAX_INFO_KEY) :: key
-      logical :: found
-      integer :: length, ierr
-
-      call MPI_Info_get_nthkey(info, number, key, ierr)
-      call check(ierr, "MPI_Info_get_nthkey", error)
-      if (allocated(error)) return
-      hint%key = trim(key)
-      call MPI_Info_get_valuelen(info, hint%key, length, found, ierr)
-      call check(ierr, "MPI_Info_get_valuelen of "//hint%key, error)
-      if (allocated(error)) return
-      allocate (character(len=length) :: hint%value)
-      call MPI_Info_get(info, hint%key, length, hint%value, found, ierr)
-      call check(ierr, "MPI_Info_get of "//hint%key, error)
-   end subroutine read_hint
 
    subroutine write_block(self, error)
       class(mpiio_t), intent(inout) :: self

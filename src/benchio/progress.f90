@@ -10,7 +10,7 @@ module progress
    implicit none(type, external)
    private
 
-   public :: say_banner, say_layer, say_start, say_rate, say_finished
+   public :: say_banner, say_layer, say_start, say_rate, say_note, say_finished
 
 contains
 
@@ -72,6 +72,12 @@ contains
       call say("time =  "//decimal(phase%seconds)//" , rate =  "//decimal(phase%bandwidth()) &
                //" GiB/s")
    end subroutine say_rate
+
+   subroutine say_note(note)
+      character(len=*), intent(in) :: note
+
+      call say("Note: "//note)
+   end subroutine say_note
 
    subroutine say_finished()
       call say("")

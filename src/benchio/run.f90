@@ -12,7 +12,7 @@ module run
    use page_cache, only: drop_file, flush_file
    use phase, only: phase_t, run_phase
    use posix_file, only: check_complete, check_creatable, remove_file
-   use progress, only: say_layer, say_rate, say_start
+   use progress, only: say_layer, say_note, say_rate, say_start
    use registry, only: make_layer
    use result_file, only: result_file_t, result_line
    use team, only: team_t
@@ -68,6 +68,7 @@ contains
          if (allocated(error)) exit
          call one_repeat(self, layer, repeat, error)
       end do
+      if (allocated(layer%note)) call say_note(layer%note)
       call layer%release(trouble)
       call self%team%agree(trouble)
       call keep_first(error, trouble)

@@ -44,6 +44,7 @@ class Benchio:
 
     build: Path
     cwd: Path
+    launcher: str = "mpirun"
 
     @property
     def program(self) -> Path:
@@ -57,7 +58,14 @@ class Benchio:
         wrapper: Sequence[str] = (),
     ) -> Run:
         """Runs it on so many ranks, each below the wrapper's command."""
-        command = ["mpirun", "-n", str(ranks), *wrapper, str(self.program), *map(str, arguments)]
+        command = [
+            self.launcher,
+            "-n",
+            str(ranks),
+            *wrapper,
+            str(self.program),
+            *map(str, arguments),
+        ]
         return self._started(command, env)
 
     def run_alone(self, *arguments: object) -> Run:
@@ -109,6 +117,24 @@ def needs_tools() -> None:
 @pytest.fixture(scope="session")
 def kernel_build(needs_tools, tmp_path_factory) -> Path:
     return build_kernel(tmp_path_factory.mktemp("kernel") / "build", "-DBENCHIO_TESTS=ON")
+
+
+@pytest.fixture(scope="session")
+def mpich_build(needs_tools, tmp_path_factory) -> Path:
+    """A second build, where Debian's MPICH is installed next to Open MPI."""
+    for tool in ("mpifort.mpich", "mpiexec.mpich"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    return build_kernel(
+        tmp_path_factory.mktemp("kernel-mpich") / "build",
+        "-DMPI_Fortran_COMPILER=mpifort.mpich",
+    )
+
+
+@pytest.fixture
+def benchio_mpich(mpich_build, tmp_path) -> Benchio:
+    (tmp_path / "unstriped").mkdir()
+    return Benchio(mpich_build, tmp_path, "mpiexec.mpich")
 
 
 @pytest.fixture

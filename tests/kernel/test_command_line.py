@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+from tests.kernel.conftest import Benchio, build_kernel
+
 GOOD = (8, 8, 8, "local")
 LAYERS = "serial proc node mpiio"
 
@@ -131,8 +133,6 @@ def test_everything_is_run_when_nothing_is_chosen(benchio):
 
 
 def test_a_layer_that_was_not_compiled_in_is_absent(needs_tools, tmp_path):
-    from tests.kernel.conftest import Benchio, build_kernel
-
     small = Benchio(build_kernel(tmp_path / "build", "-DBENCHIO_MPIIO=OFF"), tmp_path)
     assert "mpiio" not in small.run_alone("--help").out.lower().replace("mpi-io", "")
     done = small.run_alone(*GOOD, "mpiio")

@@ -1,19 +1,32 @@
 """Files that were tampered with must not pass, whichever layer reads them."""
 
+import shutil
+
 import pytest
+
+from tests.kernel.conftest import Benchio
 
 SEED = 42
 LAYERS = {"serial": "serial", "proc": "proc000001", "node": "node000000", "mpiio": "mpiio"}
 SHAPE = (4, 6, 8)  # two ranks: blocks of (4, 6, 4), 96 elements
 
 
-@pytest.fixture(params=LAYERS)
-def kept(request, benchio):
-    """A layer, and a file of it with the second rank's data, that a run kept."""
-    done = benchio.run(
-        *SHAPE, "global", request.param, "unstriped", f"--seed={SEED}", "--keep", ranks=2
+@pytest.fixture(scope="module")
+def kept_files(kernel_build, tmp_path_factory):
+    """The files of every layer, as a run kept them."""
+    where = tmp_path_factory.mktemp("kept")
+    (where / "unstriped").mkdir()
+    done = Benchio(kernel_build, where).run(
+        *SHAPE, "global", "unstriped", f"--seed={SEED}", "--keep", ranks=2
     )
     assert done.status == 0, done.err
+    return where / "unstriped"
+
+
+@pytest.fixture(params=LAYERS)
+def kept(request, benchio, kept_files):
+    """A layer, and a file of it with the second rank's data, free to be tampered with."""
+    shutil.copytree(kept_files, benchio.cwd / "unstriped", dirs_exist_ok=True)
     return request.param, benchio.cwd / "unstriped" / f"{LAYERS[request.param]}.dat"
 
 
@@ -96,7 +109,7 @@ def test_swapped_blocks_are_found(benchio, kept):
     assert messages[1] == "and on 1 other ranks"
 
 
-@pytest.mark.parametrize("seed", [0, SEED + 1, 2**63 - 1])
+@pytest.mark.parametrize("seed", [0, SEED + 1])
 def test_the_data_of_another_run_are_found(benchio, kept, seed):
     messages = refused(benchio, read_back(benchio, kept[0], seed=seed))
     assert "192 elements differ" in messages[0]
