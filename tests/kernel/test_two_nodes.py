@@ -1,0 +1,57 @@
+"""More than one node, which one machine only has when MPI says so."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.kernel.reference import blocks
+
+SEED = 7
+BLOCK = (3, 2, 4)
+NODES = [(0, 3, 4), (1, 2)]
+
+
+@pytest.fixture(scope="module")
+def two_nodes(needs_tools, tmp_path_factory):
+    if shutil.which("mpicc") is None:
+        pytest.skip("mpicc is not installed")
+    library = tmp_path_factory.mktemp("preload") / "two_nodes.so"
+    source = Path(__file__).with_name("two_nodes.c")
+    subprocess.run(["mpicc", "-Wall", "-shared", "-fPIC", "-o", library, source], check=True)
+    return ("env", f"LD_PRELOAD={library}")
+
+
+def test_a_file_a_node_with_its_blocks_by_rank(benchio, two_nodes):
+    done = benchio.run(
+        *BLOCK, "local", "unstriped", "--verify", "--keep", f"--seed={SEED}",
+        "--result=result.jsonl", ranks=5, wrapper=two_nodes,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    records = benchio.records()
+    if records[0]["nodes"] == 1:
+        pytest.skip("this MPI library's mpi_f08 calls something else")
+    for record in records:
+        assert (record["nodes"], record["processes"], record["processes_per_node"]) == (2, 5, 3)
+        assert record["files"] == {"proc": 5, "node": 2}.get(record["layer"], 1)
+
+    parts = blocks((3, 2, 20), (1, 1, 5), SEED)
+    for node, ranks in enumerate(NODES):
+        content = (benchio.cwd / f"unstriped/node{node:06}.dat").read_bytes()
+        assert content == b"".join(parts[rank] for rank in ranks)
+
+
+def test_a_difference_is_placed_in_the_right_file(benchio, two_nodes):
+    arguments = (*BLOCK, "local", "node", "unstriped", f"--seed={SEED}")
+    benchio.run(*arguments, "--keep", ranks=5, wrapper=two_nodes)
+    path = benchio.cwd / "unstriped/node000001.dat"
+    if not path.exists():
+        pytest.skip("this MPI library's mpi_f08 calls something else")
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1  # the last element of rank 2, the second of its node
+    path.write_bytes(data)
+    done = benchio.run(*arguments, "--no-write", "--verify", ranks=5, wrapper=two_nodes)
+    assert done.status == 1
+    assert done.messages[0].startswith("rank 2 on host ")
+    assert "unstriped/node000001.dat failed: at byte 376, element 71 of" in done.messages[0]
