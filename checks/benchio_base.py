@@ -8,7 +8,6 @@ from pathlib import Path
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
-from iobands import __version__ as iobands_version
 from reframe.core.builtins import (
     fixture,
     performance_function,
@@ -18,6 +17,8 @@ from reframe.core.builtins import (
     variable,
 )
 from reframe.core.exceptions import SanityError
+
+from iobands import __version__ as iobands_version
 
 from . import benchio_result as result
 from . import site

@@ -4,9 +4,10 @@ from datetime import datetime
 from pathlib import Path
 
 import reframe as rfm
+from reframe.core.builtins import run_after, variable
+
 from iobands.bands import NO_BAND, Bands, load_bands
 from iobands.vocabulary import MATCH_FIELDS
-from reframe.core.builtins import run_after, variable
 
 BANDS_DIRECTORY = Path(__file__).resolve().parents[2] / "config" / "bands"
 

@@ -260,7 +260,7 @@ def _write_page(survey: Survey, directory: Path) -> None:
     from iobands.page import write_page  # noqa: PLC0415 (matplotlib takes longer than a digest)
 
     try:
-        typer.echo(f"Page: {write_page(survey, directory)}")
+        typer.echo(f"Page: {write_page(survey, directory).resolve()}")
     except OSError as error:
         raise _failure(f"{error.filename or directory}: {error.strerror}") from error
 

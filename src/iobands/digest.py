@@ -5,7 +5,7 @@ May know: surveys and how they are worded; nothing of files or of the command li
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from textwrap import shorten
 from typing import Final
@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 from sparklines import sparklines
 
-from iobands.states import State
+from iobands.bands import NO_BAND
+from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Finding, Series, Survey
 from iobands.words import band_text, figure, plural, printable, summary, time_text
 
@@ -42,6 +43,8 @@ _ATTENTION: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
 _LONGEST_REASON: Final = 240  # characters: some tell a whole log
 _THIS_YEAR: Final = timedelta(days=300)
 _HEADINGS: Final = ("SERIES", "NEWEST", "VERDICT", "BAND", "RUNS", "TREND", "STATE", "WHEN")
+# what a narrow terminal does without, in this order: the verdict says what the band is for
+_SPARE: Final = ("WHEN", "BAND")
 
 
 def digest_text(survey: Survey, console: Console, *, all_rejected: bool = False) -> str:
@@ -66,6 +69,10 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
         yield _table(survey, width)
         if any(series.status.provisional for series in survey.series):
             yield Text("\n~ a band learnt from the series' own history, provisional")
+        if any(series.status.verdict == NO_BAND for series in survey.series):
+            yield Text(
+                f"\nno band: one is learnt from {ENOUGH_RUNS} runs, unless the bands file has one"
+            )
     if survey.superseded:
         yield Text("\nSuperseded, as their checks now run at another scale", style="bold")
         for label in survey.superseded:
@@ -115,8 +122,15 @@ def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:
 
 def _table(survey: Survey, width: int) -> Table:
     rows = [_row(series, survey.now) for series in survey.series]
+    headings = list(_HEADINGS)
+    for spare in _SPARE:
+        if _taken(headings, rows) + LEAST_RECENT > width:
+            at = headings.index(spare)
+            del headings[at]
+            for row in rows:
+                del row[at]
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for heading in _HEADINGS:
+    for heading in headings:
         number = heading in {"NEWEST", "RUNS"}
         fold = heading == "SERIES"
         table.add_column(
@@ -125,19 +139,22 @@ def _table(survey: Survey, width: int) -> Table:
             overflow="fold" if fold else "ellipsis",
             no_wrap=not fold,
         )
-    # the trend has what the others leave of the width
-    taken = sum(
-        max(len(heading), *(cell.cell_len for cell in cells)) + 1
-        for heading, cells in zip(_HEADINGS, zip(*rows, strict=True), strict=True)
-        if heading != "TREND"
-    )
-    values = max(LEAST_RECENT, min(RECENT, width - taken))
+    values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
     for row, series in zip(rows, survey.series, strict=True):
-        row[_HEADINGS.index("TREND")] = Text(
+        row[headings.index("TREND")] = Text(
             sparkline(series.samples["perf_value"].tolist()[-values:])
         )
         table.add_row(*row)
     return table
+
+
+def _taken(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
+    """Return the width of all columns but the trend, which gets what they leave."""
+    return sum(
+        max(len(heading), *(cell.cell_len for cell in cells)) + 1
+        for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)
+        if heading != "TREND"
+    )
 
 
 def _row(series: Series, now: datetime) -> list[Text]:

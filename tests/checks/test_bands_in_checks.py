@@ -35,10 +35,7 @@ def bands_text():
 def add_banded_system(site, file_systems, root):
     site.add_local_system(
         "banded",
-        {
-            name: {"path": str(root), "type": "posix", "medium": "disk"}
-            for name in file_systems
-        },
+        {name: {"path": str(root), "type": "posix", "medium": "disk"} for name in file_systems},
         {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 1},
     )
 

@@ -109,7 +109,7 @@ def test_ascii_where_nothing_else_can_be_sent(good: Path, iobands: Command) -> N
 
 def test_report(good: Path, iobands: Command) -> None:
     done = iobands("report", "page")
-    assert (done.returncode, done.stdout) == (0, "Page: page/index.html\n")
+    assert (done.returncode, done.stdout) == (0, f"Page: {good.resolve()}/page/index.html\n")
     assert (good / "page" / "index.html").is_file()
     (good / "file").write_text("")
     done = iobands("report", "file")

@@ -107,6 +107,14 @@ def test_a_check_that_measures_nothing_is_neither_sample_nor_damage(tmp_path: Pa
     assert (len(logs.samples), len(logs.misses), logs.others, logs.rejected) == (1, 0, 1, ())
 
 
+def test_a_dry_run_is_neither_sample_nor_miss(tmp_path: Path) -> None:
+    write_perflog(
+        tmp_path, [line(perf_value="null"), line(), line(result="fail", perf_value="null")]
+    )
+    logs = read_perflogs(tmp_path)
+    assert (len(logs.samples), len(logs.misses), logs.others, logs.rejected) == (1, 1, 1, ())
+
+
 def test_damaged_files(tmp_path: Path) -> None:
     head, good = f"{COLUMNS}\n".encode(), f"{line()}\n".encode()
     cases = [

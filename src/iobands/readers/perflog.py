@@ -68,7 +68,7 @@ class Perflogs:
     `samples` has one row a value, in the order of time; `misses` has the lines of runs that
     proved nothing, whose `perf_value` is missing. Both have the columns of the contract, with
     `job_completion_time` in UTC and `perf_value` in `perf_unit`. `others` counts the lines of
-    checks that measure nothing, such as builds.
+    checks that measure nothing, such as builds, and of dry runs.
     """
 
     samples: pd.DataFrame
@@ -97,10 +97,12 @@ def read_perflogs(directory: Path, system: str | None = None) -> Perflogs:
                 rows.append(line)
     table = as_table(rows)
     measures, has_value = table["perf_var"].notna(), table["perf_value"].notna()
+    # a run that passes has values, or was not run at all
+    is_dry = measures & ~has_value & (table["result"] == "pass")
     return Perflogs(
         samples=table[measures & has_value].reset_index(drop=True),
-        misses=table[measures & ~has_value].reset_index(drop=True),
-        others=int((~measures).sum()),
+        misses=table[measures & ~has_value & ~is_dry].reset_index(drop=True),
+        others=int((~measures | is_dry).sum()),
         rejected=tuple(rejected),
     )
 
