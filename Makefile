@@ -23,6 +23,7 @@ help:
 	@sed -n 's/^#  *\(make .*\)/\1/p' Makefile
 
 run: $(VENV)/.installed-run
+	@echo "Measuring this machine's file systems, which takes about half a minute"
 	@$(BIN)/iobands run --report $(DASHBOARD)
 
 test: $(VENV)/.installed-test

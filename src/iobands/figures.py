@@ -31,7 +31,7 @@ MARKS: Final = {
     NO_BAND: ("o", "#777777"),
 }
 _SIZE: Final = (9.0, 3.0)  # inches
-_LEAST_SPAN: Final = timedelta(days=3)  # of the time axis
+_LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis: a first try is a few runs
 _DENSE: Final = 120  # points from which on they are drawn smaller
 _BAND_COLOUR: Final = "#56b4e9"
 _INK: Final = "#333333"
