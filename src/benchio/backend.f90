@@ -61,6 +61,7 @@ module backend
       procedure(stage_i), deferred :: sync
       procedure(stage_i), deferred :: close_file
       procedure(stage_i), deferred :: release
+      procedure :: forget
       procedure :: offset_of
    end type backend_t
 
@@ -100,6 +101,14 @@ module backend
    end interface
 
 contains
+
+   !> Overwrites all memory that a read could find the data in without reading.
+   !> A layer with memory of its own overwrites that too.
+   subroutine forget(self)
+      class(backend_t), intent(inout) :: self
+
+      call self%block%forget()
+   end subroutine forget
 
    !> The byte of `path` at which an element of this process's block begins;
    !> `place` counts from 1.

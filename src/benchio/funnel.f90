@@ -76,6 +76,7 @@ module funnel
       procedure :: sync
       procedure :: close_file
       procedure :: release
+      procedure :: forget
    end type funnel_t
 
    abstract interface
@@ -136,6 +137,14 @@ contains
       ! Touched now, so that the system need not find the pages in the clock.
       self%buffer = 0_int64
    end subroutine set_up
+
+   !> After a write the buffer still holds data that a read should bring.
+   subroutine forget(self)
+      class(funnel_t), intent(inout) :: self
+
+      call self%block%forget()
+      if (associated(self%buffer)) self%buffer = 0_int64
+   end subroutine forget
 
    subroutine open_file(self, writing, error)
       class(funnel_t), intent(inout) :: self

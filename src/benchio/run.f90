@@ -158,7 +158,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
       logical :: dropped
 
-      call self%block%forget()
+      call layer%forget()
       call check_file(layer, error)
       call self%team%agree(error)
       if (allocated(error)) return

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,6 +129,23 @@ def mpich_build(needs_tools, tmp_path_factory) -> Path:
         tmp_path_factory.mktemp("kernel-mpich") / "build",
         "-DMPI_Fortran_COMPILER=mpifort.mpich",
     )
+
+
+@pytest.fixture(scope="session")
+def preloaded(needs_tools, tmp_path_factory) -> Callable[[str], tuple[str, str]]:
+    """Builds a library of this folder; returns what to run benchio below to preload it."""
+    if shutil.which("mpicc") is None:
+        pytest.skip("mpicc is not installed")
+    where = tmp_path_factory.mktemp("preload")
+
+    def build(name: str) -> tuple[str, str]:
+        source = Path(__file__).with_name(f"{name}.c")
+        library = where / f"{name}.so"
+        command = ["mpicc", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        subprocess.run([*command, "-o", library, source], check=True)
+        return "env", f"LD_PRELOAD={library}"
+
+    return build
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import subprocess
 
 import pytest
 
+from tests.kernel.reference import blocks
+
 RANKS = 3
 
 
@@ -87,6 +89,31 @@ def test_calls_that_are_interrupted_are_made_again(benchio, call):
         8, 8, 9, "global", "proc", "serial", "unstriped", "--verify", ranks=RANKS, wrapper=wrapper
     )
     assert done.status == 0, done.err
+
+
+def test_calls_that_move_less_than_asked_are_continued(benchio, preloaded):
+    # Rows of 72 bytes: each call ends in the middle of one.
+    done = benchio.run(
+        9, 4, 8, "global", "proc", "serial", "node", "unstriped", "--keep", "--seed=3", "--verify",
+        ranks=2, wrapper=preloaded("short_calls"),
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    parts = blocks((9, 4, 8), (1, 1, 2), 3)
+    for rank, part in enumerate(parts):
+        assert (benchio.cwd / f"unstriped/proc{rank:06}.dat").read_bytes() == part
+    assert (benchio.cwd / "unstriped/node000000.dat").read_bytes() == b"".join(parts)
+
+
+@pytest.mark.parametrize("layer", ["proc", "serial", "node"])
+def test_a_read_that_reads_nothing_is_not_verified(benchio, layer):
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    # The call is not made and returns that it read all 512 elements.
+    wrapper = ["strace", "-f", "-o", "/dev/null", "-e", "inject=preadv:retval=4096"]
+    done = benchio.run(8, 8, 8, "local", layer, "unstriped", "--verify", wrapper=wrapper)
+    assert done.status == 1
+    assert "512 elements differ" in done.messages[0]
+    assert "rate" not in done.out
 
 
 @pytest.mark.parametrize("name", ["fsync", "pwritev", "preadv", "close", "unlink", "open"])

@@ -1,9 +1,5 @@
 """More than one node, which one machine only has when MPI says so."""
 
-import shutil
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from tests.kernel.reference import blocks
@@ -14,13 +10,8 @@ NODES = [(0, 3, 4), (1, 2)]
 
 
 @pytest.fixture(scope="module")
-def two_nodes(needs_tools, tmp_path_factory):
-    if shutil.which("mpicc") is None:
-        pytest.skip("mpicc is not installed")
-    library = tmp_path_factory.mktemp("preload") / "two_nodes.so"
-    source = Path(__file__).with_name("two_nodes.c")
-    subprocess.run(["mpicc", "-Wall", "-shared", "-fPIC", "-o", library, source], check=True)
-    return ("env", f"LD_PRELOAD={library}")
+def two_nodes(preloaded):
+    return preloaded("two_nodes")
 
 
 def test_a_file_a_node_with_its_blocks_by_rank(benchio, two_nodes):
