@@ -65,6 +65,8 @@ system = {
                                 "*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier=4"
                             ),
                         },
+                        # Read back from the open file. EDIT: where cray-mpich does not return
+                        # them there, leave them out, and the settings go unproven.
                         "hints": {
                             "cray_cb_write_lock_mode": "2",
                             "cray_cb_nodes_multiplier": "4",

@@ -51,8 +51,9 @@ def test_an_unknown_system_is_named(site_copy):
 
 def test_a_mistake_in_a_site_file_is_named_without_a_traceback(site_copy):
     path = site_copy.root / "config" / "systems" / "archer2.py"
-    text = path.read_text(encoding="utf-8").replace("'type': 'lustre'", "'type': 'luster'")
-    path.write_text(text, encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+    assert text.count('"lustre"') == 1
+    path.write_text(text.replace('"lustre"', '"luster"'), encoding="utf-8")
     run = site_copy.reframe("--system=local", "-l")
     assert run.returncode == 1
     assert "archer2.py: partition 'compute': file system 'work1': type 'luster'" in run.stderr
