@@ -16,8 +16,9 @@ from rich.text import Text
 from sparklines import sparklines
 
 from iobands.bands import NO_BAND
+from iobands.concerns import Concern, concerns
 from iobands.states import ENOUGH_RUNS, State
-from iobands.survey import Finding, Series, Survey
+from iobands.survey import Series, Survey
 from iobands.words import band_text, figure, plural, printable, summary, time_text
 
 #: How many values a sparkline shows where there is room, and how many at the least.
@@ -39,7 +40,6 @@ _STYLES: Final = {
     "collapsed": "bold red",
     "below": "yellow",
 }
-_ATTENTION: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
 _LONGEST_REASON: Final = 240  # characters: some tell a whole log
 _THIS_YEAR: Final = timedelta(days=300)
 _HEADINGS: Final = ("SERIES", "NEWEST", "VERDICT", "BAND", "RUNS", "TREND", "STATE", "WHEN")
@@ -60,10 +60,10 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
     """Yield what the digest prints, with a table for terminals of `width` columns."""
     yield Text(summary(survey), style="bold")
     yield Text(f"at {time_text(survey.now)} UTC; all times are UTC")
-    attention = [*_attention(survey)]
-    if attention:
+    needed = concerns(survey)
+    if needed:
         yield Text("\nNeeds attention", style="bold")
-        yield from attention
+        yield from (_concern(concern) for concern in needed)
     if survey.series:
         yield Text("")
         yield _table(survey, width)
@@ -81,32 +81,10 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
         yield from _rejected(survey, all_rejected)
 
 
-def _attention(survey: Survey) -> Iterator[Text]:
-    for state in _ATTENTION:
-        for series in survey.series:
-            if series.status.state is state:
-                yield _item(series.label, state.value, series.status.why)
-    for series in survey.series:
-        status = series.status
-        if status.verdict == "collapsed" and status.value is not None and status.band:
-            why = (
-                f"{figure(status.value)} {series.key.unit} is under the floor of "
-                f"{figure(status.band.floor)} {series.key.unit}"
-            )
-            yield _item(series.label, "collapsed", why)
-    for finding in survey.findings:
-        yield _item(finding.name, "failed", _finding(finding))
-
-
-def _finding(finding: Finding) -> str:
-    where = f"{finding.system}:{finding.partition}"
-    return f"on {where} in {finding.phase}, {time_text(finding.when)}: {finding.reason}"
-
-
-def _item(what: str, state: str, why: str) -> Text:
-    text = Text(f"  {printable(what)}: ")
-    text.append(state, style=_STYLES.get(state, "bold"))
-    shown = shorten(printable(why), _LONGEST_REASON, placeholder=" …")
+def _concern(concern: Concern) -> Text:
+    text = Text(f"  {printable(concern.who)}: ")
+    text.append(concern.word, style=_STYLES.get(concern.word, "bold"))
+    shown = shorten(printable(concern.why), _LONGEST_REASON, placeholder=" …")
     return text.append(f": {shown}" if shown else "")
 
 

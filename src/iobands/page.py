@@ -13,11 +13,11 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from iobands import __version__
+from iobands.concerns import concerns
 from iobands.digest import sparkline
 from iobands.figures import MARKS, time_series
 from iobands.series import slug
-from iobands.states import State
-from iobands.survey import Series, Survey
+from iobands.survey import Survey
 from iobands.words import band_text, figure, printable, summary, time_text
 
 _FIGURES: Final = "figures"
@@ -33,6 +33,7 @@ _SYMBOLS: Final = {
     "degraded": "✖",
     "no data": "?",
     "calibrating": "…",
+    "failed": "✖",
 }
 _RECENT: Final = 20
 _PUBLIC: Final = 0o644
@@ -70,7 +71,7 @@ def render(survey: Survey) -> str:
         survey=survey,
         summary=summary(survey),
         status_word=summary(survey).split(":")[0].split()[-1],
-        attention=[s for s in survey.series if needs_attention(s)],
+        concerns=concerns(survey),
         figures=_FIGURES,
         slug=slug,
         symbols=_SYMBOLS,
@@ -79,12 +80,6 @@ def render(survey: Survey) -> str:
         band_text=lambda status: band_text(status.band, status.provisional),
         version=__version__,
     )
-
-
-def needs_attention(series: Series) -> bool:
-    """Tell whether somebody should look at the series now."""
-    quiet = (State.HEALTHY, State.CALIBRATING)
-    return series.status.state not in quiet or series.status.verdict == "collapsed"
 
 
 def _css(word: str) -> str:

@@ -56,7 +56,7 @@ class Finding:
     name: str
     system: str
     partition: str
-    phase: str
+    phase: str | None
     reason: str
     when: datetime
 
@@ -225,7 +225,7 @@ def _findings(
             case.name,
             case.system,
             case.partition,
-            case.phase or "unknown phase",
+            case.phase,
             case.reason or case.result,
             case.when,
         )

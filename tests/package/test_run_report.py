@@ -47,6 +47,31 @@ def test_a_case_that_recorded_values(tmp_path: Path) -> None:
     assert "stripe_count_asked" not in found.fields
 
 
+def test_reasons_are_reframes_words_without_its_source_lines(tmp_path: Path) -> None:
+    said = "bands error: here.yaml: system: missing; add it:\n| bands.py:231\n|     raise error"
+    build = {"fail_phase": "compile_wait", "stagedir": "/stage/Build", "build_stderr": "b.err"}
+    entries = [
+        case(display_name="a", fail_reason=said),
+        case(display_name="b", fail_reason="build error: exit code: 1", **build),
+        case(display_name="c", result="fail_deps", fail_phase=None, fail_reason=None),
+    ]
+    write_report(tmp_path, entries)
+    assert [found.reason for found in read_run_reports(tmp_path).cases] == [
+        "bands error: here.yaml: system: missing; add it",
+        "build error: exit code: 1; see /stage/Build/b.err",
+        "not run, as a check that it depends on failed",
+    ]
+
+
+def test_a_dry_run_tells_of_nothing(tmp_path: Path) -> None:
+    path = write_report(tmp_path, [case(result="pass")])
+    report = json.loads(path.read_text())
+    report["session_info"]["cmdline"] = "reframe -C config/site.py -c checks -R --dry-run"
+    path.write_text(json.dumps(report))
+    found = read_run_reports(tmp_path)
+    assert (found.cases, found.newest, found.rejected) == ((), None, ())
+
+
 def test_the_last_of_several_attempts_counts(tmp_path: Path) -> None:
     path = write_report(tmp_path, [case()])
     report = json.loads(path.read_text())

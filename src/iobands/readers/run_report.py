@@ -72,12 +72,13 @@ def read_run_reports(directory: Path, system: str | None = None) -> RunReports:
     rejected: list[Rejected] = []
     for path in report_files(directory, system):
         try:
-            end, last = _read(path)
+            found = _read(path)
         except _Unusable as reason:
             rejected.append(Rejected(path, 0, str(reason)))
         else:
-            ends.append(end)
-            cases.extend(last)
+            if found:
+                ends.append(found[0])
+                cases.extend(found[1])
     cases.sort(key=lambda case: case.when)
     return RunReports(tuple(cases), max(ends, default=None), tuple(rejected))
 
@@ -103,11 +104,15 @@ def number_of_cases(path: Path) -> int:
     return count
 
 
-def _read(path: Path) -> tuple[datetime, list[RunCase]]:
+def _read(path: Path) -> tuple[datetime, list[RunCase]] | None:
+    """Return when the session ended and its cases, or None for a dry run, which ran none."""
     report = _load(path)
-    end = _from_unix(_table(report, "session_info").get("time_end_unix"))
+    session = _table(report, "session_info")
+    end = _from_unix(session.get("time_end_unix"))
     if end is None:
         raise _Unusable("not a run report: no time_end_unix")
+    if "--dry-run" in str(session.get("cmdline")).split():
+        return None
     last: dict[tuple[str, str, str, str], RunCase] = {}
     for entry in _entries(report):
         case = _case(entry, end, path)
@@ -161,11 +166,23 @@ def _case(entry: Mapping[str, Any], end: datetime, path: Path) -> RunCase:
         fixture=entry.get("fixture") is True,
         result=text("result"),
         phase=text("fail_phase") or None,
-        reason=" ".join(text("fail_reason").split()) or None,
+        reason=_reason(text("fail_reason"), entry) or None,
         recorded=_recorded(entry.get("perfvalues")),
         when=_from_unix(entry.get("job_completion_time_unix")) or end,
         report=path,
     )
+
+
+def _reason(said: str, entry: Mapping[str, Any]) -> str:
+    """Return why a case failed in one line, without the source lines that ReFrame quotes."""
+    if entry.get("result") == "fail_deps":
+        return "not run, as a check that it depends on failed"
+    lines = [line for line in said.splitlines() if not line.startswith("|")]
+    reason = " ".join(" ".join(lines).split()).removesuffix(":")
+    if entry.get("fail_phase") == "compile_wait":
+        # what the compiler said is in a file that ReFrame does not quote
+        reason += f"; see {entry.get('stagedir')}/{entry.get('build_stderr')}"
+    return reason
 
 
 def _recorded(values: object) -> frozenset[str]:

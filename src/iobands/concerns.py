@@ -1,0 +1,67 @@
+"""What needs attention in a survey, each reason said once however many series share it.
+
+May know: surveys and how they are worded; nothing of a particular view.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from iobands.bands import COLLAPSED
+from iobands.states import State
+from iobands.survey import Finding, Survey
+from iobands.words import figure, time_text
+
+_STATES: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
+# ReFrame's names carry each parameter; these say nothing where a site has no choice
+_IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
+#: How many names are said of those that share a reason.
+_NAMED: Final = 3
+
+
+@dataclass(frozen=True)
+class Concern:
+    """Series or checks that share a state, or `collapsed` or `failed`, and the reason for it."""
+
+    names: tuple[str, ...]
+    word: str
+    why: str
+
+    @property
+    def who(self) -> str:
+        """The names, or the first few of many."""
+        if len(self.names) <= _NAMED + 1:
+            return ", ".join(self.names)
+        return f"{', '.join(self.names[:_NAMED])} and {len(self.names) - _NAMED} more"
+
+
+def concerns(survey: Survey) -> list[Concern]:
+    """Return what needs attention, the worst first, in the order of the series within that."""
+    shared: dict[tuple[str, str], list[str]] = {}
+    for name, word, why in _each(survey):
+        shared.setdefault((word, why), []).append(name)
+    return [Concern(tuple(names), word, why) for (word, why), names in shared.items()]
+
+
+def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
+    for state in _STATES:
+        for series in survey.series:
+            if series.status.state is state:
+                yield series.label, state.value, series.status.why
+    for series in survey.series:
+        status, unit = series.status, series.key.unit
+        if status.verdict == COLLAPSED and status.value is not None and status.band:
+            floor = figure(status.band.floor)
+            why = f"{figure(status.value)} {unit} is under the floor of {floor} {unit}"
+            yield series.label, COLLAPSED, why
+    for finding in survey.findings:
+        yield _IDLE_PARAMETERS.sub("", finding.name), "failed", _why(finding)
+
+
+def _why(finding: Finding) -> str:
+    phase = f" in {finding.phase}" if finding.phase else ""
+    where = f"on {finding.system}:{finding.partition}{phase}"
+    return f"{where}, {time_text(finding.when)}: {finding.reason}"

@@ -1,0 +1,50 @@
+"""What needs attention is said once for all that share a reason."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from iobands.concerns import Concern, concerns
+from iobands.survey import take_survey
+from tests.package.factory import NOW, case, daily, write_bands, write_perflog, write_report
+
+
+def found(site: Path) -> list[Concern]:
+    return concerns(take_survey(site / "perflogs", site / "bands", now=NOW))
+
+
+def test_nothing_to_say_of_what_is_well(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5]))
+    assert found(tmp_path) == []
+
+
+def test_series_with_one_reason_are_one_concern(tmp_path: Path) -> None:
+    lines = [row for n in range(6) for row in daily([None], file_system=f"fs{n}")]
+    write_perflog(tmp_path / "perflogs", lines)
+    (concern,) = found(tmp_path)
+    assert concern.names == tuple(f"fs{n} fpp write_bw" for n in range(6))
+    assert concern.who == "fs0 fpp write_bw, fs1 fpp write_bw, fs2 fpp write_bw and 3 more"
+    assert (concern.word, concern.why) == (
+        "no data",
+        "the run of 2026-11-20 19:30 failed in sanity",
+    )
+
+
+def test_four_names_are_all_said(tmp_path: Path) -> None:
+    lines = [row for n in range(4) for row in daily([None], file_system=f"fs{n}")]
+    write_perflog(tmp_path / "perflogs", lines)
+    assert found(tmp_path)[0].who.count(",") == 3
+
+
+def test_no_data_comes_before_collapsed_and_that_before_checks_that_failed(tmp_path: Path) -> None:
+    rows = daily([1.5, 0.1]) + daily([None], file_system="lost")
+    write_perflog(tmp_path / "perflogs", rows)
+    write_bands(tmp_path / "bands")
+    name = "Ior %file_system=x %stripe_count_asked=null %transport=default %hints=fast"
+    write_report(tmp_path / "perflogs", [case(display_name=name, file_system="x")])
+    no_data, collapsed, failed = found(tmp_path)
+    assert (no_data.names, no_data.word) == (("lost fpp write_bw",), "no data")
+    # the floor of 1 to 2 GiB/s is 1 × (1/2)^1.5 = 0.354
+    assert collapsed.why == "0.1 GiB/s is under the floor of 0.354 GiB/s"
+    assert failed.names == ("Ior %file_system=x %hints=fast",)
+    assert failed.why == "on here:local in setup, 2026-11-21 01:30: oserror: no such file system"
