@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands import __version__
-from iobands.bands import BandsError
+from iobands.bands_file import BandsError
 from iobands.digest import MAIL_WIDTH, as_json, digest_text
 from iobands.run import Outcome, RunError, Selection, find_root, measure
 from iobands.states import OK, UNKNOWN, worst

@@ -14,7 +14,8 @@ from typing import Final, cast
 
 import pandas as pd
 
-from iobands.bands import Bands, load_bands
+from iobands.bands import Bands
+from iobands.bands_file import load_bands
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports, read_run_reports

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.bands import load_bands
+from iobands.bands_file import load_bands
 
 BANDS = load_bands(Path(__file__).parent / "golden" / "golden.yaml")
 FPP = {"tool": "benchio", "pattern": "fpp", "medium": "nvme", "variable": "write_bw"}

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iobands
-from iobands.bands import Band, BandsError, load_bands
+from iobands.bands import Band
+from iobands.bands_file import BandsError, load_bands
 
 GOOD = """\
 schema: 1
