@@ -2,6 +2,7 @@
 !> files and comes back. This program starts MPI, runs what the command line
 !> asks for, and alone decides how the run ends: errors reach it as values.
 program benchio
+   use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
    use block_data, only: block_t
    use errors, only: error_t, keep_first, status_failed, status_usage
@@ -10,6 +11,7 @@ program benchio
    use mpi_f08, only: MPI_Bcast, MPI_Dims_create, MPI_Finalize, MPI_Get_library_version, &
                       MPI_Init, MPI_INTEGER8, MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUCCESS
    use options, only: command_words, options_t, parse
+   use posix_api, only: c_exit
    use progress, only: say_banner, say_finished
    use run, only: run_t
    use usage, only: print_help
@@ -22,7 +24,7 @@ program benchio
    call MPI_Init(ierr)
    if (ierr /= MPI_SUCCESS) then
       write (error_unit, "(a)") "benchio: MPI_Init failed: "//mpi_text(ierr)
-      stop status_failed, quiet = .true.
+      call end_run(status_failed)
    end if
    status = 0
    call main(error)
@@ -32,9 +34,19 @@ program benchio
       write (error_unit, "(a)") "benchio: MPI_Finalize failed: "//mpi_text(ierr)
       status = status_failed
    end if
-   stop status, quiet = .true.
+   call end_run(status)
 
 contains
+
+   !> Ends the process. `stop` would print itself once a rank; the `quiet` that keeps
+   !> it from doing so came with gfortran 12.
+   subroutine end_run(status)
+      integer, intent(in) :: status
+
+      flush (output_unit)
+      flush (error_unit)
+      call c_exit(int(status, c_int))
+   end subroutine end_run
 
    !> All that happens between MPI's start and its end. Rank 0 prints the error.
    subroutine main(error)

@@ -19,7 +19,7 @@ module funnel
    use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_Irecv, &
                       MPI_Isend, MPI_ORDER_FORTRAN, MPI_Recv, MPI_Request, MPI_Send, &
                       MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Type_commit, &
-                      MPI_Type_create_subarray, MPI_Type_free, MPI_Waitall, operator(/=)
+                      MPI_Type_create_subarray, MPI_Type_free, MPI_Waitall
    use posix_api, only: iovec_t
    use posix_file, only: close_fd => close_file, open_existing, open_new, read_vectors, &
                          sync_file, write_vectors
@@ -325,11 +325,11 @@ contains
 
       if (associated(self%buffer)) deallocate (self%buffer)
       if (allocated(self%requests)) deallocate (self%requests)
-      if (self%block_plane /= MPI_DATATYPE_NULL) then
+      if (self%block_plane%MPI_VAL /= MPI_DATATYPE_NULL%MPI_VAL) then
          call MPI_Type_free(self%block_plane, ierr)
          call check(ierr, "MPI_Type_free", error)
       end if
-      if (self%buffer_plane /= MPI_DATATYPE_NULL) then
+      if (self%buffer_plane%MPI_VAL /= MPI_DATATYPE_NULL%MPI_VAL) then
          call MPI_Type_free(self%buffer_plane, ierr)
          call check(ierr, "MPI_Type_free", trouble)
          call keep_first(error, trouble)

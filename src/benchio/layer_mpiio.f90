@@ -18,7 +18,7 @@ module layer_mpiio
                       MPI_Info_free, MPI_INFO_NULL, MPI_INTEGER, MPI_INTEGER8, MPI_MAX, &
                       MPI_MODE_CREATE, MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_OFFSET_KIND, &
                       MPI_ORDER_FORTRAN, MPI_Status, MPI_SUCCESS, MPI_Type_commit, &
-                      MPI_Type_create_subarray, MPI_Type_free, operator(==), operator(/=)
+                      MPI_Type_create_subarray, MPI_Type_free
    use mpi_hints, only: make_info, read_hints
    use posix_file, only: read_remedy, write_remedy
    use team, only: team_t
@@ -160,7 +160,7 @@ contains
       type(MPI_Status) :: status
       integer :: ierr
 
-      if (self%file == MPI_FILE_NULL) return
+      if (self%file%MPI_VAL == MPI_FILE_NULL%MPI_VAL) return
       call MPI_File_write_all(self%file, self%block%cells, 1, self%in_memory, status, ierr)
       call check(ierr, "MPI_File_write_all of "//self%path, error)
       if (allocated(error)) return
@@ -173,7 +173,7 @@ contains
       type(MPI_Status) :: status
       integer :: ierr
 
-      if (self%file == MPI_FILE_NULL) return
+      if (self%file%MPI_VAL == MPI_FILE_NULL%MPI_VAL) return
       call MPI_File_read_all(self%file, self%block%cells, 1, self%in_memory, status, ierr)
       call check(ierr, "MPI_File_read_all of "//self%path, error)
       if (allocated(error)) return
@@ -204,7 +204,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer :: ierr
 
-      if (self%file == MPI_FILE_NULL) return
+      if (self%file%MPI_VAL == MPI_FILE_NULL%MPI_VAL) return
       call MPI_File_sync(self%file, ierr)
       call check(ierr, "MPI_File_sync of "//self%path, error)
    end subroutine sync
@@ -214,7 +214,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer :: ierr
 
-      if (self%file == MPI_FILE_NULL) return
+      if (self%file%MPI_VAL == MPI_FILE_NULL%MPI_VAL) return
       call MPI_File_close(self%file, ierr)
       call check(ierr, "MPI_File_close of "//self%path, error)
       self%file = MPI_FILE_NULL
@@ -227,17 +227,17 @@ contains
       integer :: ierr
 
       call self%close_file(error)
-      if (self%in_memory /= MPI_DATATYPE_NULL) then
+      if (self%in_memory%MPI_VAL /= MPI_DATATYPE_NULL%MPI_VAL) then
          call MPI_Type_free(self%in_memory, ierr)
          call check(ierr, "MPI_Type_free", trouble)
          call keep_first(error, trouble)
       end if
-      if (self%in_file /= MPI_DATATYPE_NULL) then
+      if (self%in_file%MPI_VAL /= MPI_DATATYPE_NULL%MPI_VAL) then
          call MPI_Type_free(self%in_file, ierr)
          call check(ierr, "MPI_Type_free", trouble)
          call keep_first(error, trouble)
       end if
-      if (self%info /= MPI_INFO_NULL) then
+      if (self%info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
          call MPI_Info_free(self%info, ierr)
          call check(ierr, "MPI_Info_free", trouble)
          call keep_first(error, trouble)

@@ -206,16 +206,11 @@ contains
       character(len=*), intent(in) :: value
       type(hint_t), allocatable, intent(inout) :: hints(:)
       type(error_t), allocatable, intent(out) :: error
-      type(hint_t), allocatable :: longer(:)
       integer :: equals
 
       equals = index(value, "=")
       if (equals > 1 .and. equals < len(value)) then
-         allocate (longer(size(hints) + 1))
-         longer(:size(hints)) = hints
-         longer(size(longer))%key = value(:equals - 1)
-         longer(size(longer))%value = value(equals + 1:)
-         call move_alloc(longer, hints)
+         hints = [hints, hint_t(value(:equals - 1), value(equals + 1:))]
       else
          call fail(error, "--hint must be --hint=KEY=VALUE, and not '--hint="//value//"'", &
                    status_usage)

@@ -75,11 +75,12 @@ contains
       end if
       call keep_first(error, trouble)
       marks(2) = MPI_Wtime()
+      marks(3) = marks(2)
       if (fsync) then
          call layer%sync(trouble)
          call keep_first(error, trouble)
+         marks(3) = MPI_Wtime()
       end if
-      marks(3) = MPI_Wtime()
       call layer%close_file(trouble)
       call keep_first(error, trouble)
       marks(4) = MPI_Wtime()

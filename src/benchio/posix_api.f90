@@ -7,7 +7,7 @@ module posix_api
    private
 
    public :: iovec_t
-   public :: c_pwritev, c_preadv, c_fsync, c_close, c_unlink, c_strerror, c_strlen
+   public :: c_pwritev, c_preadv, c_fsync, c_close, c_unlink, c_exit, c_strerror, c_strlen
    public :: shim_errno, shim_interrupted, shim_missing, shim_open_new, shim_open_existing
    public :: shim_file_size, shim_first_hole, shim_drop_pages, shim_resident_pages
 
@@ -50,6 +50,13 @@ module posix_api
          integer(c_int), intent(in), value :: fd
          integer(c_int) :: res
       end function c_close
+
+      !> Flushes C's and, by the runtime's own clean-up, Fortran's units.
+      subroutine c_exit(status) bind(c, name="exit")
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: status
+      end subroutine c_exit
 
       function c_unlink(path) bind(c, name="unlink") result(res)
          import :: c_char, c_int

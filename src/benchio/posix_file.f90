@@ -66,7 +66,7 @@ contains
    subroutine write_vectors(fd, path, vectors, offset, error)
       integer(c_int), intent(in) :: fd
       character(len=*), intent(in) :: path
-      type(iovec_t), intent(in) :: vectors(:)
+      type(iovec_t), intent(in), contiguous :: vectors(:)
       integer(int64), intent(in) :: offset
       type(error_t), allocatable, intent(out) :: error
 
@@ -78,7 +78,7 @@ contains
    subroutine read_vectors(fd, path, vectors, offset, error)
       integer(c_int), intent(in) :: fd
       character(len=*), intent(in) :: path
-      type(iovec_t), intent(in) :: vectors(:)
+      type(iovec_t), intent(in), contiguous :: vectors(:)
       integer(int64), intent(in) :: offset
       type(error_t), allocatable, intent(out) :: error
 

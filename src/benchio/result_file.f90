@@ -99,7 +99,7 @@ contains
       call object%add_real("seconds", phase%seconds)
       call object%add_real("seconds_open", phase%stage_seconds(1))
       call object%add_real("seconds_transfer", phase%stage_seconds(2))
-      call object%add_real("seconds_sync", merge(phase%stage_seconds(3), 0.0_real64, phase%fsync))
+      call object%add_real("seconds_sync", phase%stage_seconds(3))
       call object%add_real("seconds_close", phase%stage_seconds(4))
       call object%add_real("bandwidth_gib_s", phase%bandwidth())
       call object%add_real("rank_seconds_min", phase%rank_min)

@@ -81,15 +81,8 @@ contains
    pure subroutine append(words, word)
       type(string_t), allocatable, intent(inout) :: words(:)
       character(len=*), intent(in) :: word
-      type(string_t), allocatable :: longer(:)
-      integer :: at
 
-      allocate (longer(size(words) + 1))
-      do at = 1, size(words)
-         call move_alloc(words(at)%value, longer(at)%value)
-      end do
-      longer(size(longer))%value = word
-      call move_alloc(longer, words)
+      words = [words, string_t(word)]
    end subroutine append
 
    !> The word most like `word`, or nothing when none is like it.
