@@ -24,6 +24,9 @@ def _load(path: Path) -> ModuleType:
 
 
 def _site_configuration() -> dict:
+    if " " in str(CONFIG):
+        # Its commands in the stage directory would break apart, with messages that do not help.
+        raise SystemExit(f"ERROR: {CONFIG.parent}: ReFrame needs a path without a blank; move it")
     common = _load(CONFIG / "common.py")
     contract = _load(CONFIG / "contract.py")
     # ReFrame takes the first system whose host names match; `local` matches any, so it is last.

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.site_copy import copy_suite
+
 
 def listed(run):
     assert run.returncode == 0, run.stdout + run.stderr
@@ -57,4 +59,12 @@ def test_a_mistake_in_a_site_file_is_named_without_a_traceback(site_copy):
     run = site_copy.reframe("--system=local", "-l")
     assert run.returncode == 1
     assert "archer2.py: partition 'compute': file system 'work1': type 'luster'" in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_a_path_with_a_blank_is_refused(tmp_path):
+    (tmp_path / "a clone").mkdir()
+    run = copy_suite(tmp_path / "a clone").reframe("--system=local", "-l")
+    assert run.returncode == 1
+    assert "a clone: ReFrame needs a path without a blank" in run.stderr
     assert "Traceback" not in run.stderr
