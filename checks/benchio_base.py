@@ -57,7 +57,10 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
     file_per = variable(typ.Str[r"job|node|process"], value="job")
 
     #: Whether the clock stops only when the data is on the file system.
-    fsync = variable(bool, value=True)
+    fsync = variable(bool, value=True, loggable=True)
+
+    #: What the reads found in the page cache, as contract 1 says: `dropped` or `none`.
+    cache = variable(str, type(None), value=None, loggable=True)
 
     #: How often each phase is measured in one job; 0 stands for the number of the site's scale.
     repeats = variable(int, value=0)
@@ -190,6 +193,7 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
             raise SanityError("; ".join(problems))
         self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
         self.tool_version = records[0]["version"]
+        self.cache = result.cache_of_reads(records)
         return True
 
     def require_success(self, stage: Path) -> None:

@@ -123,3 +123,9 @@ def median_bandwidth(records: list[dict], operation: str) -> float:
     return statistics.median(
         record["bandwidth_gib_s"] for record in records if record["operation"] == operation
     )
+
+
+def cache_of_reads(records: list[dict]) -> str:
+    """`dropped` when every read began with none of its pages in memory, else `none`."""
+    seen = {record.get("cache") for record in records if record["operation"] == "read"}
+    return "dropped" if seen == {"dropped"} else "none"

@@ -37,6 +37,8 @@ PERFLOG_COLUMNS = (
     "check_stripe_size",
     "check_transport",
     "check_hints",
+    "check_fsync",
+    "check_cache",
     "check_nodes",
     "check_tasks",
     "check_gib",

@@ -8,6 +8,7 @@ import pytest
 from checks.benchio_result import (
     Expectation,
     ResultError,
+    cache_of_reads,
     median_bandwidth,
     misplaced_files,
     read_result,
@@ -126,6 +127,20 @@ def test_one_job_gives_one_sample():
     records.append(record("read", 1, bandwidth_gib_s=99.0))
     assert median_bandwidth(records, "write") == 3.0
     assert median_bandwidth(records, "read") == 99.0
+
+
+@pytest.mark.parametrize(
+    ("caches", "label"),
+    [
+        (["dropped", "dropped"], "dropped"),
+        (["dropped", "none"], "none"),
+        (["none", "none"], "none"),
+        ([None, "dropped"], "none"),
+    ],
+)
+def test_one_read_from_memory_labels_the_sample(records, caches, label):
+    records[1]["cache"], records[3]["cache"] = caches
+    assert cache_of_reads(records) == label
 
 
 def test_reading_the_file(tmp_path, records):

@@ -47,5 +47,6 @@ def test_every_check_runs(site_copy, bare_reframe, tmp_path_factory):
         assert float(row["perf_value"]) > 0
         assert (row["nodes"], row["tasks"], float(row["gib"])) == ("1", "2", 4 / 1024)
         assert row["tool_version"] == row["suite_version"] == "0.1.0"
+        assert (row["fsync"], row["cache"] in {"dropped", "none"}) == ("true", True)
         assert 0 <= int(row["fullness_percent"]) <= 100
     assert not list(disk.iterdir())

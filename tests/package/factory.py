@@ -11,8 +11,8 @@ from typing import Any
 COLUMNS = (
     "job_completion_time|result|fail_phase|display_name|hashcode|system|partition|environ|jobid"
     "|job_nodelist|version|suite_version|tool|tool_version|pattern|interface|file_system|medium"
-    "|file_system_type|stripe_count_asked|stripe_count|stripe_size|transport|hints|nodes|tasks"
-    "|gib|fullness_percent|band_verdict|perf_var|perf_value|perf_unit|perf_ref"
+    "|file_system_type|stripe_count_asked|stripe_count|stripe_size|transport|hints|fsync|cache"
+    "|nodes|tasks|gib|fullness_percent|band_verdict|perf_var|perf_value|perf_unit|perf_ref"
     "|perf_lower_thres|perf_upper_thres|perf_result"
 )
 
@@ -42,6 +42,8 @@ ROW = {
     "stripe_size": "null",
     "transport": "default",
     "hints": "default",
+    "fsync": "true",
+    "cache": "dropped",
     "nodes": "1",
     "tasks": "4",
     "gib": "0.5",
