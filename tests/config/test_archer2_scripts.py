@@ -16,7 +16,6 @@ GOLDEN = Path(__file__).parent / "golden"
 # The daily check of each pattern, by the golden file that holds its script.
 CASES = {
     "archer2-fpp-nvme.sh": ("job", "BenchioFPP", "nvme"),
-    "archer2-fpp-work1.sh": ("job", "BenchioFPP", "work1"),
     "archer2-ssf-nvme.sh": ("job", "BenchioSSF", "nvme"),
     "archer2-build-ucx.sh": ("build", "BuildBenchio", "gnu-ucx"),
 }
