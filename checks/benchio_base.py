@@ -59,7 +59,7 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
     #: Whether the clock stops only when the data is on the file system.
     fsync = variable(bool, value=True, loggable=True)
 
-    #: What the reads found in the page cache, as contract 1 says: `dropped` or `none`.
+    #: What the reads found in the page cache, as contract 1 says.
     cache = variable(str, type(None), value=None, loggable=True)
 
     #: How often each phase is measured in one job; 0 stands for the number of the site's scale.

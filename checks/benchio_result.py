@@ -8,7 +8,7 @@ import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
-SCHEMA = "benchio/1"
+SCHEMA = "benchio/2"
 OPERATIONS = ("write", "read")
 
 
@@ -126,6 +126,6 @@ def median_bandwidth(records: list[dict], operation: str) -> float:
 
 
 def cache_of_reads(records: list[dict]) -> str:
-    """`dropped` when every read began with none of its pages in memory, else `none`."""
+    """What kept all reads from the page cache: `dropped`, `direct` or `shifted`, else `none`."""
     seen = {record.get("cache") for record in records if record["operation"] == "read"}
-    return "dropped" if seen == {"dropped"} else "none"
+    return (len(seen) == 1 and seen.pop()) or "none"

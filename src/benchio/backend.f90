@@ -1,46 +1,55 @@
-!> What every layer is: a way to bring the blocks of all processes to files and
+!> What every layer is: a way to bring the data of all processes to files and
 !> back. The rest of benchio knows layers by this type alone.
 !>
-!> A measured phase is open_file, write_block or read_block, sync (when asked)
-!> and close_file. All processes call each of them, also after an error in the
-!> one before: a layer in which processes work together must not leave the
-!> others waiting. There is no agreement on errors in between, for that would
-!> make the processes wait for each other inside the clock.
+!> A measured phase is open_file, write_data or read_data, sync (when asked) and
+!> close_file. All processes call each of them, also after an error in the one
+!> before: a layer in which processes work together must not leave the others
+!> waiting. There is no agreement on errors in between, for that would make the
+!> processes wait for each other inside the clock.
 module backend
-   use, intrinsic :: iso_fortran_env, only: int64
-   use block_data, only: block_t
+   use, intrinsic :: iso_fortran_env, only: int64, real64
+   use aside, only: aside_t
    use errors, only: error_t
-   use layout, only: element_bytes
+   use mpi_f08, only: MPI_Info, MPI_INFO_NULL
+   use page_cache, only: drop_file, flush_file
+   use posix_file, only: check_complete, remove_file
+   use task, only: hint_t, task_t
    use team, only: team_t
    implicit none(type, external)
    private
 
-   public :: backend_t, hint_t, path_in
+   public :: backend_t, difference_t, path_in
 
-   !> An MPI-IO hint.
-   type :: hint_t
-      character(len=:), allocatable :: key, value
-   end type hint_t
+   !> How what was read differs from what was written, for one process.
+   type :: difference_t
+      !> Bytes that were compared, and how many elements differ.
+      integer(int64) :: compared_bytes = 0_int64, differing = 0_int64
+      !> The first one that differs: its file and the byte where it begins there,
+      !> its number in the whole of the data from 0, and both values.
+      character(len=:), allocatable :: path
+      integer(int64) :: byte = 0_int64, element = 0_int64
+      integer(int64) :: expected = 0_int64, found = 0_int64
+      !> Whether memory beside the data was changed.
+      logical :: halo_changed = .false.
+   end type difference_t
 
    type, abstract :: backend_t
       ! These are set by whoever makes a layer.
       !> What the layer is called, and of what kind it is.
       character(len=:), allocatable :: name, pattern, interface_name
-      !> What MPI-IO is to be told; no matter to the other layers.
-      type(hint_t), allocatable :: hints_asked(:)
 
       ! These are set by prepare.
-      !> What is written, and read into.
-      type(block_t), pointer :: block => null()
-      !> The file that this process's block goes to, and the first file of all.
+      !> The file that this process's data go to, and the first file of all.
       character(len=:), allocatable :: path, first_path
-      !> Bytes that `path` has when it is complete, and the number of all files.
+      !> Bytes of data that `path` holds when it is complete.
       integer(int64) :: path_bytes = 0_int64
+      !> Whether a library keeps more than the data in `path`.
+      logical :: has_format = .false.
+      !> The number of all files, and the bytes of data that a phase moves in all.
       integer :: files = 1
-      !> Whether `path` holds the whole array; else it holds this block from
-      !> byte `block_start` on.
-      logical :: is_whole = .false.
-      integer(int64) :: block_start = 0_int64
+      !> Processes that call on the file system; 0 when it is for the layer to say.
+      integer :: writers = 0
+      integer(int64) :: total_bytes = 0_int64
       !> Whether this process is the one that removes and measures `path`.
       logical :: owns_path = .false.
       !> Whether to try first, outside the clock, if the file can be made.
@@ -48,36 +57,65 @@ module backend
       !> Whether this process is the one that sees to the pages of `path` in its
       !> node's cache: one on each node that reads it.
       logical :: tends_cache = .false.
+      !> Whether each repeat writes over the files of the one before.
+      logical :: overwrites = .false.
+      !> Whether there is a way to have the data brought to the file system.
+      logical :: can_sync = .true.
+      !> Whether hints matter to the layer, whether its library keeps to itself
+      !> which are in effect, and those that were asked for.
+      logical :: uses_hints = .false., hides_hints = .false.
+      type(hint_t), allocatable :: hints_asked(:)
 
-      !> Rank 0: the hints in effect, read back from the file last opened.
-      type(hint_t), allocatable :: hints(:)
-      !> Rank 0: what people should know of the figures, where there is such.
-      character(len=:), allocatable :: note
+      ! These tell of the phase that was last measured.
+      !> What the library said of the open file's hints, until it is read; of some
+      !> process at least.
+      type(MPI_Info) :: info_used = MPI_INFO_NULL
+      !> Whether the files were read past the page cache.
+      logical :: was_direct = .false.
+      !> What the clock is to leave out.
+      type(aside_t) :: aside
+      !> For layers that compute between writes: what was computed, and the time
+      !> that I/O took behind it.
+      logical :: computes = .false.
+      real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
    contains
       procedure(prepare_i), deferred :: prepare
+      procedure(memory_i), deferred :: fill
+      procedure(memory_i), deferred :: forget
       procedure(open_i), deferred :: open_file
-      procedure(stage_i), deferred :: write_block
-      procedure(stage_i), deferred :: read_block
+      procedure(stage_i), deferred :: write_data
+      procedure(stage_i), deferred :: read_data
       procedure(stage_i), deferred :: sync
       procedure(stage_i), deferred :: close_file
+      procedure(compare_i), deferred :: compare
       procedure(stage_i), deferred :: release
-      procedure :: forget
-      procedure :: offset_of
+      procedure :: check_files
+      procedure :: remove_files
+      procedure :: flush_pages
+      procedure :: drop_pages
    end type backend_t
 
    abstract interface
-      !> Does everything that need not be measured: names, buffers, datatypes.
-      !> The files go to `directory`. The block must stay where it is in memory
-      !> until release.
-      subroutine prepare_i(self, team, block, directory, error)
-         import :: backend_t, block_t, error_t, team_t
+      !> Does everything that need not be measured: names, memory, datatypes. The
+      !> files go to `directory`. An error may be one process's own.
+      subroutine prepare_i(self, team, task, directory, error)
+         import :: backend_t, error_t, task_t, team_t
          implicit none(type, external)
          class(backend_t), intent(inout) :: self
          type(team_t), intent(in) :: team
-         type(block_t), intent(inout), target :: block
+         type(task_t), intent(in) :: task
          character(len=*), intent(in) :: directory
          type(error_t), allocatable, intent(out) :: error
       end subroutine prepare_i
+
+      !> fill: makes the data that are to be written.
+      !> forget: overwrites all memory that a read could find the data in without
+      !> reading.
+      subroutine memory_i(self)
+         import :: backend_t
+         implicit none(type, external)
+         class(backend_t), intent(inout) :: self
+      end subroutine memory_i
 
       !> Makes the files new for writing, or opens them for reading.
       subroutine open_i(self, writing, error)
@@ -88,7 +126,7 @@ module backend
          type(error_t), allocatable, intent(out) :: error
       end subroutine open_i
 
-      !> write_block, read_block: moves the interior of the block.
+      !> write_data, read_data: moves the data.
       !> sync: has the system bring what was written to the file system.
       !> close_file: undoes open_file.
       !> release: gives back what prepare took.
@@ -98,33 +136,56 @@ module backend
          class(backend_t), intent(inout) :: self
          type(error_t), allocatable, intent(out) :: error
       end subroutine stage_i
+
+      !> Compares what was read with what `fill` makes.
+      subroutine compare_i(self, res)
+         import :: backend_t, difference_t
+         implicit none(type, external)
+         class(backend_t), intent(inout) :: self
+         type(difference_t), intent(out) :: res
+      end subroutine compare_i
    end interface
 
 contains
 
-   !> Overwrites all memory that a read could find the data in without reading.
-   !> A layer with memory of its own overwrites that too.
-   subroutine forget(self)
-      class(backend_t), intent(inout) :: self
+   ! What follows is right for a layer with one file that this process may have a
+   ! part in, `path`. Others have procedures of their own.
 
-      call self%block%forget()
-   end subroutine forget
-
-   !> The byte of `path` at which an element of this process's block begins;
-   !> `place` counts from 1.
-   pure function offset_of(self, place) result(res)
+   !> An error unless all data are in the files that this process owns.
+   subroutine check_files(self, error)
       class(backend_t), intent(in) :: self
-      integer(int64), intent(in) :: place(3)
-      integer(int64) :: res
+      type(error_t), allocatable, intent(out) :: error
 
-      associate (layout => self%block%layout)
-         if (self%is_whole) then
-            res = layout%global_index(place(1), place(2), place(3))*element_bytes
-         else
-            res = layout%local_index(place(1), place(2), place(3))*element_bytes + self%block_start
-         end if
-      end associate
-   end function offset_of
+      if (self%owns_path) call check_complete(self%path, self%path_bytes, self%has_format, error)
+   end subroutine check_files
+
+   !> Removes the files that this process owns, where they are.
+   subroutine remove_files(self, error)
+      class(backend_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%owns_path) call remove_file(self%path, error)
+   end subroutine remove_files
+
+   !> Brings what this node has written to the file system: pages that are not
+   !> there yet cannot be dropped.
+   subroutine flush_pages(self, error)
+      class(backend_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%tends_cache) call flush_file(self%path, error)
+   end subroutine flush_pages
+
+   !> Drops the files' pages from this node's cache. `dropped` is true when none
+   !> is left; that some are is no error.
+   subroutine drop_pages(self, dropped, error)
+      class(backend_t), intent(in) :: self
+      logical, intent(out) :: dropped
+      type(error_t), allocatable, intent(out) :: error
+
+      dropped = .true.
+      if (self%tends_cache) call drop_file(self%path, dropped, error)
+   end subroutine drop_pages
 
    !> The path of a file of a layer; `number` for one of several.
    pure function path_in(directory, layer, number) result(res)

@@ -4,15 +4,17 @@
 program benchio
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
-   use block_data, only: block_t
+   use decomposition, only: process_grid
    use errors, only: error_t, keep_first, status_failed, status_usage
+   use hint_environment, only: add_hints_of_environment
    use layout, only: layout_t, make_layout
    use mpi_checks, only: check, mpi_text
-   use mpi_f08, only: MPI_Bcast, MPI_Dims_create, MPI_Finalize, MPI_Get_library_version, &
+   use mpi_f08, only: MPI_Bcast, MPI_COMM_WORLD, MPI_Finalize, MPI_Get_library_version, &
                       MPI_Init, MPI_INTEGER8, MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUCCESS
    use options, only: command_words, options_t, parse
    use posix_api, only: c_exit
    use progress, only: say_banner, say_finished
+   use registry, only: has_blocks
    use run, only: run_t
    use usage, only: print_help
    use version, only: benchio_version
@@ -52,23 +54,25 @@ contains
    subroutine main(error)
       type(error_t), allocatable, intent(out) :: error
       type(run_t) :: all
-      type(block_t), target :: block
       type(error_t), allocatable :: trouble
 
-      call all%team%start(error)
+      call all%team%start(MPI_COMM_WORLD, error)
       if (.not. allocated(error)) call parse(command_words(), all%asked, error)
       if (.not. allocated(error)) then
          if (all%asked%help .or. all%asked%version) then
             if (all%team%rank == 0) call say_of_itself(all%asked%help)
             return
          end if
-         call prepare(all, block, error)
+         call prepare(all, error)
       end if
       if (.not. allocated(error)) then
+         call all%watch%start(all%asked%max_seconds)
          call all%everything(error)
          call all%results%finish(trouble)
-         call all%team%agree(trouble)
          call keep_first(error, trouble)
+         call all%rank_times%finish(trouble)
+         call keep_first(error, trouble)
+         call all%team%agree(error)
       end if
       if (all%team%rank /= 0) return
       if (allocated(error)) then
@@ -88,42 +92,66 @@ contains
       end if
    end subroutine say_of_itself
 
-   !> Cuts the array, takes its memory and starts the result file: all that can
-   !> go wrong before any I/O does so here. Collective, and so is its error.
-   subroutine prepare(all, block, error)
+   !> Readies all that the layers have in common: what can go wrong before any I/O
+   !> does so here. Collective, and so is its error.
+   subroutine prepare(all, error)
       type(run_t), intent(inout) :: all
-      type(block_t), intent(inout), target :: block
       type(error_t), allocatable, intent(out) :: error
-      type(layout_t) :: layout
-      integer :: dims(3), ierr
+      type(layout_t), allocatable :: layout
+      integer :: ierr
 
-      dims = 0
-      call MPI_Dims_create(all%team%size, 3, dims, ierr)
-      call check(ierr, "MPI_Dims_create", error)
-      if (allocated(error)) return
-      ! Turned round as EPCC's benchio does: the first axis is cut the least.
-      call make_layout(all%asked%sizes, all%asked%is_global, dims(3:1:-1), all%team%rank, &
-                       layout, error)
+      call lay_out(all, layout, error)
       if (allocated(error)) return
       call get_library(all%mpi_library, error)
       if (allocated(error)) return
-
-      all%seed = all%asked%seed
-      if (.not. all%asked%seed_given) call draw(all%seed)
-      call MPI_Bcast(all%seed, 1, MPI_INTEGER8, 0, all%team%world, ierr)
+      call add_hints_of_environment(all%asked%task%hints, error)
+      call all%team%agree(error)
+      if (allocated(error)) return
+      if (.not. all%asked%seed_given) call draw(all%asked%task%seed)
+      call MPI_Bcast(all%asked%task%seed, 1, MPI_INTEGER8, 0, all%team%world, ierr)
       call check(ierr, "MPI_Bcast", error)
       if (allocated(error)) return
+      if (all%asked%cache == "shift") then
+         call all%readers%start_shifted(all%team, error)
+         call all%team%agree(error)
+         if (allocated(error)) return
+      end if
+      if (all%team%rank == 0) call say_banner(all%team, all%asked, layout)
+      call start_files(all, error)
+   end subroutine prepare
+
+   !> How the layers of the 3-D array cut it, where there are any: the sizes must
+   !> be such that they can.
+   subroutine lay_out(all, layout, error)
+      type(run_t), intent(in) :: all
+      type(layout_t), allocatable, intent(out) :: layout
+      type(error_t), allocatable, intent(out) :: error
+      integer :: procs(3), at
+
+      do at = 1, size(all%asked%layers)
+         if (.not. has_blocks(all%asked%layers(at)%value)) cycle
+         call process_grid(all%asked%task%decomposition, all%team%size, procs, error)
+         if (allocated(error)) return
+         allocate (layout)
+         call make_layout(all%asked%task%sizes, all%asked%task%is_global, procs, all%team%rank, &
+                          layout, error)
+         return
+      end do
+   end subroutine lay_out
+
+   !> The files that rank 0 writes the figures to.
+   subroutine start_files(all, error)
+      type(run_t), intent(inout) :: all
+      type(error_t), allocatable, intent(out) :: error
+
       if (all%team%rank == 0 .and. allocated(all%asked%result_path)) then
          call all%results%start(all%asked%result_path, error)
       end if
       call all%team%agree(error)
-      if (allocated(error)) return
-      call block%create(layout, all%seed, error)
+      if (allocated(error) .or. .not. allocated(all%asked%ranks_path)) return
+      call all%rank_times%start(all%team, all%asked%ranks_path, error)
       call all%team%agree(error)
-      if (allocated(error)) return
-      all%block => block
-      if (all%team%rank == 0) call say_banner(all%team, all%asked, layout, all%seed)
-   end subroutine prepare
+   end subroutine start_files
 
    !> The first line of what the MPI library says of itself.
    subroutine get_library(name, error)

@@ -10,7 +10,7 @@ module block_data
    implicit none(type, external)
    private
 
-   public :: block_t, difference_t
+   public :: block_t, block_difference_t
 
    ! What the halo holds. A layer that writes or overwrites it is wrong.
    integer(int64), parameter :: halo_marker = -1_int64
@@ -31,7 +31,7 @@ module block_data
    end type block_t
 
    !> How the interior differs from what `fill` puts there.
-   type :: difference_t
+   type :: block_difference_t
       !> Elements that were compared, and how many of them differ.
       integer(int64) :: compared = 0_int64, differing = 0_int64
       !> The first one that differs: its place in the block, from 1.
@@ -39,7 +39,7 @@ module block_data
       integer(int64) :: expected = 0_int64, found = 0_int64
       !> Whether an element of the halo was changed.
       logical :: halo_changed = .false.
-   end type difference_t
+   end type block_difference_t
 
 contains
 
@@ -93,7 +93,7 @@ contains
    !> of the halo with its marker.
    function compare(self) result(res)
       class(block_t), intent(in) :: self
-      type(difference_t) :: res
+      type(block_difference_t) :: res
       integer(int64) :: i, j, k, before, expected
 
       associate (n => self%layout%block)

@@ -11,12 +11,17 @@ module errors
    !> Exit status of a command line that makes no sense.
    integer, parameter, public :: status_usage = 2
 
+   !> Exit status of a run that ended before it had measured all that was asked.
+   integer, parameter, public :: status_stopped = 3
+
    !> What went wrong. An unallocated error means that nothing did.
    type :: error_t
       !> One or more lines for the person who started the run.
       character(len=:), allocatable :: text
       !> The exit status that the run is to end with.
       integer :: status = status_failed
+      !> Whether all processes have this same error.
+      logical :: is_shared = .false.
    end type error_t
 
 contains
@@ -31,6 +36,8 @@ contains
       allocate (error)
       error%text = text
       if (present(status)) error%status = status
+      ! All read the same command line, and have one clock.
+      error%is_shared = error%status /= status_failed
    end subroutine fail
 
    !> Moves `later` to `first` unless there was an error before it: what

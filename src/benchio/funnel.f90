@@ -11,8 +11,9 @@
 module funnel
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t
+   use block_backend, only: block_backend_t
    use block_data, only: block_t
+   use direct_read, only: direct_reader_t, open_to_read
    use errors, only: error_t, fail, keep_first
    use layout, only: element_bytes
    use mpi_checks, only: check
@@ -21,8 +22,8 @@ module funnel
                       MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Type_commit, &
                       MPI_Type_create_subarray, MPI_Type_free, MPI_Waitall
    use posix_api, only: iovec_t
-   use posix_file, only: close_fd => close_file, open_existing, open_new, read_vectors, &
-                         sync_file, write_vectors
+   use posix_file, only: close_fd => close_file, open_new, read_vectors, sync_file, &
+                         write_vectors
    use text, only: to_text
    implicit none(type, external)
    private
@@ -48,8 +49,8 @@ module funnel
       integer(int64) :: first = 0_int64, elements = 0_int64
    end type span_t
 
-   type, abstract, extends(backend_t) :: funnel_t
-      ! These are set by the layer before it calls set_up.
+   type, abstract, extends(block_backend_t) :: funnel_t
+      ! These are set by the layer before it calls take_buffer.
       type(MPI_Comm) :: comm
       !> Which process of `comm` this is; 0 leads.
       integer :: member = 0, members = 1
@@ -66,16 +67,17 @@ module funnel
       ! A pointer, since it is handed on together with what it belongs to.
       integer(int64), pointer, contiguous, private :: buffer(:) => null()
       integer(c_int), private :: fd = -1_c_int
+      type(direct_reader_t), private :: direct
    contains
       procedure(piece_i), deferred :: piece
       procedure(span_i), deferred :: span
-      procedure :: set_up
+      procedure :: take_buffer
       procedure :: open_file
-      procedure :: write_block
-      procedure :: read_block
+      procedure :: write_data
+      procedure :: read_data
       procedure :: sync
       procedure :: close_file
-      procedure :: release
+      procedure :: take_down
       procedure :: forget
    end type funnel_t
 
@@ -102,13 +104,12 @@ module funnel
 contains
 
    !> Takes the buffer and makes the datatypes.
-   subroutine set_up(self, error)
+   subroutine take_buffer(self, error)
       class(funnel_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       integer :: n(3), status, ierr
 
       n = int(self%block%layout%block)
-      allocate (self%hints(0))
       ! A plane of the block as it lies in memory, that is inside its halo. The
       ! type's extent is that of a plane with halo, so planes follow by count.
       call MPI_Type_create_subarray(2, n(:2) + 2, n(:2), [1, 1], MPI_ORDER_FORTRAN, &
@@ -136,7 +137,7 @@ contains
       end if
       ! Touched now, so that the system need not find the pages in the clock.
       self%buffer = 0_int64
-   end subroutine set_up
+   end subroutine take_buffer
 
    !> After a write the buffer still holds data that a read should bring.
    subroutine forget(self)
@@ -151,15 +152,17 @@ contains
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
+      ! To those without a file its way of reading is no matter.
+      self%was_direct = .true.
       if (self%member /= 0) return
       if (writing) then
          call open_new(self%path, self%fd, error)
       else
-         call open_existing(self%path, self%fd, error)
+         call open_to_read(self%path, self%task%direct, self%fd, self%was_direct, error)
       end if
    end subroutine open_file
 
-   subroutine write_block(self, error)
+   subroutine write_data(self, error)
       class(funnel_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
@@ -168,9 +171,9 @@ contains
       else
          call follow(self, .true., self%block, error)
       end if
-   end subroutine write_block
+   end subroutine write_data
 
-   subroutine read_block(self, error)
+   subroutine read_data(self, error)
       class(funnel_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
@@ -179,7 +182,7 @@ contains
       else
          call follow(self, .false., self%block, error)
       end if
-   end subroutine read_block
+   end subroutine read_data
 
    !> The leader's part. After its file has failed it goes on with the others,
    !> which would wait for it for ever, and leaves the file alone.
@@ -206,8 +209,7 @@ contains
             if (usable) call write_vectors(self%fd, self%path, stretch, &
                                            span%first*element_bytes, trouble)
          else
-            if (usable) call read_vectors(self%fd, self%path, stretch, &
-                                          span%first*element_bytes, trouble)
+            if (usable) call read_stretch(self, stretch, span%first*element_bytes, trouble)
             if (allocated(trouble)) usable = .false.
             call keep_first(error, trouble)
             call exchange(self, .false., step, block, buffer, trouble)
@@ -216,6 +218,19 @@ contains
          call keep_first(error, trouble)
       end do
    end subroutine lead
+
+   subroutine read_stretch(self, stretch, offset, error)
+      class(funnel_t), intent(inout) :: self
+      type(iovec_t), intent(in) :: stretch(1)
+      integer(int64), intent(in) :: offset
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%was_direct) then
+         call self%direct%read_vectors(self%fd, self%path, stretch, offset, error)
+      else
+         call read_vectors(self%fd, self%path, stretch, offset, error)
+      end if
+   end subroutine read_stretch
 
    !> Brings a step's planes from the processes to the buffer, or back.
    subroutine exchange(self, gathering, step, block, buffer, error)
@@ -317,13 +332,14 @@ contains
       if (self%fd >= 0) call close_fd(self%fd, self%path, error)
    end subroutine close_file
 
-   subroutine release(self, error)
+   subroutine take_down(self, error)
       class(funnel_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: ierr
 
       if (associated(self%buffer)) deallocate (self%buffer)
+      call self%direct%free()
       if (allocated(self%requests)) deallocate (self%requests)
       if (self%block_plane%MPI_VAL /= MPI_DATATYPE_NULL%MPI_VAL) then
          call MPI_Type_free(self%block_plane, ierr)
@@ -336,6 +352,6 @@ contains
       end if
       call self%close_file(trouble)
       call keep_first(error, trouble)
-   end subroutine release
+   end subroutine take_down
 
 end module funnel

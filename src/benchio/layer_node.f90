@@ -5,7 +5,6 @@
 module layer_node
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: path_in
-   use block_data, only: block_t
    use errors, only: error_t
    use funnel, only: buffer_bytes, funnel_t, piece_t, span_t
    use layout, only: element_bytes
@@ -20,34 +19,33 @@ module layer_node
       integer(int64) :: planes_of_step = 1_int64
       integer :: steps_of_block = 1
    contains
-      procedure :: prepare
+      procedure :: set_up
       procedure :: piece
       procedure :: span
    end type node_t
 
 contains
 
-   subroutine prepare(self, team, block, directory, error)
+   subroutine set_up(self, team, directory, error)
       class(node_t), intent(inout) :: self
       type(team_t), intent(in) :: team
-      type(block_t), intent(inout), target :: block
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: plane
 
-      self%block => block
       self%path = path_in(directory, self%name, team%node)
       self%first_path = path_in(directory, self%name, 0)
-      self%path_bytes = block%layout%block_elements()*element_bytes*team%node_size
-      self%block_start = block%layout%block_elements()*element_bytes*team%node_rank
+      self%path_bytes = self%block%layout%block_elements()*element_bytes*team%node_size
+      self%data_start = self%block%layout%block_elements()*element_bytes*team%node_rank
       self%files = team%nodes
+      self%writers = team%nodes
       self%owns_path = team%node_rank == 0
       self%tends_cache = team%node_rank == 0
       self%comm = team%node_comm
       self%member = team%node_rank
       self%members = team%node_size
 
-      associate (n => block%layout%block)
+      associate (n => self%block%layout%block)
          self%row = int(n(1))
          self%rows_of_plane = int(n(2))
          plane = n(1)*n(2)
@@ -56,8 +54,8 @@ contains
       end associate
       self%steps = self%steps_of_block*self%members
       self%buffer_elements = plane*self%planes_of_step
-      call self%set_up(error)
-   end subroutine prepare
+      call self%take_buffer(error)
+   end subroutine set_up
 
    pure function piece(self, step, source) result(res)
       class(node_t), intent(in) :: self

@@ -5,13 +5,14 @@
 module layer_proc
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t, path_in
-   use block_data, only: block_t
+   use backend, only: path_in
+   use block_backend, only: block_backend_t
+   use direct_read, only: direct_reader_t, open_to_read
    use errors, only: error_t, fail
    use layout, only: element_bytes
    use posix_api, only: iovec_t
-   use posix_file, only: close_fd => close_file, open_existing, open_new, read_vectors, &
-                         sync_file, write_vectors
+   use posix_file, only: close_fd => close_file, open_new, read_vectors, sync_file, &
+                         write_vectors
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -19,41 +20,39 @@ module layer_proc
 
    public :: proc_t
 
-   type, extends(backend_t) :: proc_t
+   type, extends(block_backend_t) :: proc_t
       private
       integer(c_int) :: fd = -1_c_int
       type(iovec_t), allocatable :: rows(:)
+      type(direct_reader_t) :: direct
    contains
-      procedure :: prepare
+      procedure :: set_up
       procedure :: open_file
-      procedure :: write_block
-      procedure :: read_block
+      procedure :: write_data
+      procedure :: read_data
       procedure :: sync
       procedure :: close_file
-      procedure :: release
+      procedure :: take_down
    end type proc_t
 
 contains
 
-   subroutine prepare(self, team, block, directory, error)
+   subroutine set_up(self, team, directory, error)
       class(proc_t), intent(inout) :: self
       type(team_t), intent(in) :: team
-      type(block_t), intent(inout), target :: block
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: j, k, row
       integer :: status
 
-      self%block => block
       self%path = path_in(directory, self%name, team%rank)
       self%first_path = path_in(directory, self%name, 0)
-      self%path_bytes = block%layout%block_elements()*element_bytes
+      self%path_bytes = self%block%layout%block_elements()*element_bytes
       self%files = team%size
       self%owns_path = .true.
       self%tends_cache = .true.
-      allocate (self%hints(0))
 
-      associate (n => block%layout%block)
+      associate (n => self%block%layout%block)
          allocate (self%rows(n(2)*n(3)), stat=status)
          if (status /= 0) then
             call fail(error, "no memory for a list of "//to_text(n(2)*n(3))//" rows")
@@ -63,12 +62,12 @@ contains
          do k = 1, n(3)
             do j = 1, n(2)
                row = row + 1
-               self%rows(row)%base = c_loc(block%cells(1, j, k))
+               self%rows(row)%base = c_loc(self%block%cells(1, j, k))
                self%rows(row)%length = int(n(1)*element_bytes, c_size_t)
             end do
          end do
       end associate
-   end subroutine prepare
+   end subroutine set_up
 
    subroutine open_file(self, writing, error)
       class(proc_t), intent(inout) :: self
@@ -78,23 +77,28 @@ contains
       if (writing) then
          call open_new(self%path, self%fd, error)
       else
-         call open_existing(self%path, self%fd, error)
+         call open_to_read(self%path, self%task%direct, self%fd, self%was_direct, error)
       end if
    end subroutine open_file
 
-   subroutine write_block(self, error)
+   subroutine write_data(self, error)
       class(proc_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
       if (self%fd >= 0) call write_vectors(self%fd, self%path, self%rows, 0_int64, error)
-   end subroutine write_block
+   end subroutine write_data
 
-   subroutine read_block(self, error)
+   subroutine read_data(self, error)
       class(proc_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%fd >= 0) call read_vectors(self%fd, self%path, self%rows, 0_int64, error)
-   end subroutine read_block
+      if (self%fd < 0) return
+      if (self%was_direct) then
+         call self%direct%read_vectors(self%fd, self%path, self%rows, 0_int64, error)
+      else
+         call read_vectors(self%fd, self%path, self%rows, 0_int64, error)
+      end if
+   end subroutine read_data
 
    subroutine sync(self, error)
       class(proc_t), intent(inout) :: self
@@ -110,12 +114,13 @@ contains
       if (self%fd >= 0) call close_fd(self%fd, self%path, error)
    end subroutine close_file
 
-   subroutine release(self, error)
+   subroutine take_down(self, error)
       class(proc_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
       if (allocated(self%rows)) deallocate (self%rows)
+      call self%direct%free()
       call self%close_file(error)
-   end subroutine release
+   end subroutine take_down
 
 end module layer_proc

@@ -4,7 +4,6 @@
 module layer_serial
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: path_in
-   use block_data, only: block_t
    use errors, only: error_t
    use funnel, only: buffer_bytes, funnel_t, piece_t, span_t
    use layout, only: coords_of, element_bytes
@@ -18,33 +17,32 @@ module layer_serial
       private
       integer(int64) :: planes_of_step = 1_int64
    contains
-      procedure :: prepare
+      procedure :: set_up
       procedure :: piece
       procedure :: span
    end type serial_t
 
 contains
 
-   subroutine prepare(self, team, block, directory, error)
+   subroutine set_up(self, team, directory, error)
       class(serial_t), intent(inout) :: self
       type(team_t), intent(in) :: team
-      type(block_t), intent(inout), target :: block
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: plane
 
-      self%block => block
       self%path = path_in(directory, self%name)
       self%first_path = self%path
-      self%path_bytes = block%layout%whole_elements()*element_bytes
+      self%path_bytes = self%block%layout%whole_elements()*element_bytes
       self%is_whole = .true.
+      self%writers = 1
       self%owns_path = team%rank == 0
       self%tends_cache = team%rank == 0
       self%comm = team%world
       self%member = team%rank
       self%members = team%size
 
-      associate (whole => block%layout%whole)
+      associate (whole => self%block%layout%whole)
          self%row = int(whole(1))
          self%rows_of_plane = int(whole(2))
          plane = whole(1)*whole(2)
@@ -52,8 +50,8 @@ contains
          self%steps = int((whole(3) + self%planes_of_step - 1)/self%planes_of_step)
       end associate
       self%buffer_elements = plane*self%planes_of_step
-      call self%set_up(error)
-   end subroutine prepare
+      call self%take_buffer(error)
+   end subroutine set_up
 
    pure function piece(self, step, source) result(res)
       class(serial_t), intent(in) :: self

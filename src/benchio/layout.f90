@@ -1,7 +1,7 @@
 !> How the global array is cut into one block a process. Arithmetic alone, all
 !> of it in 64 bits: knows nothing of MPI, files or memory.
 module layout
-   use, intrinsic :: iso_fortran_env, only: int64
+   use, intrinsic :: iso_fortran_env, only: int64, real64
    use errors, only: error_t, fail, status_usage
    use text, only: to_text
    implicit none(type, external)
@@ -27,11 +27,14 @@ module layout
       integer(int64) :: block(3) = 0_int64
       !> Elements of the whole array along each axis.
       integer(int64) :: whole(3) = 0_int64
+      !> Elements of the whole array before the block along each axis.
+      integer(int64) :: start(3) = 0_int64
    contains
       procedure :: global_index
       procedure :: local_index
       procedure :: block_elements
       procedure :: whole_elements
+      procedure :: gibibytes
    end type layout_t
 
 contains
@@ -65,6 +68,7 @@ contains
          end if
          res%whole(axis) = res%block(axis)*procs(axis)
       end do
+      res%start = res%coords*res%block
       call check_total(res%whole, error)
    end subroutine make_layout
 
@@ -85,10 +89,11 @@ contains
       class(layout_t), intent(in) :: self
       integer(int64), intent(in) :: i, j, k
       integer(int64) :: res
-      integer(int64) :: start(3)
 
-      start = self%coords*self%block
-      res = start(1) + i - 1 + self%whole(1)*(start(2) + j - 1 + self%whole(2)*(start(3) + k - 1))
+      associate (start => self%start)
+         res = start(1) + i - 1 &
+               + self%whole(1)*(start(2) + j - 1 + self%whole(2)*(start(3) + k - 1))
+      end associate
    end function global_index
 
    !> The 0-based index of the same element in its block.
@@ -115,6 +120,14 @@ contains
 
       res = product(self%whole)
    end function whole_elements
+
+   !> The whole array's size in GiB.
+   pure function gibibytes(self) result(res)
+      class(layout_t), intent(in) :: self
+      real(real64) :: res
+
+      res = real(self%whole_elements()*element_bytes, real64)/2.0_real64**30
+   end function gibibytes
 
    pure subroutine check_divides(axis, length, parts, error)
       integer, intent(in) :: axis, parts

@@ -1,16 +1,19 @@
 !> MPI-IO hints: to the library, and back from an open file. A hint that the
 !> library returns is evidence only when it does not return just any hint.
 module mpi_hints
-   use backend, only: hint_t
+   use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use errors, only: error_t, keep_first
    use mpi_checks, only: check
-   use mpi_f08, only: MPI_File, MPI_File_get_info, MPI_Info, MPI_Info_create, MPI_Info_free, &
-                      MPI_Info_get, MPI_Info_get_nkeys, MPI_Info_get_nthkey, &
-                      MPI_Info_get_valuelen, MPI_Info_set, MPI_MAX_INFO_KEY
+   use mpi_f08, only: MPI_Allreduce, MPI_Info, MPI_Info_create, MPI_Info_free, MPI_Info_get, &
+                      MPI_Info_get_nkeys, MPI_Info_get_nthkey, MPI_Info_get_valuelen, &
+                      MPI_Info_set, MPI_INFO_NULL, MPI_INTEGER, MPI_MAX_INFO_KEY, MPI_MIN
+   use posix_api, only: c_fnmatch
+   use task, only: hint_t
+   use team, only: team_t
    implicit none(type, external)
    private
 
-   public :: make_info, read_hints
+   public :: make_info, read_hints, missed_hint
 
    ! A hint that no library knows. Open MPI 4 says of whatever it was told that it
    ! is in effect, this hint too; what it echoes is not evidence of anything.
@@ -18,12 +21,23 @@ module mpi_hints
 
 contains
 
-   !> An MPI info object with these hints, for a file to be opened with.
-   subroutine make_info(hints, info, error)
-      type(hint_t), intent(in) :: hints(:)
+   !> An MPI info object with those of the hints that are meant for the file
+   !> `path`; `hints` keeps these alone.
+   subroutine make_info(hints, path, info, error)
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      character(len=*), intent(in) :: path
       type(MPI_Info), intent(out) :: info
       type(error_t), allocatable, intent(out) :: error
+      logical, allocatable :: meant(:)
+      type(hint_t), allocatable :: left(:)
       integer :: at, ierr
+
+      allocate (meant(size(hints)))
+      do at = 1, size(hints)
+         meant(at) = is_meant_for(hints(at), path)
+      end do
+      allocate (left, source=pack(hints, meant))
+      call move_alloc(left, hints)
 
       call MPI_Info_create(info, ierr)
       call check(ierr, "MPI_Info_create", error)
@@ -39,27 +53,110 @@ contains
       end do
    end subroutine make_info
 
-   !> The hints that are in effect for an open file. When the library echoes what
-   !> it was told, those in `asked` are left out: nothing is known of them.
-   subroutine read_hints(file, asked, hints, echoes, error)
-      type(MPI_File), intent(in) :: file
+   function is_meant_for(hint, path) result(res)
+      type(hint_t), intent(in) :: hint
+      character(len=*), intent(in) :: path
+      logical :: res
+
+      res = .true.
+      if (.not. allocated(hint%files)) return
+      res = c_fnmatch(hint%files//c_null_char, path//c_null_char, 0_c_int) == 0
+   end function is_meant_for
+
+   !> The hints in effect, for rank 0, from what the library said of an open file to
+   !> the lowest rank that has an `info`; all are freed. Collective; the error is
+   !> this process's own. When the library echoes what it was told, those in
+   !> `asked` are left out and `unknown` is set: nothing is known of them.
+   subroutine read_hints(team, info, asked, hints, unknown, error)
+      type(team_t), intent(in) :: team
+      type(MPI_Info), intent(inout) :: info
       type(hint_t), intent(in) :: asked(:)
       type(hint_t), allocatable, intent(out) :: hints(:)
-      logical, intent(out) :: echoes
+      logical, intent(inout) :: unknown
       type(error_t), allocatable, intent(out) :: error
-      type(hint_t), allocatable :: told(:)
-      logical, allocatable :: proven(:)
+      type(error_t), allocatable :: trouble
+      character(len=:), allocatable :: told
+      integer :: mine, first, ierr
+
+      allocate (hints(0))
+      told = ""
+      mine = team%size
+      if (info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
+         mine = team%rank
+         call read_all(info, told, error)
+         call MPI_Info_free(info, ierr)
+         call check(ierr, "MPI_Info_free", trouble)
+         call keep_first(error, trouble)
+      end if
+      call MPI_Allreduce(mine, first, 1, MPI_INTEGER, MPI_MIN, team%world, ierr)
+      call check(ierr, "MPI_Allreduce", trouble)
+      call keep_first(error, trouble)
+      if (first == team%size) return
+      call team%share_text(told, first, trouble)
+      call keep_first(error, trouble)
+      call sort_out(told, asked, hints, unknown)
+   end subroutine read_hints
+
+   !> The hints of a text with a key, a tab, a value and a line's end for each.
+   pure subroutine sort_out(told, asked, hints, unknown)
+      character(len=*), intent(in) :: told
+      type(hint_t), intent(in) :: asked(:)
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      logical, intent(inout) :: unknown
+      character(len=:), allocatable :: key
+      integer :: start, tab, last
+
+      unknown = unknown .or. index(new_line("a")//told, new_line("a")//unknown_hint//achar(9)) > 0
+      start = 1
+      do while (start <= len(told))
+         tab = start + index(told(start:), achar(9)) - 1
+         last = tab + index(told(tab:), new_line("a")) - 1
+         key = told(start:tab - 1)
+         if (key /= unknown_hint .and. .not. (unknown .and. has_key(asked, key))) then
+            hints = [hints, hint_t(key=key, value=told(tab + 1:last - 1))]
+         end if
+         start = last + 1
+      end do
+   end subroutine sort_out
+
+   !> The first hint that was asked for and is not in effect, in words; nothing
+   !> when all are. `unknown` as from `read_hints`.
+   pure function missed_hint(asked, hints, unknown) result(res)
+      type(hint_t), intent(in) :: asked(:), hints(:)
+      logical, intent(in) :: unknown
+      character(len=:), allocatable :: res, value
       integer :: at
 
-      call read_all(file, told, error)
-      echoes = has_key(told, unknown_hint)
-      allocate (proven(size(told)))
-      do at = 1, size(told)
-         proven(at) = told(at)%key /= unknown_hint &
-                      .and. .not. (echoes .and. has_key(asked, told(at)%key))
+      res = ""
+      do at = 1, size(asked)
+         res = "the hint "//asked(at)%key//"="//asked(at)%value//" was asked for and "
+         if (unknown) then
+            res = res//"may not be in effect: this library gives no evidence of it"
+            return
+         end if
+         value = value_of(hints, asked(at)%key)
+         if (value == asked(at)%value .and. len(value) > 0) cycle
+         if (len(value) > 0) then
+            res = res//"is not in effect: its value is "//value
+         else
+            res = res//"is not in effect: the open file does not name it"
+         end if
+         return
       end do
-      allocate (hints, source=pack(told, proven))
-   end subroutine read_hints
+      res = ""
+   end function missed_hint
+
+   pure function value_of(hints, key) result(res)
+      type(hint_t), intent(in) :: hints(:)
+      character(len=*), intent(in) :: key
+      character(len=:), allocatable :: res
+      integer :: at
+
+      res = ""
+      do at = 1, size(hints)
+         if (hints(at)%key == key) res = hints(at)%value
+      end do
+   end function value_of
 
    pure function has_key(hints, key) result(res)
       type(hint_t), intent(in) :: hints(:)
@@ -73,53 +170,33 @@ contains
       end do
    end function has_key
 
-   !> All hints that the library has for an open file.
-   subroutine read_all(file, hints, error)
-      type(MPI_File), intent(in) :: file
-      type(hint_t), allocatable, intent(out) :: hints(:)
-      type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      type(MPI_Info) :: info
-      integer :: at, count, ierr
-
-      allocate (hints(0))
-      call MPI_File_get_info(file, info, ierr)
-      call check(ierr, "MPI_File_get_info", error)
-      if (allocated(error)) return
-      call MPI_Info_get_nkeys(info, count, ierr)
-      call check(ierr, "MPI_Info_get_nkeys", error)
-      if (.not. allocated(error)) then
-         deallocate (hints)
-         allocate (hints(count))
-         do at = 1, count
-            call read_hint(info, at - 1, hints(at), error)
-            if (allocated(error)) exit
-         end do
-      end if
-      call MPI_Info_free(info, ierr)
-      call check(ierr, "MPI_Info_free", trouble)
-      call keep_first(error, trouble)
-   end subroutine read_all
-
-   subroutine read_hint(info, number, hint, error)
+   !> All hints that an info object has, as the text that `sort_out` reads.
+   subroutine read_all(info, told, error)
       type(MPI_Info), intent(in) :: info
-      integer, intent(in) :: number
-      type(hint_t), intent(out) :: hint
+      character(len=:), allocatable, intent(out) :: told
       type(error_t), allocatable, intent(out) :: error
       character(len=MPI_MAX_INFO_KEY) :: key
+      character(len=:), allocatable :: value
       logical :: found
-      integer :: length, ierr
+      integer :: at, count, length, ierr
 
-      call MPI_Info_get_nthkey(info, number, key, ierr)
-      call check(ierr, "MPI_Info_get_nthkey", error)
+      told = ""
+      call MPI_Info_get_nkeys(info, count, ierr)
+      call check(ierr, "MPI_Info_get_nkeys", error)
       if (allocated(error)) return
-      hint%key = trim(key)
-      call MPI_Info_get_valuelen(info, hint%key, length, found, ierr)
-      call check(ierr, "MPI_Info_get_valuelen of "//hint%key, error)
-      if (allocated(error)) return
-      allocate (character(len=length) :: hint%value)
-      call MPI_Info_get(info, hint%key, length, hint%value, found, ierr)
-      call check(ierr, "MPI_Info_get of "//hint%key, error)
-   end subroutine read_hint
+      do at = 0, count - 1
+         call MPI_Info_get_nthkey(info, at, key, ierr)
+         call check(ierr, "MPI_Info_get_nthkey", error)
+         if (allocated(error)) return
+         call MPI_Info_get_valuelen(info, trim(key), length, found, ierr)
+         call check(ierr, "MPI_Info_get_valuelen of "//trim(key), error)
+         if (allocated(error)) return
+         value = repeat(" ", length)
+         call MPI_Info_get(info, trim(key), length, value, found, ierr)
+         call check(ierr, "MPI_Info_get of "//trim(key), error)
+         if (allocated(error)) return
+         told = told//trim(key)//achar(9)//value//new_line("a")
+      end do
+   end subroutine read_all
 
 end module mpi_hints

@@ -1,10 +1,13 @@
 !> The command line: what was asked, as values. It refuses what it does not
 !> know, by name and wherever it stands. Knows the layers' names only.
 module options
-   use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: hint_t
+   use, intrinsic :: iso_fortran_env, only: int64, real64
+   use decomposition, only: decompositions
    use errors, only: error_t, fail, status_usage
-   use registry, only: absent_names, layer_names
+   use option_table, only: name_of, options_known, place_of, takes_value
+   use option_values, only: read_bytes, read_choice, read_count, read_hint, read_seconds
+   use registry, only: absent_names, can_gather, default_names, layer_names
+   use task, only: task_t
    use text, only: append, joined, nearest_word, read_integer, string_t, to_text
    implicit none(type, external)
    private
@@ -15,21 +18,29 @@ module options
    character(len=11), parameter :: named_directories(3) = &
                                    [character(len=11) :: "unstriped", "striped", "fullstriped"]
 
+   !> What can keep a read from finding its data in memory.
+   character(len=6), parameter :: cache_modes(4) = &
+                                  [character(len=6) :: "drop", "shift", "direct", "none"]
+
    type :: options_t
-      !> The sizes N1 N2 N3, and whether they are those of the whole array.
-      integer(int64) :: sizes(3) = 0_int64
-      logical :: is_global = .false.
+      !> What the layers have to know.
+      type(task_t) :: task
       !> What to run, and where, in the order of running.
       type(string_t), allocatable :: layers(:), directories(:)
-      logical :: fsync = .false., write = .true., read = .false., verify = .false.
+      logical :: fsync = .false., write = .true., read = .false., require_hints = .false.
       logical :: keep = .false., help = .false., version = .false.
+      !> How often each phase is measured at least, and for how long in all.
       integer :: repeats = 1
-      !> The seed, unless it is to be drawn.
-      integer(int64) :: seed = 0_int64
+      real(real64) :: min_seconds = 0.0_real64
+      !> After how long no phase begins any more; 0 for never.
+      real(real64) :: max_seconds = 0.0_real64
+      !> The bytes that must stay free; 0 for none.
+      integer(int64) :: min_free_bytes = 0_int64
+      character(len=:), allocatable :: cache
+      !> Whether the task's seed was given, and is not to be drawn.
       logical :: seed_given = .false.
-      type(hint_t), allocatable :: hints(:)
-      !> The path of the result file, where one was asked.
-      character(len=:), allocatable :: result_path
+      !> The paths of the result file and of the ranks' times, where asked.
+      character(len=:), allocatable :: result_path, ranks_path
    end type options_t
 
 contains
@@ -55,7 +66,9 @@ contains
       type(string_t), allocatable :: layers(:), directories(:)
       integer :: at
 
-      allocate (res%hints(0), layers(0), directories(0))
+      allocate (res%task%hints(0), layers(0), directories(0))
+      res%task%decomposition = trim(decompositions(1))
+      res%cache = trim(cache_modes(1))
       res%help = has_word(words, "--help")
       res%version = has_word(words, "--version")
       if (res%help .or. res%version) return
@@ -65,10 +78,10 @@ contains
          return
       end if
       do at = 1, 3
-         call read_size(at, words(at)%value, res%sizes(at), error)
+         call read_size(at, words(at)%value, res%task%sizes(at), error)
          if (allocated(error)) return
       end do
-      res%is_global = words(4)%value == "global"
+      res%task%is_global = words(4)%value == "global"
       if (.not. has_word([string_t("local"), string_t("global")], words(4)%value)) then
          call fail(error, "the fourth argument must be local or global, and not '" &
                    //words(4)%value//"'", status_usage)
@@ -119,103 +132,104 @@ contains
       end if
    end subroutine parse_word
 
+   !> An option: known, and with a value or without as it has to be.
    subroutine parse_option(word, res, directories, error)
       character(len=*), intent(in) :: word
       type(options_t), intent(inout) :: res
       type(string_t), allocatable, intent(inout) :: directories(:)
       type(error_t), allocatable, intent(out) :: error
-      character(len=:), allocatable :: name, value
-      integer :: equals
+      character(len=:), allocatable :: name
+      integer :: equals, place
 
-      equals = index(word, "=")
-      if (equals == 0) then
-         call parse_switch(word, res, error)
-         return
-      end if
+      equals = index(word//"=", "=")
       name = word(:equals - 1)
-      value = word(equals + 1:)
-      if (len(value) == 0 .and. has_word(valued_options(), name)) then
-         call fail(error, name//" needs a value: "//name//"=...", status_usage)
-         return
-      end if
-      select case (name)
-      case ("--directory")
-         call append(directories, value)
-      case ("--repeats")
-         call parse_repeats(value, res%repeats, error)
-      case ("--seed")
-         call read_integer(value, res%seed, res%seed_given)
-         if (.not. res%seed_given) call fail(error, "--seed must be a whole number from 0 to " &
-                                             //"2**63 - 1, and not '"//value//"'", status_usage)
-      case ("--hint")
-         call parse_hint(value, res%hints, error)
-      case ("--result")
-         res%result_path = value
-      case default
-         if (has_word(switches(), name)) then
+      place = place_of(name)
+      if (place == 0) then
+         call refuse(name, error)
+      else if (.not. takes_value(options_known(place))) then
+         if (equals <= len(word)) then
             call fail(error, name//" takes no value", status_usage)
          else
-            call refuse(name, error)
+            call set_switch(name, res)
          end if
-      end select
+      else if (equals >= len(word)) then
+         call fail(error, name//" needs a value: "//name//"=...", status_usage)
+      else
+         call set_value(name, word(equals + 1:), res, directories, error)
+      end if
    end subroutine parse_option
 
-   subroutine parse_switch(word, res, error)
-      character(len=*), intent(in) :: word
+   subroutine set_switch(name, res)
+      character(len=*), intent(in) :: name
       type(options_t), intent(inout) :: res
-      type(error_t), allocatable, intent(out) :: error
 
-      select case (word)
+      select case (name)
       case ("--read")
          res%read = .true.
       case ("--verify")
          res%read = .true.
-         res%verify = .true.
+         res%task%verify = .true.
       case ("--no-write")
          res%write = .false.
       case ("--keep")
          res%keep = .true.
-      case default
-         if (has_word(valued_options(), word)) then
-            call fail(error, word//" needs a value: "//word//"=...", status_usage)
-         else
-            call refuse(word, error)
-         end if
+      case default ! --require-hints
+         res%require_hints = .true.
       end select
-   end subroutine parse_switch
+   end subroutine set_switch
 
-   subroutine parse_repeats(value, repeats, error)
-      character(len=*), intent(in) :: value
-      integer, intent(out) :: repeats
+   subroutine set_value(name, value, res, directories, error)
+      character(len=*), intent(in) :: name, value
+      type(options_t), intent(inout) :: res
+      type(string_t), allocatable, intent(inout) :: directories(:)
       type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: number
-      logical :: ok
 
-      repeats = 1
-      call read_integer(value, number, ok)
-      if (ok) ok = number > 0 .and. number <= huge(repeats)
-      if (ok) then
-         repeats = int(number)
-      else
-         call fail(error, "--repeats must be a whole number from 1 to "//to_text(huge(repeats)) &
-                   //", and not '"//value//"'", status_usage)
-      end if
-   end subroutine parse_repeats
-
-   subroutine parse_hint(value, hints, error)
-      character(len=*), intent(in) :: value
-      type(hint_t), allocatable, intent(inout) :: hints(:)
-      type(error_t), allocatable, intent(out) :: error
-      integer :: equals
-
-      equals = index(value, "=")
-      if (equals > 1 .and. equals < len(value)) then
-         hints = [hints, hint_t(value(:equals - 1), value(equals + 1:))]
-      else
-         call fail(error, "--hint must be --hint=KEY=VALUE, and not '--hint="//value//"'", &
-                   status_usage)
-      end if
-   end subroutine parse_hint
+      select case (name)
+      case ("--directory")
+         call append(directories, value)
+      case ("--repeats")
+         call read_count(name, value, res%repeats, error)
+      case ("--min-seconds")
+         call read_seconds(name, value, res%min_seconds, error)
+      case ("--max-seconds")
+         call read_seconds(name, value, res%max_seconds, error)
+      case ("--min-free")
+         call read_bytes(name, value, res%min_free_bytes, error)
+      case ("--cache")
+         call read_choice(name, value, cache_modes, res%cache, error)
+         res%task%direct = res%cache == "direct"
+      case ("--decomposition")
+         call read_choice(name, value, decompositions, res%task%decomposition, error)
+      case ("--writers")
+         call read_count(name, value, res%task%writers, error)
+      case ("--hint")
+         call read_hint(value, res%task%hints, error)
+      case ("--result")
+         res%result_path = value
+      case ("--ranks")
+         res%ranks_path = value
+      case ("--seed")
+         call read_integer(value, res%task%seed, res%seed_given)
+         if (.not. res%seed_given) call fail(error, "--seed must be a whole number from 0 to " &
+                                             //"2**63 - 1, and not '"//value//"'", status_usage)
+      case ("--steps")
+         call read_count(name, value, res%task%steps, error)
+      case ("--every")
+         call read_count(name, value, res%task%every, error)
+      case ("--compute")
+         call read_seconds(name, value, res%task%compute_seconds, error)
+      case ("--record")
+         call read_bytes(name, value, res%task%record_bytes, error)
+      case ("--files")
+         call read_count(name, value, res%task%files, error)
+      case ("--layout")
+         res%task%layout_path = value
+      case ("--stripe-size")
+         call read_bytes(name, value, res%task%stripe_bytes, error)
+      case default ! --stripe-count
+         call read_count(name, value, res%task%stripe_count, error)
+      end select
+   end subroutine set_value
 
    !> Fills in what was left out, puts layers and directories in their order,
    !> and refuses what does not go together.
@@ -227,10 +241,15 @@ contains
       character(len=:), allocatable :: name
       integer :: at
 
-      allocate (known, source=layer_names())
       allocate (res%layers(0), res%directories(0))
+      allocate (known, source=layer_names())
       do at = 1, size(known)
-         if (size(layers) > 0 .and. .not. has_word(layers, known(at)%value)) cycle
+         if (size(layers) > 0) then
+            if (.not. has_word(layers, known(at)%value)) cycle
+         else
+            if (.not. has_word(default_names(), known(at)%value)) cycle
+            if (res%task%writers > 0 .and. .not. can_gather(known(at)%value)) cycle
+         end if
          call append(res%layers, known(at)%value)
       end do
       do at = 1, size(named_directories)
@@ -243,10 +262,15 @@ contains
          call append(res%directories, directories(at)%value)
       end do
 
+      do at = 1, size(res%layers)
+         if (res%task%writers == 0 .or. can_gather(res%layers(at)%value)) cycle
+         call fail(error, "--writers has no meaning for "//res%layers(at)%value, status_usage)
+         return
+      end do
       if (.not. res%write .and. .not. res%read) then
          call fail(error, "--no-write leaves nothing to do without --read or --verify", &
                    status_usage)
-      else if (.not. res%write .and. res%verify .and. .not. res%seed_given) then
+      else if (.not. res%write .and. res%task%verify .and. .not. res%seed_given) then
          call fail(error, "--verify with --no-write needs --seed=N, the seed of the run that " &
                    //"wrote the files", status_usage)
       end if
@@ -260,7 +284,10 @@ contains
       character(len=:), allocatable :: nearest
       integer :: at
 
-      allocate (valid, source=[layer_names(), valued_options(), switches()])
+      allocate (valid, source=layer_names())
+      do at = 1, size(options_known)
+         call append(valid, name_of(options_known(at)))
+      end do
       call append(valid, "fsync")
       do at = 1, size(named_directories)
          call append(valid, trim(named_directories(at)))
@@ -269,20 +296,6 @@ contains
       if (len(nearest) > 0) nearest = "; did you mean "//nearest//"?"
       call fail(error, "unknown argument '"//word//"'"//nearest, status_usage)
    end subroutine refuse
-
-   pure function valued_options() result(res)
-      type(string_t), allocatable :: res(:)
-
-      allocate (res, source=[string_t("--directory"), string_t("--repeats"), string_t("--seed"), &
-                             string_t("--hint"), string_t("--result")])
-   end function valued_options
-
-   pure function switches() result(res)
-      type(string_t), allocatable :: res(:)
-
-      allocate (res, source=[string_t("--read"), string_t("--verify"), string_t("--no-write"), &
-                             string_t("--keep"), string_t("--help"), string_t("--version")])
-   end function switches
 
    !> Whether a word, or the name of an option, ends in a blank: Fortran takes it
    !> for equal to the one without.

@@ -4,10 +4,10 @@ module phase
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use backend, only: backend_t
    use errors, only: error_t, keep_first
-   use layout, only: element_bytes
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_DOUBLE_PRECISION, MPI_Gather, &
                       MPI_INTEGER, MPI_MAX, MPI_Wtick, MPI_Wtime
+   use task, only: hint_t
    use team, only: team_t
    implicit none(type, external)
    private
@@ -20,14 +20,23 @@ module phase
       integer :: repeat = 1
       !> Whether every writer synchronised its file inside the clock.
       logical :: fsync = .false.
-      !> For reads: whether no page of the files was in memory before.
-      logical :: cache_dropped = .false.
+      !> For reads: what kept them from finding the data in memory, and what was
+      !> asked for.
+      character(len=:), allocatable :: cache, cache_asked
       !> Bytes that all processes moved.
       integer(int64) :: bytes = 0_int64
       !> From the opening to the closing barrier, of the slowest to pass them.
       real(real64) :: seconds = 0.0_real64
       !> Of any process, the longest open, transfer, sync and close.
       real(real64) :: stage_seconds(4) = 0.0_real64
+      !> Rank 0: the hints in effect, read back from the open file.
+      type(hint_t), allocatable :: hints(:)
+      !> For layers that compute: the seconds that any process computed at most, and
+      !> those of I/O that went on behind it on all.
+      logical :: computes = .false.
+      real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
+      !> For each rank: its open, transfer, sync and close, and all of them.
+      real(real64), allocatable :: rank_seconds(:, :)
       !> The processes' own times, until each had finished its part.
       real(real64) :: rank_min = 0.0_real64, rank_median = 0.0_real64, rank_max = 0.0_real64
       !> Whose time the longest was.
@@ -38,6 +47,7 @@ module phase
       integer(int64) :: verified_bytes = 0_int64
    contains
       procedure :: bandwidth
+      procedure :: is_short
    end type phase_t
 
 contains
@@ -49,6 +59,15 @@ contains
 
       res = real(self%bytes, real64)/self%seconds/2.0_real64**30
    end function bandwidth
+
+   !> Whether the phase was too short to be sure of: noise and metadata have a
+   !> large part in it.
+   pure function is_short(self) result(res)
+      class(phase_t), intent(in) :: self
+      logical :: res
+
+      res = self%seconds < 1.0_real64
+   end function is_short
 
    !> Measures a phase; collective. The error is this process's own: the caller
    !> has all agree on it.
@@ -62,6 +81,7 @@ contains
       real(real64) :: marks(0:5)
       integer :: ierr
 
+      layer%aside%seconds = 0.0_real64
       call MPI_Barrier(team%world, ierr)
       marks(0) = MPI_Wtime()
       call check(ierr, "MPI_Barrier", error)
@@ -69,9 +89,9 @@ contains
       call keep_first(error, trouble)
       marks(1) = MPI_Wtime()
       if (writing) then
-         call layer%write_block(trouble)
+         call layer%write_data(trouble)
       else
-         call layer%read_block(trouble)
+         call layer%read_data(trouble)
       end if
       call keep_first(error, trouble)
       marks(2) = MPI_Wtime()
@@ -90,9 +110,13 @@ contains
       call keep_first(error, trouble)
 
       res%writing = writing
+      allocate (res%hints(0))
       res%fsync = fsync
-      res%bytes = layer%block%layout%whole_elements()*element_bytes
+      res%bytes = layer%total_bytes
+      marks(2:) = marks(2:) - layer%aside%seconds
       call collect_times(team, marks, res, trouble)
+      call keep_first(error, trouble)
+      if (layer%computes .and. writing) call collect_computing(team, layer, res, trouble)
       call keep_first(error, trouble)
    end subroutine run_phase
 
@@ -115,13 +139,14 @@ contains
       res%seconds = max(longest(1), MPI_Wtick())
       res%stage_seconds = longest(2:)
 
-      allocate (times(merge(team%size, 1, team%rank == 0)))
-      mine(1) = marks(4) - marks(0)
-      call MPI_Gather(mine, 1, MPI_DOUBLE_PRECISION, times, 1, MPI_DOUBLE_PRECISION, 0, &
-                      team%world, ierr)
+      allocate (res%rank_seconds(size(mine), merge(team%size, 1, team%rank == 0)))
+      mine = [mine(2:), marks(4) - marks(0)]
+      call MPI_Gather(mine, size(mine), MPI_DOUBLE_PRECISION, res%rank_seconds, size(mine), &
+                      MPI_DOUBLE_PRECISION, 0, team%world, ierr)
       call check(ierr, "MPI_Gather", error)
       if (allocated(error)) return
       if (team%rank == 0) then
+         times = res%rank_seconds(size(mine), :)
          res%slowest_rank = maxloc(times, 1) - 1
          call sort(times)
          associate (n => team%size)
@@ -136,6 +161,24 @@ contains
       res%slowest_host = team%host
       call team%share_text(res%slowest_host, res%slowest_rank, error)
    end subroutine collect_times
+
+   !> What was computed between the writes; collective.
+   subroutine collect_computing(team, layer, res, error)
+      type(team_t), intent(in) :: team
+      class(backend_t), intent(in) :: layer
+      type(phase_t), intent(inout) :: res
+      type(error_t), allocatable, intent(out) :: error
+      real(real64) :: mine(2), most(2)
+      integer :: ierr
+
+      ! The least time hidden on any rank is the negative of the most negative.
+      mine = [layer%computed_seconds, -layer%hidden_seconds]
+      call MPI_Allreduce(mine, most, size(mine), MPI_DOUBLE_PRECISION, MPI_MAX, team%world, ierr)
+      call check(ierr, "MPI_Allreduce", error)
+      res%computes = .true.
+      res%computed_seconds = most(1)
+      res%hidden_seconds = -most(2)
+   end subroutine collect_computing
 
    !> Sorts in ascending order. Shell's method: a run may have very many ranks.
    pure subroutine sort(values)

@@ -8,6 +8,7 @@ module posix_api
 
    public :: iovec_t
    public :: c_pwritev, c_preadv, c_fsync, c_close, c_unlink, c_exit, c_strerror, c_strlen
+   public :: c_fnmatch, c_memcpy, shim_open_direct, shim_free_bytes
    public :: shim_errno, shim_interrupted, shim_missing, shim_open_new, shim_open_existing
    public :: shim_file_size, shim_first_hole, shim_drop_pages, shim_resident_pages
 
@@ -65,6 +66,22 @@ module posix_api
          integer(c_int) :: res
       end function c_unlink
 
+      function c_memcpy(to, from, bytes) bind(c, name="memcpy") result(res)
+         import :: c_ptr, c_size_t
+         implicit none(type, external)
+         type(c_ptr), intent(in), value :: to, from
+         integer(c_size_t), intent(in), value :: bytes
+         type(c_ptr) :: res
+      end function c_memcpy
+
+      function c_fnmatch(pattern, text, flags) bind(c, name="fnmatch") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: pattern(*), text(*)
+         integer(c_int), intent(in), value :: flags
+         integer(c_int) :: res
+      end function c_fnmatch
+
       function c_strerror(number) bind(c, name="strerror") result(res)
          import :: c_int, c_ptr
          implicit none(type, external)
@@ -112,6 +129,20 @@ module posix_api
          character(kind=c_char), intent(in) :: path(*)
          integer(c_int) :: res
       end function shim_open_existing
+
+      function shim_open_direct(path) bind(c, name="benchio_open_direct") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function shim_open_direct
+
+      function shim_free_bytes(path) bind(c, name="benchio_free_bytes") result(res)
+         import :: c_char, c_int64_t
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int64_t) :: res
+      end function shim_free_bytes
 
       function shim_file_size(path) bind(c, name="benchio_file_size") result(res)
          import :: c_char, c_int64_t

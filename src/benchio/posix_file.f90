@@ -8,13 +8,14 @@ module posix_file
    use errors, only: error_t, fail, keep_first
    use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, c_strerror, c_strlen, c_unlink
    use posix_api, only: iovec_t, shim_errno, shim_file_size, shim_first_hole, shim_interrupted
-   use posix_api, only: shim_missing, shim_open_existing, shim_open_new
+   use posix_api, only: shim_free_bytes, shim_missing, shim_open_existing, shim_open_new
    use text, only: to_text
    implicit none(type, external)
    private
 
    public :: open_new, open_existing, write_vectors, read_vectors, sync_file, close_file
-   public :: remove_file, get_file_size, check_complete, check_creatable, system_failure
+   public :: remove_file, get_file_size, check_complete, check_creatable, check_free
+   public :: system_failure
 
    !> What to add when a file could not be made.
    character(len=*), parameter, public :: write_remedy = &
@@ -233,22 +234,24 @@ contains
       if (.not. allocated(error)) call remove_file(path, error)
    end subroutine check_creatable
 
-   !> An error unless the file has this many bytes, all of them written. MPI
-   !> libraries do return success for data that never reached a full device, and
+   !> An error unless the file has this many bytes, or at least so many where a
+   !> library keeps more than the data in it, and all were written. MPI libraries
+   !> do return success for data that never reached a full device, and
    !> later data may then stand behind a hole of the right size.
-   subroutine check_complete(path, bytes, error)
+   subroutine check_complete(path, bytes, or_more, error)
       character(len=*), intent(in) :: path
       integer(int64), intent(in) :: bytes
+      logical, intent(in) :: or_more
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
-      integer(int64) :: found
+      integer(int64) :: size, found
       integer(c_int) :: fd
 
-      call get_file_size(path, found, error)
+      call get_file_size(path, size, error)
       if (allocated(error)) return
-      if (found /= bytes) then
-         call fail(error, path//" has "//to_text(found)//" bytes and should have " &
-                   //to_text(bytes))
+      if (size < bytes .or. (size > bytes .and. .not. or_more)) then
+         call fail(error, path//" has "//to_text(size)//" bytes and should have " &
+                   //to_text(bytes)//trim(merge(" or more", "        ", or_more)))
          return
       end if
       call open_existing(path, fd, error)
@@ -256,12 +259,29 @@ contains
       found = shim_first_hole(fd)
       if (found < 0_int64) then
          call system_failure("lseek", path, shim_errno(), error)
-      else if (found < bytes) then
+      else if (found < size) then
          call fail(error, path//" has a hole: nothing was written at byte "//to_text(found))
       end if
       call close_file(fd, path, trouble)
       call keep_first(error, trouble)
    end subroutine check_complete
+
+   !> An error when fewer than `floor` bytes would be free below `directory` after
+   !> `wanted` more were written.
+   subroutine check_free(directory, wanted, floor, error)
+      character(len=*), intent(in) :: directory
+      integer(int64), intent(in) :: wanted, floor
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: free
+
+      free = shim_free_bytes(directory//c_null_char)
+      if (free < 0_int64) then
+         call system_failure("statvfs", directory, shim_errno(), error)
+      else if (free - wanted < floor) then
+         call fail(error, directory//" has "//to_text(free)//" bytes free: "//to_text(wanted) &
+                   //" more would leave less than --min-free="//to_text(floor))
+      end if
+   end subroutine check_free
 
    !> An error for a call that failed on a path with this error number.
    subroutine system_failure(what, path, number, error)

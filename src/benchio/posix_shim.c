@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* The Fortran interfaces of pwritev and preadv say int64_t for off_t. */
@@ -29,6 +30,29 @@ int benchio_open_new(const char *path)
 int benchio_open_existing(const char *path)
 {
     return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* Past the page cache; fails where the file system or the system cannot. */
+int benchio_open_direct(const char *path)
+{
+#ifdef O_DIRECT
+    return open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
+#else
+    (void)path;
+    errno = EINVAL;
+    return -1;
+#endif
+}
+
+/* Returns the bytes that anyone may still write below a path, or -1 with errno
+ * set. */
+int64_t benchio_free_bytes(const char *path)
+{
+    struct statvfs about;
+    if (statvfs(path, &about))
+        return -1;
+    const uint64_t most = INT64_MAX / about.f_frsize;
+    return (int64_t)((about.f_bavail < most ? about.f_bavail : most) * about.f_frsize);
 }
 
 /* Returns the size of a file in bytes, or -1 with errno set. */

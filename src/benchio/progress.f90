@@ -2,7 +2,7 @@
 !> `say_start` and `say_rate`, which must follow each other.
 module progress
    use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
-   use layout, only: element_bytes, layout_t
+   use layout, only: layout_t
    use options, only: options_t
    use phase, only: phase_t
    use team, only: team_t
@@ -14,28 +14,30 @@ module progress
 
 contains
 
-   !> What is going to be run.
-   subroutine say_banner(team, asked, layout, seed)
+   !> What is going to be run. `layout` is that of the layers of the 3-D array,
+   !> where there are any.
+   subroutine say_banner(team, asked, layout)
       type(team_t), intent(in) :: team
       type(options_t), intent(in) :: asked
-      type(layout_t), intent(in) :: layout
-      integer(int64), intent(in) :: seed
-      real(real64) :: gib
+      type(layout_t), intent(in), optional :: layout
 
-      gib = real(layout%whole_elements()*element_bytes, real64)/2.0_real64**30
       call say("")
       call say("benchio: parallel I/O of a 3-D array")
       call say("------------------------------------")
       call say("")
       call say("Running on "//to_text(team%size)//" process(es) on "//to_text(team%nodes) &
                //" node(s)")
-      call say("Process grid is "//triple(int(layout%procs, int64)))
-      call say("Array size is   "//triple(layout%block))
-      call say("Global size is  "//triple(layout%whole))
-      call say("Total amount of data = "//decimal(gib)//" GiB")
+      if (present(layout)) then
+         call say("Process grid is "//triple(int(layout%procs, int64)))
+         call say("Array size is   "//triple(layout%block))
+         call say("Global size is  "//triple(layout%whole))
+         call say("Total amount of data = "//decimal(layout%gibibytes())//" GiB")
+      else
+         call say("Sizes are "//triple(asked%task%sizes))
+      end if
       call say("Layers: "//joined(asked%layers))
       call say("Directories: "//joined(asked%directories))
-      call say("Seed: "//to_text(seed))
+      call say("Seed: "//to_text(asked%task%seed))
       if (asked%write .and. asked%fsync) then
          call say("Write times include fsync")
       else if (asked%write) then
@@ -70,7 +72,11 @@ contains
       type(phase_t), intent(in) :: phase
 
       call say("time =  "//decimal(phase%seconds)//" , rate =  "//decimal(phase%bandwidth()) &
-               //" GiB/s")
+               //" GiB/s"//trim(merge(" (short)", "        ", phase%is_short())))
+      if (phase%computes) then
+         call say("computed for "//decimal(phase%computed_seconds)//" s, with " &
+                  //decimal(phase%hidden_seconds)//" s of I/O behind it")
+      end if
    end subroutine say_rate
 
    subroutine say_note(note)

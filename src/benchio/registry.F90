@@ -1,7 +1,7 @@
 !> The table of layers. The only file that is preprocessed: a layer that was not
 !> compiled in is not in the table, and nothing else knows of it.
 module registry
-   use backend, only: backend_t, hint_t
+   use backend, only: backend_t
 #ifdef BENCHIO_MPIIO
    use layer_mpiio, only: mpiio_t
 #endif
@@ -12,17 +12,42 @@ module registry
    implicit none(type, external)
    private
 
-   public :: layer_names, absent_names, layer_summary, make_layer
+   public :: layer_names, default_names, absent_names, layer_summary, has_blocks, can_gather
+   public :: make_layer
 
-   ! The layers in the order in which they run, and the names that EPCC's benchio
-   ! or another build of this one knows.
+   !> A layer, by all that is said of it.
+   type :: entry_t
+      character(len=24) :: name, pattern, interface_name
+      !> Whether it is among those that run when none is named: EPCC's.
+      logical :: is_default
+      !> Whether its data are a block of the 3-D array for each process, and whether
+      !> only some of them may write.
+      logical :: has_blocks, can_gather
+      !> Whether it was compiled in.
+      logical :: is_there
+      character(len=64) :: summary
+   end type entry_t
+
 #ifdef BENCHIO_MPIIO
-   character(len=*), parameter :: compiled_in = "serial proc node mpiio"
-   character(len=*), parameter :: absent = "hdf5 netcdf adios"
+   logical, parameter :: with_mpiio = .true.
 #else
-   character(len=*), parameter :: compiled_in = "serial proc node"
-   character(len=*), parameter :: absent = "mpiio hdf5 netcdf adios"
+   logical, parameter :: with_mpiio = .false.
 #endif
+
+   ! In the order in which they run.
+   !&< a table
+   type(entry_t), parameter :: table(*) = [ &
+      entry_t("serial", "serial", "posix", .true., .true., .false., .true., &
+              "one file that one process gathers and writes"), &
+      entry_t("proc", "fpp", "posix", .true., .true., .true., .true., &
+              "a file a process"), &
+      entry_t("node", "fpn", "posix", .true., .true., .false., .true., &
+              "a file a node, which one process of it gathers and writes"), &
+      entry_t("mpiio", "ssf", "mpiio", .true., .true., .true., with_mpiio, &
+              "one shared file, by collective MPI-IO calls"), &
+      entry_t("mpiio-independent", "ssf-independent", "mpiio", .false., .true., .true., &
+              with_mpiio, "the same by independent calls")]
+   !&>
 
 contains
 
@@ -30,81 +55,94 @@ contains
    pure function layer_names() result(res)
       type(string_t), allocatable :: res(:)
 
-      allocate (res, source=split(compiled_in))
+      allocate (res, source=names_of(table%is_there))
    end function layer_names
+
+   !> Those of them that run when none is named.
+   pure function default_names() result(res)
+      type(string_t), allocatable :: res(:)
+
+      allocate (res, source=names_of(table%is_there .and. table%is_default))
+   end function default_names
 
    !> Names of layers that were not compiled in.
    pure function absent_names() result(res)
       type(string_t), allocatable :: res(:)
 
-      allocate (res, source=split(absent))
+      allocate (res, source=names_of(.not. table%is_there))
    end function absent_names
+
+   pure function names_of(chosen) result(res)
+      logical, intent(in) :: chosen(:)
+      type(string_t), allocatable :: res(:)
+      integer :: at
+
+      allocate (res(0))
+      do at = 1, size(table)
+         if (chosen(at)) call append(res, trim(table(at)%name))
+      end do
+   end function names_of
 
    !> A line about a layer, for people.
    pure function layer_summary(name) result(res)
       character(len=*), intent(in) :: name
       character(len=:), allocatable :: res
 
-      select case (name)
-      case ("serial")
-         res = "one file that one process gathers and writes"
-      case ("proc")
-         res = "a file a process"
-      case ("node")
-         res = "a file a node, which one process of the node gathers and writes"
-      case ("mpiio")
-         res = "one file that all processes write by collective MPI-IO calls"
-      case default
-         res = ""
-      end select
+      res = trim(table(place_of(name))%summary)
    end function layer_summary
 
-   !> A layer by its name; none for a name that is not one of `layer_names`.
-   !> `hints` is what MPI-IO is to be told, where the layer uses it.
-   subroutine make_layer(name, hints, res)
+   !> Whether the data of a layer are a block of the 3-D array for each process.
+   pure function has_blocks(name) result(res)
       character(len=*), intent(in) :: name
-      type(hint_t), intent(in) :: hints(:)
+      logical :: res
+
+      res = table(place_of(name))%has_blocks
+   end function has_blocks
+
+   !> Whether `--writers` has a meaning for a layer.
+   pure function can_gather(name) result(res)
+      character(len=*), intent(in) :: name
+      logical :: res
+
+      res = table(place_of(name))%can_gather
+   end function can_gather
+
+   pure function place_of(name) result(res)
+      character(len=*), intent(in) :: name
+      integer :: res
+
+      do res = 1, size(table)
+         if (table(res)%name == name) return
+      end do
+   end function place_of
+
+   !> A layer by its name, one of `layer_names`.
+   subroutine make_layer(name, res)
+      character(len=*), intent(in) :: name
       class(backend_t), allocatable, intent(out) :: res
+      type(entry_t) :: row
 
       select case (name)
       case ("serial")
          allocate (serial_t :: res)
-         res%pattern = "serial"
-         res%interface_name = "posix"
       case ("proc")
          allocate (proc_t :: res)
-         res%pattern = "fpp"
-         res%interface_name = "posix"
       case ("node")
          allocate (node_t :: res)
-         res%pattern = "fpn"
-         res%interface_name = "posix"
 #ifdef BENCHIO_MPIIO
       case ("mpiio")
          allocate (mpiio_t :: res)
-         res%pattern = "ssf"
-         res%interface_name = "mpiio"
+      case ("mpiio-independent")
+         allocate (res, source=mpiio_t(collective=.false.))
 #endif
       case default
+         ! Such a name is not in the table, and was refused.
          return
       end select
-      res%name = name
-      res%hints_asked = hints
+      row = table(place_of(name))
+      res%name = trim(row%name)
+      res%pattern = trim(row%pattern)
+      res%interface_name = trim(row%interface_name)
    end subroutine make_layer
-
-   !> The words of a line with one blank between each two.
-   pure function split(line) result(res)
-      character(len=*), intent(in) :: line
-      type(string_t), allocatable :: res(:)
-      integer :: start, blank
-
-      allocate (res(0))
-      start = 1
-      do while (start <= len(line))
-         blank = index(line(start:)//" ", " ")
-         call append(res, line(start:start + blank - 2))
-         start = start + blank
-      end do
-   end function split
 
 end module registry

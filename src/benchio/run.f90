@@ -1,20 +1,22 @@
 !> The run: each layer in each directory, as often as asked, phase by phase.
 !> After a failure all processes stop together and leave no file of the phase.
 module run
-   use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t
-   use block_data, only: block_t, difference_t
+   use, intrinsic :: iso_fortran_env, only: int64, real64
+   use backend, only: backend_t, difference_t
    use errors, only: error_t, fail, keep_first
-   use layout, only: element_bytes
+   use gather, only: gather_to_writers
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Barrier
+   use mpi_hints, only: missed_hint, read_hints
    use options, only: options_t
-   use page_cache, only: drop_file, flush_file
    use phase, only: phase_t, run_phase
-   use posix_file, only: check_complete, check_creatable, remove_file
+   use posix_file, only: check_creatable, check_free
    use progress, only: say_layer, say_note, say_rate, say_start
+   use rank_times, only: rank_times_t
    use registry, only: make_layer
-   use result_file, only: result_file_t, result_line
+   use result_record, only: result_line
+   use line_file, only: line_file_t
+   use stop_watch, only: stop_watch_t
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -24,15 +26,32 @@ module run
 
    !> What the parts of a run have in common.
    type :: run_t
-      type(team_t) :: team
+      !> The processes; and, where reads are to be shifted, the same ones in the
+      !> order in which they read.
+      type(team_t) :: team, readers
       type(options_t) :: asked
-      type(block_t), pointer :: block => null()
-      integer(int64) :: seed = 0_int64
       character(len=:), allocatable :: mpi_library
-      type(result_file_t) :: results
+      type(line_file_t) :: results
+      type(rank_times_t) :: rank_times
+      type(stop_watch_t) :: watch
    contains
       procedure :: everything
    end type run_t
+
+   !> A layer at work in a directory.
+   type :: work_t
+      character(len=:), allocatable :: name, directory
+      class(backend_t), allocatable :: layer
+      !> Whether the layer's processes are in the order in which they read.
+      logical :: is_shifted = .false.
+      integer :: repeat = 1
+      !> What rank 0 has already said of this work.
+      character(len=:), allocatable :: notes
+   contains
+      procedure :: prepare
+      procedure :: release
+      procedure :: note
+   end type work_t
 
 contains
 
@@ -45,9 +64,14 @@ contains
       do at = 1, size(self%asked%layers)
          if (self%team%rank == 0) call say_layer(self%asked%layers(at)%value)
          do where = 1, size(self%asked%directories)
+            if (allocated(error)) then
+               error%text = error%text//"; "//self%asked%layers(at)%value//" in " &
+                            //self%asked%directories(where)%value
+               cycle
+            end if
             call one_layer(self, self%asked%layers(at)%value, &
                            self%asked%directories(where)%value, error)
-            if (allocated(error)) return
+            if (allocated(error) .and. .not. self%watch%has_stopped) return
          end do
       end do
    end subroutine everything
@@ -58,35 +82,104 @@ contains
       character(len=*), intent(in) :: name, directory
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
-      class(backend_t), allocatable :: layer
-      integer :: repeat
+      type(work_t) :: work
+      real(real64) :: spent(2)
+      logical :: is_last
 
-      call make_layer(name, self%asked%hints, layer)
-      call layer%prepare(self%team, self%block, directory, error)
-      call self%team%agree(error)
-      do repeat = 1, self%asked%repeats
-         if (allocated(error)) exit
-         call one_repeat(self, layer, repeat, error)
+      work%name = name
+      work%directory = directory
+      work%notes = ""
+      call work%prepare(self, .false., error)
+      if (.not. allocated(error)) call check_space(self, work, error)
+      spent = 0.0_real64
+      is_last = .false.
+      do while (.not. allocated(error) .and. .not. is_last)
+         call one_repeat(self, work, spent, is_last, error)
+         work%repeat = work%repeat + 1
       end do
-      if (allocated(layer%note)) call say_note(layer%note)
-      call layer%release(trouble)
-      call self%team%agree(trouble)
+      call work%release(self, trouble)
       call keep_first(error, trouble)
    end subroutine one_layer
 
+   !> Makes the layer, with the processes in the order in which they write or in
+   !> that in which they read; collective, and so is its error.
+   subroutine prepare(self, run, shifted, error)
+      class(work_t), intent(inout) :: self
+      type(run_t), intent(in) :: run
+      logical, intent(in) :: shifted
+      type(error_t), allocatable, intent(out) :: error
+
+      if (allocated(self%layer)) then
+         if (self%is_shifted .eqv. shifted) return
+         call self%release(run, error)
+         if (allocated(error)) return
+      end if
+      self%is_shifted = shifted
+      call make_layer(self%name, self%layer)
+      if (run%asked%task%writers > 0) call gather_to_writers(self%layer, run%asked%task%writers)
+      if (shifted) then
+         call self%layer%prepare(run%readers, run%asked%task, self%directory, error)
+      else
+         call self%layer%prepare(run%team, run%asked%task, self%directory, error)
+      end if
+      call run%team%agree(error)
+   end subroutine prepare
+
+   !> Gives the layer back; collective, and so is its error.
+   subroutine release(self, run, error)
+      class(work_t), intent(inout) :: self
+      type(run_t), intent(in) :: run
+      type(error_t), allocatable, intent(out) :: error
+
+      if (.not. allocated(self%layer)) return
+      call self%layer%release(error)
+      call run%team%agree(error)
+      deallocate (self%layer)
+   end subroutine release
+
+   !> Says something about this work, once.
+   subroutine note(self, text)
+      class(work_t), intent(inout) :: self
+      character(len=*), intent(in) :: text
+
+      if (len(text) == 0 .or. index(self%notes, text) > 0) return
+      call say_note(text)
+      self%notes = self%notes//text
+   end subroutine note
+
+   !> Refuses to write when too little would be left free; collective.
+   subroutine check_space(self, work, error)
+      class(run_t), intent(in) :: self
+      type(work_t), intent(in) :: work
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%asked%min_free_bytes == 0_int64 .or. .not. self%asked%write) return
+      if (self%team%rank == 0) then
+         call check_free(work%directory, work%layer%total_bytes, self%asked%min_free_bytes, error)
+      end if
+      call self%team%agree(error)
+   end subroutine check_space
+
    !> A write and a read, as far as asked. Whatever happens, files that are not
-   !> to be kept are removed.
-   subroutine one_repeat(self, layer, repeat, error)
+   !> to be kept are removed. `spent` adds up the seconds of writes and reads.
+   subroutine one_repeat(self, work, spent, is_last, error)
       class(run_t), intent(inout) :: self
-      class(backend_t), intent(inout) :: layer
-      integer, intent(in) :: repeat
+      type(work_t), intent(inout) :: work
+      real(real64), intent(inout) :: spent(2)
+      logical, intent(out) :: is_last
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
 
-      call measure(self, layer, repeat, error)
-      if (.not. self%asked%write) return
-      if (.not. allocated(error) .and. self%asked%keep .and. repeat == self%asked%repeats) return
-      call remove_own(layer, trouble)
+      call measure(self, work, spent, error)
+      is_last = work%repeat >= self%asked%repeats
+      if (self%asked%write) is_last = is_last .and. spent(1) >= self%asked%min_seconds
+      if (self%asked%read) is_last = is_last .and. spent(2) >= self%asked%min_seconds
+      if (.not. self%asked%write .or. .not. allocated(work%layer)) return
+      if (.not. allocated(error)) then
+         if (is_last .and. self%asked%keep) return
+         if (.not. is_last .and. work%layer%overwrites) return
+      end if
+      call work%layer%remove_files(trouble)
       call self%team%agree(trouble)
       if (allocated(trouble) .and. allocated(error)) then
          error%text = error%text//new_line("a")//trouble%text
@@ -97,81 +190,140 @@ contains
 
    !> The phases of a repeat. When the data are to be verified, nothing is said
    !> of the write either before they were found right.
-   subroutine measure(self, layer, repeat, error)
+   subroutine measure(self, work, spent, error)
       class(run_t), intent(inout) :: self
-      class(backend_t), intent(inout) :: layer
-      integer, intent(in) :: repeat
+      type(work_t), intent(inout) :: work
+      real(real64), intent(inout) :: spent(2)
       type(error_t), allocatable, intent(out) :: error
       type(phase_t) :: wrote, got
+      logical :: holds_back
 
+      holds_back = self%asked%write .and. self%asked%task%verify
+      call work%prepare(self, .false., error)
+      if (allocated(error)) return
       if (self%asked%write) then
-         if (self%team%rank == 0) call say_start(.true., layer%first_path)
-         call write_phase(self, layer, wrote, error)
+         call self%watch%look(self%team, "write", work%layer%first_path, work%repeat, error)
          if (allocated(error)) return
-         wrote%repeat = repeat
-         if (.not. self%asked%verify) then
-            call report(self, layer, wrote, error)
-            if (allocated(error)) return
-         end if
+         if (self%team%rank == 0) call say_start(.true., work%layer%first_path)
+         call write_phase(self, work, wrote, error)
+         if (allocated(error)) return
+         spent(1) = spent(1) + wrote%seconds
+         if (.not. holds_back) call report(self, work, wrote, error)
+         if (allocated(error)) return
       end if
       if (.not. self%asked%read) return
 
-      if (self%team%rank == 0 .and. .not. (self%asked%write .and. self%asked%verify)) then
-         call say_start(.false., layer%first_path)
-      end if
-      call read_phase(self, layer, got, error)
+      call self%watch%look(self%team, "read", work%layer%first_path, work%repeat, error)
       if (allocated(error)) return
-      got%repeat = repeat
-      if (self%asked%verify .and. self%asked%write) then
+      if (self%team%rank == 0 .and. .not. holds_back) then
+         call say_start(.false., work%layer%first_path)
+      end if
+      call read_phase(self, work, got, error)
+      if (allocated(error)) return
+      spent(2) = spent(2) + got%seconds
+      if (holds_back) then
          wrote%verified = .true.
          wrote%verified_bytes = got%verified_bytes
-         call report(self, layer, wrote, error)
+         call report(self, work, wrote, error)
          if (allocated(error)) return
-         if (self%team%rank == 0) call say_start(.false., layer%first_path)
+         if (self%team%rank == 0) call say_start(.false., work%layer%first_path)
       end if
-      call report(self, layer, got, error)
+      call report(self, work, got, error)
    end subroutine measure
 
-   subroutine write_phase(self, layer, res, error)
+   subroutine write_phase(self, work, res, error)
       class(run_t), intent(inout) :: self
-      class(backend_t), intent(inout) :: layer
+      type(work_t), intent(inout) :: work
       type(phase_t), intent(out) :: res
       type(error_t), allocatable, intent(out) :: error
 
-      call self%block%fill()
-      call remove_own(layer, error)
-      if (layer%tries_first .and. .not. allocated(error)) call check_creatable(layer%path, error)
-      call self%team%agree(error)
-      if (allocated(error)) return
-      call run_phase(self%team, layer, .true., self%asked%fsync, res, error)
-      call self%team%agree(error)
-      if (allocated(error)) return
-      call check_file(layer, error)
-      if (allocated(error)) error%text = error%text//"; is the file system or a quota full?"
-      call self%team%agree(error)
+      associate (layer => work%layer)
+         call layer%fill()
+         if (.not. (layer%overwrites .and. work%repeat > 1)) then
+            call layer%remove_files(error)
+            if (layer%tries_first .and. .not. allocated(error)) then
+               call check_creatable(layer%path, error)
+            end if
+         end if
+         call self%team%agree(error)
+         if (allocated(error)) return
+         call run_phase(self%team, layer, .true., self%asked%fsync .and. layer%can_sync, res, error)
+         call self%team%agree(error)
+         if (allocated(error)) return
+         call layer%check_files(error)
+         if (allocated(error)) error%text = error%text//"; is the file system or a quota full?"
+         call self%team%agree(error)
+         if (allocated(error)) return
+         if (self%asked%fsync .and. .not. layer%can_sync .and. self%team%rank == 0) then
+            call work%note(layer%interface_name//" gives no way to have the data brought to the " &
+                           //"file system: the times do not include fsync")
+         end if
+      end associate
+      call look_at_hints(self, work, res, error)
    end subroutine write_phase
 
-   subroutine read_phase(self, layer, res, error)
+   subroutine read_phase(self, work, res, error)
       class(run_t), intent(inout) :: self
-      class(backend_t), intent(inout) :: layer
+      type(work_t), intent(inout) :: work
       type(phase_t), intent(out) :: res
       type(error_t), allocatable, intent(out) :: error
-      logical :: dropped
+      logical :: dropped, direct
 
-      call layer%forget()
-      call check_file(layer, error)
-      call self%team%agree(error)
+      call work%prepare(self, self%asked%cache == "shift", error)
       if (allocated(error)) return
-      call drop_cache(self, layer, dropped, error)
-      if (allocated(error)) return
-      call run_phase(self%team, layer, .false., .false., res, error)
-      call self%team%agree(error)
-      if (allocated(error)) return
-      res%cache_dropped = dropped
-      if (.not. self%asked%verify) return
+      associate (layer => work%layer)
+         call layer%forget()
+         call layer%check_files(error)
+         call self%team%agree(error)
+         if (allocated(error)) return
+         dropped = .false.
+         if (self%asked%task%direct .or. self%asked%cache == "drop") then
+            call drop_cache(self, layer, dropped, error)
+            if (allocated(error)) return
+         end if
+         call run_phase(self%team, layer, .false., .false., res, error)
+         call self%team%agree(error)
+         if (allocated(error)) return
+         call self%team%all_of(layer%was_direct, direct, error)
+         call self%team%agree(error)
+         if (allocated(error)) return
+      end associate
+      res%cache = "none"
+      if (dropped) res%cache = "dropped"
+      if (dropped .and. direct) res%cache = "direct"
+      if (work%is_shifted .and. self%readers%has_moved) res%cache = "shifted"
+      call say_cache(self, work, res)
+      call look_at_hints(self, work, res, error)
+      if (allocated(error) .or. .not. self%asked%task%verify) return
       res%verified = .true.
-      call verify_block(self, layer, res%verified_bytes, error)
+      call compare(self, work%layer, res%verified_bytes, error)
    end subroutine read_phase
+
+   !> Fills in what the record says of the cache, and says where it is not what
+   !> was asked for.
+   subroutine say_cache(self, work, res)
+      class(run_t), intent(in) :: self
+      type(work_t), intent(inout) :: work
+      type(phase_t), intent(inout) :: res
+
+      select case (self%asked%cache)
+      case ("drop")
+         res%cache_asked = "dropped"
+      case ("shift")
+         res%cache_asked = "shifted"
+      case default
+         res%cache_asked = self%asked%cache
+      end select
+      if (self%team%rank /= 0 .or. res%cache == res%cache_asked) return
+      select case (res%cache_asked)
+      case ("shifted")
+         call work%note("not every process can read what another node wrote")
+      case ("direct")
+         call work%note("O_DIRECT is not possible here with this layer")
+      case default
+         call work%note("pages of the files stay in memory: reads may come from there")
+      end select
+   end subroutine say_cache
 
    !> Drops the files' pages on every node that is going to read them.
    !> Collective, and so is its error.
@@ -183,50 +335,60 @@ contains
       type(error_t), allocatable :: trouble
       logical :: mine
 
+      dropped = .false.
       ! In two rounds: what one node has not flushed, another may wait for.
-      if (layer%tends_cache) call flush_file(layer%path, error)
+      call layer%flush_pages(error)
       call self%team%agree(error)
       if (allocated(error)) return
-      mine = .true.
-      if (layer%tends_cache) call drop_file(layer%path, mine, error)
+      call layer%drop_pages(mine, error)
       call self%team%all_of(mine, dropped, trouble)
       call keep_first(error, trouble)
       call self%team%agree(error)
    end subroutine drop_cache
 
-   !> Every byte that was to be written must be in the file, and no more.
-   subroutine check_file(layer, error)
-      class(backend_t), intent(in) :: layer
+   !> Reads the hints in effect, and sees whether they are those asked for;
+   !> collective, and so is its error.
+   subroutine look_at_hints(self, work, phase, error)
+      class(run_t), intent(in) :: self
+      type(work_t), intent(inout) :: work
+      type(phase_t), intent(inout) :: phase
       type(error_t), allocatable, intent(out) :: error
+      character(len=:), allocatable :: missed
 
-      if (layer%owns_path) call check_complete(layer%path, layer%path_bytes, error)
-   end subroutine check_file
-
-   subroutine remove_own(layer, error)
-      class(backend_t), intent(in) :: layer
-      type(error_t), allocatable, intent(out) :: error
-
-      if (layer%owns_path) call remove_file(layer%path, error)
-   end subroutine remove_own
+      associate (layer => work%layer)
+         if (.not. layer%uses_hints) return
+         call read_hints(self%team, layer%info_used, layer%hints_asked, phase%hints, &
+                         layer%hides_hints, error)
+         call self%team%agree(error)
+         if (allocated(error)) return
+         if (self%team%rank == 0) then
+            missed = missed_hint(layer%hints_asked, phase%hints, layer%hides_hints)
+            if (len(missed) > 0 .and. self%asked%require_hints) then
+               call fail(error, missed//" ("//layer%first_path//")")
+            else
+               call work%note(missed)
+            end if
+         end if
+      end associate
+      call self%team%agree(error)
+   end subroutine look_at_hints
 
    !> Compares what was read; collective, and so is its error. Returns the bytes
    !> that all processes found right.
-   subroutine verify_block(self, layer, right, error)
+   subroutine compare(self, layer, right, error)
       class(run_t), intent(in) :: self
-      class(backend_t), intent(in) :: layer
+      class(backend_t), intent(inout) :: layer
       integer(int64), intent(out) :: right
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       type(difference_t) :: seen
       integer(int64) :: differing
 
-      seen = self%block%compare()
+      call layer%compare(seen)
       call self%team%sum_of(seen%differing, differing, trouble)
       if (seen%differing > 0) then
-         call fail(error, "verification of "//layer%path//" failed: at byte " &
-                   //to_text(layer%offset_of(seen%place))//", element " &
-                   //to_text(self%block%layout%global_index(seen%place(1), seen%place(2), &
-                                                            seen%place(3))) &
+         call fail(error, "verification of "//seen%path//" failed: at byte " &
+                   //to_text(seen%byte)//", element "//to_text(seen%element) &
                    //" of the whole array, expected "//to_text(seen%expected)//" and found " &
                    //to_text(seen%found)//"; "//to_text(differing) &
                    //" elements differ over all ranks")
@@ -235,28 +397,30 @@ contains
                    //"of the block")
       end if
       call keep_first(error, trouble)
-      call self%team%sum_of((seen%compared - seen%differing)*element_bytes, right, trouble)
+      call self%team%sum_of(seen%compared_bytes, right, trouble)
       call keep_first(error, trouble)
-      if (.not. allocated(error) .and. differing == 0 &
-          .and. right /= self%block%layout%whole_elements()*element_bytes) then
-         call fail(error, "verification of "//layer%path//" failed: only "//to_text(right) &
-                   //" bytes were compared")
+      if (.not. allocated(error) .and. differing == 0 .and. right /= layer%total_bytes) then
+         call fail(error, "verification of "//layer%path//" failed: "//to_text(right)//" of " &
+                   //to_text(layer%total_bytes)//" bytes were compared")
       end if
       call self%team%agree(error)
-   end subroutine verify_block
+   end subroutine compare
 
    !> Prints and records a phase; collective, since rank 0 may fail to.
-   subroutine report(self, layer, phase, error)
+   subroutine report(self, work, phase, error)
       class(run_t), intent(inout) :: self
-      class(backend_t), intent(in) :: layer
-      type(phase_t), intent(in) :: phase
+      type(work_t), intent(in) :: work
+      type(phase_t), intent(inout) :: phase
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: ierr
 
+      phase%repeat = work%repeat
       if (self%team%rank == 0) then
-         call self%results%append(result_line(self%team, layer, phase, self%seed, &
+         call self%results%append(result_line(self%team, self%asked%task, work%layer, phase, &
                                               self%mpi_library), error)
+         call self%rank_times%append(work%layer, phase, trouble)
+         call keep_first(error, trouble)
          if (.not. allocated(error)) call say_rate(phase)
       end if
       call MPI_Barrier(self%team%world, ierr)

@@ -4,9 +4,9 @@ module team
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, keep_first
    use mpi_checks, only: check
-   use mpi_f08, only: MPI_Allreduce, MPI_Bcast, MPI_CHARACTER, MPI_Comm, MPI_COMM_NULL, &
-                      MPI_Comm_rank, MPI_Comm_set_errhandler, MPI_Comm_size, MPI_Comm_split, &
-                      MPI_Comm_split_type, MPI_COMM_TYPE_SHARED, MPI_COMM_WORLD, &
+   use mpi_f08, only: MPI_Allgather, MPI_Allreduce, MPI_Bcast, MPI_CHARACTER, MPI_Comm, &
+                      MPI_Comm_free, MPI_COMM_NULL, MPI_Comm_rank, MPI_Comm_set_errhandler, &
+         MPI_Comm_size, MPI_Comm_split, MPI_Comm_split_type, MPI_COMM_TYPE_SHARED, MPI_COMM_WORLD, &
                       MPI_ERRORS_RETURN, MPI_Get_processor_name, MPI_INFO_NULL, MPI_INTEGER, &
                       MPI_INTEGER8, MPI_LAND, MPI_LOGICAL, MPI_MAX, MPI_MAX_PROCESSOR_NAME, &
                       MPI_MIN, MPI_SUM, MPI_UNDEFINED
@@ -28,9 +28,13 @@ module team
       integer :: nodes = 1
       !> Processes on the fullest node.
       integer :: processes_per_node = 1
+      !> Whether every process stands in for one of another node; see start_shifted.
+      logical :: has_moved = .false.
       character(len=:), allocatable :: host
    contains
       procedure :: start
+      procedure :: start_shifted
+      procedure :: finish
       procedure :: agree
       procedure :: sum_of
       procedure :: all_of
@@ -39,14 +43,15 @@ module team
 
 contains
 
-   !> Finds out about the processes; collective. Wants MPI initialised.
-   subroutine start(self, error)
+   !> Finds out about the processes of a communicator; collective.
+   subroutine start(self, comm, error)
       class(team_t), intent(inout) :: self
+      type(MPI_Comm), intent(in) :: comm
       type(error_t), allocatable, intent(out) :: error
       character(len=MPI_MAX_PROCESSOR_NAME) :: name
       integer :: length, ierr
 
-      self%world = MPI_COMM_WORLD
+      self%world = comm
       call MPI_Comm_set_errhandler(self%world, MPI_ERRORS_RETURN, ierr)
       call check(ierr, "MPI_Comm_set_errhandler", error)
       if (allocated(error)) return
@@ -107,8 +112,77 @@ contains
       call check(ierr, "MPI_Allreduce", error)
    end subroutine find_nodes
 
+   !> The processes of another team in a new order, in which each stands in for one
+   !> of the next node: what it writes as itself, another node's process reads.
+   !> Collective. `has_moved` tells whether that came out so for every process; it
+   !> cannot where one node has more than half of them.
+   subroutine start_shifted(self, other, error)
+      class(team_t), intent(inout) :: self
+      type(team_t), intent(in) :: other
+      type(error_t), allocatable, intent(out) :: error
+      type(MPI_Comm) :: comm
+      integer :: mine(2), place, ierr
+      integer, allocatable :: all(:, :)
+      integer, allocatable :: order(:)
+
+      mine = [other%node, other%node_rank]
+      allocate (all(2, 0:other%size - 1), order(0:other%size - 1))
+      call MPI_Allgather(mine, 2, MPI_INTEGER, all, 2, MPI_INTEGER, other%world, ierr)
+      call check(ierr, "MPI_Allgather", error)
+      if (allocated(error)) return
+      ! The ranks in the order of their nodes, however they were spread.
+      call order_by_node(all, order)
+      do place = 0, other%size - 1
+         if (order(place) == other%rank) exit
+      end do
+      place = order(mod(place + other%processes_per_node, other%size))
+      call MPI_Comm_split(other%world, 0, place, comm, ierr)
+      call check(ierr, "MPI_Comm_split", error)
+      if (allocated(error)) return
+      call self%start(comm, error)
+      if (allocated(error)) return
+      call self%all_of(all(1, place) /= other%node, self%has_moved, error)
+   end subroutine start_shifted
+
+   pure subroutine order_by_node(all, order)
+      integer, intent(in) :: all(:, 0:)
+      integer, intent(out) :: order(0:)
+      integer :: node, rank, place
+
+      place = 0
+      do node = 0, maxval(all(1, :))
+         do rank = 0, ubound(all, 2)
+            if (all(1, rank) /= node) cycle
+            order(place) = rank
+            place = place + 1
+         end do
+      end do
+   end subroutine order_by_node
+
+   !> Gives back the communicators; collective.
+   subroutine finish(self, error)
+      class(team_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+
+      call free_comm(self%node_comm, error)
+      call free_comm(self%world, trouble)
+      call keep_first(error, trouble)
+   end subroutine finish
+
+   subroutine free_comm(comm, error)
+      type(MPI_Comm), intent(inout) :: comm
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      if (comm%MPI_VAL == MPI_COMM_NULL%MPI_VAL .or. comm%MPI_VAL == MPI_COMM_WORLD%MPI_VAL) return
+      call MPI_Comm_free(comm, ierr)
+      call check(ierr, "MPI_Comm_free", error)
+   end subroutine free_comm
+
    !> Gives every process the error of the lowest rank that has one, with the
-   !> rank and host it came from; collective. Afterwards all have it or none.
+   !> rank and host it came from; collective. Afterwards all have it or none, and
+   !> to agree on it again changes nothing.
    subroutine agree(self, error)
       class(team_t), intent(in) :: self
       type(error_t), allocatable, intent(inout) :: error
@@ -116,6 +190,9 @@ contains
       character(len=:), allocatable :: message
       integer :: mine, first, failed, status, ierr
 
+      if (allocated(error)) then
+         if (error%is_shared) return
+      end if
       mine = merge(self%rank, self%size, allocated(error))
       call MPI_Allreduce(mine, first, 1, MPI_INTEGER, MPI_MIN, self%world, ierr)
       call check(ierr, "MPI_Allreduce", trouble)
@@ -145,24 +222,33 @@ contains
       if (.not. allocated(error)) allocate (error)
       error%text = message
       error%status = status
+      error%is_shared = .true.
    end subroutine agree
 
-   !> Gives every process the text of rank `from`; collective.
-   subroutine share_text(self, message, from, error)
+   !> Gives every process the text of rank `from`; collective. Among those of
+   !> `comm`, where that is given.
+   subroutine share_text(self, message, from, error, comm)
       class(team_t), intent(in) :: self
       character(len=:), allocatable, intent(inout) :: message
       integer, intent(in) :: from
       type(error_t), allocatable, intent(out) :: error
+      type(MPI_Comm), intent(in), optional :: comm
       character(len=:), allocatable :: buffer
-      integer :: length, ierr
+      type(MPI_Comm) :: among
+      integer :: length, rank, ierr
 
+      among = self%world
+      if (present(comm)) among = comm
+      call MPI_Comm_rank(among, rank, ierr)
+      call check(ierr, "MPI_Comm_rank", error)
+      if (allocated(error)) return
       length = len(message)
-      call MPI_Bcast(length, 1, MPI_INTEGER, from, self%world, ierr)
+      call MPI_Bcast(length, 1, MPI_INTEGER, from, among, ierr)
       call check(ierr, "MPI_Bcast", error)
       if (allocated(error)) return
       allocate (character(len=length) :: buffer)
-      if (self%rank == from) buffer(:) = message
-      call MPI_Bcast(buffer, length, MPI_CHARACTER, from, self%world, ierr)
+      if (rank == from) buffer(:) = message
+      call MPI_Bcast(buffer, length, MPI_CHARACTER, from, among, ierr)
       call check(ierr, "MPI_Bcast", error)
       if (allocated(error)) return
       message = buffer

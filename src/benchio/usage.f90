@@ -1,7 +1,8 @@
 !> What benchio says of itself. Knows the layers by the registry alone.
 module usage
    use, intrinsic :: iso_fortran_env, only: output_unit
-   use registry, only: layer_names, layer_summary
+   use option_table, only: option_t, options_known
+   use registry, only: default_names, layer_names, layer_summary
    use text, only: joined, string_t
    implicit none(type, external)
    private
@@ -24,31 +25,31 @@ contains
       call say("")
       call say("N1 N2 N3   sizes of an array of 8-byte elements: of each process's block (local)")
       call say("           or of the whole array (global)")
-      call say("LAYER      any of: "//joined(layers)//"; all of them when none is given")
+      call say("LAYER      any of the following; without one, "//joined(default_names()))
       do at = 1, size(layers)
          name = layers(at)%value
-         call say("             "//name//repeat(" ", max(1, 8 - len(name)))//layer_summary(name))
+         call say("  "//name//repeat(" ", max(1, 26 - len(name)))//layer_summary(name))
       end do
       call say("DIRECTORY  any of: unstriped striped fullstriped, directories that must be there;")
       call say("           all three when none is given")
       call say( &
          "fsync      include in each time what it takes to bring the data to the file system")
       call say("")
-      call say("--directory=PATH   write below PATH; may be given more than once")
-      call say("--read             after each write phase, read the data back in one of its own")
-      call say("--verify           compare what was read, element by element, outside the clock;")
-      call say("                   implies --read")
-      call say("--no-write         read files that an earlier run kept; needs --read or --verify")
-      call say("--repeats=N        measure each phase N times")
-      call say("--seed=N           the seed of the data, 0 to 2**63 - 1; drawn when not given")
-      call say("--hint=KEY=VALUE   an MPI-IO hint; may be given more than once")
-      call say("--result=FILE      write the figures to FILE, in JSON Lines")
-      call say("--keep             leave the files of the last repeat")
-      call say("--help, --version")
+      do at = 1, size(options_known)
+         call say_option(options_known(at))
+      end do
       call say("")
       call say("Exit status: 0 when every phase was measured and, where asked, verified; 1 when a")
-      call say("call or a verification failed; 2 when the command line makes no sense.")
+      call say("call or a verification failed; 2 when the command line makes no sense; 3 when")
+      call say("--max-seconds ended the run. See also benchio(1).")
    end subroutine print_help
+
+   subroutine say_option(option)
+      type(option_t), intent(in) :: option
+
+      call say(trim(option%usage//" "//option%help))
+      if (option%more /= "") call say(repeat(" ", len(option%usage) + 1)//trim(option%more))
+   end subroutine say_option
 
    subroutine say(line)
       character(len=*), intent(in) :: line

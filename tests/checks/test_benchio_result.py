@@ -30,7 +30,7 @@ EXPECTED = Expectation(
 
 def record(operation, repeat, **changes):
     fields = {
-        "schema": "benchio/1",
+        "schema": "benchio/2",
         "version": "0.1.0",
         "layer": "proc",
         "pattern": "fpp",
@@ -136,6 +136,10 @@ def test_one_job_gives_one_sample():
         (["dropped", "none"], "none"),
         (["none", "none"], "none"),
         ([None, "dropped"], "none"),
+        ([None, None], "none"),
+        (["direct", "direct"], "direct"),
+        (["direct", "dropped"], "none"),
+        (["shifted", "shifted"], "shifted"),
     ],
 )
 def test_one_read_from_memory_labels_the_sample(records, caches, label):
@@ -152,10 +156,10 @@ def test_reading_the_file(tmp_path, records):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"schema": "benchio/1"}\n{"schema": "ben', "line 2: not a record"),
+        ('{"schema": "benchio/2"}\n{"schema": "ben', "line 2: not a record"),
         ("[1, 2]\n", "line 1: not a record"),
         ("write 1.2 GiB/s\n", "line 1: not a record"),
-        ('{"schema": "benchio/2"}\n', "schema 'benchio/2', not 'benchio/1'"),
+        ('{"schema": "benchio/3"}\n', "schema 'benchio/3', not 'benchio/2'"),
         ("{}\n", "line 1: not a record"),
     ],
 )

@@ -31,7 +31,7 @@ def test_the_status_of_every_mpi_call_is_looked_at(path):
             continue
         assert call[2].endswith("ierr"), f"{call[1]} without a status"
         # A call in a branch may have its check behind it.
-        after = " ".join(lines[at + 1 : at + 4])
+        after = " ".join(lines[at + 1 : at + 5])
         assert re.search(r"call check\(ierr|if \(ierr [/=]=", after), f"{call[1]} is not checked"
 
 
@@ -45,7 +45,7 @@ def test_one_module_a_file_that_hides_what_it_can(path):
     assert module[1] == path.stem
     lines = statements(path)
     assert "private" in lines
-    assert all("only:" in line for line in lines if line.startswith("use"))
+    assert all("only:" in line for line in lines if re.match(r"use\b", line))
     assert text.startswith("!> "), "says what it is for"
 
 

@@ -1,0 +1,159 @@
+!> What the layers of the 3-D array have in common: each process has one block of
+!> it, with a halo. Such a layer says in `set_up` where its block goes, and moves
+!> it; its memory, its values and their comparison are seen to here.
+module block_backend
+   use, intrinsic :: iso_fortran_env, only: int64
+   use backend, only: backend_t, difference_t
+   use block_data, only: block_difference_t, block_t
+   use decomposition, only: process_grid
+   use errors, only: error_t, keep_first
+   use layout, only: element_bytes, layout_t, make_layout
+   use task, only: task_t
+   use team, only: team_t
+   implicit none(type, external)
+   private
+
+   public :: block_backend_t
+
+   type, abstract, extends(backend_t) :: block_backend_t
+      !> What is written, and read into. It stays where it is until release.
+      type(block_t), pointer :: block => null()
+      !> Whether the block is this layer's own, and not lent by another.
+      logical, private :: owns_block = .false.
+      !> What is to be measured.
+      type(task_t) :: task
+
+      ! These are set by set_up.
+      !> Whether `path` holds the whole array; else it holds this block. It begins
+      !> at byte `data_start` of the file, behind whatever a library puts there.
+      logical :: is_whole = .false.
+      integer(int64) :: data_start = 0_int64
+   contains
+      procedure :: prepare
+      procedure :: lend
+      procedure :: fill
+      procedure :: forget
+      procedure :: compare
+      procedure :: byte_of
+      procedure :: release
+      procedure(set_up_i), deferred :: set_up
+      procedure(take_down_i), deferred :: take_down
+   end type block_backend_t
+
+   abstract interface
+      !> The layer's part of prepare; the block is there.
+      subroutine set_up_i(self, team, directory, error)
+         import :: block_backend_t, error_t, team_t
+         implicit none(type, external)
+         class(block_backend_t), intent(inout) :: self
+         type(team_t), intent(in) :: team
+         character(len=*), intent(in) :: directory
+         type(error_t), allocatable, intent(out) :: error
+      end subroutine set_up_i
+
+      !> The layer's part of release; also after a set_up that failed.
+      subroutine take_down_i(self, error)
+         import :: block_backend_t, error_t
+         implicit none(type, external)
+         class(block_backend_t), intent(inout) :: self
+         type(error_t), allocatable, intent(out) :: error
+      end subroutine take_down_i
+   end interface
+
+contains
+
+   subroutine prepare(self, team, task, directory, error)
+      class(block_backend_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      type(task_t), intent(in) :: task
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+      type(layout_t) :: layout
+      integer :: procs(3)
+
+      call process_grid(task%decomposition, team%size, procs, error)
+      if (allocated(error)) return
+      call make_layout(task%sizes, task%is_global, procs, team%rank, layout, error)
+      if (allocated(error)) return
+      allocate (self%block)
+      self%owns_block = .true.
+      call self%block%create(layout, task%seed, error)
+      ! All must have their memory before processes work together in set_up.
+      call team%agree(error)
+      if (allocated(error)) return
+      call self%lend(self%block, task)
+      self%writers = team%size
+      call self%set_up(team, directory, error)
+   end subroutine prepare
+
+   !> Has the layer use a block that its owner keeps until after release.
+   subroutine lend(self, block, task)
+      class(block_backend_t), intent(inout) :: self
+      type(block_t), intent(in), pointer :: block
+      type(task_t), intent(in) :: task
+
+      self%block => block
+      self%total_bytes = block%layout%whole_elements()*element_bytes
+      self%task = task
+      self%hints_asked = task%hints
+   end subroutine lend
+
+   subroutine fill(self)
+      class(block_backend_t), intent(inout) :: self
+
+      call self%block%fill()
+   end subroutine fill
+
+   !> A layer with memory of its own overwrites that too.
+   subroutine forget(self)
+      class(block_backend_t), intent(inout) :: self
+
+      call self%block%forget()
+   end subroutine forget
+
+   subroutine compare(self, res)
+      class(block_backend_t), intent(inout) :: self
+      type(difference_t), intent(out) :: res
+      type(block_difference_t) :: seen
+
+      seen = self%block%compare()
+      res%compared_bytes = seen%compared*element_bytes
+      res%differing = seen%differing
+      res%halo_changed = seen%halo_changed
+      res%path = self%path
+      res%expected = seen%expected
+      res%found = seen%found
+      associate (layout => self%block%layout, place => seen%place)
+         res%element = layout%global_index(place(1), place(2), place(3))
+         res%byte = self%byte_of(place)
+      end associate
+   end subroutine compare
+
+   !> The byte of `path` where the element `place` of the block begins, counted
+   !> from 1 along each axis.
+   pure function byte_of(self, place) result(res)
+      class(block_backend_t), intent(in) :: self
+      integer(int64), intent(in) :: place(3)
+      integer(int64) :: res
+
+      associate (layout => self%block%layout)
+         if (self%is_whole) then
+            res = layout%global_index(place(1), place(2), place(3))
+         else
+            res = layout%local_index(place(1), place(2), place(3))
+         end if
+      end associate
+      res = self%data_start + res*element_bytes
+   end function byte_of
+
+   subroutine release(self, error)
+      class(block_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%take_down(error)
+      if (self%owns_block) deallocate (self%block)
+      self%owns_block = .false.
+      self%block => null()
+   end subroutine release
+
+end module block_backend

@@ -1,0 +1,43 @@
+!> MPI datatypes of array sections, made and freed with every status looked at.
+module datatypes
+   use, intrinsic :: iso_fortran_env, only: int64
+   use errors, only: error_t
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_ORDER_FORTRAN, &
+                      MPI_Type_commit, MPI_Type_create_subarray, MPI_Type_free
+   implicit none(type, external)
+   private
+
+   public :: make_section, free_datatype
+
+contains
+
+   !> A section of an array of 8-byte elements in Fortran order: `part` elements
+   !> along each axis, of `whole`, from `start` (0-based) on. No axis may be longer
+   !> than a default integer counts.
+   subroutine make_section(whole, part, start, res, error)
+      integer(int64), intent(in) :: whole(:), part(:), start(:)
+      type(MPI_Datatype), intent(out) :: res
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      call MPI_Type_create_subarray(size(whole), int(whole), int(part), int(start), &
+                                    MPI_ORDER_FORTRAN, MPI_INTEGER8, res, ierr)
+      call check(ierr, "MPI_Type_create_subarray", error)
+      if (allocated(error)) return
+      call MPI_Type_commit(res, ierr)
+      call check(ierr, "MPI_Type_commit", error)
+   end subroutine make_section
+
+   !> Frees a datatype, where there is one.
+   subroutine free_datatype(datatype, error)
+      type(MPI_Datatype), intent(inout) :: datatype
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      if (datatype%MPI_VAL == MPI_DATATYPE_NULL%MPI_VAL) return
+      call MPI_Type_free(datatype, ierr)
+      call check(ierr, "MPI_Type_free", error)
+   end subroutine free_datatype
+
+end module datatypes

@@ -1,0 +1,44 @@
+!> How the processes stand in a grid over the array's three axes.
+module decomposition
+   use errors, only: error_t
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Dims_create
+   implicit none(type, external)
+   private
+
+   public :: process_grid
+
+   !> The ways to cut the array, as they are called on the command line.
+   character(len=*), parameter, public :: decompositions(3) = &
+                                          [character(len=6) :: "block", "slab", "pencil"]
+
+contains
+
+   !> Processes along each axis. A block is cut along all three axes, a pencil
+   !> along the last two and a slab along the last: in Fortran order a slab is one
+   !> stretch of the file.
+   subroutine process_grid(name, processes, res, error)
+      character(len=*), intent(in) :: name
+      integer, intent(in) :: processes
+      integer, intent(out) :: res(3)
+      type(error_t), allocatable, intent(out) :: error
+      integer, allocatable :: dims(:)
+      integer :: axes, ierr
+
+      select case (name)
+      case ("slab")
+         axes = 1
+      case ("pencil")
+         axes = 2
+      case default
+         axes = 3
+      end select
+      allocate (dims(axes), source=0)
+      call MPI_Dims_create(processes, axes, dims, ierr)
+      call check(ierr, "MPI_Dims_create", error)
+      ! Turned round as EPCC's benchio does: the first axis is cut the least.
+      res = 1
+      res(4 - axes:) = dims(axes:1:-1)
+   end subroutine process_grid
+
+end module decomposition

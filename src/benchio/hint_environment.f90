@@ -1,0 +1,143 @@
+!> MPI-IO hints that the environment gives: the file that ROMIO_HINTS names, and
+!> MPICH_MPIIO_HINTS of Cray's MPI. Few MPI libraries read both, or either; benchio
+!> does, so that they are asked for whichever library it was built with.
+module hint_environment
+   use errors, only: error_t, fail
+   use task, only: hint_t
+   implicit none(type, external)
+   private
+
+   public :: add_hints_of_environment
+
+contains
+
+   !> Adds the hints of the environment to those of the command line. As in the
+   !> libraries themselves, the command line has precedence over ROMIO_HINTS, and
+   !> MPICH_MPIIO_HINTS over the command line.
+   subroutine add_hints_of_environment(hints, error)
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      type(error_t), allocatable, intent(out) :: error
+      type(hint_t), allocatable :: under(:), over(:)
+
+      allocate (under(0), over(0))
+      call read_romio_file(variable("ROMIO_HINTS"), under, error)
+      if (allocated(error)) return
+      call parse_mpich(variable("MPICH_MPIIO_HINTS"), over, error)
+      if (allocated(error)) return
+      ! Of hints with one key, MPI keeps the one that it is told last.
+      hints = [without(under, hints), hints]
+      hints = [without(hints, over), over]
+   end subroutine add_hints_of_environment
+
+   function variable(name) result(res)
+      character(len=*), intent(in) :: name
+      character(len=:), allocatable :: res
+      integer :: length, status
+
+      call get_environment_variable(name, length=length, status=status)
+      if (status /= 0) length = 0
+      allocate (character(len=length) :: res)
+      if (length > 0) call get_environment_variable(name, res)
+   end function variable
+
+   !> Those of `hints` whose key no unconditional one of `others` has.
+   pure function without(hints, others) result(res)
+      type(hint_t), intent(in) :: hints(:), others(:)
+      type(hint_t), allocatable :: res(:)
+      logical :: keep(size(hints))
+      integer :: at, other
+
+      keep = .true.
+      do at = 1, size(hints)
+         do other = 1, size(others)
+            if (allocated(others(other)%files)) then
+               if (others(other)%files /= "*") cycle
+            end if
+            if (hints(at)%key == others(other)%key) keep(at) = .false.
+         end do
+      end do
+      allocate (res, source=pack(hints, keep))
+   end function without
+
+   !> A key and a value a line, with blanks between; `#` begins a comment.
+   subroutine read_romio_file(path, hints, error)
+      character(len=*), intent(in) :: path
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      type(error_t), allocatable, intent(out) :: error
+      character(len=1024) :: line
+      character(len=256) :: message
+      integer :: unit, status, cut
+
+      if (len(path) == 0) return
+      open (newunit=unit, file=path, action="read", status="old", iostat=status, iomsg=message)
+      do while (status == 0)
+         read (unit, "(a)", iostat=status, iomsg=message) line
+         if (status /= 0) exit
+         line = adjustl(line)
+         if (line == "" .or. line(1:1) == "#") cycle
+         cut = scan(line, " "//achar(9))
+         if (line(cut:) == "") then
+            call fail(error, "ROMIO_HINTS: "//path//" has a line without a value: "//trim(line))
+            exit
+         end if
+         hints = [hints, hint_t(key=line(:cut - 1), value=trim(adjustl(line(cut + 1:))))]
+      end do
+      if (status > 0) call fail(error, "ROMIO_HINTS: "//path//" cannot be read: "//trim(message))
+      if (status > 0) return
+      close (unit, iostat=status, iomsg=message)
+      if (status /= 0) call fail(error, "ROMIO_HINTS: "//path//": "//trim(message))
+   end subroutine read_romio_file
+
+   !> `PATTERN:KEY=VALUE:KEY=VALUE,PATTERN:...`
+   subroutine parse_mpich(text, hints, error)
+      character(len=*), intent(in) :: text
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      type(error_t), allocatable, intent(out) :: error
+      integer :: start, comma
+
+      start = 1
+      do while (start <= len(text) .and. .not. allocated(error))
+         comma = index(text(start:)//",", ",")
+         call parse_group(text(start:start + comma - 2), hints, error)
+         start = start + comma
+      end do
+   end subroutine parse_mpich
+
+   subroutine parse_group(group, hints, error)
+      character(len=*), intent(in) :: group
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      type(error_t), allocatable, intent(out) :: error
+      type(hint_t) :: hint
+      integer :: start, colon, equals
+
+      start = index(group, ":") + 1
+      if (start == 1) then
+         call complain(group, error)
+         return
+      end if
+      hint%files = group(:start - 2)
+      do while (start <= len(group))
+         colon = index(group(start:)//":", ":")
+         associate (pair => group(start:start + colon - 2))
+            equals = index(pair, "=")
+            if (equals < 2 .or. equals == len(pair)) then
+               call complain(pair, error)
+               return
+            end if
+            hint%key = pair(:equals - 1)
+            hint%value = pair(equals + 1:)
+         end associate
+         hints = [hints, hint]
+         start = start + colon
+      end do
+   end subroutine parse_group
+
+   subroutine complain(part, error)
+      character(len=*), intent(in) :: part
+      type(error_t), allocatable, intent(out) :: error
+
+      call fail(error, "MPICH_MPIIO_HINTS must be PATTERN:KEY=VALUE[:KEY=VALUE...][,PATTERN:...]" &
+                //", and has '"//part//"'")
+   end subroutine complain
+
+end module hint_environment

@@ -1,0 +1,182 @@
+!> A file that several processes have open together through MPI-IO: what all
+!> layers and patterns on MPI-IO have in common. What is moved, and by which
+!> calls, is theirs.
+module mpiio_file
+   use, intrinsic :: iso_fortran_env, only: int64
+   use errors, only: error_t, fail, keep_first
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_COMM_NULL, MPI_COUNT_KIND, MPI_Datatype, &
+                      MPI_ERRORS_RETURN, MPI_File, MPI_File_close, MPI_File_get_info, &
+                      MPI_FILE_NULL, MPI_File_open, MPI_File_set_errhandler, &
+                      MPI_File_set_view, MPI_File_sync, MPI_Get_elements_x, MPI_Info, &
+                      MPI_Info_free, MPI_INFO_NULL, MPI_INTEGER, MPI_MAX, MPI_MODE_CREATE, &
+                      MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_OFFSET_KIND, MPI_Status, MPI_SUCCESS
+   use mpi_hints, only: make_info
+   use posix_file, only: read_remedy, write_remedy
+   use task, only: hint_t
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: mpiio_file_t
+
+   type :: mpiio_file_t
+      !> What MPI's calls are given; null while the file is not open.
+      type(MPI_File) :: handle = MPI_FILE_NULL
+      character(len=:), allocatable :: path
+      !> Once the file was closed: the hints that the library said were in effect.
+      type(MPI_Info) :: info_used = MPI_INFO_NULL
+      type(MPI_Comm), private :: comm = MPI_COMM_NULL
+      type(MPI_Info), private :: info = MPI_INFO_NULL
+   contains
+      procedure :: set_up
+      procedure :: open_file
+      procedure :: is_open
+      procedure :: show
+      procedure :: check_moved
+      procedure :: sync
+      procedure :: close_file
+      procedure :: take_down
+   end type mpiio_file_t
+
+contains
+
+   !> Readies a file that the processes of `comm` will open. Of the hints those
+   !> stay that are meant for this file.
+   subroutine set_up(self, comm, path, hints, error)
+      class(mpiio_file_t), intent(inout) :: self
+      type(MPI_Comm), intent(in) :: comm
+      character(len=*), intent(in) :: path
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      self%comm = comm
+      self%path = path
+      ! Errors in opening a file go to the handler of the null file.
+      call MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN, ierr)
+      call check(ierr, "MPI_File_set_errhandler", error)
+      if (allocated(error)) return
+      call make_info(hints, path, self%info, error)
+   end subroutine set_up
+
+   !> Opens the file, new for writing or an old one for reading; collective. All
+   !> must have opened it: where one could not, the collective calls of the others
+   !> would never end.
+   subroutine open_file(self, writing, error)
+      class(mpiio_file_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer :: mode, worst, mine, ierr
+
+      mode = merge(ior(MPI_MODE_CREATE, MPI_MODE_WRONLY), MPI_MODE_RDONLY, writing)
+      call MPI_File_open(self%comm, self%path, mode, self%info, self%handle, ierr)
+      mine = merge(0, 1, ierr == MPI_SUCCESS)
+      call check(ierr, "MPI_File_open of "//self%path, error)
+      if (allocated(error)) then
+         self%handle = MPI_FILE_NULL
+         if (writing) then
+            error%text = error%text//write_remedy
+         else
+            error%text = error%text//read_remedy
+         end if
+      end if
+      call MPI_Allreduce(mine, worst, 1, MPI_INTEGER, MPI_MAX, self%comm, ierr)
+      call check(ierr, "MPI_Allreduce", trouble)
+      call keep_first(error, trouble)
+      if (allocated(error)) return
+      if (worst /= 0) then
+         ! Closing is collective too, so a file that not all have stays open.
+         self%handle = MPI_FILE_NULL
+         return
+      end if
+      call MPI_File_set_errhandler(self%handle, MPI_ERRORS_RETURN, ierr)
+      call check(ierr, "MPI_File_set_errhandler", error)
+   end subroutine open_file
+
+   pure function is_open(self) result(res)
+      class(mpiio_file_t), intent(in) :: self
+      logical :: res
+
+      res = self%handle%MPI_VAL /= MPI_FILE_NULL%MPI_VAL
+   end function is_open
+
+   !> Shows this process its part of the open file, from byte `start` on;
+   !> collective.
+   subroutine show(self, start, element, part, error)
+      class(mpiio_file_t), intent(in) :: self
+      integer(int64), intent(in) :: start
+      type(MPI_Datatype), intent(in) :: element, part
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      call MPI_File_set_view(self%handle, int(start, MPI_OFFSET_KIND), element, part, "native", &
+                             self%info, ierr)
+      call check(ierr, "MPI_File_set_view of "//self%path, error)
+   end subroutine show
+
+   !> An error when a call moved other than `elements` basic elements of a
+   !> datatype: to MPI that is no failure.
+   subroutine check_moved(self, call_name, status, datatype, elements, element_bytes, error)
+      class(mpiio_file_t), intent(in) :: self
+      character(len=*), intent(in) :: call_name
+      type(MPI_Status), intent(in) :: status
+      type(MPI_Datatype), intent(in) :: datatype
+      integer(int64), intent(in) :: elements, element_bytes
+      type(error_t), allocatable, intent(out) :: error
+      integer(MPI_COUNT_KIND) :: moved
+      integer :: ierr
+
+      call MPI_Get_elements_x(status, datatype, moved, ierr)
+      call check(ierr, "MPI_Get_elements_x", error)
+      if (allocated(error)) return
+      if (moved /= elements) call fail(error, call_name//" of "//self%path//" failed: it moved " &
+                                       //to_text(int(moved, int64)*element_bytes)//" of " &
+                                       //to_text(elements*element_bytes)//" bytes")
+   end subroutine check_moved
+
+   !> Brings the data to the file system; collective.
+   subroutine sync(self, error)
+      class(mpiio_file_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      if (.not. self%is_open()) return
+      call MPI_File_sync(self%handle, ierr)
+      call check(ierr, "MPI_File_sync of "//self%path, error)
+   end subroutine sync
+
+   !> Closes the file where it is open; collective. What the library says of the
+   !> hints is only fetched here, and read outside the clock.
+   subroutine close_file(self, error)
+      class(mpiio_file_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer :: ierr
+
+      if (.not. self%is_open()) return
+      call MPI_File_get_info(self%handle, self%info_used, ierr)
+      call check(ierr, "MPI_File_get_info of "//self%path, error)
+      call MPI_File_close(self%handle, ierr)
+      call check(ierr, "MPI_File_close of "//self%path, trouble)
+      call keep_first(error, trouble)
+      self%handle = MPI_FILE_NULL
+   end subroutine close_file
+
+   !> Gives back what set_up took, and closes the file where it is still open.
+   subroutine take_down(self, error)
+      class(mpiio_file_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer :: ierr
+
+      call self%close_file(error)
+      if (self%info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
+         call MPI_Info_free(self%info, ierr)
+         call check(ierr, "MPI_Info_free", trouble)
+         call keep_first(error, trouble)
+      end if
+   end subroutine take_down
+
+end module mpiio_file
