@@ -14,7 +14,7 @@ import pytest
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "benchio"
 
 # Any of these that a person has set would change what is tested.
-_MPI_SETTINGS = {
+MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
@@ -86,7 +86,7 @@ class Benchio:
         done = subprocess.run(
             command,
             cwd=self.cwd,
-            env={**os.environ, **_MPI_SETTINGS, **(env or {})},
+            env={**os.environ, **MPI_SETTINGS, **(env or {})},
             capture_output=True,
             text=True,
             timeout=_LONGEST_RUN_S,

@@ -6,32 +6,6 @@ from tests.kernel.reference import blocks, values, whole_array
 
 SEED = 20231009
 
-# ranks: the grid that MPI_Dims_create gives, turned round
-GRIDS = {1: (1, 1, 1), 2: (1, 1, 2), 3: (1, 1, 3), 4: (1, 2, 2), 6: (1, 2, 3), 8: (2, 2, 2)}
-ODD_BLOCK = (3, 5, 7)
-THIN_BLOCKS = [(1, 1, 1), (1, 4, 1), (2, 1, 13)]
-CASES = [(ranks, ODD_BLOCK) for ranks in GRIDS] + [(6, block) for block in THIN_BLOCKS]
-
-
-@pytest.mark.parametrize(("ranks", "block"), CASES, ids=str)
-def test_every_layer_writes_the_array_it_should(benchio, ranks, block):
-    grid = GRIDS[ranks]
-    shape = tuple(length * parts for length, parts in zip(block, grid, strict=True))
-    done = benchio.run(
-        *block, "local", "unstriped", f"--seed={SEED}", "--keep", "--verify", ranks=ranks
-    )
-    assert done.status == 0, done.err
-
-    files = {path.name: path.read_bytes() for path in (benchio.cwd / "unstriped").iterdir()}
-    whole = whole_array(shape, SEED).tobytes(order="F")
-    parts = blocks(shape, grid, SEED)
-    assert files == {
-        "serial.dat": whole,
-        "mpiio.dat": whole,
-        "node000000.dat": b"".join(parts),
-        **{f"proc{rank:06}.dat": part for rank, part in enumerate(parts)},
-    }
-
 
 def test_global_sizes_are_those_of_the_whole_array(benchio):
     benchio.run(6, 4, 8, "global", "mpiio", "unstriped", f"--seed={SEED}", "--keep", ranks=4)

@@ -1,0 +1,116 @@
+"""Every layer of the 3-D array, cut in every way: what it writes, and that others can read it."""
+
+import re
+
+import pytest
+
+from tests.kernel.reference import blocks, whole_array
+
+SEED = 20231009
+
+# What MPI_Dims_create gives for so many ranks, turned round as benchio does.
+GRIDS = {
+    "block": {1: (1, 1, 1), 2: (1, 1, 2), 3: (1, 1, 3), 4: (1, 2, 2), 6: (1, 2, 3), 8: (2, 2, 2)},
+    "pencil": {1: (1, 1, 1), 2: (1, 1, 2), 3: (1, 1, 3), 4: (1, 2, 2), 6: (1, 2, 3), 8: (1, 2, 4)},
+    "slab": {ranks: (1, 1, ranks) for ranks in (1, 2, 3, 4, 6, 8)},
+}
+ODD, PRIME, ONE = (3, 5, 9), (7, 2, 11), (1, 1, 1)
+
+
+def layers_of_the_array(benchio):
+    """The layers in this build whose data are a block for each process: all but the patterns."""
+    names = re.findall(r"^  (\S+) ", benchio.run_alone("--help").out, re.MULTILINE)
+    return [name for name in names if not name.startswith(("aligned", "btio", "strided"))]
+
+
+def extents(block, grid):
+    return tuple(length * parts for length, parts in zip(block, grid, strict=True))
+
+
+@pytest.mark.parametrize("block", [ODD, PRIME, ONE], ids=["odd", "prime", "one"])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 6, 8])
+@pytest.mark.parametrize("decomposition", GRIDS)
+def test_every_layer_writes_the_array_it_should(benchio, decomposition, ranks, block):
+    grid = GRIDS[decomposition][ranks]
+    layers = layers_of_the_array(benchio)
+    done = benchio.run(
+        *block, "local", "unstriped", *layers, f"--decomposition={decomposition}",
+        f"--seed={SEED}", "--keep", "--verify", "--compute=0", "--result=result.jsonl",
+        ranks=ranks,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert [record["layer"] for record in benchio.records()] == [n for n in layers for _ in "wr"]
+    assert {record["verified_bytes"] == record["bytes"] for record in benchio.records()} == {True}
+
+    whole = whole_array(extents(block, grid), SEED).tobytes(order="F")
+    parts = blocks(extents(block, grid), grid, SEED)
+    expected = {
+        "serial.dat": whole,
+        "mpiio.dat": whole,
+        "mpiio-independent.dat": whole,
+        "node000000.dat": b"".join(parts),
+        **{f"proc{rank:06}.dat": part for rank, part in enumerate(parts)},
+    }
+    directory = benchio.cwd / "unstriped"
+    assert {name: (directory / name).read_bytes() for name in expected} == expected
+
+
+@pytest.mark.parametrize("decomposition", GRIDS)
+@pytest.mark.parametrize("writers", [1, 2, 3, 6])
+def test_a_subset_of_writers_makes_the_same_files(benchio, decomposition, writers):
+    grid = GRIDS[decomposition][6]
+    done = benchio.run(
+        *ODD, "local", "unstriped", "mpiio", "mpiio-independent", "proc",
+        f"--decomposition={decomposition}", f"--writers={writers}", f"--seed={SEED}", "--keep",
+        "--verify", "--result=result.jsonl", ranks=6,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    whole = whole_array(extents(ODD, grid), SEED).tobytes(order="F")
+    directory = benchio.cwd / "unstriped"
+    assert (directory / "mpiio.dat").read_bytes() == whole
+    assert (directory / "mpiio-independent.dat").read_bytes() == whole
+    assert {record["writers"] for record in benchio.records()} == {writers}
+    files = sorted(directory.glob("proc*"))
+    assert len(files) == writers
+    assert sum(path.stat().st_size for path in files) == len(whole)
+
+
+def test_writers_that_the_grid_cannot_be_divided_among(benchio):
+    done = benchio.run(*ODD, "local", "unstriped", "mpiio", "--writers=5", ranks=6)
+    assert done.status == 2
+    assert "--writers=5 cannot be had from a grid of 1 x 2 x 3 processes" in done.err
+    assert "--decomposition=slab" in done.err
+
+
+def test_writers_of_a_layer_that_gathers_by_itself(benchio):
+    done = benchio.run(*ODD, "local", "unstriped", "serial", "--writers=2", ranks=4)
+    assert done.status == 2
+    assert done.messages[0] == "--writers has no meaning for serial"
+
+
+def test_readers_that_had_no_part_in_the_writing(benchio):
+    """Written by 8 in blocks, read by 3 in slabs: a file has no trace of who wrote it."""
+    sizes = (6, 8, 12)
+    shared = [
+        name
+        for name in layers_of_the_array(benchio)
+        if name not in ("proc", "node", "adios") and not name.startswith("snapshot")
+    ]
+    words = (*sizes, "global", "unstriped", *shared, f"--seed={SEED}", "--result=result.jsonl")
+    assert benchio.run(*words, "--keep", ranks=8).status == 0
+    done = benchio.run(*words, "--no-write", "--verify", "--decomposition=slab", ranks=3)
+    assert done.status == 0, done.err
+    assert [record["operation"] for record in benchio.records()] == ["read"] * len(shared)
+    assert {record["verified_bytes"] for record in benchio.records()} == {6 * 8 * 12 * 8}
+
+
+def test_one_layer_reads_what_another_wrote(benchio):
+    words = (6, 4, 8, "global", "unstriped", f"--seed={SEED}")
+    assert benchio.run(*words, "serial", "--keep", ranks=4).status == 0
+    directory = benchio.cwd / "unstriped"
+    for name in ("mpiio", "mpiio-independent"):
+        (directory / f"{name}.dat").write_bytes((directory / "serial.dat").read_bytes())
+    done = benchio.run(
+        *words, "mpiio", "mpiio-independent", "--no-write", "--verify", ranks=2
+    )  # fmt: skip
+    assert done.status == 0, done.err
