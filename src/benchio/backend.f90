@@ -89,6 +89,7 @@ module backend
       procedure(stage_i), deferred :: close_file
       procedure(compare_i), deferred :: compare
       procedure(stage_i), deferred :: release
+      procedure :: make_way
       procedure :: check_files
       procedure :: remove_files
       procedure :: flush_pages
@@ -150,6 +151,14 @@ contains
 
    ! What follows is right for a layer with one file that this process may have a
    ! part in, `path`. Others have procedures of their own.
+
+   !> Sees that the files can be made new; nothing was written yet.
+   subroutine make_way(self, error)
+      class(backend_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%remove_files(error)
+   end subroutine make_way
 
    !> An error unless all data are in the files that this process owns.
    subroutine check_files(self, error)

@@ -45,6 +45,8 @@ module run
       !> Whether the layer's processes are in the order in which they read.
       logical :: is_shifted = .false.
       integer :: repeat = 1
+      !> Whether what is in the files is this run's own, and may be removed.
+      logical :: owns_files = .false.
       !> What rank 0 has already said of this work.
       character(len=:), allocatable :: notes
    contains
@@ -152,10 +154,13 @@ contains
       class(run_t), intent(in) :: self
       type(work_t), intent(in) :: work
       type(error_t), allocatable, intent(out) :: error
+      character(len=:), allocatable :: where
 
       if (self%asked%min_free_bytes == 0_int64 .or. .not. self%asked%write) return
+      where = work%directory
+      if (allocated(self%asked%task%layout_path)) where = work%layer%first_path
       if (self%team%rank == 0) then
-         call check_free(work%directory, work%layer%total_bytes, self%asked%min_free_bytes, error)
+         call check_free(where, work%layer%total_bytes, self%asked%min_free_bytes, error)
       end if
       call self%team%agree(error)
    end subroutine check_space
@@ -174,12 +179,13 @@ contains
       is_last = work%repeat >= self%asked%repeats
       if (self%asked%write) is_last = is_last .and. spent(1) >= self%asked%min_seconds
       if (self%asked%read) is_last = is_last .and. spent(2) >= self%asked%min_seconds
-      if (.not. self%asked%write .or. .not. allocated(work%layer)) return
+      if (.not. work%owns_files .or. .not. allocated(work%layer)) return
       if (.not. allocated(error)) then
          if (is_last .and. self%asked%keep) return
          if (.not. is_last .and. work%layer%overwrites) return
       end if
       call work%layer%remove_files(trouble)
+      work%owns_files = .false.
       call self%team%agree(trouble)
       if (allocated(trouble) .and. allocated(error)) then
          error%text = error%text//new_line("a")//trouble%text
@@ -240,13 +246,14 @@ contains
       associate (layer => work%layer)
          call layer%fill()
          if (.not. (layer%overwrites .and. work%repeat > 1)) then
-            call layer%remove_files(error)
+            call layer%make_way(error)
             if (layer%tries_first .and. .not. allocated(error)) then
                call check_creatable(layer%path, error)
             end if
          end if
          call self%team%agree(error)
          if (allocated(error)) return
+         work%owns_files = .true.
          call run_phase(self%team, layer, .true., self%asked%fsync .and. layer%can_sync, res, error)
          call self%team%agree(error)
          if (allocated(error)) return
