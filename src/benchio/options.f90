@@ -6,7 +6,7 @@ module options
    use errors, only: error_t, fail, status_usage
    use option_table, only: name_of, options_known, place_of, takes_value
    use option_values, only: read_bytes, read_choice, read_count, read_hint, read_seconds
-   use registry, only: absent_names, can_gather, default_names, layer_names
+   use registry, only: absent_names, can_gather, default_names, has_table, layer_names
    use task, only: task_t
    use text, only: append, joined, nearest_word, read_integer, string_t, to_text
    implicit none(type, external)
@@ -267,6 +267,8 @@ contains
          call fail(error, "--writers has no meaning for "//res%layers(at)%value, status_usage)
          return
       end do
+      if (allocated(res%task%layout_path)) call settle_table(res, directories, error)
+      if (allocated(error)) return
       if (.not. res%write .and. .not. res%read) then
          call fail(error, "--no-write leaves nothing to do without --read or --verify", &
                    status_usage)
@@ -275,6 +277,27 @@ contains
                    //"wrote the files", status_usage)
       end if
    end subroutine settle
+
+   !> The files of a table are where it says: there is one run, in no directory.
+   subroutine settle_table(res, directories, error)
+      type(options_t), intent(inout) :: res
+      type(string_t), intent(in) :: directories(:)
+      type(error_t), allocatable, intent(out) :: error
+      integer :: at
+
+      do at = 1, size(res%layers)
+         if (has_table(res%layers(at)%value)) cycle
+         call fail(error, "--layout has no meaning for "//res%layers(at)%value, status_usage)
+         return
+      end do
+      if (size(directories) > 0) then
+         call fail(error, "the files of --layout are where it says, and not in " &
+                   //directories(1)%value, status_usage)
+      else if (res%task%files > 1) then
+         call fail(error, "--layout says how many files there are, and not --files", status_usage)
+      end if
+      res%directories = [string_t(".")]
+   end subroutine settle_table
 
    !> An error for a word that means nothing, with the nearest one that does.
    subroutine refuse(word, error)

@@ -10,6 +10,7 @@ module posix_api
    public :: c_pwritev, c_preadv, c_fsync, c_close, c_unlink, c_exit, c_strerror, c_strlen
    public :: c_fnmatch, c_memcpy, shim_open_direct, shim_free_bytes
    public :: shim_errno, shim_interrupted, shim_missing, shim_open_new, shim_open_existing
+   public :: shim_open_shared, shim_is_regular, c_truncate
    public :: shim_file_size, shim_first_hole, shim_drop_pages, shim_resident_pages
 
    !> `struct iovec`: a stretch of memory and its bytes.
@@ -65,6 +66,14 @@ module posix_api
          character(kind=c_char), intent(in) :: path(*)
          integer(c_int) :: res
       end function c_unlink
+
+      function c_truncate(path, length) bind(c, name="truncate") result(res)
+         import :: c_char, c_int, c_int64_t
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int64_t), intent(in), value :: length
+         integer(c_int) :: res
+      end function c_truncate
 
       function c_memcpy(to, from, bytes) bind(c, name="memcpy") result(res)
          import :: c_ptr, c_size_t
@@ -122,6 +131,21 @@ module posix_api
          character(kind=c_char), intent(in) :: path(*)
          integer(c_int) :: res
       end function shim_open_new
+
+      function shim_open_shared(path, creates) bind(c, name="benchio_open_shared") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int), intent(in), value :: creates
+         integer(c_int) :: res
+      end function shim_open_shared
+
+      function shim_is_regular(path) bind(c, name="benchio_is_regular") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function shim_is_regular
 
       function shim_open_existing(path) bind(c, name="benchio_open_existing") result(res)
          import :: c_char, c_int

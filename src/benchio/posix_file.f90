@@ -9,13 +9,14 @@ module posix_file
    use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, c_strerror, c_strlen, c_unlink
    use posix_api, only: iovec_t, shim_errno, shim_file_size, shim_first_hole, shim_interrupted
    use posix_api, only: shim_free_bytes, shim_missing, shim_open_existing, shim_open_new
+   use posix_api, only: shim_open_shared
    use text, only: to_text
    implicit none(type, external)
    private
 
-   public :: open_new, open_existing, write_vectors, read_vectors, sync_file, close_file
-   public :: remove_file, get_file_size, check_complete, check_creatable, check_free
-   public :: system_failure
+   public :: open_new, open_shared, open_existing, close_file
+   public :: write_vectors, read_vectors, sync_file, remove_file
+   public :: get_file_size, check_complete, check_creatable, check_free, system_failure
 
    !> What to add when a file could not be made.
    character(len=*), parameter, public :: write_remedy = &
@@ -45,6 +46,25 @@ contains
       call system_failure("open", path, number, error)
       error%text = error%text//write_remedy
    end subroutine open_new
+
+   !> Opens a file that other processes may write to at the same time: nothing of
+   !> what is in it is lost. Unless `creates`, it must be there.
+   subroutine open_shared(path, creates, fd, error)
+      character(len=*), intent(in) :: path
+      logical, intent(in) :: creates
+      integer(c_int), intent(out) :: fd
+      type(error_t), allocatable, intent(out) :: error
+      integer(c_int) :: number
+
+      do
+         fd = shim_open_shared(path//c_null_char, merge(1_c_int, 0_c_int, creates))
+         if (fd >= 0) return
+         number = shim_errno()
+         if (shim_interrupted(number) == 0) exit
+      end do
+      call system_failure("open", path, number, error)
+      if (creates) error%text = error%text//write_remedy
+   end subroutine open_shared
 
    !> Opens a file for reading.
    subroutine open_existing(path, fd, error)

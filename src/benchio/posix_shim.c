@@ -27,6 +27,12 @@ int benchio_open_new(const char *path)
     return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 }
 
+/* Leaves what is in the file, which others may be writing to. */
+int benchio_open_shared(const char *path, int creates)
+{
+    return open(path, O_WRONLY | O_CLOEXEC | (creates ? O_CREAT : 0), 0666);
+}
+
 int benchio_open_existing(const char *path)
 {
     return open(path, O_RDONLY | O_CLOEXEC);
@@ -60,6 +66,13 @@ int64_t benchio_file_size(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 ? (int64_t)about.st_size : -1;
+}
+
+/* Returns whether a path leads to a regular file, or -1 with errno set. */
+int benchio_is_regular(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 ? S_ISREG(about.st_mode) : -1;
 }
 
 /* Returns the first byte of a file that nothing was ever written to, its size

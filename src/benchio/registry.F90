@@ -4,16 +4,19 @@ module registry
    use backend, only: backend_t
 #ifdef BENCHIO_MPIIO
    use layer_mpiio, only: mpiio_t
+   use layer_strided, only: strided_mpiio_t
 #endif
+   use layer_aligned, only: aligned_t
    use layer_node, only: node_t
    use layer_proc, only: proc_t
    use layer_serial, only: serial_t
+   use layer_strided_posix, only: strided_posix_t
    use text, only: append, string_t
    implicit none(type, external)
    private
 
-   public :: layer_names, default_names, absent_names, layer_summary, has_blocks, can_gather
-   public :: make_layer
+   public :: layer_names, default_names, absent_names, layer_summary, make_layer
+   public :: has_blocks, can_gather, has_table
 
    !> A layer, by all that is said of it.
    type :: entry_t
@@ -46,7 +49,19 @@ module registry
       entry_t("mpiio", "ssf", "mpiio", .true., .true., .true., with_mpiio, &
               "one shared file, by collective MPI-IO calls"), &
       entry_t("mpiio-independent", "ssf-independent", "mpiio", .false., .true., .true., &
-              with_mpiio, "the same by independent calls")]
+              with_mpiio, "the same by independent calls"), &
+      entry_t("strided", "strided", "mpiio", .false., .false., .false., with_mpiio, &
+              "records dealt in turn, by collective MPI-IO calls"), &
+      entry_t("strided-independent", "strided-independent", "mpiio", .false., .false., .false., &
+              with_mpiio, "the same by independent calls"), &
+      entry_t("strided-posix", "strided", "posix", .false., .false., .false., .true., &
+              "the same by POSIX calls"), &
+      entry_t("aligned", "aligned", "posix", .false., .false., .false., .true., &
+              "stripes, those of one target touched from one node only"), &
+      entry_t("aligned-single", "aligned-single", "posix", .false., .false., .false., .true., &
+              "the same stripes by a single process"), &
+      entry_t("aligned-random", "aligned-random", "posix", .false., .false., .false., .true., &
+              "the same stripes dealt to all processes at random")]
    !&>
 
 contains
@@ -107,6 +122,14 @@ contains
       res = table(place_of(name))%can_gather
    end function can_gather
 
+   !> Whether the files of a layer may be named by a table of their stripes.
+   pure function has_table(name) result(res)
+      character(len=*), intent(in) :: name
+      logical :: res
+
+      res = index(table(place_of(name))%pattern, "aligned") == 1
+   end function has_table
+
    pure function place_of(name) result(res)
       character(len=*), intent(in) :: name
       integer :: res
@@ -134,7 +157,15 @@ contains
          allocate (mpiio_t :: res)
       case ("mpiio-independent")
          allocate (res, source=mpiio_t(collective=.false.))
+      case ("strided")
+         allocate (strided_mpiio_t :: res)
+      case ("strided-independent")
+         allocate (res, source=strided_mpiio_t(collective=.false.))
 #endif
+      case ("strided-posix")
+         allocate (strided_posix_t :: res)
+      case ("aligned", "aligned-single", "aligned-random")
+         allocate (aligned_t :: res)
       case default
          ! Such a name is not in the table, and was refused.
          return

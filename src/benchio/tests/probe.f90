@@ -4,12 +4,17 @@
 !>   place N1 N2 N3 P1 P2 P3 RANK           of a global array: the index of the
 !>                                          first and last element of a block
 !>   decimal NUMBER                         a number as it is printed
+!>   deal WAY SEED ELEMENTS TABLE NODE ...  for each rank, of which NODE is the node,
+!>                                          a line with its stripes
 program probe
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use errors, only: error_t
    use fingerprint, only: mixed_seed, value_at
    use layout, only: layout_t, make_layout
+   use stripe_dealing, only: deal, place_t
+   use stripe_table, only: divide_data, parse_table, striped_file_t
    use text, only: decimal
+   use text_file, only: read_text
    implicit none(type, external)
 
    select case (word(1))
@@ -19,6 +24,8 @@ program probe
       call place()
    case ("decimal")
       write (*, "(a)") decimal(real_number(2))
+   case ("deal")
+      call deal_to_all()
    case default
       error stop "unknown question"
    end select
@@ -41,6 +48,31 @@ contains
             layout%global_index(n(1), n(2), n(3))
       end associate
    end subroutine place
+
+   subroutine deal_to_all()
+      type(striped_file_t), allocatable :: files(:)
+      type(error_t), allocatable :: error
+      type(place_t) :: place
+      character(len=:), allocatable :: text
+      integer, allocatable :: nodes(:)
+      integer(int64), allocatable :: mine(:)
+      integer :: at
+
+      call read_text(word(5), text, error)
+      if (.not. allocated(error)) call parse_table(word(5), text, files, error)
+      if (.not. allocated(error)) call divide_data(number(4), files, error)
+      if (allocated(error)) then
+         write (*, "(a)") error%text
+         return
+      end if
+      nodes = [(int(number(at)), at=6, command_argument_count())]
+      do at = 1, size(nodes)
+         place = place_t(at - 1, size(nodes), nodes(at), maxval(nodes) + 1, &
+                         count(nodes(:at - 1) == nodes(at)), count(nodes == nodes(at)))
+         call deal(word(2), files, number(3), place, mine)
+         write (*, "(a, *(1x, i0))") ">", mine
+      end do
+   end subroutine deal_to_all
 
    function word(at) result(res)
       integer, intent(in) :: at

@@ -1,0 +1,55 @@
+!> The order of numbers. Knows nothing of what they count.
+module sorting
+   use, intrinsic :: iso_fortran_env, only: int64
+   implicit none(type, external)
+   private
+
+   public :: order_of
+
+contains
+
+   !> The places of the numbers in ascending order; of equal ones the first comes
+   !> first. By merging: there may be very many.
+   pure function order_of(numbers) result(res)
+      integer(int64), intent(in) :: numbers(:)
+      integer(int64) :: res(size(numbers, kind=int64))
+      integer(int64), allocatable :: merged(:)
+      integer(int64) :: length, start, middle, past, left, right, at, total
+
+      total = size(numbers, kind=int64)
+      res = [(at, at=1, total)]
+      allocate (merged(total))
+      length = 1_int64
+      do while (length < total)
+         do start = 1, total, 2*length
+            middle = min(start + length, total + 1)
+            past = min(start + 2*length, total + 1)
+            left = start
+            right = middle
+            do at = start, past - 1
+               if (takes_left(left, middle, right, past)) then
+                  merged(at) = res(left)
+                  left = left + 1
+               else
+                  merged(at) = res(right)
+                  right = right + 1
+               end if
+            end do
+         end do
+         res = merged
+         length = 2*length
+      end do
+
+   contains
+
+      pure function takes_left(left, middle, right, past) result(res_left)
+         integer(int64), intent(in) :: left, middle, right, past
+         logical :: res_left
+
+         res_left = left < middle
+         if (res_left .and. right < past) res_left = numbers(res(left)) <= numbers(res(right))
+      end function takes_left
+
+   end function order_of
+
+end module sorting
