@@ -14,7 +14,8 @@ module piece_backend
    use errors, only: error_t, fail, keep_first
    use fingerprint, only: mixed_seed
    use mpi_checks, only: check
-   use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_COMM_NULL, MPI_INTEGER8, MPI_MAX
+   use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_COMM_NULL, MPI_INTEGER8, MPI_LAND, &
+                      MPI_LOGICAL, MPI_MAX
    use task, only: task_t
    use team, only: team_t
    use text, only: to_text
@@ -169,14 +170,17 @@ contains
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer(int64) :: round
+      logical :: goes_on
 
       do round = 0, self%rounds - 1
          if (round > 0) then
             call self%aside%begin(self%comm, trouble)
             call keep_first(error, trouble)
-            call put_round(self, round)
+            goes_on = no_one_failed(self, error)
+            if (goes_on) call put_round(self, round)
             call self%aside%finish(self%comm, trouble)
             call keep_first(error, trouble)
+            if (.not. goes_on) return
          end if
          call move_round(self, .true., round, error)
       end do
@@ -188,6 +192,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer(int64) :: round
+      logical :: goes_on
 
       self%seen = difference_t()
       do round = 0, self%rounds - 1
@@ -195,9 +200,11 @@ contains
          if (self%rounds == 1 .or. .not. self%task%verify) cycle
          call self%aside%begin(self%comm, trouble)
          call keep_first(error, trouble)
-         call compare_round(self, round)
+         goes_on = no_one_failed(self, error)
+         if (goes_on) call compare_round(self, round)
          call self%aside%finish(self%comm, trouble)
          call keep_first(error, trouble)
+         if (.not. goes_on) return
       end do
    end subroutine read_data
 
@@ -208,6 +215,22 @@ contains
       if (self%rounds == 1) call compare_round(self, 0_int64)
       res = self%seen
    end subroutine compare
+
+   !> Whether all processes are without an error so far; collective. Asked where the
+   !> clock stands still: after a failure there may be many rounds left.
+   function no_one_failed(self, error) result(res)
+      class(piece_backend_t), intent(in) :: self
+      type(error_t), allocatable, intent(inout) :: error
+      logical :: res
+      type(error_t), allocatable :: trouble
+      logical :: mine
+      integer :: ierr
+
+      mine = self%is_usable .and. .not. allocated(error)
+      call MPI_Allreduce(mine, res, 1, MPI_LOGICAL, MPI_LAND, self%comm, ierr)
+      call check(ierr, "MPI_Allreduce", trouble)
+      call keep_first(error, trouble)
+   end function no_one_failed
 
    !> The numbers of a round's first and last piece; the last is before the first
    !> where this process has none in it.

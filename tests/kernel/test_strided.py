@@ -215,6 +215,17 @@ def test_reads_past_the_page_cache(benchio):
         assert "Note: O_DIRECT is not possible here" in done.out
 
 
+def test_a_failure_ends_all_rounds(benchio, tiny_file_system):
+    # 8 TiB, which would take hours to make, in rounds of 256 MiB: all stop after the first.
+    for layer in ("strided-posix", "strided-independent"):
+        done = benchio.run(
+            1, 2**18, 1, "global", layer, f"--directory={tiny_file_system}", "--record=32M", ranks=2
+        )
+        assert done.status == 1
+        assert f"{tiny_file_system}/{layer}.dat" in done.messages[0]
+        assert list(tiny_file_system.iterdir()) == []
+
+
 def test_what_makes_no_sense_is_refused(benchio):
     def refused(*arguments, ranks=1):
         arguments = (*arguments, "unstriped")
