@@ -2,11 +2,11 @@
 !> compiled in is not in the table, and nothing else knows of it.
 module registry
    use backend, only: backend_t
+   use layer_aligned, only: aligned_t
 #ifdef BENCHIO_MPIIO
    use layer_mpiio, only: mpiio_t
    use layer_strided, only: strided_mpiio_t
 #endif
-   use layer_aligned, only: aligned_t
    use layer_node, only: node_t
    use layer_proc, only: proc_t
    use layer_serial, only: serial_t
@@ -152,6 +152,10 @@ contains
          allocate (proc_t :: res)
       case ("node")
          allocate (node_t :: res)
+      case ("aligned", "aligned-single", "aligned-random")
+         allocate (aligned_t :: res)
+      case ("strided-posix")
+         allocate (strided_posix_t :: res)
 #ifdef BENCHIO_MPIIO
       case ("mpiio")
          allocate (mpiio_t :: res)
@@ -162,10 +166,6 @@ contains
       case ("strided-independent")
          allocate (res, source=strided_mpiio_t(collective=.false.))
 #endif
-      case ("strided-posix")
-         allocate (strided_posix_t :: res)
-      case ("aligned", "aligned-single", "aligned-random")
-         allocate (aligned_t :: res)
       case default
          ! Such a name is not in the table, and was refused.
          return
