@@ -24,8 +24,9 @@ module backend
    type :: difference_t
       !> Bytes that were compared, and how many elements differ.
       integer(int64) :: compared_bytes = 0_int64, differing = 0_int64
-      !> The first one that differs: its file and the byte where it begins there,
-      !> its number in the whole of the data from 0, and both values.
+      !> The first one that differs: its file and the byte where it begins there
+      !> (negative where that is not known), its number in the whole of the data
+      !> from 0, and both values.
       character(len=:), allocatable :: path
       integer(int64) :: byte = 0_int64, element = 0_int64
       integer(int64) :: expected = 0_int64, found = 0_int64
@@ -59,8 +60,9 @@ module backend
       logical :: tends_cache = .false.
       !> Whether each repeat writes over the files of the one before.
       logical :: overwrites = .false.
-      !> Whether there is a way to have the data brought to the file system.
-      logical :: can_sync = .true.
+      !> Whether there is a way to have the data brought to the file system, and
+      !> whether that is done asked or not.
+      logical :: can_sync = .true., always_syncs = .false.
       !> Whether hints matter to the layer, whether its library keeps to itself
       !> which are in effect, and those that were asked for.
       logical :: uses_hints = .false., hides_hints = .false.

@@ -25,7 +25,8 @@ module block_backend
 
       ! These are set by set_up.
       !> Whether `path` holds the whole array; else it holds this block. It begins
-      !> at byte `data_start` of the file, behind whatever a library puts there.
+      !> at byte `data_start` of the file, behind whatever a library puts there; it is
+      !> negative when the library does not tell.
       logical :: is_whole = .false.
       integer(int64) :: data_start = 0_int64
    contains
@@ -125,7 +126,8 @@ contains
       res%found = seen%found
       associate (layout => self%block%layout, place => seen%place)
          res%element = layout%global_index(place(1), place(2), place(3))
-         res%byte = self%byte_of(place)
+         res%byte = -1_int64
+         if (self%data_start >= 0_int64) res%byte = self%byte_of(place)
       end associate
    end subroutine compare
 

@@ -198,7 +198,7 @@ contains
       class(gathered_t), intent(inout) :: self
       type(team_t), intent(in) :: team
       type(error_t), allocatable, intent(out) :: error
-      logical :: facts(4)
+      logical :: facts(5)
       integer(int64) :: numbers(2)
       integer :: ierr
 
@@ -208,7 +208,8 @@ contains
       self%path = ""
       if (self%member == 0) then
          associate (inner => self%inner)
-            facts = [inner%can_sync, inner%uses_hints, inner%hides_hints, inner%is_whole]
+            facts = [inner%can_sync, inner%uses_hints, inner%hides_hints, inner%is_whole, &
+                     inner%always_syncs]
             numbers = [int(inner%files, int64), inner%total_bytes]
             self%path = inner%path
             self%first_path = inner%first_path
@@ -234,6 +235,7 @@ contains
       self%uses_hints = facts(2)
       self%hides_hints = facts(3)
       self%is_whole = facts(4)
+      self%always_syncs = facts(5)
       self%files = int(numbers(1))
       self%total_bytes = numbers(2)
    end subroutine share_facts
@@ -276,9 +278,15 @@ contains
       class(gathered_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
+      integer :: ierr
 
       if (self%member == 0) call self%inner%read_data(error)
       call move_blocks(self, .false., trouble)
+      call keep_first(error, trouble)
+      ! Where the data begin, only a library may know that has the file open.
+      if (self%member == 0) self%data_start = self%inner%data_start
+      call MPI_Bcast(self%data_start, 1, MPI_INTEGER8, 0, self%group, ierr)
+      call check(ierr, "MPI_Bcast", trouble)
       call keep_first(error, trouble)
       self%was_direct = .true.
       if (self%member == 0) self%was_direct = self%inner%was_direct

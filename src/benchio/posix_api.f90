@@ -175,10 +175,11 @@ module posix_api
          integer(c_int64_t) :: res
       end function shim_file_size
 
-      function shim_first_hole(fd) bind(c, name="benchio_first_hole") result(res)
+      function shim_first_hole(fd, from) bind(c, name="benchio_first_hole") result(res)
          import :: c_int, c_int64_t
          implicit none(type, external)
          integer(c_int), intent(in), value :: fd
+         integer(c_int64_t), intent(in), value :: from
          integer(c_int64_t) :: res
       end function shim_first_hole
 

@@ -257,7 +257,8 @@ contains
    !> An error unless the file has this many bytes, or at least so many where a
    !> library keeps more than the data in it, and all were written. MPI libraries
    !> do return success for data that never reached a full device, and
-   !> later data may then stand behind a hole of the right size.
+   !> later data may then stand behind a hole of the right size. What a library has
+   !> before the data may have holes: it may begin the data where a stripe does.
    subroutine check_complete(path, bytes, or_more, error)
       character(len=*), intent(in) :: path
       integer(int64), intent(in) :: bytes
@@ -276,7 +277,7 @@ contains
       end if
       call open_existing(path, fd, error)
       if (allocated(error)) return
-      found = shim_first_hole(fd)
+      found = shim_first_hole(fd, size - bytes)
       if (found < 0_int64) then
          call system_failure("lseek", path, shim_errno(), error)
       else if (found < size) then

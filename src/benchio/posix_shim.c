@@ -75,13 +75,15 @@ int benchio_is_regular(const char *path)
     return stat(path, &about) == 0 ? S_ISREG(about.st_mode) : -1;
 }
 
-/* Returns the first byte of a file that nothing was ever written to, its size
- * when there is none or the file system does not tell, or -1 with errno set. */
-int64_t benchio_first_hole(int fd)
+/* Returns the first byte of a file, from a byte on, that nothing was ever written
+ * to, its size when there is none or the file system does not tell, or -1 with
+ * errno set. */
+int64_t benchio_first_hole(int fd, int64_t from)
 {
 #ifdef SEEK_HOLE
-    return lseek(fd, 0, SEEK_HOLE);
+    return lseek(fd, from, SEEK_HOLE);
 #else
+    (void)from;
     return lseek(fd, 0, SEEK_END);
 #endif
 }

@@ -3,11 +3,20 @@
 module registry
    use backend, only: backend_t
    use layer_aligned, only: aligned_t
+#ifdef BENCHIO_HDF5
+   use layer_hdf5, only: hdf5_t
+#endif
 #ifdef BENCHIO_MPIIO
    use layer_mpiio, only: mpiio_t
    use layer_strided, only: strided_mpiio_t
 #endif
+#ifdef BENCHIO_NETCDF
+   use layer_netcdf, only: netcdf_t
+#endif
    use layer_node, only: node_t
+#ifdef BENCHIO_PNETCDF
+   use layer_pnetcdf, only: pnetcdf_t
+#endif
    use layer_proc, only: proc_t
    use layer_serial, only: serial_t
    use layer_strided_posix, only: strided_posix_t
@@ -36,6 +45,21 @@ module registry
 #else
    logical, parameter :: with_mpiio = .false.
 #endif
+#ifdef BENCHIO_HDF5
+   logical, parameter :: with_hdf5 = .true.
+#else
+   logical, parameter :: with_hdf5 = .false.
+#endif
+#ifdef BENCHIO_NETCDF
+   logical, parameter :: with_netcdf = .true.
+#else
+   logical, parameter :: with_netcdf = .false.
+#endif
+#ifdef BENCHIO_PNETCDF
+   logical, parameter :: with_pnetcdf = .true.
+#else
+   logical, parameter :: with_pnetcdf = .false.
+#endif
 
    ! In the order in which they run.
    !&< a table
@@ -50,6 +74,14 @@ module registry
               "one shared file, by collective MPI-IO calls"), &
       entry_t("mpiio-independent", "ssf-independent", "mpiio", .false., .true., .true., &
               with_mpiio, "the same by independent calls"), &
+      entry_t("hdf5", "ssf", "hdf5", .true., .true., .true., with_hdf5, &
+              "one shared file, by collective calls of parallel HDF5"), &
+      entry_t("netcdf", "ssf", "netcdf", .true., .true., .true., with_netcdf, &
+              "one shared file, by collective calls of netCDF-4"), &
+      entry_t("pnetcdf", "ssf", "pnetcdf", .false., .true., .true., with_pnetcdf, &
+              "one shared file, by PnetCDF's blocking collective calls"), &
+      entry_t("pnetcdf-nonblocking", "ssf-nonblocking", "pnetcdf", .false., .true., .true., &
+              with_pnetcdf, "the same by its non-blocking calls"), &
       entry_t("strided", "strided", "mpiio", .false., .false., .false., with_mpiio, &
               "records dealt in turn, by collective MPI-IO calls"), &
       entry_t("strided-independent", "strided-independent", "mpiio", .false., .false., .false., &
@@ -165,6 +197,20 @@ contains
          allocate (strided_mpiio_t :: res)
       case ("strided-independent")
          allocate (res, source=strided_mpiio_t(collective=.false.))
+#endif
+#ifdef BENCHIO_HDF5
+      case ("hdf5")
+         allocate (hdf5_t :: res)
+#endif
+#ifdef BENCHIO_NETCDF
+      case ("netcdf")
+         allocate (netcdf_t :: res)
+#endif
+#ifdef BENCHIO_PNETCDF
+      case ("pnetcdf")
+         allocate (pnetcdf_t :: res)
+      case ("pnetcdf-nonblocking")
+         allocate (res, source=pnetcdf_t(blocking=.false.))
 #endif
       case default
          ! Such a name is not in the table, and was refused.

@@ -265,6 +265,11 @@ contains
             call work%note(layer%interface_name//" gives no way to have the data brought to the " &
                            //"file system: the times do not include fsync")
          end if
+         res%fsync = res%fsync .or. layer%always_syncs
+         if (res%fsync .and. .not. self%asked%fsync .and. self%team%rank == 0) then
+            call work%note(layer%interface_name//" brings the data to the file system whether " &
+                           //"asked or not: the times include fsync")
+         end if
       end associate
       call look_at_hints(self, work, res, error)
    end subroutine write_phase
@@ -389,13 +394,16 @@ contains
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       type(difference_t) :: seen
+      character(len=:), allocatable :: place
       integer(int64) :: differing
 
       call layer%compare(seen)
       call self%team%sum_of(seen%differing, differing, trouble)
       if (seen%differing > 0) then
-         call fail(error, "verification of "//seen%path//" failed: at byte " &
-                   //to_text(seen%byte)//", element "//to_text(seen%element) &
+         place = ""
+         if (seen%byte >= 0_int64) place = "at byte "//to_text(seen%byte)//", "
+         call fail(error, "verification of "//seen%path//" failed: "//place//"element " &
+                   //to_text(seen%element) &
                    //" of the whole array, expected "//to_text(seen%expected)//" and found " &
                    //to_text(seen%found)//"; "//to_text(differing) &
                    //" elements differ over all ranks")

@@ -8,8 +8,11 @@ import pytest
 from tests.kernel.conftest import Benchio, build_kernel
 
 GOOD = (8, 8, 8, "local")
-DEFAULTS = "serial proc node mpiio"
-LAYERS = f"{DEFAULTS} mpiio-independent"
+DEFAULTS = "serial proc node mpiio hdf5 netcdf"
+LAYERS = (
+    "serial proc node mpiio mpiio-independent hdf5 netcdf pnetcdf pnetcdf-nonblocking "
+    "strided strided-independent strided-posix aligned aligned-single aligned-random"
+)
 
 
 @pytest.mark.parametrize(

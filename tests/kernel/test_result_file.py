@@ -13,6 +13,8 @@ KINDS = {
     "proc": ("fpp", "posix", 3),
     "node": ("fpn", "posix", 1),
     "mpiio": ("ssf", "mpiio", 1),
+    "hdf5": ("ssf", "hdf5", 1),
+    "netcdf": ("ssf", "netcdf", 1),
 }
 GOLDEN = Path(__file__).resolve().parents[1] / "contracts" / "golden" / "benchio-2.json"
 TYPES = {
@@ -44,7 +46,7 @@ def recorded(benchio):
 
 
 def test_each_phase_has_every_field_of_its_type(recorded):
-    assert len(recorded) == 4 * 2 * 2
+    assert len(recorded) == len(KINDS) * 2 * 2
     for record in recorded:
         assert list(record) == list(types_of_contract())
         for name, kinds in types_of_contract().items():

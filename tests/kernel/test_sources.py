@@ -35,6 +35,34 @@ def test_the_status_of_every_mpi_call_is_looked_at(path):
         assert re.search(r"call check\(ierr|if \(ierr [/=]=", after), f"{call[1]} is not checked"
 
 
+# What a call of each library looks like, and what has to stand behind it.
+LIBRARY_CALLS = {
+    "HDF5": (r"\bcall (h5\w+_f)\b|\bierr = (c_H5\w+)\(", r"call check_hdf5\(ierr, "),
+    "netCDF": (r"\b(nc_\w+)\(", r"call check_netcdf\(status, "),
+    "PnetCDF": (r"\b(nfmpi_\w+)\(", r"call check_pnetcdf\(status, "),
+}
+
+
+@pytest.mark.parametrize("library", LIBRARY_CALLS)
+def test_the_status_of_every_call_of_a_library_is_looked_at(library):
+    call, check = LIBRARY_CALLS[library]
+    calls = 0
+    for path in FILES:
+        # These declare the calls, and make the text of an error.
+        if path.name.endswith(("_api.f90", f"{library.lower()}_checks.f90")):
+            continue
+        lines = statements(path)
+        for at, line in enumerate(lines):
+            found = re.search(call, line)
+            if found is None or line.startswith(("use", "call check_")):
+                continue
+            calls += 1
+            name = found[0]
+            assert "ierr" in line or line.startswith("status = "), f"{name} without a status"
+            assert re.match(check, lines[at + 1]), f"{name} in {path.name} is not checked"
+    assert calls > 10
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_one_module_a_file_that_hides_what_it_can(path):
     text = path.read_text()

@@ -1,0 +1,183 @@
+!> Interfaces to PnetCDF's Fortran 77 procedures, which take MPI's handles as
+!> integers: with them neither the library's module file nor its C header has to
+!> suit the compiler. They declare, and define nothing.
+module pnetcdf_api
+   use, intrinsic :: iso_fortran_env, only: int64
+   use mpi_f08, only: MPI_OFFSET_KIND
+   implicit none(type, external)
+   private
+
+   public :: nfmpi_create, nfmpi_open, nfmpi_close, nfmpi_sync, nfmpi_enddef, nfmpi_set_fill
+   public :: nfmpi_def_dim, nfmpi_def_var, nfmpi_inq_varid, nfmpi_inq_varndims
+   public :: nfmpi_inq_vardimid, nfmpi_inq_dimlen, nfmpi_inq_varoffset, nfmpi_inq_file_info
+   public :: nfmpi_put_vara_all, nfmpi_get_vara_all, nfmpi_iput_vara, nfmpi_iget_vara
+   public :: nfmpi_wait_all, nfmpi_strerror
+
+   integer, parameter, public :: nf_noerr = 0
+   integer, parameter, public :: nf_nowrite = 0, nf_clobber = 0
+   !> The format with 64-bit sizes and integers, CDF-5.
+   integer, parameter, public :: nf_64bit_data = 32
+   integer, parameter, public :: nf_nofill = 256, nf_int64 = 10
+
+   interface
+      function nfmpi_create(comm, path, mode, info, file) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: comm, mode, info
+         character(len=*), intent(in) :: path
+         integer, intent(out) :: file
+         integer :: res
+      end function nfmpi_create
+
+      function nfmpi_open(comm, path, mode, info, file) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: comm, mode, info
+         character(len=*), intent(in) :: path
+         integer, intent(out) :: file
+         integer :: res
+      end function nfmpi_open
+
+      function nfmpi_close(file) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file
+         integer :: res
+      end function nfmpi_close
+
+      function nfmpi_sync(file) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file
+         integer :: res
+      end function nfmpi_sync
+
+      function nfmpi_enddef(file) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file
+         integer :: res
+      end function nfmpi_enddef
+
+      function nfmpi_set_fill(file, mode, old_mode) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file, mode
+         integer, intent(out) :: old_mode
+         integer :: res
+      end function nfmpi_set_fill
+
+      function nfmpi_def_dim(file, name, length, dimension) result(res)
+         import :: MPI_OFFSET_KIND
+         implicit none(type, external)
+         integer, intent(in) :: file
+         character(len=*), intent(in) :: name
+         integer(MPI_OFFSET_KIND), intent(in) :: length
+         integer, intent(out) :: dimension
+         integer :: res
+      end function nfmpi_def_dim
+
+      function nfmpi_def_var(file, name, type, axes, dimensions, variable) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file, type, axes, dimensions(*)
+         character(len=*), intent(in) :: name
+         integer, intent(out) :: variable
+         integer :: res
+      end function nfmpi_def_var
+
+      function nfmpi_inq_varid(file, name, variable) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file
+         character(len=*), intent(in) :: name
+         integer, intent(out) :: variable
+         integer :: res
+      end function nfmpi_inq_varid
+
+      function nfmpi_inq_varndims(file, variable, axes) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file, variable
+         integer, intent(out) :: axes
+         integer :: res
+      end function nfmpi_inq_varndims
+
+      function nfmpi_inq_vardimid(file, variable, dimensions) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file, variable
+         integer, intent(inout) :: dimensions(*)
+         integer :: res
+      end function nfmpi_inq_vardimid
+
+      function nfmpi_inq_dimlen(file, dimension, length) result(res)
+         import :: MPI_OFFSET_KIND
+         implicit none(type, external)
+         integer, intent(in) :: file, dimension
+         integer(MPI_OFFSET_KIND), intent(out) :: length
+         integer :: res
+      end function nfmpi_inq_dimlen
+
+      function nfmpi_inq_varoffset(file, variable, offset) result(res)
+         import :: MPI_OFFSET_KIND
+         implicit none(type, external)
+         integer, intent(in) :: file, variable
+         integer(MPI_OFFSET_KIND), intent(out) :: offset
+         integer :: res
+      end function nfmpi_inq_varoffset
+
+      function nfmpi_inq_file_info(file, info) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file
+         integer, intent(out) :: info
+         integer :: res
+      end function nfmpi_inq_file_info
+
+      function nfmpi_put_vara_all(file, variable, starts, counts, &
+                                  buffer, items, item_type) result(res)
+         import :: int64, MPI_OFFSET_KIND
+         implicit none(type, external)
+         integer, intent(in) :: file, variable, item_type
+         integer(MPI_OFFSET_KIND), intent(in) :: starts(*), counts(*), items
+         integer(int64), intent(in) :: buffer(*)
+         integer :: res
+      end function nfmpi_put_vara_all
+
+      function nfmpi_get_vara_all(file, variable, starts, counts, &
+                                  buffer, items, item_type) result(res)
+         import :: int64, MPI_OFFSET_KIND
+         implicit none(type, external)
+         integer, intent(in) :: file, variable, item_type
+         integer(MPI_OFFSET_KIND), intent(in) :: starts(*), counts(*), items
+         integer(int64), intent(inout) :: buffer(*)
+         integer :: res
+      end function nfmpi_get_vara_all
+
+      function nfmpi_iput_vara(file, variable, starts, counts, buffer, &
+                               items, item_type, request) result(res)
+         import :: int64, MPI_OFFSET_KIND
+         implicit none(type, external)
+         integer, intent(in) :: file, variable, item_type
+         integer(MPI_OFFSET_KIND), intent(in) :: starts(*), counts(*), items
+         integer(int64), intent(in), asynchronous :: buffer(*)
+         integer, intent(out) :: request
+         integer :: res
+      end function nfmpi_iput_vara
+
+      function nfmpi_iget_vara(file, variable, starts, counts, buffer, &
+                               items, item_type, request) result(res)
+         import :: int64, MPI_OFFSET_KIND
+         implicit none(type, external)
+         integer, intent(in) :: file, variable, item_type
+         integer(MPI_OFFSET_KIND), intent(in) :: starts(*), counts(*), items
+         integer(int64), intent(inout), asynchronous :: buffer(*)
+         integer, intent(out) :: request
+         integer :: res
+      end function nfmpi_iget_vara
+
+      function nfmpi_wait_all(file, count, requests, statuses) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file, count
+         integer, intent(inout) :: requests(*), statuses(*)
+         integer :: res
+      end function nfmpi_wait_all
+
+      function nfmpi_strerror(status) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: status
+         character(len=80) :: res
+      end function nfmpi_strerror
+   end interface
+
+end module pnetcdf_api

@@ -1,0 +1,276 @@
+"""The layers that write by way of HDF5, netCDF and PnetCDF; their files read by other programs."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+from tests.kernel.conftest import SOURCES
+from tests.kernel.reference import whole_array
+
+LAYERS = ["hdf5", "netcdf", "pnetcdf", "pnetcdf-nonblocking"]
+SEED = 3
+SHAPE = (8, 6, 9)
+RANKS = 3
+# 1.6 MiB in all, for a file system of 1 MiB
+TOO_LARGE = (66, 66, 48)
+
+
+@pytest.fixture(autouse=True)
+def needs_the_layers(kernel_build):
+    cache = (kernel_build / "CMakeFiles/benchio_core.dir/flags.make").read_text()
+    for name in ("HDF5", "NETCDF", "PNETCDF"):
+        if f"-DBENCHIO_{name}" not in cache:
+            pytest.skip(f"{name} was not found by CMake")
+    for tool in ("h5dump", "ncdump", "ncvalidator", "ncoffsets"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+
+
+def said_by(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def start_of_data(path):
+    """Where the array begins in a file, by the library's own tools."""
+    if path.name.startswith("pnetcdf"):
+        return int(re.search(r"start file offset =\s*(\d+)", said_by("ncoffsets", path))[1])
+    return int(re.search(r"OFFSET (\d+)", said_by("h5dump", "-p", "-H", "-d", "/data", path))[1])
+
+
+def read_by_tools(path, where):
+    """The elements of a file in the order of the file, as its library's tools read them."""
+    if path.name == "hdf5.dat":
+        out = where / "dumped"
+        said_by("h5dump", "-d", "/data", "-b", "LE", "-o", out, path)
+        return np.fromfile(out, dtype="<u8")
+    text = said_by("ncdump", "-v", "data", path)
+    words = re.search(r"\bdata =\s*(.*?);", text, re.DOTALL)[1].split(",")
+    return np.array([int(word) for word in words], dtype=np.int64).view(np.uint64)
+
+
+def assert_holds(path, shape, where):
+    expected = whole_array(shape, SEED).ravel(order="F")
+    assert np.array_equal(read_by_tools(path, where), expected)
+    # And once more without any library.
+    order = ">u8" if path.name.startswith("pnetcdf") else "<u8"
+    found = path.read_bytes()[start_of_data(path) :][: expected.nbytes]
+    assert np.array_equal(np.frombuffer(found, dtype=order), expected)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "more"),
+    [
+        (1, ()),
+        (2, ("--decomposition=slab",)),
+        (4, ("--decomposition=pencil", "--writers=2")),
+        (6, ()),
+        (6, ("--decomposition=slab", "--writers=4")),
+    ],
+)
+def test_the_files_hold_the_array(benchio, tmp_path, ranks, more):
+    shape = (5, 6, 12)
+    done = benchio.run(
+        *shape, "global", *LAYERS, "unstriped", "--verify", "--keep", f"--seed={SEED}",
+        "--result=result.jsonl", *more, ranks=ranks,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    for layer in LAYERS:
+        assert_holds(benchio.cwd / f"unstriped/{layer}.dat", shape, tmp_path)
+    for record in benchio.records():
+        assert record["verified_bytes"] == record["bytes"] == 8 * 5 * 6 * 12
+        assert record["writers"] == (int(more[1][-1]) if len(more) > 1 else ranks)
+    assert [record["interface"] for record in benchio.records()[::2]] == [
+        "hdf5", "netcdf", "pnetcdf", "pnetcdf",
+    ]  # fmt: skip
+
+
+def test_arrays_of_one_element_a_process(benchio):
+    done = benchio.run(1, 1, 1, "local", *LAYERS, "unstriped", "--verify", "--repeats=2", ranks=3)
+    assert done.status == 0, done.err
+
+
+def test_what_the_formats_say_of_themselves(benchio):
+    done = benchio.run(*SHAPE, "global", *LAYERS, "unstriped", "--keep", ranks=RANKS)
+    assert done.status == 0, done.err
+    where = benchio.cwd / "unstriped"
+    about = said_by("h5dump", "-p", "-H", "-d", "/data", where / "hdf5.dat")
+    assert "H5T_STD_I64LE" in about
+    assert "SIMPLE { ( 9, 6, 8 ) / ( 9, 6, 8 ) }" in about
+    assert "CONTIGUOUS" in about
+    assert "FILL_TIME H5D_FILL_TIME_NEVER" in about
+    assert said_by("ncdump", "-k", where / "netcdf.dat").strip() == "netCDF-4"
+    assert "int64 data(n3, n2, n1)" in said_by("ncdump", "-h", where / "netcdf.dat")
+    for layer in ("pnetcdf", "pnetcdf-nonblocking"):
+        path = where / f"{layer}.dat"
+        assert said_by("ncdump", "-k", path).strip() == "cdf5"
+        assert "is a valid NetCDF classic CDF-5 file" in said_by("ncvalidator", path)
+
+
+@pytest.mark.parametrize("more", [(), ("--writers=2",)], ids=["all", "writers"])
+def test_a_changed_byte_is_found_where_it_is(benchio, more):
+    common = (*SHAPE, "global", "unstriped", f"--seed={SEED}", "--decomposition=slab", *more)
+    assert benchio.run(*common, *LAYERS, "--keep", ranks=RANKS).status == 0
+    # The 5th plane is the second of the middle one of three slabs of three planes.
+    element = 2 + 8 * (3 + 6 * 4)
+    expected = int(whole_array(SHAPE, SEED).ravel(order="F")[element])
+    for layer in LAYERS:
+        path = benchio.cwd / f"unstriped/{layer}.dat"
+        start = start_of_data(path)
+        content = bytearray(path.read_bytes())
+        at = start + 8 * element
+        # The lowest bit of the number, which stands last in big-endian order.
+        content[at + (7 if layer.startswith("pnetcdf") else 0)] ^= 1
+        path.write_bytes(content)
+        done = benchio.run(*common, layer, "--no-write", "--verify", ranks=RANKS)
+        assert done.status == 1
+        signed = [number - (number >> 63 << 64) for number in (expected, expected ^ 1)]
+        assert done.messages == [
+            f"rank 1 on host {done.messages[0].split()[4]} verification of unstriped/{layer}.dat "
+            f"failed: at byte {at}, element {element} of the whole array, expected {signed[0]} "
+            f"and found {signed[1]}; 1 elements differ over all ranks"
+        ]
+
+
+def test_files_that_another_run_kept_or_that_were_cut_are_refused(benchio):
+    assert benchio.run(*SHAPE, "global", *LAYERS, "unstriped", "--keep", ranks=RANKS).status == 0
+    for layer in LAYERS[:3]:
+        path = benchio.cwd / f"unstriped/{layer}.dat"
+        # As many elements, in other rows.
+        read = ("global", layer, "unstriped", "--no-write", "--read")
+        done = benchio.run(6, 8, 9, *read, ranks=RANKS)
+        assert done.status == 1
+        assert (
+            f"unstriped/{layer}.dat has an array of 8 x 6 x 9 elements and not of 6 x 8 x 9"
+            in done.messages[0]
+        )
+        path.write_bytes(path.read_bytes()[:-700])
+        done = benchio.run(*SHAPE, *read, ranks=RANKS)
+        assert done.status == 1
+        assert f"unstriped/{layer}.dat" in done.messages[0]
+        assert "rate" not in done.out
+        path.write_bytes(b"no such format" * 1000)
+        done = benchio.run(*SHAPE, *read, ranks=RANKS)
+        assert done.status == 1
+        assert f"of unstriped/{layer}.dat failed: " in done.messages[0]
+
+
+def test_hints_reach_mpi(benchio):
+    """The buffer of ROMIO's collective calls is as large as asked: no write is larger."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    largest = {}
+    for asked in (12288, 4096):
+        for trace in benchio.cwd.glob("trace.*"):
+            trace.unlink()
+        done = benchio.run(
+            16, 16, 12, "global", *LAYERS, "unstriped", "--hint=romio_cb_write=enable",
+            f"--hint=cb_buffer_size={asked}", ranks=RANKS, env={"OMPI_MCA_io": "romio321"},
+            wrapper=["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=pwrite64"],
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        traces = "".join(trace.read_text() for trace in benchio.cwd.glob("trace.*"))
+        for layer in LAYERS:
+            sizes = re.findall(rf"/{layer}\.dat>, .*, (\d+), \d+\) += ", traces)
+            largest[layer, asked] = max(map(int, sizes))
+    assert largest == {(layer, asked): asked for layer in LAYERS for asked in (12288, 4096)}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_hints_are_asked_of_the_open_file(benchio, layer):
+    done = benchio.run(
+        *SHAPE, "global", layer, "unstriped", "--hint=cb_nodes=1", "--result=result.jsonl",
+        ranks=RANKS,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    (record,) = benchio.records()
+    if "Open MPI v4" not in record["mpi_library"]:
+        pytest.skip("this is about Open MPI 4")
+    # It says of any hint that it is in effect: benchio's own trial hint came back from the file.
+    assert "the hint cb_nodes=1 was asked for and may not be in effect" in done.out
+    if layer.startswith("pnetcdf"):
+        assert record["hints"]["nc_header_align_size"] == "512"
+    else:
+        assert record["hints"] == {}
+
+
+@pytest.mark.parametrize("io", ["ompio", "romio321"])
+def test_fsync_is_a_system_call(benchio, io):
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    for asked in ((), ("fsync",)):
+        (benchio.cwd / "result.jsonl").unlink(missing_ok=True)
+        for trace in benchio.cwd.glob("trace.*"):
+            trace.unlink()
+        done = benchio.run(
+            *SHAPE, "global", *LAYERS, "unstriped", "--result=result.jsonl", *asked,
+            ranks=RANKS, env={"OMPI_MCA_io": io},
+            wrapper=["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=fsync"],
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        traces = [trace.read_text() for trace in benchio.cwd.glob("trace.*")]
+        for layer, record in zip(LAYERS, benchio.records(), strict=True):
+            path = re.escape(str(benchio.cwd / f"unstriped/{layer}.dat"))
+            counts = [len(re.findall(rf"fsync\(\d+<{path}>\) += 0", trace)) for trace in traces]
+            counts = sorted(count for count in counts if count)
+            # NetCDF flushes in ending the definitions and in closing, too.
+            always = 2 if layer == "netcdf" else 0
+            assert counts == [always + len(asked)] * RANKS * bool(always + len(asked)), layer
+            assert record["fsync"] is bool(always + len(asked))
+
+
+def test_that_netcdf_syncs_unasked_is_said(benchio):
+    done = benchio.run(*SHAPE, "global", "netcdf", "unstriped", ranks=RANKS)
+    assert "netcdf brings the data to the file system whether asked or not" in done.out + done.err
+
+
+@pytest.mark.parametrize("io", ["ompio", "romio321"])
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_full_device(benchio, tiny_file_system, layer, io):
+    done = benchio.run(
+        *TOO_LARGE, "global", layer, f"--directory={tiny_file_system}", "--verify", "--keep",
+        "--result=result.jsonl", "--decomposition=slab", ranks=RANKS, env={"OMPI_MCA_io": io},
+    )  # fmt: skip
+    assert done.status == 1, done.out + done.err
+    assert "rate" not in done.out
+    assert benchio.records() == []
+    assert f"{tiny_file_system}/{layer}.dat" in done.messages[0]
+    assert list(tiny_file_system.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_made(benchio, read_only_file_system):
+    done = benchio.run(
+        *SHAPE, "global", "netcdf", f"--directory={read_only_file_system}", ranks=RANKS
+    )
+    assert done.status == 1
+    assert "Read-only file system (errno 30)" in done.messages[0]
+    (benchio.cwd / "unstriped/hdf5.dat").mkdir()
+    done = benchio.run(*SHAPE, "global", "hdf5", "unstriped", ranks=RANKS)
+    assert done.status == 1
+    assert "unstriped/hdf5.dat failed: Is a directory" in done.messages[0]
+
+
+def test_hdf5_that_is_not_collective_is_no_measurement(benchio):
+    # With this HDF5 breaks up what MPI's datatypes would describe.
+    done = benchio.run(
+        *SHAPE, "global", "hdf5", "unstriped", ranks=RANKS,
+        env={"HDF5_MPI_OPT_TYPES": "0"},
+    )  # fmt: skip
+    assert done.status == 1
+    assert "the library did not make it collective" in done.messages[0]
+    assert "are 8 here and 8 on all processes" in done.messages[0]
+    assert "rate" not in done.out
+
+
+def test_a_library_of_another_mpi_is_refused(benchio_mpich, tmp_path):
+    done = benchio_mpich.run(*SHAPE, "global", "hdf5", "unstriped", ranks=2)
+    assert done.status == 2
+    assert "was not compiled in" in done.messages[0]
+    command = ["cmake", "-S", SOURCES, "-B", tmp_path / "build"]
+    settings = ["-DMPI_Fortran_COMPILER=mpifort.mpich", "-DBENCHIO_PNETCDF=ON"]
+    made = subprocess.run([*command, *settings], capture_output=True, text=True, check=False)
+    assert made.returncode != 0
+    assert "BENCHIO_PNETCDF is ON, and PnetCDF cannot be used" in made.stderr
+    assert "was built with another MPI library" in made.stderr
