@@ -81,6 +81,7 @@ module backend
       logical :: computes = .false.
       real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
    contains
+      procedure(check_task_i), deferred, nopass :: check_task
       procedure(prepare_i), deferred :: prepare
       procedure(memory_i), deferred :: fill
       procedure(memory_i), deferred :: forget
@@ -99,6 +100,16 @@ module backend
    end type backend_t
 
    abstract interface
+      !> A usage error when such data cannot be divided among so many processes: the
+      !> same on all of them, and before any layer of the run does anything.
+      subroutine check_task_i(task, processes, error)
+         import :: error_t, task_t
+         implicit none(type, external)
+         type(task_t), intent(in) :: task
+         integer, intent(in) :: processes
+         type(error_t), allocatable, intent(out) :: error
+      end subroutine check_task_i
+
       !> Does everything that need not be measured: names, memory, datatypes. The
       !> files go to `directory`. An error may be one process's own.
       subroutine prepare_i(self, team, task, directory, error)

@@ -4,17 +4,18 @@
 program benchio
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
-   use decomposition, only: process_grid
+   use backend, only: backend_t
+   use block_backend, only: lay_out
    use errors, only: error_t, keep_first, status_failed, status_usage
    use hint_environment, only: add_hints_of_environment
-   use layout, only: layout_t, make_layout
+   use layout, only: layout_t
    use mpi_checks, only: check, mpi_text
    use mpi_f08, only: MPI_Bcast, MPI_COMM_WORLD, MPI_Finalize, MPI_Get_library_version, &
                       MPI_Init, MPI_INTEGER8, MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUCCESS
    use options, only: command_words, options_t, parse
    use posix_api, only: c_exit
    use progress, only: say_banner, say_finished
-   use registry, only: has_blocks
+   use registry, only: has_blocks, make_layer
    use run, only: run_t
    use usage, only: print_help
    use version, only: benchio_version
@@ -100,7 +101,7 @@ contains
       type(layout_t), allocatable :: layout
       integer :: ierr
 
-      call lay_out(all, layout, error)
+      call check_layers(all, layout, error)
       if (allocated(error)) return
       call get_library(all%mpi_library, error)
       if (allocated(error)) return
@@ -120,24 +121,27 @@ contains
       call start_files(all, error)
    end subroutine prepare
 
-   !> How the layers of the 3-D array cut it, where there are any: the sizes must
-   !> be such that they can.
-   subroutine lay_out(all, layout, error)
+   !> Sees that each layer can divide its data among the processes, and how those of
+   !> the 3-D array do it, where there are any.
+   subroutine check_layers(all, layout, error)
       type(run_t), intent(in) :: all
       type(layout_t), allocatable, intent(out) :: layout
       type(error_t), allocatable, intent(out) :: error
-      integer :: procs(3), at
+      class(backend_t), allocatable :: layer
+      integer :: at
 
-      do at = 1, size(all%asked%layers)
-         if (.not. has_blocks(all%asked%layers(at)%value)) cycle
-         call process_grid(all%asked%task%decomposition, all%team%size, procs, error)
-         if (allocated(error)) return
-         allocate (layout)
-         call make_layout(all%asked%task%sizes, all%asked%task%is_global, procs, all%team%rank, &
-                          layout, error)
-         return
-      end do
-   end subroutine lay_out
+      associate (asked => all%asked, team => all%team)
+         do at = 1, size(asked%layers)
+            call make_layer(asked%layers(at)%value, layer)
+            call layer%check_task(asked%task, team%size, error)
+            if (allocated(error)) return
+            if (allocated(layout) .or. .not. has_blocks(asked%layers(at)%value)) cycle
+            allocate (layout)
+            call lay_out(asked%task, team%size, team%rank, layout, error)
+            if (allocated(error)) return
+         end do
+      end associate
+   end subroutine check_layers
 
    !> The files that rank 0 writes the figures to.
    subroutine start_files(all, error)

@@ -13,7 +13,7 @@ module block_backend
    implicit none(type, external)
    private
 
-   public :: block_backend_t
+   public :: block_backend_t, lay_out
 
    type, abstract, extends(backend_t) :: block_backend_t
       !> What is written, and read into. It stays where it is until release.
@@ -30,6 +30,7 @@ module block_backend
       logical :: is_whole = .false.
       integer(int64) :: data_start = 0_int64
    contains
+      procedure, nopass :: check_task
       procedure :: prepare
       procedure :: lend
       procedure :: fill
@@ -63,6 +64,28 @@ module block_backend
 
 contains
 
+   subroutine check_task(task, processes, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes
+      type(error_t), allocatable, intent(out) :: error
+      type(layout_t) :: layout
+
+      call lay_out(task, processes, 0, layout, error)
+   end subroutine check_task
+
+   !> How the array is cut, and which block a process has.
+   subroutine lay_out(task, processes, rank, layout, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes, rank
+      type(layout_t), intent(out) :: layout
+      type(error_t), allocatable, intent(out) :: error
+      integer :: procs(3)
+
+      call process_grid(task%decomposition, processes, procs, error)
+      if (allocated(error)) return
+      call make_layout(task%sizes, task%is_global, procs, rank, layout, error)
+   end subroutine lay_out
+
    subroutine prepare(self, team, task, directory, error)
       class(block_backend_t), intent(inout) :: self
       type(team_t), intent(in) :: team
@@ -70,11 +93,8 @@ contains
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
       type(layout_t) :: layout
-      integer :: procs(3)
 
-      call process_grid(task%decomposition, team%size, procs, error)
-      if (allocated(error)) return
-      call make_layout(task%sizes, task%is_global, procs, team%rank, layout, error)
+      call lay_out(task, team%size, team%rank, layout, error)
       if (allocated(error)) return
       allocate (self%block)
       self%owns_block = .true.

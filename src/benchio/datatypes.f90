@@ -1,14 +1,15 @@
 !> MPI datatypes of array sections, made and freed with every status looked at.
 module datatypes
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t
+   use errors, only: error_t, keep_first
    use mpi_checks, only: check
-   use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_ORDER_FORTRAN, &
-                      MPI_Type_commit, MPI_Type_create_subarray, MPI_Type_free
+   use mpi_f08, only: MPI_ADDRESS_KIND, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, &
+                      MPI_ORDER_FORTRAN, MPI_Type_commit, MPI_Type_create_struct, &
+                      MPI_Type_create_subarray, MPI_Type_free
    implicit none(type, external)
    private
 
-   public :: make_section, free_datatype
+   public :: make_section, join_sections, free_datatype
 
 contains
 
@@ -28,6 +29,32 @@ contains
       call MPI_Type_commit(res, ierr)
       call check(ierr, "MPI_Type_commit", error)
    end subroutine make_section
+
+   !> Several sections of one array as one datatype, which moves them in this order
+   !> and is as long as the array. They are freed.
+   subroutine join_sections(sections, res, error)
+      type(MPI_Datatype), intent(inout) :: sections(:)
+      type(MPI_Datatype), intent(out) :: res
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer(MPI_ADDRESS_KIND) :: starts(size(sections))
+      integer :: counts(size(sections))
+      integer :: at, ierr
+
+      res = MPI_DATATYPE_NULL
+      starts = 0_MPI_ADDRESS_KIND
+      counts = 1
+      call MPI_Type_create_struct(size(sections), counts, starts, sections, res, ierr)
+      call check(ierr, "MPI_Type_create_struct", error)
+      if (.not. allocated(error)) then
+         call MPI_Type_commit(res, ierr)
+         call check(ierr, "MPI_Type_commit", error)
+      end if
+      do at = 1, size(sections)
+         call free_datatype(sections(at), trouble)
+         call keep_first(error, trouble)
+      end do
+   end subroutine join_sections
 
    !> Frees a datatype, where there is one.
    subroutine free_datatype(datatype, error)

@@ -22,6 +22,7 @@ module layer_aligned
    use standing_file, only: check_vacant, empty_file
    use stripe_dealing, only: deal, place_t
    use stripe_table, only: assume_table, divide_data, parse_table, striped_file_t
+   use task, only: task_t
    use team, only: team_t
    use text_file, only: read_text
    use volume, only: multiply
@@ -50,6 +51,7 @@ module layer_aligned
       !> Which process this is, and how many there are; the same of the node's.
       integer :: member = 0, members = 1, node_member = 0, node_members = 1
    contains
+      procedure, nopass :: check_task
       procedure :: set_up
       procedure :: piece
       procedure :: path_of
@@ -66,6 +68,26 @@ module layer_aligned
    end type aligned_t
 
 contains
+
+   pure subroutine check_task(task, processes, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: total
+
+      call count_bytes(task, processes, total, error)
+   end subroutine check_task
+
+   !> The bytes of the whole array.
+   pure subroutine count_bytes(task, processes, total, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes
+      integer(int64), intent(out) :: total
+      type(error_t), allocatable, intent(out) :: error
+
+      call multiply([task%sizes, merge(1_int64, int(processes, int64), task%is_global), &
+                     element_bytes], total, error)
+   end subroutine count_bytes
 
    subroutine set_up(self, team, directory, error)
       class(aligned_t), intent(inout) :: self
@@ -103,8 +125,7 @@ contains
       character(len=:), allocatable :: text
 
       associate (task => self%task)
-         call multiply([task%sizes, merge(1_int64, int(team%size, int64), task%is_global), &
-                        element_bytes], self%total_bytes, error)
+         call count_bytes(task, team%size, self%total_bytes, error)
          if (allocated(error)) return
          self%is_given = allocated(task%layout_path)
          if (self%is_given) then

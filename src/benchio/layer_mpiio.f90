@@ -16,6 +16,7 @@ module layer_mpiio
    use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_File_read, MPI_File_read_all, &
                       MPI_File_write, MPI_File_write_all, MPI_INTEGER8, MPI_Status
    use mpiio_file, only: mpiio_file_t
+   use posix_file, only: release_locks
    use team, only: team_t
    implicit none(type, external)
    private
@@ -81,6 +82,7 @@ contains
    subroutine write_data(self, error)
       class(mpiio_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
       character(len=:), allocatable :: call_name
       type(MPI_Status) :: status
       integer :: ierr
@@ -95,6 +97,7 @@ contains
       end if
       call check(ierr, call_name//" of "//self%path, error)
       if (.not. allocated(error)) call check_block(self, call_name, status, error)
+      if (allocated(error)) call release_locks(self%path, trouble)
    end subroutine write_data
 
    subroutine read_data(self, error)

@@ -1,11 +1,11 @@
-!> A file of PnetCDF's with one array of three axes, which several processes have
-!> open together. What is moved, and by which calls, is for a layer to say.
+!> A file of PnetCDF's with one array, which several processes have open together.
+!> What is moved, and by which calls, is for a layer to say.
 module pnetcdf_file
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, keep_first
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL, &
-                      MPI_OFFSET_KIND
+                      MPI_Info_set, MPI_OFFSET_KIND
    use mpi_hints, only: make_info
    use pnetcdf_api, only: nf_64bit_data, nf_clobber, nf_int64, nf_nofill, nf_nowrite, &
                           nfmpi_close, nfmpi_create, nfmpi_def_dim, nfmpi_def_var, &
@@ -21,9 +21,15 @@ module pnetcdf_file
 
    public :: pnetcdf_file_t
 
+   ! The length of an axis that grows.
+   integer(MPI_OFFSET_KIND), parameter :: unlimited = 0_MPI_OFFSET_KIND
+
    type :: pnetcdf_file_t
       !> What the library's calls are given, while the file is open.
       integer :: file = -1, variable = -1
+      !> What the axes are called, and whether the last one grows with what is written.
+      character(len=8), allocatable :: axes(:)
+      logical :: grows = .false.
       !> The byte where the array begins, once the file was opened.
       integer(int64) :: data_start = 0_int64
       !> Once the file was closed: the hints that the library said were in effect.
@@ -34,6 +40,7 @@ module pnetcdf_file
       logical, private :: is_open = .false.
    contains
       procedure :: set_up
+      procedure :: prefer
       procedure :: open_file
       procedure :: sync
       procedure :: close_file
@@ -53,8 +60,24 @@ contains
 
       self%comm = comm
       self%path = path
+      if (.not. allocated(self%axes)) allocate (self%axes, source=[character(len=8) :: axis_names])
       call make_info(hints, path, self%info, error)
    end subroutine set_up
+
+   !> Gives a hint that a layer would have, unless another value was asked for.
+   subroutine prefer(self, hints, key, value, error)
+      class(pnetcdf_file_t), intent(in) :: self
+      type(hint_t), intent(in) :: hints(:)
+      character(len=*), intent(in) :: key, value
+      type(error_t), allocatable, intent(out) :: error
+      integer :: at, ierr
+
+      do at = 1, size(hints)
+         if (hints(at)%key == key) return
+      end do
+      call MPI_Info_set(self%info, key, value, ierr)
+      call check(ierr, "MPI_Info_set of "//key, error)
+   end subroutine prefer
 
    !> Makes a new file with an array of these lengths, or opens an old one for
    !> reading; collective. When `is_ready` is not set then, some process has an
@@ -62,7 +85,7 @@ contains
    subroutine open_file(self, writing, lengths, is_ready, error)
       class(pnetcdf_file_t), intent(inout) :: self
       logical, intent(in) :: writing
-      integer(int64), intent(in) :: lengths(3)
+      integer(int64), intent(in) :: lengths(:)
       logical, intent(out) :: is_ready
       type(error_t), allocatable, intent(out) :: error
       integer :: status
@@ -94,20 +117,23 @@ contains
    !> Says what is in the new file; collective.
    subroutine define(self, lengths, error)
       class(pnetcdf_file_t), intent(inout) :: self
-      integer(int64), intent(in) :: lengths(3)
+      integer(int64), intent(in) :: lengths(:)
       type(error_t), allocatable, intent(out) :: error
-      integer :: axes(3), axis, old, status
+      integer(MPI_OFFSET_KIND) :: length
+      integer :: axes(size(lengths)), axis, old, status
 
       status = nfmpi_set_fill(self%file, nf_nofill, old)
       call check_pnetcdf(status, "ncmpi_set_fill of "//self%path, error)
       if (allocated(error)) return
-      do axis = 1, 3
-         status = nfmpi_def_dim(self%file, axis_names(axis), &
-                                int(lengths(axis), MPI_OFFSET_KIND), axes(axis))
+      do axis = 1, size(lengths)
+         length = int(lengths(axis), MPI_OFFSET_KIND)
+         if (self%grows .and. axis == size(lengths)) length = unlimited
+         status = nfmpi_def_dim(self%file, trim(self%axes(axis)), length, axes(axis))
          call check_pnetcdf(status, "ncmpi_def_dim of "//self%path, error)
          if (allocated(error)) return
       end do
-      status = nfmpi_def_var(self%file, array_name, nf_int64, 3, axes, self%variable)
+      status = nfmpi_def_var(self%file, array_name, nf_int64, size(axes), axes, &
+                             self%variable)
       call check_pnetcdf(status, "ncmpi_def_var of "//self%path, error)
       if (allocated(error)) return
       status = nfmpi_enddef(self%file)
@@ -118,7 +144,7 @@ contains
    !> Finds the array in an old file.
    subroutine look_up(self, lengths, error)
       class(pnetcdf_file_t), intent(inout) :: self
-      integer(int64), intent(in) :: lengths(3)
+      integer(int64), intent(in) :: lengths(:)
       type(error_t), allocatable, intent(out) :: error
       integer(MPI_OFFSET_KIND), allocatable :: found(:)
       integer, allocatable :: axes(:)

@@ -15,7 +15,7 @@ module posix_file
    private
 
    public :: open_new, open_shared, open_existing, close_file
-   public :: write_vectors, read_vectors, sync_file, remove_file
+   public :: write_vectors, read_vectors, sync_file, release_locks, remove_file
    public :: get_file_size, check_complete, check_creatable, check_free, system_failure
 
    !> What to add when a file could not be made.
@@ -286,6 +286,18 @@ contains
       call close_file(fd, path, trouble)
       call keep_first(error, trouble)
    end subroutine check_complete
+
+   !> Gives up all locks that this process has on a file: the system does so when
+   !> the process closes the file, by whichever descriptor. ROMIO keeps its lock when
+   !> a write fails, and the other processes would wait for it for ever.
+   subroutine release_locks(path, error)
+      character(len=*), intent(in) :: path
+      type(error_t), allocatable, intent(out) :: error
+      integer(c_int) :: fd
+
+      call open_existing(path, fd, error)
+      if (.not. allocated(error)) call close_file(fd, path, error)
+   end subroutine release_locks
 
    !> An error when fewer than `floor` bytes would be free below `directory` after
    !> `wanted` more were written.

@@ -7,6 +7,7 @@ module registry
    use layer_hdf5, only: hdf5_t
 #endif
 #ifdef BENCHIO_MPIIO
+   use layer_btio_mpiio, only: btio_mpiio_t
    use layer_mpiio, only: mpiio_t
    use layer_strided, only: strided_mpiio_t
 #endif
@@ -15,6 +16,7 @@ module registry
 #endif
    use layer_node, only: node_t
 #ifdef BENCHIO_PNETCDF
+   use layer_btio_pnetcdf, only: btio_pnetcdf_t
    use layer_pnetcdf, only: pnetcdf_t
 #endif
    use layer_proc, only: proc_t
@@ -82,6 +84,14 @@ module registry
               "one shared file, by PnetCDF's blocking collective calls"), &
       entry_t("pnetcdf-nonblocking", "ssf-nonblocking", "pnetcdf", .false., .true., .true., &
               with_pnetcdf, "the same by its non-blocking calls"), &
+      entry_t("btio", "btio", "mpiio", .false., .false., .false., with_mpiio, &
+              "time steps of NAS BT's cells, by collective MPI-IO calls"), &
+      entry_t("btio-independent", "btio-independent", "mpiio", .false., .false., .false., &
+              with_mpiio, "the same by independent calls"), &
+      entry_t("btio-pnetcdf", "btio", "pnetcdf", .false., .false., .false., with_pnetcdf, &
+              "the same through PnetCDF, a blocking call a cell"), &
+      entry_t("btio-pnetcdf-nonblocking", "btio-nonblocking", "pnetcdf", .false., .false., .false., &
+              with_pnetcdf, "the same through PnetCDF, all cells of a step posted"), &
       entry_t("strided", "strided", "mpiio", .false., .false., .false., with_mpiio, &
               "records dealt in turn, by collective MPI-IO calls"), &
       entry_t("strided-independent", "strided-independent", "mpiio", .false., .false., .false., &
@@ -193,6 +203,10 @@ contains
          allocate (mpiio_t :: res)
       case ("mpiio-independent")
          allocate (res, source=mpiio_t(collective=.false.))
+      case ("btio")
+         allocate (btio_mpiio_t :: res)
+      case ("btio-independent")
+         allocate (res, source=btio_mpiio_t(collective=.false.))
       case ("strided")
          allocate (strided_mpiio_t :: res)
       case ("strided-independent")
@@ -211,6 +225,10 @@ contains
          allocate (pnetcdf_t :: res)
       case ("pnetcdf-nonblocking")
          allocate (res, source=pnetcdf_t(blocking=.false.))
+      case ("btio-pnetcdf")
+         allocate (btio_pnetcdf_t :: res)
+      case ("btio-pnetcdf-nonblocking")
+         allocate (res, source=btio_pnetcdf_t(blocking=.false.))
 #endif
       case default
          ! Such a name is not in the table, and was refused.

@@ -60,21 +60,26 @@ contains
    !> that is not was kept by another run.
    subroutine check_shape(path, found, wanted, error)
       character(len=*), intent(in) :: path
-      integer(int64), intent(in) :: found(:), wanted(3)
+      integer(int64), intent(in) :: found(:), wanted(:)
       type(error_t), allocatable, intent(out) :: error
-      character(len=:), allocatable :: shape_found
-      integer :: axis
 
       if (size(found) == size(wanted)) then
          if (all(found == wanted)) return
       end if
-      shape_found = ""
-      do axis = 1, size(found)
-         if (axis > 1) shape_found = shape_found//" x "
-         shape_found = shape_found//to_text(found(axis))
-      end do
-      call fail(error, path//" has an array of "//shape_found//" elements and not of " &
-                //to_text(wanted(1))//" x "//to_text(wanted(2))//" x "//to_text(wanted(3)))
+      call fail(error, path//" has an array of "//product_of(found)//" elements and not of " &
+                //product_of(wanted))
    end subroutine check_shape
+
+   pure function product_of(lengths) result(res)
+      integer(int64), intent(in) :: lengths(:)
+      character(len=:), allocatable :: res
+      integer :: axis
+
+      res = ""
+      do axis = 1, size(lengths)
+         if (axis > 1) res = res//" x "
+         res = res//to_text(lengths(axis))
+      end do
+   end function product_of
 
 end module shared_file

@@ -10,6 +10,7 @@ module strided
    use errors, only: error_t, fail, status_usage
    use layout, only: element_bytes
    use piece_backend, only: piece_backend_t, piece_t
+   use task, only: task_t
    use team, only: team_t
    use text, only: to_text
    use volume, only: multiply
@@ -22,6 +23,7 @@ module strided
       !> Which process this is, and how many there are.
       integer(int64), private :: member = 0_int64, members = 1_int64
    contains
+      procedure, nopass :: check_task
       procedure :: lay_out
       procedure :: piece
    end type strided_t
@@ -34,7 +36,6 @@ contains
       type(team_t), intent(in) :: team
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: records
 
       self%path = path_in(directory, self%name)
       self%first_path = self%path
@@ -44,25 +45,45 @@ contains
       self%member = team%rank
       self%members = team%size
 
-      self%longest = self%task%record_bytes
-      if (self%longest == 0_int64) then
-         call multiply([self%task%sizes(1), element_bytes], self%longest, error)
-         if (allocated(error)) return
-      end if
-      call multiply(self%task%sizes(2:), records, error)
-      if (allocated(error)) return
-      self%pieces = records
-      if (self%task%is_global) then
-         if (mod(records, self%members) /= 0_int64) then
-            call fail(error, "N2*N3="//to_text(records)//" records cannot be divided among the " &
-                      //to_text(self%members)//" processes", status_usage)
-            return
-         end if
-         self%pieces = records/self%members
-      end if
-      call multiply([self%longest, self%pieces, self%members], self%total_bytes, error)
+      call deal(self%task, team%size, self%longest, self%pieces, self%total_bytes, error)
       self%path_bytes = self%total_bytes
    end subroutine lay_out
+
+   pure subroutine check_task(task, processes, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: record, records, total
+
+      call deal(task, processes, record, records, total, error)
+   end subroutine check_task
+
+   !> The bytes of a record, the records of each process, and the bytes of all.
+   pure subroutine deal(task, processes, record, records, total, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes
+      integer(int64), intent(out) :: record, records, total
+      type(error_t), allocatable, intent(out) :: error
+
+      record = task%record_bytes
+      records = 0_int64
+      total = 0_int64
+      if (record == 0_int64) then
+         call multiply([task%sizes(1), element_bytes], record, error)
+         if (allocated(error)) return
+      end if
+      call multiply(task%sizes(2:), records, error)
+      if (allocated(error)) return
+      if (task%is_global) then
+         if (mod(records, int(processes, int64)) /= 0_int64) then
+            call fail(error, "N2*N3="//to_text(records)//" records cannot be divided among the " &
+                      //to_text(processes)//" processes", status_usage)
+            return
+         end if
+         records = records/processes
+      end if
+      call multiply([record, records, int(processes, int64)], total, error)
+   end subroutine deal
 
    pure function piece(self, number) result(res)
       class(strided_t), intent(in) :: self

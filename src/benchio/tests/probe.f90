@@ -3,11 +3,14 @@
 !>   value INDEX SEED                       the value of an element
 !>   place N1 N2 N3 P1 P2 P3 RANK           of a global array: the index of the
 !>                                          first and last element of a block
+!>   cells N1 N2 N3 local|global P RANK     of a btio grid: the first point and the
+!>                                          points of each cell, a line a cell
 !>   decimal NUMBER                         a number as it is printed
 !>   deal WAY SEED ELEMENTS TABLE NODE ...  for each rank, of which NODE is the node,
 !>                                          a line with its stripes
 program probe
    use, intrinsic :: iso_fortran_env, only: int64, real64
+   use btio_partition, only: make_partition, partition_t
    use errors, only: error_t
    use fingerprint, only: mixed_seed, value_at
    use layout, only: layout_t, make_layout
@@ -22,6 +25,8 @@ program probe
       write (*, "(i0)") value_at(number(2), mixed_seed(number(3)))
    case ("place")
       call place()
+   case ("cells")
+      call cells()
    case ("decimal")
       write (*, "(a)") decimal(real_number(2))
    case ("deal")
@@ -73,6 +78,22 @@ contains
          write (*, "(a, *(1x, i0))") ">", mine
       end do
    end subroutine deal_to_all
+
+   subroutine cells()
+      type(partition_t) :: partition
+      type(error_t), allocatable :: error
+      integer :: at
+
+      call make_partition([(number(at), at=2, 4)], word(5) == "global", 0, int(number(6)), &
+                          int(number(7)), partition, error)
+      if (allocated(error)) then
+         write (*, "(a)") error%text
+         return
+      end if
+      do at = 1, size(partition%cells)
+         write (*, "(*(i0, :, 1x))") partition%cells(at)%start, partition%cells(at)%points
+      end do
+   end subroutine cells
 
    function word(at) result(res)
       integer, intent(in) :: at

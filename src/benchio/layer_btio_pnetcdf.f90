@@ -1,0 +1,240 @@
+!> The layers btio-pnetcdf and btio-pnetcdf-nonblocking: NAS BT's I/O by way of
+!> PnetCDF, in the file format CDF-5. One variable has the time step as the axis
+!> that grows, so that each step is a record. Cells are moved by a blocking
+!> collective call each, or posted and then moved together by one call a step.
+!>
+!> Memory: PnetCDF packs a cell, or without blocking all cells of a step, into
+!> memory of its own, to turn the bytes round: the format is big-endian.
+module layer_btio_pnetcdf
+   use, intrinsic :: iso_fortran_env, only: int64
+   use btio_backend, only: btio_backend_t
+   use btio_partition, only: values_per_point
+   use btio_sections, only: memory_sections
+   use datatypes, only: free_datatype
+   use errors, only: error_t, fail, keep_first
+   use mpi_f08, only: MPI_Datatype, MPI_OFFSET_KIND
+   use pnetcdf_api, only: nfmpi_get_vara_all, nfmpi_iget_vara, nfmpi_iput_vara, &
+                          nfmpi_put_vara_all, nfmpi_wait_all
+   use pnetcdf_checks, only: check_pnetcdf
+   use pnetcdf_file, only: pnetcdf_file_t
+   use posix_file, only: check_complete, get_file_size
+   use team, only: team_t
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: btio_pnetcdf_t
+
+   ! The request that there is none of.
+   integer, parameter :: no_request = -1
+   ! One element of the datatype of a cell is what a call moves.
+   integer(MPI_OFFSET_KIND), parameter :: one = 1_MPI_OFFSET_KIND
+
+   type, extends(btio_backend_t) :: btio_pnetcdf_t
+      !> Whether each call ends when its cell was moved.
+      logical :: blocking = .true.
+      type(pnetcdf_file_t), private :: file
+      logical, private :: is_ready = .false.
+      !> The cells of a step in memory, inside their halos.
+      type(MPI_Datatype), allocatable, private :: sections(:)
+   contains
+      procedure :: set_up
+      procedure :: open_file
+      procedure :: check_files
+      procedure :: write_step
+      procedure :: read_step
+      procedure :: sync
+      procedure :: close_file
+      procedure :: take_down
+   end type btio_pnetcdf_t
+
+contains
+
+   subroutine set_up(self, team, error)
+      class(btio_pnetcdf_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      type(error_t), allocatable, intent(out) :: error
+
+      self%has_format = .true.
+      call memory_sections(self%cells%partition, self%sections, error)
+      if (allocated(error)) return
+      self%file%axes = [character(len=8) :: "value", "x", "y", "z", "step"]
+      self%file%grows = .true.
+      call self%file%set_up(team%world, self%path, self%hints_asked, error)
+      if (allocated(error)) return
+      ! The benchmark by PnetCDF's authors, whose figures sites publish, has the data
+      ! follow the header at once.
+      call self%file%prefer(self%hints_asked, "nc_var_align_size", "1", error)
+   end subroutine set_up
+
+   subroutine open_file(self, writing, error)
+      class(btio_pnetcdf_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(error_t), allocatable, intent(out) :: error
+
+      associate (partition => self%cells%partition)
+         call self%file%open_file(writing, [values_per_point, partition%grid, &
+                                            int(partition%steps, int64)], self%is_ready, error)
+      end associate
+      self%data_start = self%file%data_start
+      if (self%is_ready .and. .not. writing) call check_size(self, error)
+   end subroutine open_file
+
+   !> An error unless all data are in the file, once it is known where they begin.
+   subroutine check_files(self, error)
+      class(btio_pnetcdf_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (.not. self%owns_path) return
+      call check_complete(self%path, self%path_bytes, self%has_format, error)
+      if (.not. allocated(error)) call check_size(self, error)
+   end subroutine check_files
+
+   !> A file that ends before its last step does, by less than what is before the
+   !> first, has enough bytes; and PnetCDF reads what is not there all the same.
+   subroutine check_size(self, error)
+      class(btio_pnetcdf_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: size
+
+      if (.not. self%owns_path) return
+      call get_file_size(self%path, size, error)
+      if (allocated(error) .or. size >= self%data_start + self%path_bytes) return
+      call fail(error, self%path//" has "//to_text(size)//" bytes and should have " &
+                //to_text(self%data_start + self%path_bytes)//" or more")
+   end subroutine check_size
+
+   subroutine write_step(self, step, error)
+      class(btio_pnetcdf_t), intent(inout) :: self
+      integer, intent(in) :: step
+      type(error_t), allocatable, intent(out) :: error
+
+      if (.not. self%is_ready) return
+      if (self%blocking) then
+         call move_each(self, .true., step, self%cells%values, error)
+      else
+         call move_together(self, .true., step, self%cells%values, error)
+      end if
+   end subroutine write_step
+
+   subroutine read_step(self, step, error)
+      class(btio_pnetcdf_t), intent(inout) :: self
+      integer, intent(in) :: step
+      type(error_t), allocatable, intent(out) :: error
+
+      if (.not. self%is_ready) return
+      if (self%blocking) then
+         call move_each(self, .false., step, self%cells%values, error)
+      else
+         call move_together(self, .false., step, self%cells%values, error)
+      end if
+   end subroutine read_step
+
+   !> Moves one cell after the other; every process has as many.
+   subroutine move_each(self, writing, step, values, error)
+      class(btio_pnetcdf_t), intent(in) :: self
+      logical, intent(in) :: writing
+      integer, intent(in) :: step
+      integer(int64), intent(inout), contiguous :: values(:, :, :, :, :)
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer(MPI_OFFSET_KIND) :: start(5), lengths(5)
+      integer :: cell
+
+      associate (file => self%file%file, variable => self%file%variable)
+         do cell = 1, size(self%sections)
+            call place_cell(self, step, cell, start, lengths)
+            if (writing) then
+               call check_pnetcdf(nfmpi_put_vara_all(file, variable, start, lengths, values, one, &
+                                                     self%sections(cell)%MPI_VAL), &
+                                  "ncmpi_put_vara_all of "//self%path, trouble)
+            else
+               call check_pnetcdf(nfmpi_get_vara_all(file, variable, start, lengths, values, one, &
+                                                     self%sections(cell)%MPI_VAL), &
+                                  "ncmpi_get_vara_all of "//self%path, trouble)
+            end if
+            call keep_first(error, trouble)
+         end do
+      end associate
+   end subroutine move_each
+
+   !> Posts all cells, and has them moved at once.
+   subroutine move_together(self, writing, step, values, error)
+      class(btio_pnetcdf_t), intent(in) :: self
+      logical, intent(in) :: writing
+      integer, intent(in) :: step
+      integer(int64), intent(inout), asynchronous, contiguous :: values(:, :, :, :, :)
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer(MPI_OFFSET_KIND) :: start(5), lengths(5)
+      integer :: requests(size(self%sections)), statuses(size(self%sections))
+      integer :: cell
+
+      requests = no_request
+      statuses = 0
+      associate (file => self%file%file, variable => self%file%variable)
+         do cell = 1, size(self%sections)
+            call place_cell(self, step, cell, start, lengths)
+            if (writing) then
+               call check_pnetcdf(nfmpi_iput_vara(file, variable, start, lengths, values, one, &
+                                                  self%sections(cell)%MPI_VAL, requests(cell)), &
+                                  "ncmpi_iput_vara of "//self%path, trouble)
+            else
+               call check_pnetcdf(nfmpi_iget_vara(file, variable, start, lengths, values, one, &
+                                                  self%sections(cell)%MPI_VAL, requests(cell)), &
+                                  "ncmpi_iget_vara of "//self%path, trouble)
+            end if
+            call keep_first(error, trouble)
+         end do
+         call check_pnetcdf(nfmpi_wait_all(file, size(requests), requests, statuses), &
+                            "ncmpi_wait_all of "//self%path, trouble)
+         call keep_first(error, trouble)
+      end associate
+      do cell = 1, size(statuses)
+         call check_pnetcdf(statuses(cell), "ncmpi_wait_all of "//self%path, trouble)
+         call keep_first(error, trouble)
+      end do
+   end subroutine move_together
+
+   !> Where a cell lies in the variable, counted from 1.
+   pure subroutine place_cell(self, step, cell, start, lengths)
+      class(btio_pnetcdf_t), intent(in) :: self
+      integer, intent(in) :: step, cell
+      integer(MPI_OFFSET_KIND), intent(out) :: start(5), lengths(5)
+
+      associate (it => self%cells%partition%cells(cell))
+         start = [1_int64, it%start + 1, int(step, int64)]
+         lengths = [values_per_point, it%points, 1_int64]
+      end associate
+   end subroutine place_cell
+
+   subroutine sync(self, error)
+      class(btio_pnetcdf_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%sync(error)
+   end subroutine sync
+
+   subroutine close_file(self, error)
+      class(btio_pnetcdf_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%close_file(error)
+      self%info_used = self%file%info_used
+   end subroutine close_file
+
+   subroutine take_down(self, error)
+      class(btio_pnetcdf_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer :: at
+
+      call self%file%take_down(error)
+      if (.not. allocated(self%sections)) return
+      do at = 1, size(self%sections)
+         call free_datatype(self%sections(at), trouble)
+         call keep_first(error, trouble)
+      end do
+   end subroutine take_down
+
+end module layer_btio_pnetcdf
