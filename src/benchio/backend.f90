@@ -76,8 +76,8 @@ module backend
       logical :: was_direct = .false.
       !> What the clock is to leave out.
       type(aside_t) :: aside
-      !> For layers that compute between writes: what was computed, and the time
-      !> that I/O took behind it.
+      !> For layers that compute between writes: the seconds that were computed, and
+      !> those of them during which I/O was under way. `aside` has them all.
       logical :: computes = .false.
       real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
    contains

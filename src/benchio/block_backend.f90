@@ -34,8 +34,10 @@ module block_backend
       procedure :: prepare
       procedure :: lend
       procedure :: fill
+      procedure :: fill_array
       procedure :: forget
       procedure :: compare
+      procedure :: compare_array
       procedure :: byte_of
       procedure :: release
       procedure(set_up_i), deferred :: set_up
@@ -125,6 +127,15 @@ contains
       call self%block%fill()
    end subroutine fill
 
+   !> Makes the data of an array, `number` from 0, of those that a layer has follow
+   !> one another in its file.
+   subroutine fill_array(self, number)
+      class(block_backend_t), intent(inout) :: self
+      integer, intent(in) :: number
+
+      call self%block%fill(number*self%block%layout%whole_elements())
+   end subroutine fill_array
+
    !> A layer with memory of its own overwrites that too.
    subroutine forget(self)
       class(block_backend_t), intent(inout) :: self
@@ -135,9 +146,20 @@ contains
    subroutine compare(self, res)
       class(block_backend_t), intent(inout) :: self
       type(difference_t), intent(out) :: res
-      type(block_difference_t) :: seen
 
-      seen = self%block%compare()
+      call self%compare_array(0, res)
+   end subroutine compare
+
+   !> Compares what was read with what `fill_array` makes of this number.
+   subroutine compare_array(self, number, res)
+      class(block_backend_t), intent(in) :: self
+      integer, intent(in) :: number
+      type(difference_t), intent(out) :: res
+      type(block_difference_t) :: seen
+      integer(int64) :: first
+
+      first = number*self%block%layout%whole_elements()
+      seen = self%block%compare(first)
       res%compared_bytes = seen%compared*element_bytes
       res%differing = seen%differing
       res%halo_changed = seen%halo_changed
@@ -145,11 +167,11 @@ contains
       res%expected = seen%expected
       res%found = seen%found
       associate (layout => self%block%layout, place => seen%place)
-         res%element = layout%global_index(place(1), place(2), place(3))
+         res%element = first + layout%global_index(place(1), place(2), place(3))
          res%byte = -1_int64
-         if (self%data_start >= 0_int64) res%byte = self%byte_of(place)
+         if (self%data_start >= 0_int64) res%byte = first*element_bytes + self%byte_of(place)
       end associate
-   end subroutine compare
+   end subroutine compare_array
 
    !> The byte of `path` where the element `place` of the block begins, counted
    !> from 1 along each axis.

@@ -61,16 +61,20 @@ contains
       end associate
    end subroutine create
 
-   !> Gives each element of the interior its value, and the halo its marker.
-   subroutine fill(self)
+   !> Gives each element of the interior its value, and the halo its marker. Where
+   !> arrays follow one another, `first` is the number of the elements before this.
+   subroutine fill(self, first)
       class(block_t), intent(inout) :: self
-      integer(int64) :: i, j, k, before
+      integer(int64), intent(in), optional :: first
+      integer(int64) :: i, j, k, before, base
 
+      base = 0_int64
+      if (present(first)) base = first
       self%cells = halo_marker
       associate (n => self%layout%block)
          do k = 1, n(3)
             do j = 1, n(2)
-               before = self%layout%global_index(0_int64, j, k)
+               before = base + self%layout%global_index(0_int64, j, k)
                do i = 1, n(1)
                   self%cells(i, j, k) = value_at(before + i, self%mixed)
                end do
@@ -90,16 +94,19 @@ contains
    end subroutine forget
 
    !> Compares every element of the interior with its value, and every element
-   !> of the halo with its marker.
-   function compare(self) result(res)
+   !> of the halo with its marker. `first` as for `fill`.
+   function compare(self, first) result(res)
       class(block_t), intent(in) :: self
+      integer(int64), intent(in), optional :: first
       type(block_difference_t) :: res
-      integer(int64) :: i, j, k, before, expected
+      integer(int64) :: i, j, k, before, expected, base
 
+      base = 0_int64
+      if (present(first)) base = first
       associate (n => self%layout%block)
          do k = 1, n(3)
             do j = 1, n(2)
-               before = self%layout%global_index(0_int64, j, k)
+               before = base + self%layout%global_index(0_int64, j, k)
                do i = 1, n(1)
                   expected = value_at(before + i, self%mixed)
                   res%compared = res%compared + 1

@@ -59,34 +59,58 @@ contains
       allocate (res, source=pack(hints, keep))
    end function without
 
-   !> A key and a value a line, with blanks between; `#` begins a comment.
+   !> A key and a value a line, with blanks between; a line that begins with `#` is
+   !> a comment.
    subroutine read_romio_file(path, hints, error)
       character(len=*), intent(in) :: path
       type(hint_t), allocatable, intent(inout) :: hints(:)
       type(error_t), allocatable, intent(out) :: error
       character(len=1024) :: line
       character(len=256) :: message
+      character(len=:), allocatable :: rest
+      logical :: is_directory
       integer :: unit, status, cut
 
       if (len(path) == 0) return
+      ! gfortran reads a directory as an empty file.
+      inquire (file=path//"/.", exist=is_directory)
+      if (is_directory) then
+         call fail(error, "ROMIO_HINTS: "//path//" cannot be read: it is a directory")
+         return
+      end if
       open (newunit=unit, file=path, action="read", status="old", iostat=status, iomsg=message)
       do while (status == 0)
          read (unit, "(a)", iostat=status, iomsg=message) line
          if (status /= 0) exit
-         line = adjustl(line)
+         line = without_blanks(line)
          if (line == "" .or. line(1:1) == "#") cycle
          cut = scan(line, " "//achar(9))
          if (line(cut:) == "") then
             call fail(error, "ROMIO_HINTS: "//path//" has a line without a value: "//trim(line))
             exit
          end if
-         hints = [hints, hint_t(key=line(:cut - 1), value=trim(adjustl(line(cut + 1:))))]
+         rest = without_blanks(line(cut:))
+         if (scan(rest, " "//achar(9)) > 0) then
+            call fail(error, "ROMIO_HINTS: "//path//" has a line with more than a key and a " &
+                      //"value: "//trim(line))
+            exit
+         end if
+         hints = [hints, hint_t(key=line(:cut - 1), value=rest)]
       end do
       if (status > 0) call fail(error, "ROMIO_HINTS: "//path//" cannot be read: "//trim(message))
       if (status > 0) return
       close (unit, iostat=status, iomsg=message)
       if (status /= 0) call fail(error, "ROMIO_HINTS: "//path//": "//trim(message))
    end subroutine read_romio_file
+
+   !> A text without the blanks and tabs before and behind it.
+   pure function without_blanks(text) result(res)
+      character(len=*), intent(in) :: text
+      character(len=:), allocatable :: res
+
+      res = text(verify(text//"x", " "//achar(9)):)
+      res = res(:verify(res, " "//achar(9), back=.true.))
+   end function without_blanks
 
    !> `PATTERN:KEY=VALUE:KEY=VALUE,PATTERN:...`
    subroutine parse_mpich(text, hints, error)
@@ -111,7 +135,7 @@ contains
       integer :: start, colon, equals
 
       start = index(group, ":") + 1
-      if (start == 1) then
+      if (start <= 2 .or. start > len(group)) then
          call complain(group, error)
          return
       end if

@@ -22,7 +22,7 @@ module mpi_hints
 contains
 
    !> An MPI info object with those of the hints that are meant for the file
-   !> `path`; `hints` keeps these alone.
+   !> `path`, the last one of each key; `hints` keeps these alone.
    subroutine make_info(hints, path, info, error)
       type(hint_t), allocatable, intent(inout) :: hints(:)
       character(len=*), intent(in) :: path
@@ -30,11 +30,15 @@ contains
       type(error_t), allocatable, intent(out) :: error
       logical, allocatable :: meant(:)
       type(hint_t), allocatable :: left(:)
-      integer :: at, ierr
+      integer :: at, before, ierr
 
       allocate (meant(size(hints)))
       do at = 1, size(hints)
          meant(at) = is_meant_for(hints(at), path)
+         if (.not. meant(at)) cycle
+         do before = 1, at - 1
+            if (hints(before)%key == hints(at)%key) meant(before) = .false.
+         end do
       end do
       allocate (left, source=pack(hints, meant))
       call move_alloc(left, hints)

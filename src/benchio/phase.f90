@@ -31,8 +31,9 @@ module phase
       real(real64) :: stage_seconds(4) = 0.0_real64
       !> Rank 0: the hints in effect, read back from the open file.
       type(hint_t), allocatable :: hints(:)
-      !> For layers that compute: the seconds that any process computed at most, and
-      !> those of I/O that went on behind it on all.
+      !> For layers that compute, which `seconds` leaves out: the seconds that any
+      !> process computed at most, and those during which I/O was under way behind
+      !> that, of the process with the fewest. 0 where the calls block.
       logical :: computes = .false.
       real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
       !> For each rank: its open, transfer, sync and close, and all of them.
@@ -52,7 +53,8 @@ module phase
 
 contains
 
-   !> Bytes by seconds, in GiB/s.
+   !> Bytes by seconds, in GiB/s. Where I/O goes on behind computing, the seconds are
+   !> those that were waited: it then says what the I/O cost, and not how fast it was.
    pure function bandwidth(self) result(res)
       class(phase_t), intent(in) :: self
       real(real64) :: res

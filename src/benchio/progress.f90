@@ -74,8 +74,8 @@ contains
       call say("time =  "//decimal(phase%seconds)//" , rate =  "//decimal(phase%bandwidth()) &
                //" GiB/s"//trim(merge(" (short)", "        ", phase%is_short())))
       if (phase%computes) then
-         call say("computed for "//decimal(phase%computed_seconds)//" s, with " &
-                  //decimal(phase%hidden_seconds)//" s of I/O behind it")
+         call say("computed for "//decimal(phase%computed_seconds)//" s, which the time leaves " &
+                  //"out; I/O was under way for "//decimal(phase%hidden_seconds)//" s of them")
       end if
    end subroutine say_rate
 

@@ -9,6 +9,7 @@ module registry
 #ifdef BENCHIO_MPIIO
    use layer_btio_mpiio, only: btio_mpiio_t
    use layer_mpiio, only: mpiio_t
+   use layer_snapshot, only: snapshot_t
    use layer_strided, only: strided_mpiio_t
 #endif
 #ifdef BENCHIO_NETCDF
@@ -84,6 +85,10 @@ module registry
               "one shared file, by PnetCDF's blocking collective calls"), &
       entry_t("pnetcdf-nonblocking", "ssf-nonblocking", "pnetcdf", .false., .true., .true., &
               with_pnetcdf, "the same by its non-blocking calls"), &
+      entry_t("snapshot", "snapshot", "mpiio", .false., .true., .false., with_mpiio, &
+              "a simulation that appends its array to one shared file"), &
+      entry_t("snapshot-nonblocking", "snapshot-nonblocking", "mpiio", .false., .true., .false., &
+              with_mpiio, "the same, which computes on while it writes"), &
       entry_t("btio", "btio", "mpiio", .false., .false., .false., with_mpiio, &
               "time steps of NAS BT's cells, by collective MPI-IO calls"), &
       entry_t("btio-independent", "btio-independent", "mpiio", .false., .false., .false., &
@@ -203,6 +208,10 @@ contains
          allocate (mpiio_t :: res)
       case ("mpiio-independent")
          allocate (res, source=mpiio_t(collective=.false.))
+      case ("snapshot")
+         allocate (snapshot_t :: res)
+      case ("snapshot-nonblocking")
+         allocate (res, source=snapshot_t(overlaps=.true.))
       case ("btio")
          allocate (btio_mpiio_t :: res)
       case ("btio-independent")

@@ -11,7 +11,7 @@ GOOD = (8, 8, 8, "local")
 DEFAULTS = "serial proc node mpiio hdf5 netcdf"
 LAYERS = (
     "serial proc node mpiio mpiio-independent hdf5 netcdf pnetcdf pnetcdf-nonblocking "
-    "btio btio-independent btio-pnetcdf btio-pnetcdf-nonblocking "
+    "snapshot snapshot-nonblocking btio btio-independent btio-pnetcdf btio-pnetcdf-nonblocking "
     "strided strided-independent strided-posix aligned aligned-single aligned-random"
 )
 

@@ -1,0 +1,183 @@
+"""Hints: three ways to ask for them, which one counts, and whether they are in effect.
+
+MPICH reports truthfully what is in effect. Open MPI 4 does not, so there the system calls tell.
+"""
+
+import re
+import shutil
+
+import pytest
+
+RUN = (8, 8, 8, "local")
+BUFFER = "cb_buffer_size"
+
+
+@pytest.fixture
+def ask(benchio_mpich):
+    """Runs the two layers of the shared file; returns the run and each layer's hints in effect."""
+
+    def run(*more, env=None, layers=("mpiio",)):
+        done = benchio_mpich.run(
+            *RUN, *layers, "unstriped", "--read", "--result=result.jsonl", *more, ranks=2, env=env
+        )
+        hints = {}
+        for record in benchio_mpich.records():
+            assert hints.setdefault(record["layer"], record["hints"]) == record["hints"]
+        return done, hints
+
+    return run
+
+
+@pytest.fixture
+def hints_file(benchio_mpich):
+    path = benchio_mpich.cwd / "hints of romio"
+    path.write_text("# a comment\nromio_ds_write disable\n\n  cb_buffer_size\t 1048576 \r\n")
+    return path
+
+
+def test_on_the_command_line(ask):
+    done, hints = ask(f"--hint={BUFFER}=8388608", "--hint=romio_ds_write=enable", "--require-hints")
+    assert done.status == 0, done.err
+    assert hints["mpiio"][BUFFER] == "8388608"
+    assert hints["mpiio"]["romio_ds_write"] == "enable"
+    assert "hint" not in done.out
+
+
+def test_a_file_of_romio_gives_way_to_the_command_line(ask, hints_file):
+    env = {"ROMIO_HINTS": str(hints_file)}
+    done, hints = ask("--require-hints", env=env)
+    assert done.status == 0, done.err
+    assert (hints["mpiio"][BUFFER], hints["mpiio"]["romio_ds_write"]) == ("1048576", "disable")
+    done, hints = ask(f"--hint={BUFFER}=8388608", "--require-hints", env=env)
+    assert done.status == 0, done.err
+    assert (hints["mpiio"][BUFFER], hints["mpiio"]["romio_ds_write"]) == ("8388608", "disable")
+
+
+def test_mpich_mpiio_hints_come_first_where_their_pattern_fits(ask, hints_file):
+    done, hints = ask(
+        f"--hint={BUFFER}=8388608",
+        "--hint=ind_wr_buffer_size=65536",
+        "--require-hints",
+        env={
+            "ROMIO_HINTS": str(hints_file),
+            "MPICH_MPIIO_HINTS": "*/mpiio.dat:cb_buffer_size=2097152:romio_cb_write=enable,"
+            "*nowhere*:ind_wr_buffer_size=131072,unstriped/mpiio-ind*:romio_ds_write=enable",
+        },
+        layers=("mpiio", "mpiio-independent"),
+    )
+    assert done.status == 0, done.err
+    assert "hint" not in done.out
+    names = (BUFFER, "romio_cb_write", "ind_wr_buffer_size", "romio_ds_write")
+    assert {layer: [found[name] for name in names] for layer, found in hints.items()} == {
+        "mpiio": ["2097152", "enable", "65536", "disable"],
+        "mpiio-independent": ["8388608", "automatic", "65536", "enable"],
+    }
+
+
+def test_of_two_with_one_key_the_later_counts(ask):
+    done, hints = ask(f"--hint={BUFFER}=1048576", f"--hint={BUFFER}=2097152", "--require-hints")
+    assert done.status == 0, done.err
+    assert hints["mpiio"][BUFFER] == "2097152"
+    done, hints = ask(
+        "--require-hints",
+        env={"MPICH_MPIIO_HINTS": f"*:{BUFFER}=2097152,*mpiio.dat:{BUFFER}=3145728"},
+    )
+    assert done.status == 0, done.err
+    assert hints["mpiio"][BUFFER] == "3145728"
+
+
+def test_one_that_is_not_in_effect_is_said_once(ask):
+    done, hints = ask("--hint=cb_nodes=77", "--repeats=3")
+    assert done.status == 0, done.err
+    assert hints["mpiio"]["cb_nodes"] == "1"
+    note = "Note: the hint cb_nodes=77 was asked for and is not in effect: its value is 1"
+    assert done.out.count(note) == 1
+    assert done.out.count("the hint ") == 1
+    done, _ = ask("--hint=no_such_hint=1")
+    assert done.out.count("no_such_hint=1 was asked for and is not in effect: the open file") == 1
+
+
+def test_one_that_is_not_in_effect_fails_where_that_is_asked(ask, benchio_mpich):
+    done, hints = ask("--hint=cb_nodes=77", "--require-hints")
+    assert done.status == 1
+    assert done.messages[0].endswith(
+        ": the hint cb_nodes=77 was asked for and is not in effect: its value is 1 "
+        "(unstriped/mpiio.dat)"
+    )
+    assert hints == {}
+    assert "rate" not in done.out
+    assert list((benchio_mpich.cwd / "unstriped").iterdir()) == []
+    # Hints are nothing to a layer without MPI-IO.
+    done, _ = ask("--hint=cb_nodes=77", "--require-hints", layers=("proc",))
+    assert done.status == 0, done.err
+
+
+@pytest.mark.parametrize("io", ["ompio", "romio321"])
+def test_an_echo_is_not_taken_for_evidence(benchio, io):
+    done = benchio.run(
+        *RUN, "mpiio", "unstriped", f"--hint={BUFFER}=1048576", "--result=result.jsonl",
+        "--repeats=2", env={"OMPI_MCA_io": io},
+    )  # fmt: skip
+    if "Open MPI v4" not in benchio.records()[0]["mpi_library"]:
+        pytest.skip("this is about Open MPI 4")
+    assert [record["hints"] for record in benchio.records()] == [{}, {}]
+    note = f"the hint {BUFFER}=1048576 was asked for and may not be in effect: this library gives"
+    assert done.out.count(note) == 1
+    done = benchio.run(
+        *RUN, "mpiio", "unstriped", f"--hint={BUFFER}=1048576", "--require-hints",
+        "--result=result.jsonl", env={"OMPI_MCA_io": io},
+    )  # fmt: skip
+    assert done.status == 1
+    assert note in done.messages[0]
+    assert benchio.records() == []
+
+
+def test_all_three_reach_the_library_that_does_not_tell(benchio):
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    (benchio.cwd / "hints").write_text(f"{BUFFER} 65536\nromio_cb_write enable\n")
+
+    def written(*more, **env):
+        # 2 MiB by one process.
+        benchio.run(
+            64, 64, 64, "local", "mpiio", "unstriped", *more,
+            env={"OMPI_MCA_io": "romio321", **env},
+            wrapper=["strace", "-f", "-y", "-o", "trace", "-e", "trace=pwrite64,write"],
+        )  # fmt: skip
+        sizes = re.findall(r"mpiio\.dat>.* = (\d+)\n", (benchio.cwd / "trace").read_text())
+        return set(map(int, sizes))
+
+    assert max(written()) > 65536
+    assert written(f"--hint={BUFFER}=65536", "--hint=romio_cb_write=enable") == {65536}
+    assert written(ROMIO_HINTS="hints") == {65536}
+    hints = f"*.dat:{BUFFER}=65536:romio_cb_write=enable"
+    assert written(MPICH_MPIIO_HINTS=hints) == {65536}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("ROMIO_HINTS", "no such file", "ROMIO_HINTS: no such file cannot be read: "),
+        ("ROMIO_HINTS", "unstriped", "ROMIO_HINTS: unstriped cannot be read: "),
+        ("ROMIO_HINTS", "lone key", "ROMIO_HINTS: lone key has a line without a value: cb_nodes"),
+        (
+            "ROMIO_HINTS",
+            "blank",
+            "ROMIO_HINTS: blank has a line with more than a key and a value: ",
+        ),
+        ("MPICH_MPIIO_HINTS", "cb_nodes=1", "MPICH_MPIIO_HINTS must be PATTERN:KEY=VALUE"),
+        ("MPICH_MPIIO_HINTS", "*:cb_nodes", "and has 'cb_nodes'"),
+        ("MPICH_MPIIO_HINTS", "*:cb_nodes=", "and has 'cb_nodes='"),
+        ("MPICH_MPIIO_HINTS", "*:=1", "and has '=1'"),
+        ("MPICH_MPIIO_HINTS", "*:", "and has '*:'"),
+        ("MPICH_MPIIO_HINTS", ":cb_nodes=1", "and has ':cb_nodes=1'"),
+        ("MPICH_MPIIO_HINTS", "*:cb_nodes=1,x", "and has 'x'"),
+    ],
+)
+def test_hints_that_make_no_sense_stop_the_run_before_any_io(benchio, variable, value, message):
+    (benchio.cwd / "lone key").write_text("cb_nodes\n")
+    (benchio.cwd / "blank").write_text("cb_nodes 1 # one\n")
+    done = benchio.run(*RUN, "mpiio", "proc", "unstriped", "--keep", env={variable: value})
+    assert done.status == 1
+    assert message in done.messages[0]
+    assert list((benchio.cwd / "unstriped").iterdir()) == []

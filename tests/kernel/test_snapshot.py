@@ -1,0 +1,229 @@
+"""The layers of the simulation that appends its array: files, times, failures."""
+
+import re
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from tests.kernel.reference import values
+
+SEED = 1010
+BOTH = ("snapshot", "snapshot-nonblocking")
+IDLE = ("--compute=0", "--every=2")
+
+
+def snapshots(elements: int, number: int) -> bytes:
+    """A file of so many snapshots: one array after the other, each in Fortran order."""
+    return values(np.arange(elements * number), SEED).tobytes()
+
+
+def files(benchio):
+    return {path.name: path.read_bytes() for path in (benchio.cwd / "unstriped").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "decomposition", "block"),
+    [
+        (1, "block", (3, 5, 7)),
+        (2, "slab", (2, 1, 13)),
+        (3, "pencil", (3, 5, 7)),
+        (4, "pencil", (3, 5, 7)),
+        (4, "slab", (5, 3, 2)),
+        (6, "block", (1, 1, 1)),
+        (8, "block", (3, 5, 7)),
+    ],
+)
+def test_each_snapshot_follows_the_one_before(benchio, ranks, decomposition, block):
+    done = benchio.run(
+        *block, "local", *BOTH, "unstriped", *IDLE, "--steps=3", f"--seed={SEED}", "--keep",
+        "--verify", f"--decomposition={decomposition}", "--result=result.jsonl", ranks=ranks,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    elements = block[0] * block[1] * block[2] * ranks
+    whole = snapshots(elements, 3)
+    assert files(benchio) == {f"{layer}.dat": whole for layer in BOTH}
+    records = benchio.records()
+    assert [(record["layer"], record["operation"]) for record in records] == [
+        (layer, operation) for layer in BOTH for operation in ("write", "read")
+    ]
+    for record in records:
+        assert record["bytes"] == record["verified_bytes"] == elements * 8 * 3
+        assert (record["pattern"], record["interface"]) == (record["layer"], "mpiio")
+        assert (record["files"], record["writers"]) == (1, ranks)
+
+
+def test_with_mpich(benchio_mpich):
+    done = benchio_mpich.run(
+        3, 5, 7, "local", *BOTH, "unstriped", *IDLE, "--steps=3", f"--seed={SEED}", "--keep",
+        "--verify", ranks=4,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert files(benchio_mpich) == {f"{layer}.dat": snapshots(105 * 4, 3) for layer in BOTH}
+
+
+def test_sixteen_snapshots_unless_told(benchio):
+    done = benchio.run(
+        4, 4, 4, "global", *BOTH, "unstriped", *IDLE, f"--seed={SEED}", "--keep", "--repeats=2",
+        "--verify", ranks=2,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert files(benchio) == {f"{layer}.dat": snapshots(64, 16) for layer in BOTH}
+
+
+def test_time_computed_is_told_from_time_waited(benchio):
+    began = time.monotonic()
+    done = benchio.run(
+        8, 8, 8, "local", *BOTH, "unstriped", "fsync", "--steps=3", "--every=10", "--compute=0.05",
+        "--read", "--result=result.jsonl", "--ranks=ranks.csv", ranks=2,
+    )  # fmt: skip
+    wall = time.monotonic() - began
+    assert done.status == 0, done.err
+    writes = [record for record in benchio.records() if record["operation"] == "write"]
+    reads = [record for record in benchio.records() if record["operation"] == "read"]
+    for record in writes:
+        assert record["seconds_compute"] >= 3 * 10 * 0.05
+        assert record["seconds"] > 0
+        stages = [record[f"seconds_{stage}"] for stage in ("open", "transfer", "sync", "close")]
+        assert min(stages) >= 0
+        assert sum(stages) >= record["rank_seconds_max"] * 0.999
+    # Were the 3 s computed in the seconds too, there would be more of them than the run took.
+    assert sum(record["seconds"] + record["seconds_compute"] for record in writes) < wall
+    blocking, nonblocking = writes
+    assert blocking["seconds_hidden"] == 0
+    # A write is not known to be complete before the first time step behind it ends; nothing can
+    # be hidden by the time steps before the first, nor what is written after the last.
+    assert nonblocking["seconds_hidden"] >= 2 * 0.05
+    assert nonblocking["seconds_hidden"] <= nonblocking["seconds_compute"] - 10 * 0.05
+    assert {record.get("seconds_compute") for record in reads} == {None}
+    lines = re.findall(r"computed for ([\d.]+) s, .* under way for ([\d.]+) s", done.out)
+    assert [(float(computed), float(hidden)) for computed, hidden in lines] == [
+        (
+            pytest.approx(record["seconds_compute"], rel=1e-5),
+            pytest.approx(record["seconds_hidden"], rel=1e-5),
+        )
+        for record in writes
+    ]
+
+
+@pytest.fixture
+def kept(benchio):
+    """The files of three snapshots of 4 x 6 x 8 elements by two ranks, and a read of them."""
+    arguments = (
+        4, 6, 8, "global", *BOTH, "unstriped", *IDLE, "--steps=3", f"--seed={SEED}",
+        "--result=result.jsonl",
+    )  # fmt: skip
+    done = benchio.run(*arguments, "--keep", ranks=2)
+    assert done.status == 0, done.err
+
+    def read(layer):
+        left = [argument for argument in arguments if argument not in BOTH or argument == layer]
+        done = benchio.run(*left, "--no-write", "--verify", ranks=2)
+        assert "rate" not in done.out
+        assert benchio.records() == []
+        assert done.status == 1
+        return done.messages
+
+    return read
+
+
+@pytest.mark.parametrize("layer", BOTH)
+def test_what_was_tampered_with_is_found_and_named(benchio, kept, layer):
+    path = benchio.cwd / f"unstriped/{layer}.dat"
+    whole = path.read_bytes()
+
+    data = bytearray(whole)
+    # Element 100 of the second snapshot, which is the second rank's 5th.
+    at = (192 + 100) * 8 + 3
+    data[at] ^= 1
+    path.write_bytes(data)
+    message = kept(layer)[0]
+    expected = int(values([292], SEED).astype(np.int64)[0])
+    found = int.from_bytes(data[at - 3 : at + 5], "little", signed=True)
+    assert message.startswith("rank 1 on host ")
+    assert f"{layer}.dat failed: at byte {292 * 8}, element 292 of the whole array" in message
+    assert f"expected {expected} and found {found}; 1 elements differ" in message
+
+    snapshot = 192 * 8
+    path.write_bytes(whole[2 * snapshot :] + whole[snapshot : 2 * snapshot] + whole[:snapshot])
+    messages = kept(layer)
+    assert "at byte 0, element 0 of the whole array" in messages[0]
+    assert f"{2 * 192} elements differ" in messages[0]
+    assert messages[1] == "and on 1 other ranks"
+
+    path.write_bytes(whole[:snapshot])
+    assert f"has {snapshot} bytes and should have {3 * snapshot}" in kept(layer)[0]
+
+
+@pytest.mark.parametrize("layer", BOTH)
+def test_the_file_is_synced_once_at_the_end(benchio, layer):
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    wrapper = ["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=fsync,fdatasync"]
+    for more in ((), ("fsync",)):
+        done = benchio.run(
+            8, 8, 8, "local", layer, "unstriped", *IDLE, "--steps=2", *more, ranks=3,
+            wrapper=wrapper,
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        calls = []
+        for trace in benchio.cwd.glob("trace.*"):
+            calls += re.findall(r"f(?:data)?sync\(\d+<([^>]*)>\) += 0", trace.read_text())
+            trace.unlink()
+        assert calls == [str(benchio.cwd / f"unstriped/{layer}.dat")] * (3 if more else 0)
+
+
+@pytest.mark.parametrize(
+    ("layer", "io"), [("snapshot", "romio321"), ("snapshot-nonblocking", "ompio")]
+)
+def test_a_full_device_ends_the_run_at_once(benchio, tiny_file_system, layer, io):
+    # The first snapshot has 1.5 MiB; all sixteen would compute for 16 s.
+    began = time.monotonic()
+    done = benchio.run(
+        64, 64, 48, "global", layer, f"--directory={tiny_file_system}", "--every=10",
+        "--compute=0.1", "--result=result.jsonl", ranks=2, env={"OMPI_MCA_io": io},
+    )  # fmt: skip
+    assert time.monotonic() - began < 12
+    refused(benchio, done, tiny_file_system, layer)
+
+
+def test_a_full_device_that_the_library_is_silent_about(benchio, tiny_file_system):
+    done = benchio.run(
+        64, 64, 4, "global", "snapshot", f"--directory={tiny_file_system}", *IDLE,
+        "--result=result.jsonl", ranks=2, env={"OMPI_MCA_io": "ompio"},
+    )  # fmt: skip
+    refused(benchio, done, tiny_file_system, "snapshot")
+
+
+@pytest.mark.parametrize("layer", BOTH)
+def test_a_full_device_with_mpich(benchio_mpich, tiny_file_system, layer):
+    done = benchio_mpich.run(
+        64, 64, 4, "global", layer, f"--directory={tiny_file_system}", *IDLE,
+        "--result=result.jsonl", ranks=2,
+    )  # fmt: skip
+    refused(benchio_mpich, done, tiny_file_system, layer)
+
+
+def refused(benchio, done, where, layer):
+    assert done.status == 1, done.err
+    assert f"{where}/{layer}.dat" in done.messages[0]
+    assert "rate" not in done.out
+    assert benchio.records() == []
+    assert list(where.iterdir()) == []
+
+
+def test_a_library_that_would_crash_is_refused(benchio):
+    done = benchio.run(
+        4, 4, 4, "local", "snapshot-nonblocking", "unstriped", ranks=2,
+        env={"OMPI_MCA_io": "romio321"},
+    )  # fmt: skip
+    assert done.status == 1
+    assert "MPI_File_iwrite_all crashes in Open MPI's ROMIO" in done.messages[0]
+    assert list((benchio.cwd / "unstriped").iterdir()) == []
+
+
+def test_writers_have_no_meaning_for_it(benchio):
+    done = benchio.run(1, 1, 1, "local", "snapshot", "unstriped", "--writers=1")
+    assert done.status == 2
+    assert "--writers has no meaning for snapshot" in done.messages[0]
