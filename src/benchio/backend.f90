@@ -12,7 +12,7 @@ module backend
    use errors, only: error_t
    use mpi_f08, only: MPI_Info, MPI_INFO_NULL
    use page_cache, only: drop_file, flush_file
-   use posix_file, only: check_complete, remove_file
+   use posix_file, only: check_complete, check_creatable, remove_file
    use task, only: hint_t, task_t
    use team, only: team_t
    implicit none(type, external)
@@ -165,12 +165,13 @@ contains
    ! What follows is right for a layer with one file that this process may have a
    ! part in, `path`. Others have procedures of their own.
 
-   !> Sees that the files can be made new; nothing was written yet.
+   !> Sees, outside the clock, that the files can be made new; nothing was written yet.
    subroutine make_way(self, error)
       class(backend_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
 
       call self%remove_files(error)
+      if (self%tries_first .and. .not. allocated(error)) call check_creatable(self%path, error)
    end subroutine make_way
 
    !> An error unless all data are in the files that this process owns.

@@ -53,6 +53,11 @@ module gather
       procedure :: sync
       procedure :: close_file
       procedure :: byte_of
+      procedure :: make_way
+      procedure :: check_files
+      procedure :: remove_files
+      procedure :: flush_pages
+      procedure :: drop_pages
       procedure :: take_down
    end type gathered_t
 
@@ -213,11 +218,6 @@ contains
             numbers = [int(inner%files, int64), inner%total_bytes]
             self%path = inner%path
             self%first_path = inner%first_path
-            self%path_bytes = inner%path_bytes
-            self%has_format = inner%has_format
-            self%owns_path = inner%owns_path
-            self%tries_first = inner%tries_first
-            self%tends_cache = inner%tends_cache
             self%hints_asked = inner%hints_asked
          end associate
       end if
@@ -388,6 +388,45 @@ contains
       end associate
       res = self%data_start + res*element_bytes
    end function byte_of
+
+   ! The files are the writers', and so is what is to be done with them.
+
+   subroutine make_way(self, error)
+      class(gathered_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%member == 0) call self%inner%make_way(error)
+   end subroutine make_way
+
+   subroutine check_files(self, error)
+      class(gathered_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%member == 0) call self%inner%check_files(error)
+   end subroutine check_files
+
+   subroutine remove_files(self, error)
+      class(gathered_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%member == 0) call self%inner%remove_files(error)
+   end subroutine remove_files
+
+   subroutine flush_pages(self, error)
+      class(gathered_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%member == 0) call self%inner%flush_pages(error)
+   end subroutine flush_pages
+
+   subroutine drop_pages(self, dropped, error)
+      class(gathered_t), intent(in) :: self
+      logical, intent(out) :: dropped
+      type(error_t), allocatable, intent(out) :: error
+
+      dropped = .true.
+      if (self%member == 0) call self%inner%drop_pages(dropped, error)
+   end subroutine drop_pages
 
    subroutine take_down(self, error)
       class(gathered_t), intent(inout) :: self

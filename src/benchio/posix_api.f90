@@ -12,6 +12,7 @@ module posix_api
    public :: shim_errno, shim_interrupted, shim_missing, shim_open_new, shim_open_existing
    public :: shim_open_shared, shim_is_regular, c_truncate
    public :: shim_file_size, shim_first_hole, shim_drop_pages, shim_resident_pages
+   public :: c_closedir, c_rmdir, shim_open_directory, shim_next_name
 
    !> `struct iovec`: a stretch of memory and its bytes.
    type, bind(c) :: iovec_t
@@ -74,6 +75,20 @@ module posix_api
          integer(c_int64_t), intent(in), value :: length
          integer(c_int) :: res
       end function c_truncate
+
+      function c_rmdir(path) bind(c, name="rmdir") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function c_rmdir
+
+      function c_closedir(directory) bind(c, name="closedir") result(res)
+         import :: c_int, c_ptr
+         implicit none(type, external)
+         type(c_ptr), intent(in), value :: directory
+         integer(c_int) :: res
+      end function c_closedir
 
       function c_memcpy(to, from, bytes) bind(c, name="memcpy") result(res)
          import :: c_ptr, c_size_t
@@ -160,6 +175,22 @@ module posix_api
          character(kind=c_char), intent(in) :: path(*)
          integer(c_int) :: res
       end function shim_open_direct
+
+      function shim_open_directory(path) bind(c, name="benchio_open_directory") result(res)
+         import :: c_char, c_ptr
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         type(c_ptr) :: res
+      end function shim_open_directory
+
+      function shim_next_name(directory, name, size) bind(c, name="benchio_next_name") result(res)
+         import :: c_char, c_int, c_ptr, c_size_t
+         implicit none(type, external)
+         type(c_ptr), intent(in), value :: directory
+         integer(c_size_t), intent(in), value :: size
+         character(kind=c_char), intent(inout) :: name(size)
+         integer(c_int) :: res
+      end function shim_next_name
 
       function shim_free_bytes(path) bind(c, name="benchio_free_bytes") result(res)
          import :: c_char, c_int64_t

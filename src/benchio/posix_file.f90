@@ -16,7 +16,8 @@ module posix_file
 
    public :: open_new, open_shared, open_existing, close_file
    public :: write_vectors, read_vectors, sync_file, release_locks, remove_file
-   public :: get_file_size, check_complete, check_creatable, check_free, system_failure
+   public :: get_file_size, check_complete, check_creatable, check_free, check_room
+   public :: system_failure
 
    !> What to add when a file could not be made.
    character(len=*), parameter, public :: write_remedy = &
@@ -298,6 +299,22 @@ contains
       call open_existing(path, fd, error)
       if (.not. allocated(error)) call close_file(fd, path, error)
    end subroutine release_locks
+
+   !> An error when so many bytes cannot be written below a directory.
+   subroutine check_room(directory, bytes, error)
+      character(len=*), intent(in) :: directory
+      integer(int64), intent(in) :: bytes
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: free
+
+      free = shim_free_bytes(directory//c_null_char)
+      if (free < 0_int64) then
+         call system_failure("statvfs", directory, shim_errno(), error)
+      else if (free < bytes) then
+         call fail(error, directory//" has "//to_text(free)//" bytes free, and "//to_text(bytes) &
+                   //" are to be written")
+      end if
+   end subroutine check_room
 
    !> An error when fewer than `floor` bytes would be free below `directory` after
    !> `wanted` more were written.

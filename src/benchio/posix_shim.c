@@ -4,10 +4,12 @@
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -48,6 +50,40 @@ int benchio_open_direct(const char *path)
     errno = EINVAL;
     return -1;
 #endif
+}
+
+/* Opens a directory, but not one that a link points to; NULL with errno set. */
+DIR *benchio_open_directory(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !directory) {
+        const int number = errno;
+        close(fd);
+        errno = number;
+    }
+    return directory;
+}
+
+/* Puts the next name into `name`, without the byte that ends it, and returns its
+ * length: 0 when there are no more, -1 with errno set. */
+int benchio_next_name(DIR *directory, char *name, size_t size)
+{
+    const struct dirent *entry;
+
+    do {
+        errno = 0;
+        entry = readdir(directory);
+        if (!entry)
+            return errno ? -1 : 0;
+    } while (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."));
+    const size_t length = strlen(entry->d_name);
+    if (length > size) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(name, entry->d_name, length);
+    return (int)length;
 }
 
 /* Returns the bytes that anyone may still write below a path, or -1 with errno

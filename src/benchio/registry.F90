@@ -2,6 +2,9 @@
 !> compiled in is not in the table, and nothing else knows of it.
 module registry
    use backend, only: backend_t
+#ifdef BENCHIO_ADIOS
+   use layer_adios, only: adios_t
+#endif
    use layer_aligned, only: aligned_t
 #ifdef BENCHIO_HDF5
    use layer_hdf5, only: hdf5_t
@@ -63,6 +66,11 @@ module registry
 #else
    logical, parameter :: with_pnetcdf = .false.
 #endif
+#ifdef BENCHIO_ADIOS
+   logical, parameter :: with_adios = .true.
+#else
+   logical, parameter :: with_adios = .false.
+#endif
 
    ! In the order in which they run.
    !&< a table
@@ -85,6 +93,8 @@ module registry
               "one shared file, by PnetCDF's blocking collective calls"), &
       entry_t("pnetcdf-nonblocking", "ssf-nonblocking", "pnetcdf", .false., .true., .true., &
               with_pnetcdf, "the same by its non-blocking calls"), &
+      entry_t("adios", "subfiles", "adios2", .true., .true., .true., with_adios, &
+              "a directory of files that ADIOS2 divides the data among"), &
       entry_t("snapshot", "snapshot", "mpiio", .false., .true., .false., with_mpiio, &
               "a simulation that appends its array to one shared file"), &
       entry_t("snapshot-nonblocking", "snapshot-nonblocking", "mpiio", .false., .true., .false., &
@@ -95,8 +105,8 @@ module registry
               with_mpiio, "the same by independent calls"), &
       entry_t("btio-pnetcdf", "btio", "pnetcdf", .false., .false., .false., with_pnetcdf, &
               "the same through PnetCDF, a blocking call a cell"), &
-      entry_t("btio-pnetcdf-nonblocking", "btio-nonblocking", "pnetcdf", .false., .false., .false., &
-              with_pnetcdf, "the same through PnetCDF, all cells of a step posted"), &
+      entry_t("btio-pnetcdf-nonblocking", "btio-nonblocking", "pnetcdf", .false., .false., &
+              .false., with_pnetcdf, "the same through PnetCDF, all cells of a step posted"), &
       entry_t("strided", "strided", "mpiio", .false., .false., .false., with_mpiio, &
               "records dealt in turn, by collective MPI-IO calls"), &
       entry_t("strided-independent", "strided-independent", "mpiio", .false., .false., .false., &
@@ -238,6 +248,10 @@ contains
          allocate (btio_pnetcdf_t :: res)
       case ("btio-pnetcdf-nonblocking")
          allocate (res, source=btio_pnetcdf_t(blocking=.false.))
+#endif
+#ifdef BENCHIO_ADIOS
+      case ("adios")
+         allocate (adios_t :: res)
 #endif
       case default
          ! Such a name is not in the table, and was refused.

@@ -10,7 +10,7 @@ module run
    use mpi_hints, only: missed_hint, read_hints
    use options, only: options_t
    use phase, only: phase_t, run_phase
-   use posix_file, only: check_creatable, check_free
+   use posix_file, only: check_free
    use progress, only: say_layer, say_note, say_rate, say_start
    use rank_times, only: rank_times_t
    use registry, only: make_layer
@@ -247,9 +247,6 @@ contains
          call layer%fill()
          if (.not. (layer%overwrites .and. work%repeat > 1)) then
             call layer%make_way(error)
-            if (layer%tries_first .and. .not. allocated(error)) then
-               call check_creatable(layer%path, error)
-            end if
          end if
          call self%team%agree(error)
          if (allocated(error)) return
@@ -400,7 +397,7 @@ contains
       call layer%compare(seen)
       call self%team%sum_of(seen%differing, differing, trouble)
       if (seen%differing > 0) then
-         place = ""
+         place = "at "
          if (seen%byte >= 0_int64) place = "at byte "//to_text(seen%byte)//", "
          call fail(error, "verification of "//seen%path//" failed: "//place//"element " &
                    //to_text(seen%element) &

@@ -23,16 +23,18 @@ def test_there_are_sources():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_the_status_of_every_mpi_call_is_looked_at(path):
+def test_the_status_of_every_library_call_is_looked_at(path):
     lines = statements(path)
     for at, line in enumerate(lines):
-        call = re.search(r"\bcall (MPI_\w+)\((.*)\)$", line)
+        call = re.search(r"\bcall (MPI_\w+|adios2_\w+)\((.*)\)$", line)
         if call is None:
             continue
         assert call[2].endswith("ierr"), f"{call[1]} without a status"
         # A call in a branch may have its check behind it.
         after = " ".join(lines[at + 1 : at + 5])
-        assert re.search(r"call check\(ierr|if \(ierr [/=]=", after), f"{call[1]} is not checked"
+        assert re.search(r"call check(_adios)?\(ierr|if \(ierr [/=]=", after), (
+            f"{call[1]} is not checked"
+        )
 
 
 # What a call of each library looks like, and what has to stand behind it.
@@ -82,6 +84,8 @@ def test_only_the_main_program_stops(path):
     stops = [line for line in statements(path) if re.search(r"\b(error )?stop\b(?! =)", line)]
     if path.name != "benchio.f90":
         assert stops == []
+    # Where a library keeps the other processes, they cannot be told of an error.
+    if path.name not in ("benchio.f90", "last_resort.f90"):
         assert "MPI_Abort" not in path.read_text()
 
 
