@@ -2,6 +2,7 @@
 #
 #   make run     measure this machine's file systems, print the digest, write the dashboard
 #   make test    run every test
+#   make bench   hold benchio against IOR and fio, and write docs/benchmarks.md
 #   make lint    look over the Python, Fortran and shell sources
 #   make format  put them into their standard form
 #   make clean   remove what these made, but never the perflogs
@@ -16,7 +17,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run
 
 export PYTHON
 
-.PHONY: help run test lint format setup clean
+.PHONY: help run test bench lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -28,6 +29,14 @@ run: $(VENV)/.installed-run
 
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest
+
+# Further options, such as BENCH_ARGUMENTS="--volume=8G --directory=/scratch/me".
+bench: $(VENV)/.installed-run
+	@setup/system-packages bench
+	@cmake -S src/benchio -B build/benchio >/dev/null
+	@cmake --build build/benchio >/dev/null
+	@echo "Measuring benchio, which takes some ten minutes"
+	@$(BIN)/python -m benchmarks --report docs/benchmarks.md $(BENCH_ARGUMENTS)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -1,0 +1,177 @@
+"""The rows of the table: what is held against what, and at which ratio it is to arrive."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks import benchio, fio, ior
+from benchmarks.errors import HangError
+from benchmarks.page_cache import drop_files, warm_memory
+from benchmarks.pairs import Contender
+from benchmarks.workload import MIB, Place, Workload
+
+_OPERATIONS: Final = ("write", "read")
+_RESULT: Final = "result.json"
+# Volumes: the array and the files.
+_MEMORY_OF_A_RUN: Final = 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """A comparison: our contender, those of which the best is held against it, and the aim.
+
+    With `missing`, the reason why it cannot be made.
+    """
+
+    title: str
+    operation: str
+    place: Place
+    aim: float
+    ours: Contender
+    theirs: tuple[Contender, ...]
+    missing: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called on the terminal."""
+        return f"{self.title}, {self.operation}, {self.place.name}"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What all rows have in common: the program, the data, and where results may go."""
+
+    program: Path
+    workload: Workload
+    scratch: Path
+
+    @property
+    def result(self) -> Path:
+        """Where a program is to leave its figures."""
+        return self.scratch / _RESULT
+
+    def contender(
+        self, name: str, operation: str, place: Place, measure: Callable[[Path], float]
+    ) -> Contender:
+        """Return a contender that finds everything as any other does: memory, disk and files."""
+
+        def settled() -> float:
+            directory = place.directory / operation
+            if operation == "write":
+                shutil.rmtree(directory, ignore_errors=True)
+                directory.mkdir(parents=True)
+            else:
+                self.make_files(place, directory)
+            if place.is_disk:
+                os.sync()
+                drop_files(directory)
+            self.result.unlink(missing_ok=True)
+            warm_memory(_MEMORY_OF_A_RUN * self.workload.volume)
+            rate = measure(directory)
+            if operation == "write":
+                shutil.rmtree(directory)
+            return rate
+
+        def again_after_a_hang() -> float:
+            try:
+                return settled()
+            except HangError:
+                return settled()
+
+        return Contender(name, again_after_a_hang)
+
+    def make_files(self, place: Place, directory: Path) -> None:
+        """Write the files that all programs read, once: the same blocks under every name."""
+        if directory.is_dir():
+            return
+        directory.mkdir(parents=True)
+        for layer, names in (
+            ("proc", ["ior.dat.{rank:08d}", "fio.{rank}"]),
+            ("mpiio", ["ior.dat"]),
+        ):
+            base = benchio.command(self.program, self.workload, layer, slab=layer != "proc")
+            benchio.measure_write(base, self.workload, place, directory, self.result)
+            self.result.unlink()
+            for rank in range(self.workload.ranks if layer == "proc" else 1):
+                written = directory / (f"proc{rank:06d}.dat" if layer == "proc" else "mpiio.dat")
+                for name in names:
+                    (directory / name.format(rank=rank)).hardlink_to(written)
+        if benchio.has_layer(self.program, "hdf5"):
+            base = benchio.command(self.program, self.workload, "hdf5", slab=True)
+            benchio.measure_write(base, self.workload, place, directory, self.result)
+
+    def benchio(self, operation: str, place: Place, layer: str, slab: bool) -> Contender:
+        """Return a layer of benchio."""
+        base = benchio.command(self.program, self.workload, layer, slab)
+        measure = benchio.measure_write if operation == "write" else benchio.measure_read
+        return self.contender(
+            f"benchio {layer}",
+            operation,
+            place,
+            lambda directory: measure(base, self.workload, place, directory, self.result),
+        )
+
+    def ior(
+        self, operation: str, place: Place, options: tuple[str, ...], transfer: int
+    ) -> Contender:
+        """Return IOR with these options and this transfer size."""
+        size = "its block" if transfer == self.workload.share else f"{transfer // MIB} MiB"
+        return self.contender(
+            f"IOR {' '.join(options)}, {size} a call",
+            operation,
+            place,
+            lambda directory: ior.measure(
+                options, transfer, operation, self.workload, place, directory / "ior.dat",
+                self.result,
+            ),
+        )  # fmt: skip
+
+    def fio(self, operation: str, place: Place, way: fio.Way) -> Contender:
+        """Return fio in one of its ways."""
+        return self.contender(
+            f"fio {way.name}",
+            operation,
+            place,
+            lambda directory: fio.measure(
+                way, operation, self.workload, place, directory, self.result
+            ),
+        )
+
+    def rows(self, places: Sequence[Place]) -> list[Row]:
+        """Return all comparisons of rates."""
+        return [
+            row
+            for place in places
+            for operation in _OPERATIONS
+            for row in self._rows_of(operation, place)
+        ]
+
+    def _rows_of(self, operation: str, place: Place) -> list[Row]:
+        proc = self.benchio(operation, place, "proc", slab=False)
+        mpiio = self.benchio(operation, place, "mpiio", slab=True)
+        separate = ior.transfer_sizes(self.workload, (MIB, 4 * MIB))
+        shared = ior.transfer_sizes(self.workload, (4 * MIB, 32 * MIB))
+        no_ior = "" if shutil.which("ior") else "ior is not on the PATH"
+        no_fio = "" if shutil.which("fio") else "fio is not on the PATH"
+        no_hdf5 = "" if benchio.has_layer(self.program, "hdf5") else "benchio has no layer hdf5"
+        by_ior = tuple(self.ior(operation, place, ior.FILE_PER_PROCESS, size) for size in separate)
+        by_collective = tuple(
+            self.ior(operation, place, ior.SHARED_COLLECTIVE, size) for size in shared
+        )
+        by_fio = tuple(self.fio(operation, place, way) for way in fio.WAYS)
+        cached = tuple(self.fio(operation, place, way) for way in fio.WAYS if not way.direct)
+        hdf5 = self.benchio(operation, place, "hdf5", slab=True)
+        return [
+            Row("file per process", operation, place, 1.0, proc, by_ior, no_ior),
+            Row("file per process, its block", operation, place, 1.0, proc, by_ior[-1:], no_ior),
+            Row("file per process", operation, place, 0.95, proc, by_fio, no_fio),
+            Row("file per process, page cache", operation, place, 0.95, proc, cached, no_fio),
+            Row("shared file", operation, place, 1.0, mpiio, by_collective, no_ior),
+            Row("shared file, its block", operation, place, 1.0, mpiio, by_collective[-1:], no_ior),
+            Row("shared file, HDF5", operation, place, 0.9, hdf5, (mpiio,), no_hdf5),
+        ]

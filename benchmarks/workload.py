@@ -1,0 +1,71 @@
+"""What is moved and where: the same volume, ranks and directory for every program."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.errors import BenchmarkError
+
+MIB: Final = 2**20
+GIB: Final = 2**30
+_ELEMENT_BYTES: Final = 8
+_UNITS: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as 512M.
+
+    Raises:
+        BenchmarkError: it is none.
+    """
+    digits, unit = (text[:-1], text[-1].upper()) if text[-1:].isalpha() else (text, "")
+    if not digits.isdigit() or (unit and unit not in _UNITS):
+        raise BenchmarkError(f"{text!r} is no size: say 512M or 1G")
+    return int(digits) * _UNITS.get(unit, 1)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """An array spread over ranks: `row` elements along its first axis.
+
+    `share` is the volume that each rank moves, in bytes, a whole number of MiB.
+    """
+
+    ranks: int
+    share: int
+    row: int = 1024
+
+    def __post_init__(self) -> None:
+        """See to it that all programs can move exactly this."""
+        if self.ranks < 1 or self.share < MIB or self.share % MIB:
+            raise BenchmarkError("each rank needs a share of a whole number of MiB")
+        if self.share % (self.row * _ELEMENT_BYTES):
+            raise BenchmarkError(f"a share of {self.share} bytes has no whole number of rows")
+
+    @property
+    def volume(self) -> int:
+        """The bytes of all ranks."""
+        return self.ranks * self.share
+
+    @property
+    def block(self) -> tuple[int, int, int]:
+        """The block of a rank in elements: its rows stand as near to a square as they divide."""
+        rows = self.share // (self.row * _ELEMENT_BYTES)
+        second = next(n for n in range(math.isqrt(rows), 0, -1) if rows % n == 0)
+        return self.row, second, rows // second
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory to measure in.
+
+    With `is_disk`, writes include fsync and reads find nothing in the page cache. In memory
+    there is neither to be had.
+    """
+
+    name: str
+    directory: Path
+    is_disk: bool
