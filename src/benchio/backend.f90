@@ -10,6 +10,7 @@ module backend
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use aside, only: aside_t
    use errors, only: error_t
+   use json, only: json_object_t
    use mpi_f08, only: MPI_Info, MPI_INFO_NULL
    use page_cache, only: drop_file, flush_file
    use posix_file, only: check_complete, check_creatable, remove_file
@@ -44,8 +45,12 @@ module backend
       character(len=:), allocatable :: path, first_path
       !> Bytes of data that `path` holds when it is complete.
       integer(int64) :: path_bytes = 0_int64
-      !> Whether a library keeps more than the data in `path`.
+      !> Whether a library keeps more than the data in `path`, and what of it lies
+      !> before them, once that is known.
       logical :: has_format = .false.
+      integer(int64) :: header_bytes = 0_int64
+      !> What the layer made of the options that are its own, for the record.
+      type(json_object_t) :: settings
       !> The number of all files, and the bytes of data that a phase moves in all.
       integer :: files = 1
       !> Processes that call on the file system; 0 when it is for the layer to say.
@@ -179,7 +184,8 @@ contains
       class(backend_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%owns_path) call check_complete(self%path, self%path_bytes, self%has_format, error)
+      if (.not. self%owns_path) return
+      call check_complete(self%path, self%path_bytes, self%has_format, error, self%header_bytes)
    end subroutine check_files
 
    !> Removes the files that this process owns, where they are.

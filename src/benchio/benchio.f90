@@ -10,6 +10,7 @@ program benchio
    use hint_environment, only: add_hints_of_environment
    use layout, only: layout_t
    use mpi_checks, only: check, mpi_text
+   use mpi_environment, only: settle_environment
    use mpi_f08, only: MPI_Bcast, MPI_COMM_WORLD, MPI_Finalize, MPI_Get_library_version, &
                       MPI_Init, MPI_INTEGER8, MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUCCESS
    use options, only: command_words, options_t, parse
@@ -24,6 +25,11 @@ program benchio
    type(error_t), allocatable :: error
    integer :: ierr, status
 
+   call settle_environment(error)
+   if (allocated(error)) then
+      call complain(error)
+      call end_run(status_failed)
+   end if
    call MPI_Init(ierr)
    if (ierr /= MPI_SUCCESS) then
       write (error_unit, "(a)") "benchio: MPI_Init failed: "//mpi_text(ierr)

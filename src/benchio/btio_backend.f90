@@ -104,6 +104,7 @@ contains
       self%hints_asked = task%hints
       self%uses_hints = .true.
       self%writers = team%size
+      call self%settings%add_integer("steps", int(partition%steps, int64))
       self%total_bytes = partition%step_bytes()*partition%steps
       self%path = path_in(directory, self%name)
       self%first_path = self%path

@@ -219,6 +219,7 @@ contains
             self%path = inner%path
             self%first_path = inner%first_path
             self%hints_asked = inner%hints_asked
+            self%settings = inner%settings
          end associate
       end if
       call MPI_Bcast(facts, size(facts), MPI_LOGICAL, 0, team%world, ierr)

@@ -129,6 +129,7 @@ contains
          if (allocated(error)) return
          self%is_given = allocated(task%layout_path)
          if (self%is_given) then
+            call self%settings%add_text("layout", task%layout_path)
             text = ""
             if (team%rank == 0) call read_text(task%layout_path, text, error)
             call team%agree(error)
@@ -138,6 +139,8 @@ contains
             call parse_table(task%layout_path, text, self%table, error)
             if (allocated(error)) return
          else
+            call self%settings%add_integer("stripe-size", task%stripe_bytes)
+            call self%settings%add_integer("stripe-count", int(task%stripe_count, int64))
             call assume_table(directory, self%name, task%files, task%stripe_bytes, &
                               task%stripe_count, self%table)
          end if

@@ -40,7 +40,6 @@ module layer_btio_pnetcdf
    contains
       procedure :: set_up
       procedure :: open_file
-      procedure :: check_files
       procedure :: write_step
       procedure :: read_step
       procedure :: sync
@@ -77,32 +76,8 @@ contains
                                             int(partition%steps, int64)], self%is_ready, error)
       end associate
       self%data_start = self%file%data_start
-      if (self%is_ready .and. .not. writing) call check_size(self, error)
+      self%header_bytes = self%data_start
    end subroutine open_file
-
-   !> An error unless all data are in the file, once it is known where they begin.
-   subroutine check_files(self, error)
-      class(btio_pnetcdf_t), intent(in) :: self
-      type(error_t), allocatable, intent(out) :: error
-
-      if (.not. self%owns_path) return
-      call check_complete(self%path, self%path_bytes, self%has_format, error)
-      if (.not. allocated(error)) call check_size(self, error)
-   end subroutine check_files
-
-   !> A file that ends before its last step does, by less than what is before the
-   !> first, has enough bytes; and PnetCDF reads what is not there all the same.
-   subroutine check_size(self, error)
-      class(btio_pnetcdf_t), intent(in) :: self
-      type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: size
-
-      if (.not. self%owns_path) return
-      call get_file_size(self%path, size, error)
-      if (allocated(error) .or. size >= self%data_start + self%path_bytes) return
-      call fail(error, self%path//" has "//to_text(size)//" bytes and should have " &
-                //to_text(self%data_start + self%path_bytes)//" or more")
-   end subroutine check_size
 
    subroutine write_step(self, step, error)
       class(btio_pnetcdf_t), intent(inout) :: self

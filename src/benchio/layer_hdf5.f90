@@ -185,6 +185,7 @@ contains
       end if
       if (allocated(error)) self%dataset = nothing
       if (.not. allocated(error)) self%data_start = dataset_start(array_name)
+      self%header_bytes = max(self%data_start, 0_int64)
       if (.not. allocated(error) .and. .not. writing) call compare_shapes(self, error)
       call agree_to_go_on(self%comm, goes_on, error)
       if (.not. goes_on) self%dataset = nothing

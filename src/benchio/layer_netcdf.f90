@@ -215,6 +215,7 @@ contains
          self%block%cells(1:n(1), 1:n(2), 1:n(3)) = self%packed
       end associate
       self%data_start = dataset_start(array_name)
+      self%header_bytes = max(self%data_start, 0_int64)
    end subroutine read_data
 
    subroutine sync(self, error)

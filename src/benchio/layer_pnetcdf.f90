@@ -93,6 +93,7 @@ contains
 
       call self%file%open_file(writing, self%block%layout%whole, self%is_ready, error)
       self%data_start = self%file%data_start
+      self%header_bytes = self%data_start
    end subroutine open_file
 
    subroutine write_data(self, error)

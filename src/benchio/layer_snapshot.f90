@@ -89,6 +89,9 @@ contains
          return
       end if
       self%total_bytes = self%total_bytes*self%snapshots
+      call self%settings%add_integer("steps", int(self%snapshots, int64))
+      call self%settings%add_integer("every", int(self%task%every, int64))
+      call self%settings%add_real("compute", self%task%compute_seconds)
       self%path_bytes = self%total_bytes
       self%is_whole = .true.
       self%owns_path = team%rank == 0

@@ -259,21 +259,25 @@ contains
    !> library keeps more than the data in it, and all were written. MPI libraries
    !> do return success for data that never reached a full device, and
    !> later data may then stand behind a hole of the right size. What a library has
-   !> before the data may have holes: it may begin the data where a stripe does.
-   subroutine check_complete(path, bytes, or_more, error)
+   !> before the data, `header` bytes where that is known, may have holes: it may
+   !> begin the data where a stripe does.
+   subroutine check_complete(path, bytes, or_more, error, header)
       character(len=*), intent(in) :: path
       integer(int64), intent(in) :: bytes
       logical, intent(in) :: or_more
       type(error_t), allocatable, intent(out) :: error
+      integer(int64), intent(in), optional :: header
       type(error_t), allocatable :: trouble
-      integer(int64) :: size, found
+      integer(int64) :: least, size, found
       integer(c_int) :: fd
 
       call get_file_size(path, size, error)
       if (allocated(error)) return
-      if (size < bytes .or. (size > bytes .and. .not. or_more)) then
+      least = bytes
+      if (present(header)) least = bytes + header
+      if (size < least .or. (size > bytes .and. .not. or_more)) then
          call fail(error, path//" has "//to_text(size)//" bytes and should have " &
-                   //to_text(bytes)//trim(merge(" or more", "        ", or_more)))
+                   //to_text(least)//trim(merge(" or more", "        ", or_more)))
          return
       end if
       call open_existing(path, fd, error)

@@ -2,6 +2,7 @@
 !> `say_start` and `say_rate`, which must follow each other.
 module progress
    use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
+   use backend, only: backend_t
    use layout, only: layout_t
    use options, only: options_t
    use phase, only: phase_t
@@ -10,7 +11,7 @@ module progress
    implicit none(type, external)
    private
 
-   public :: say_banner, say_layer, say_start, say_rate, say_note, say_finished
+   public :: say_banner, say_layer, say_fsync, say_start, say_rate, say_note, say_finished
 
 contains
 
@@ -38,11 +39,6 @@ contains
       call say("Layers: "//joined(asked%layers))
       call say("Directories: "//joined(asked%directories))
       call say("Seed: "//to_text(asked%task%seed))
-      if (asked%write .and. asked%fsync) then
-         call say("Write times include fsync")
-      else if (asked%write) then
-         call say("Write times do not include fsync: the data may be in caches")
-      end if
    end subroutine say_banner
 
    subroutine say_layer(name)
@@ -54,6 +50,22 @@ contains
       call say(repeat("-", len(name)))
       call say("")
    end subroutine say_layer
+
+   !> Whether a layer's writes are at the file system when the clock stops.
+   subroutine say_fsync(layer, asked)
+      class(backend_t), intent(in) :: layer
+      logical, intent(in) :: asked
+
+      if (layer%always_syncs .and. .not. asked) then
+         call say("Write times include fsync: "//layer%interface_name//" makes it unasked")
+      else if (.not. asked) then
+         call say("Write times do not include fsync: the data may be in caches")
+      else if (layer%can_sync) then
+         call say("Write times include fsync")
+      else
+         call say("Write times do not include fsync: "//layer%interface_name//" has no way to it")
+      end if
+   end subroutine say_fsync
 
    !> The line before a phase.
    subroutine say_start(writing, path)

@@ -46,6 +46,7 @@ contains
       class default
          call object%add_null("decomposition")
       end select
+      call object%add_object("settings", layer%settings)
       call object%add_integer("bytes", phase%bytes)
       call object%add_integer("files", int(layer%files, int64))
       call object%add_logical("fsync", phase%fsync)

@@ -11,7 +11,7 @@ module run
    use options, only: options_t
    use phase, only: phase_t, run_phase
    use posix_file, only: check_free
-   use progress, only: say_layer, say_note, say_rate, say_start
+   use progress, only: say_fsync, say_layer, say_note, say_rate, say_start
    use rank_times, only: rank_times_t
    use registry, only: make_layer
    use result_record, only: result_line
@@ -92,7 +92,12 @@ contains
       work%directory = directory
       work%notes = ""
       call work%prepare(self, .false., error)
-      if (.not. allocated(error)) call check_space(self, work, error)
+      if (.not. allocated(error)) then
+         if (self%team%rank == 0 .and. self%asked%write) then
+            call say_fsync(work%layer, self%asked%fsync)
+         end if
+         call check_space(self, work, error)
+      end if
       spent = 0.0_real64
       is_last = .false.
       do while (.not. allocated(error) .and. .not. is_last)
@@ -258,15 +263,7 @@ contains
          if (allocated(error)) error%text = error%text//"; is the file system or a quota full?"
          call self%team%agree(error)
          if (allocated(error)) return
-         if (self%asked%fsync .and. .not. layer%can_sync .and. self%team%rank == 0) then
-            call work%note(layer%interface_name//" gives no way to have the data brought to the " &
-                           //"file system: the times do not include fsync")
-         end if
          res%fsync = res%fsync .or. layer%always_syncs
-         if (res%fsync .and. .not. self%asked%fsync .and. self%team%rank == 0) then
-            call work%note(layer%interface_name//" brings the data to the file system whether " &
-                           //"asked or not: the times include fsync")
-         end if
       end associate
       call look_at_hints(self, work, res, error)
    end subroutine write_phase
@@ -291,6 +288,10 @@ contains
             if (allocated(error)) return
          end if
          call run_phase(self%team, layer, .false., .false., res, error)
+         call self%team%agree(error)
+         if (allocated(error)) return
+         ! Where a library's data begin is known only now, and so whether all are there.
+         if (layer%has_format) call layer%check_files(error)
          call self%team%agree(error)
          if (allocated(error)) return
          call self%team%all_of(layer%was_direct, direct, error)

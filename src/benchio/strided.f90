@@ -47,6 +47,7 @@ contains
 
       call deal(self%task, team%size, self%longest, self%pieces, self%total_bytes, error)
       self%path_bytes = self%total_bytes
+      call self%settings%add_integer("record", self%longest)
    end subroutine lay_out
 
    pure subroutine check_task(task, processes, error)
