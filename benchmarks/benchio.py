@@ -14,7 +14,7 @@ from benchmarks.workload import Place, Workload
 def has_layer(program: Path, layer: str) -> bool:
     """Tell whether this build of benchio offers a layer."""
     lines = run([program, "--help"]).splitlines()
-    return any(line.split()[:1] == [layer] for line in lines)
+    return any(line.startswith("  ") and layer in line.split() for line in lines)
 
 
 def command(program: Path, workload: Workload, layer: str, slab: bool) -> list[object]:

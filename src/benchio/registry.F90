@@ -43,6 +43,7 @@ module registry
       logical :: has_blocks, can_gather
       !> Whether it was compiled in.
       logical :: is_there
+      !> For people; empty where that of a layer before it says it for both.
       character(len=64) :: summary
    end type entry_t
 
@@ -82,43 +83,43 @@ module registry
       entry_t("node", "fpn", "posix", .true., .true., .false., .true., &
               "a file a node, which one process of it gathers and writes"), &
       entry_t("mpiio", "ssf", "mpiio", .true., .true., .true., with_mpiio, &
-              "one shared file, by collective MPI-IO calls"), &
+              "one shared file, by MPI-IO"), &
       entry_t("mpiio-independent", "ssf-independent", "mpiio", .false., .true., .true., &
-              with_mpiio, "the same by independent calls"), &
+              with_mpiio, ""), &
       entry_t("hdf5", "ssf", "hdf5", .true., .true., .true., with_hdf5, &
-              "one shared file, by collective calls of parallel HDF5"), &
+              "one shared file, by parallel HDF5"), &
       entry_t("netcdf", "ssf", "netcdf", .true., .true., .true., with_netcdf, &
-              "one shared file, by collective calls of netCDF-4"), &
+              "one shared file, by parallel netCDF-4"), &
       entry_t("pnetcdf", "ssf", "pnetcdf", .false., .true., .true., with_pnetcdf, &
-              "one shared file, by PnetCDF's blocking collective calls"), &
+              "one shared file, by PnetCDF"), &
       entry_t("pnetcdf-nonblocking", "ssf-nonblocking", "pnetcdf", .false., .true., .true., &
-              with_pnetcdf, "the same by its non-blocking calls"), &
+              with_pnetcdf, ""), &
       entry_t("adios", "subfiles", "adios2", .true., .true., .true., with_adios, &
-              "a directory of files that ADIOS2 divides the data among"), &
+              "a directory of files that ADIOS2 makes"), &
       entry_t("snapshot", "snapshot", "mpiio", .false., .true., .false., with_mpiio, &
-              "a simulation that appends its array to one shared file"), &
+              "a simulation that appends its array"), &
       entry_t("snapshot-nonblocking", "snapshot-nonblocking", "mpiio", .false., .true., .false., &
-              with_mpiio, "the same, which computes on while it writes"), &
+              with_mpiio, ""), &
       entry_t("btio", "btio", "mpiio", .false., .false., .false., with_mpiio, &
-              "time steps of NAS BT's cells, by collective MPI-IO calls"), &
+              "time steps of NAS BT"), &
       entry_t("btio-independent", "btio-independent", "mpiio", .false., .false., .false., &
-              with_mpiio, "the same by independent calls"), &
+              with_mpiio, ""), &
       entry_t("btio-pnetcdf", "btio", "pnetcdf", .false., .false., .false., with_pnetcdf, &
-              "the same through PnetCDF, a blocking call a cell"), &
+              ""), &
       entry_t("btio-pnetcdf-nonblocking", "btio-nonblocking", "pnetcdf", .false., .false., &
-              .false., with_pnetcdf, "the same through PnetCDF, all cells of a step posted"), &
+              .false., with_pnetcdf, ""), &
       entry_t("strided", "strided", "mpiio", .false., .false., .false., with_mpiio, &
-              "records dealt in turn, by collective MPI-IO calls"), &
+              "records dealt in turn, a call each"), &
       entry_t("strided-independent", "strided-independent", "mpiio", .false., .false., .false., &
-              with_mpiio, "the same by independent calls"), &
+              with_mpiio, ""), &
       entry_t("strided-posix", "strided", "posix", .false., .false., .false., .true., &
-              "the same by POSIX calls"), &
+              ""), &
       entry_t("aligned", "aligned", "posix", .false., .false., .false., .true., &
-              "stripes, those of one target touched from one node only"), &
+              "stripes, dealt by target or not"), &
       entry_t("aligned-single", "aligned-single", "posix", .false., .false., .false., .true., &
-              "the same stripes by a single process"), &
+              ""), &
       entry_t("aligned-random", "aligned-random", "posix", .false., .false., .false., .true., &
-              "the same stripes dealt to all processes at random")]
+              "")]
    !&>
 
 contains
@@ -155,12 +156,17 @@ contains
       end do
    end function names_of
 
-   !> A line about a layer, for people.
+   !> A few words about a layer, for people: the same for all of a kind.
    pure function layer_summary(name) result(res)
       character(len=*), intent(in) :: name
       character(len=:), allocatable :: res
+      integer :: place
 
-      res = trim(table(place_of(name))%summary)
+      place = place_of(name)
+      do while (table(place)%summary == "")
+         place = place - 1
+      end do
+      res = trim(table(place)%summary)
    end function layer_summary
 
    !> Whether the data of a layer are a block of the 3-D array for each process.

@@ -14,7 +14,6 @@ contains
    !> Prints the help to standard output.
    subroutine print_help()
       type(string_t), allocatable :: layers(:)
-      character(len=:), allocatable :: name
       integer :: at
 
       allocate (layers, source=layer_names())
@@ -26,10 +25,7 @@ contains
       call say("N1 N2 N3   sizes of an array of 8-byte elements: of each process's block (local)")
       call say("           or of the whole array (global)")
       call say("LAYER      any of the following; without one, "//joined(default_names()))
-      do at = 1, size(layers)
-         name = layers(at)%value
-         call say("  "//name//repeat(" ", max(1, 26 - len(name)))//layer_summary(name))
-      end do
+      call say_layers(layers)
       call say("DIRECTORY  any of: unstriped striped fullstriped, directories that must be there;")
       call say("           all three when none is given")
       call say( &
@@ -43,6 +39,30 @@ contains
       call say("call or a verification failed; 2 when the command line makes no sense; 3 when")
       call say("--max-seconds ended the run. See also benchio(1).")
    end subroutine print_help
+
+   !> The layers of a kind on a line, with what they are.
+   subroutine say_layers(layers)
+      type(string_t), intent(in) :: layers(:)
+      character(len=:), allocatable :: names, summary
+      integer :: at
+
+      names = ""
+      summary = ""
+      do at = 1, size(layers)
+         if (at > 1 .and. layer_summary(layers(at)%value) /= summary) call say_kind()
+         names = names//" "//layers(at)%value
+         summary = layer_summary(layers(at)%value)
+      end do
+      call say_kind()
+
+   contains
+
+      subroutine say_kind()
+         call say(" "//names//repeat(" ", max(2, 26 - len(names)))//summary)
+         names = ""
+      end subroutine say_kind
+
+   end subroutine say_layers
 
    subroutine say_option(option)
       type(option_t), intent(in) :: option

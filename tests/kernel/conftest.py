@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -71,6 +72,11 @@ class Benchio:
     def run_alone(self, *arguments: object) -> Run:
         """Runs it without mpirun."""
         return self._started([str(self.program), *map(str, arguments)], None)
+
+    def layers(self) -> list[str]:
+        """The layers that its help names, in the order in which they run."""
+        lines = re.findall(r"^  (\S.*?)  ", self.run_alone("--help").out, re.MULTILINE)
+        return " ".join(lines).split()
 
     def ask(self, *question: object) -> str:
         """What the probe says."""

@@ -84,13 +84,15 @@ def test_long_paths_and_blanks_in_them(benchio):
     )
     assert done.status == 0, done.err
     assert {record["path"] for record in benchio.records()} == {
-        f"{where}/{name}.dat" for name in ("serial", "proc000000", "node000000", "mpiio")
+        f"{where}/{name}.dat"
+        for name in ("serial", "proc000000", "node000000", "mpiio", "hdf5", "netcdf")
     }
 
 
 def test_an_old_larger_file_leaves_nothing_behind(benchio):
     for name in ("serial", "proc000000", "node000000", "mpiio"):
         (benchio.cwd / "unstriped" / f"{name}.dat").write_bytes(b"x" * 100_000)
-    done = benchio.run(2, 3, 4, "local", "unstriped", "--verify", "--keep")
+    layers = ("serial", "proc", "node", "mpiio")
+    done = benchio.run(2, 3, 4, "local", *layers, "unstriped", "--verify", "--keep")
     assert done.status == 0, done.err
     assert {path.stat().st_size for path in (benchio.cwd / "unstriped").iterdir()} == {192}

@@ -95,7 +95,7 @@ def test_times_and_rate_agree(recorded):
 def test_without_verification_no_bytes_are_said_to_be_verified(benchio):
     benchio.run(*RUN, "unstriped", "--read", "--result=result.jsonl")
     records = benchio.records()
-    assert [record["operation"] for record in records] == ["write", "read"] * 4
+    assert [record["operation"] for record in records] == ["write", "read"] * len(KINDS)
     assert {record["verified_bytes"] for record in records} == {None}
     assert {record["fsync"] for record in records} == {False}
 
@@ -118,7 +118,7 @@ def test_reads_from_a_file_system_in_memory_are_said_to_be_so(benchio, tiny_file
         8, 8, 8, "local", f"--directory={tiny_file_system}", "--read", "--result=result.jsonl"
     )
     caches = [record["cache"] for record in benchio.records() if record["operation"] == "read"]
-    assert caches == ["none"] * 4
+    assert caches == ["none"] * len(KINDS)
 
 
 HINTS = ("--hint=cb_buffer_size=8388608", "--hint=cb_nodes=nonsense", "--hint=no_such_hint=1")
