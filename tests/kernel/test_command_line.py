@@ -1,6 +1,5 @@
 """The command line: what is refused, and with which words."""
 
-import re
 import subprocess
 
 import pytest
