@@ -28,7 +28,7 @@ run: $(VENV)/.installed-run
 	@$(BIN)/iobands run --report $(DASHBOARD)
 
 test: $(VENV)/.installed-test
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses=3
 
 # Further options, such as BENCH_ARGUMENTS="--volume=8G --directory=/scratch/me".
 bench: $(VENV)/.installed-run

@@ -63,8 +63,11 @@ module backend
       !> Whether this process is the one that sees to the pages of `path` in its
       !> node's cache: one on each node that reads it.
       logical :: tends_cache = .false.
-      !> Whether each repeat writes over the files of the one before.
+      !> Whether each repeat writes over the files of the one before. Its data then
+      !> go by `round` too, so that those of the one before cannot pass for them; the
+      !> last repeat that was asked for has round 0, and so have files that were kept.
       logical :: overwrites = .false.
+      integer :: round = 0
       !> Whether there is a way to have the data brought to the file system, and
       !> whether that is done asked or not.
       logical :: can_sync = .true., always_syncs = .false.

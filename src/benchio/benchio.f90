@@ -7,13 +7,13 @@ program benchio
    use backend, only: backend_t
    use block_backend, only: lay_out
    use errors, only: error_t, keep_first, status_failed, status_usage
+   use gather, only: check_writers
    use hint_environment, only: add_hints_of_environment
    use layout, only: layout_t
    use mpi_checks, only: check, mpi_text
-   use mpi_environment, only: settle_environment
    use mpi_f08, only: MPI_Bcast, MPI_COMM_WORLD, MPI_Finalize, MPI_Get_library_version, &
                       MPI_Init, MPI_INTEGER8, MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUCCESS
-   use options, only: command_words, options_t, parse
+   use options, only: command_words, parse
    use posix_api, only: c_exit
    use progress, only: say_banner, say_finished
    use registry, only: has_blocks, make_layer
@@ -25,11 +25,6 @@ program benchio
    type(error_t), allocatable :: error
    integer :: ierr, status
 
-   call settle_environment(error)
-   if (allocated(error)) then
-      call complain(error)
-      call end_run(status_failed)
-   end if
    call MPI_Init(ierr)
    if (ierr /= MPI_SUCCESS) then
       write (error_unit, "(a)") "benchio: MPI_Init failed: "//mpi_text(ierr)
@@ -85,7 +80,7 @@ contains
       if (allocated(error)) then
          call complain(error)
       else
-         call say_finished()
+         call say_finished(all%has_short)
       end if
    end subroutine main
 
@@ -123,7 +118,7 @@ contains
          call all%team%agree(error)
          if (allocated(error)) return
       end if
-      if (all%team%rank == 0) call say_banner(all%team, all%asked, layout)
+      if (all%team%rank == 0) call say_banner(all%team, all%mpi_library, all%asked, layout)
       call start_files(all, error)
    end subroutine prepare
 
@@ -140,6 +135,9 @@ contains
          do at = 1, size(asked%layers)
             call make_layer(asked%layers(at)%value, layer)
             call layer%check_task(asked%task, team%size, error)
+            if (asked%task%writers > 0 .and. .not. allocated(error)) then
+               call check_writers(asked%task, team%size, error)
+            end if
             if (allocated(error)) return
             if (allocated(layout) .or. .not. has_blocks(asked%layers(at)%value)) cycle
             allocate (layout)
@@ -168,13 +166,16 @@ contains
       character(len=:), allocatable, intent(out) :: name
       type(error_t), allocatable, intent(out) :: error
       character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: buffer
-      integer :: length, ierr
+      integer :: length, at, ierr
 
       name = ""
       call MPI_Get_library_version(buffer, length, ierr)
       call check(ierr, "MPI_Get_library_version", error)
       if (allocated(error)) return
       length = scan(buffer(:length)//achar(0), achar(0)//achar(10)//achar(13)) - 1
+      do at = 1, length
+         if (buffer(at:at) == achar(9)) buffer(at:at) = " "
+      end do
       name = trim(buffer(:length))
    end subroutine get_library
 

@@ -6,7 +6,7 @@ module block_backend
    use backend, only: backend_t, difference_t
    use block_data, only: block_difference_t, block_t
    use decomposition, only: process_grid
-   use errors, only: error_t, keep_first
+   use errors, only: error_t
    use layout, only: element_bytes, layout_t, make_layout
    use task, only: task_t
    use team, only: team_t

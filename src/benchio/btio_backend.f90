@@ -13,6 +13,7 @@ module btio_backend
    use errors, only: error_t, keep_first
    use layout, only: element_bytes
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL
+   use shared_file, only: agree_to_go_on
    use task, only: task_t
    use team, only: team_t
    implicit none(type, external)
@@ -135,14 +136,17 @@ contains
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: step
+      logical :: goes_on
 
       do step = 1, self%cells%partition%steps
          if (step > 1) then
             call self%aside%begin(self%comm, trouble)
             call keep_first(error, trouble)
-            call self%cells%fill(step)
+            call agree_to_go_on(self%comm, goes_on, error)
+            if (goes_on) call self%cells%fill(step)
             call self%aside%finish(self%comm, trouble)
             call keep_first(error, trouble)
+            if (.not. goes_on) return
          end if
          call self%write_step(step, trouble)
          call keep_first(error, trouble)
@@ -156,15 +160,18 @@ contains
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: step
+      logical :: goes_on
 
       do step = 1, self%cells%partition%steps
          if (step > 1) then
             call self%aside%begin(self%comm, trouble)
             call keep_first(error, trouble)
-            if (self%verify) call self%cells%compare(step - 1, self%seen)
+            call agree_to_go_on(self%comm, goes_on, error)
+            if (goes_on .and. self%verify) call self%cells%compare(step - 1, self%seen)
             call self%cells%forget()
             call self%aside%finish(self%comm, trouble)
             call keep_first(error, trouble)
+            if (.not. goes_on) return
          end if
          call self%read_step(step, trouble)
          call keep_first(error, trouble)

@@ -4,7 +4,7 @@
 module directory_files
    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int, c_null_char, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, keep_first
+   use errors, only: error_t, fail, keep_first
    use page_cache, only: drop_file, flush_file
    use posix_api, only: c_closedir, c_rmdir, shim_errno, shim_missing, shim_next_name
    use posix_api, only: shim_open_directory
@@ -64,9 +64,9 @@ contains
       error%text = error%text//read_remedy
    end subroutine list_existing
 
-   !> Removes a directory and those of its files that begin with one of these
-   !> words; it is no error when there is none. What else is in it stays, and then
-   !> the directory cannot be removed, which is an error.
+   !> Removes a directory and its files, all of which must begin with one of these
+   !> words: otherwise it is somebody else's, and all stay. It is no error when there
+   !> is no directory.
    subroutine remove_directory(path, beginnings, error)
       character(len=*), intent(in) :: path, beginnings(:)
       type(error_t), allocatable, intent(out) :: error
@@ -77,7 +77,12 @@ contains
       call list_files(path, files, missing, error)
       if (missing .or. allocated(error)) return
       do at = 1, size(files)
-         if (.not. begins(files(at)%value(len(path) + 2:), beginnings)) cycle
+         if (begins(files(at)%value(len(path) + 2:), beginnings)) cycle
+         call fail(error, path//" holds files of others, such as "//files(at)%value &
+                   //": it is not removed")
+         return
+      end do
+      do at = 1, size(files)
          call remove_file(files(at)%value, error)
          if (allocated(error)) return
       end do

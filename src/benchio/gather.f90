@@ -8,7 +8,7 @@
 module gather
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: backend_t
-   use block_backend, only: block_backend_t
+   use block_backend, only: block_backend_t, lay_out
    use block_data, only: block_t
    use datatypes, only: free_datatype, make_section
    use errors, only: error_t, fail, keep_first, status_usage
@@ -19,12 +19,13 @@ module gather
                       MPI_ERRORS_RETURN, MPI_INTEGER8, MPI_Irecv, MPI_Isend, MPI_LOGICAL, &
                       MPI_Recv, MPI_Request, MPI_Send, MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, &
                       MPI_UNDEFINED, MPI_Waitall
+   use task, only: task_t
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
    private
 
-   public :: gather_to_writers
+   public :: gather_to_writers, check_writers
 
    integer, parameter :: tag = 2
 
@@ -62,6 +63,18 @@ module gather
    end type gathered_t
 
 contains
+
+   !> A usage error when the processes cannot be divided among so many writers.
+   subroutine check_writers(task, processes, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes
+      type(error_t), allocatable, intent(out) :: error
+      type(layout_t) :: layout
+      integer :: grid(3)
+
+      call lay_out(task, processes, 0, layout, error)
+      if (.not. allocated(error)) call find_grid(layout%procs, task%writers, grid, error)
+   end subroutine check_writers
 
    !> Has `layer`, a layer of the 3-D array, work on `writers` processes only.
    subroutine gather_to_writers(layer, writers)
@@ -165,6 +178,11 @@ contains
             if (res(1) <= procs(1)) return
          end do
       end do
+      if (groups > product(procs)) then
+         call fail(error, "--writers="//to_text(groups)//" are more than the " &
+                   //to_text(product(procs))//" processes", status_usage)
+         return
+      end if
       call fail(error, "--writers="//to_text(groups)//" cannot be had from a grid of " &
                 //to_text(procs(1))//" x "//to_text(procs(2))//" x "//to_text(procs(3)) &
                 //" processes; any number of them can with --decomposition=slab", status_usage)
@@ -203,7 +221,7 @@ contains
       class(gathered_t), intent(inout) :: self
       type(team_t), intent(in) :: team
       type(error_t), allocatable, intent(out) :: error
-      logical :: facts(5)
+      logical :: facts(6)
       integer(int64) :: numbers(2)
       integer :: ierr
 
@@ -214,7 +232,7 @@ contains
       if (self%member == 0) then
          associate (inner => self%inner)
             facts = [inner%can_sync, inner%uses_hints, inner%hides_hints, inner%is_whole, &
-                     inner%always_syncs]
+                     inner%always_syncs, inner%has_format]
             numbers = [int(inner%files, int64), inner%total_bytes]
             self%path = inner%path
             self%first_path = inner%first_path
@@ -237,6 +255,7 @@ contains
       self%hides_hints = facts(3)
       self%is_whole = facts(4)
       self%always_syncs = facts(5)
+      self%has_format = facts(6)
       self%files = int(numbers(1))
       self%total_bytes = numbers(2)
    end subroutine share_facts

@@ -31,7 +31,7 @@ module layer_adios
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Iallreduce, MPI_INTEGER, MPI_MAX, MPI_Request, MPI_STATUS_IGNORE, &
                       MPI_Test, MPI_Wtime
-   use posix_file, only: check_creatable, check_room
+   use posix_file, only: library_path, check_creatable, check_room
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -158,9 +158,7 @@ contains
       character(len=:), allocatable :: name
       integer :: ierr
 
-      ! ADIOS2 takes blanks away that a name begins with.
-      name = self%path
-      if (name(1:1) == " ") name = "./"//name
+      name = library_path(self%path)
       if (writing) then
          call adios2_open(self%engine, self%writing, name, adios2_mode_write, &
                           self%team%world%MPI_VAL, ierr)

@@ -12,7 +12,7 @@ module layer_aligned
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use direct_read, only: direct_reader_t, open_to_read
-   use errors, only: error_t, keep_first
+   use errors, only: error_t, fail, keep_first, status_usage
    use layout, only: element_bytes
    use page_cache, only: drop_file, flush_file
    use piece_backend, only: buffer_bytes, piece_backend_t, piece_t
@@ -24,6 +24,7 @@ module layer_aligned
    use stripe_table, only: assume_table, divide_data, parse_table, striped_file_t
    use task, only: task_t
    use team, only: team_t
+   use text, only: to_text
    use text_file, only: read_text
    use volume, only: multiply
    implicit none(type, external)
@@ -34,6 +35,10 @@ module layer_aligned
    ! Files that a process has open at a time, one of which it opens when it comes to
    ! it: systems allow 1024 and less.
    integer, parameter :: most_open = 256
+
+   ! More than any file system has, and as many as memory may be spent on.
+   integer, parameter :: most_targets = 65536
+   integer(int64), parameter :: most_stripes = 100000000_int64
 
    type, extends(piece_backend_t) :: aligned_t
       private
@@ -76,6 +81,17 @@ contains
       integer(int64) :: total
 
       call count_bytes(task, processes, total, error)
+      if (allocated(error)) return
+      if (task%files > total/element_bytes) then
+         call fail(error, to_text(total/element_bytes)//" elements cannot be divided among " &
+                   //to_text(task%files)//" files", status_usage)
+      else if (task%stripe_count > most_targets) then
+         call fail(error, "--stripe-count="//to_text(task%stripe_count)//" is more than " &
+                   //to_text(most_targets), status_usage)
+      else if (.not. allocated(task%layout_path) .and. total/task%stripe_bytes > most_stripes) then
+         call fail(error, "--stripe-size="//to_text(task%stripe_bytes)//" makes more than " &
+                   //to_text(most_stripes)//" stripes", status_usage)
+      end if
    end subroutine check_task
 
    !> The bytes of the whole array.

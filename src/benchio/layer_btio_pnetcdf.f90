@@ -11,15 +11,13 @@ module layer_btio_pnetcdf
    use btio_partition, only: values_per_point
    use btio_sections, only: memory_sections
    use datatypes, only: free_datatype
-   use errors, only: error_t, fail, keep_first
+   use errors, only: error_t, keep_first
    use mpi_f08, only: MPI_Datatype, MPI_OFFSET_KIND
    use pnetcdf_api, only: nfmpi_get_vara_all, nfmpi_iget_vara, nfmpi_iput_vara, &
                           nfmpi_put_vara_all, nfmpi_wait_all
    use pnetcdf_checks, only: check_pnetcdf
    use pnetcdf_file, only: pnetcdf_file_t
-   use posix_file, only: check_complete, get_file_size
    use team, only: team_t
-   use text, only: to_text
    implicit none(type, external)
    private
 

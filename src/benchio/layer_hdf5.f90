@@ -29,7 +29,7 @@ module layer_hdf5
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL
    use mpi_hints, only: make_info
-   use posix_file, only: read_remedy, write_remedy
+   use posix_file, only: library_path, read_remedy, write_remedy
    use shared_file, only: agree_to_go_on, array_name, check_shape, describe
    use team, only: team_t
    use text, only: to_text
@@ -161,11 +161,11 @@ contains
       integer :: ierr
 
       if (writing) then
-         call h5fcreate_f(self%path, H5F_ACC_TRUNC_F, self%file, ierr, access_prp=self%access)
+ call h5fcreate_f(library_path(self%path), H5F_ACC_TRUNC_F, self%file, ierr, access_prp=self%access)
          call check_hdf5(ierr, "H5Fcreate of "//self%path, error)
          if (allocated(error)) error%text = error%text//write_remedy
       else
-         call h5fopen_f(self%path, H5F_ACC_RDONLY_F, self%file, ierr, self%access)
+         call h5fopen_f(library_path(self%path), H5F_ACC_RDONLY_F, self%file, ierr, self%access)
          call check_hdf5(ierr, "H5Fopen of "//self%path, error)
          if (allocated(error)) error%text = error%text//read_remedy
       end if

@@ -23,7 +23,7 @@ module layer_netcdf
                          nc_nowrite, nc_open_par_fortran, nc_put_vara_longlong, nc_sync, &
                          nc_var_par_access
    use netcdf_checks, only: check_netcdf
-   use posix_file, only: read_remedy, write_remedy
+   use posix_file, only: library_path, read_remedy, write_remedy
    use shared_file, only: agree_to_go_on, array_name, axis_names, check_shape, describe
    use team, only: team_t
    use text, only: to_text
@@ -95,13 +95,13 @@ contains
       integer(c_int) :: status
 
       if (writing) then
-         status = nc_create_par_fortran(self%path//c_null_char, ior(nc_clobber, nc_netcdf4), &
+ status = nc_create_par_fortran(library_path(self%path)//c_null_char, ior(nc_clobber, nc_netcdf4), &
                                         int(self%comm%MPI_VAL, c_int), &
                                         int(self%info%MPI_VAL, c_int), self%file)
          call check_netcdf(status, "nc_create_par of "//self%path, error)
          if (allocated(error)) error%text = error%text//write_remedy
       else
-         status = nc_open_par_fortran(self%path//c_null_char, nc_nowrite, &
+         status = nc_open_par_fortran(library_path(self%path)//c_null_char, nc_nowrite, &
                                       int(self%comm%MPI_VAL, c_int), &
                                       int(self%info%MPI_VAL, c_int), self%file)
          call check_netcdf(status, "nc_open_par of "//self%path, error)

@@ -33,6 +33,7 @@ module layer_snapshot
    use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_File_iwrite_all, MPI_File_read_all, &
                       MPI_File_write_all, MPI_INTEGER8, MPI_REQUEST_NULL, MPI_Status, MPI_Wtime
    use mpiio_file, only: mpiio_file_t
+   use posix_file, only: release_locks
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -253,12 +254,14 @@ contains
    subroutine write_block(self, error)
       class(snapshot_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
       type(MPI_Status) :: status
       integer :: ierr
 
       call MPI_File_write_all(self%file%handle, self%block%cells, 1, self%in_memory, status, ierr)
       call check(ierr, "MPI_File_write_all of "//self%path, error)
       if (.not. allocated(error)) call check_block(self, "MPI_File_write_all", status, error)
+      if (allocated(error)) call release_locks(self%path, trouble)
    end subroutine write_block
 
    !> All snapshots, each compared before the next one takes its place. Ends as

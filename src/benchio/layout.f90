@@ -1,7 +1,7 @@
 !> How the global array is cut into one block a process. Arithmetic alone, all
 !> of it in 64 bits: knows nothing of MPI, files or memory.
 module layout
-   use, intrinsic :: iso_fortran_env, only: int64, real64
+   use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail, status_usage
    use text, only: to_text
    implicit none(type, external)
@@ -34,7 +34,6 @@ module layout
       procedure :: local_index
       procedure :: block_elements
       procedure :: whole_elements
-      procedure :: gibibytes
    end type layout_t
 
 contains
@@ -120,14 +119,6 @@ contains
 
       res = product(self%whole)
    end function whole_elements
-
-   !> The whole array's size in GiB.
-   pure function gibibytes(self) result(res)
-      class(layout_t), intent(in) :: self
-      real(real64) :: res
-
-      res = real(self%whole_elements()*element_bytes, real64)/2.0_real64**30
-   end function gibibytes
 
    pure subroutine check_divides(axis, length, parts, error)
       integer, intent(in) :: axis, parts

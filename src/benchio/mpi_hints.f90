@@ -13,7 +13,7 @@ module mpi_hints
    implicit none(type, external)
    private
 
-   public :: make_info, read_hints, missed_hint
+   public :: make_info, read_hints, missed_hints
 
    ! A hint that no library knows. Open MPI 4 says of whatever it was told that it
    ! is in effect, this hint too; what it echoes is not evidence of anything.
@@ -114,6 +114,7 @@ contains
       start = 1
       do while (start <= len(told))
          tab = start + index(told(start:), achar(9)) - 1
+         if (tab < start) exit
          last = tab + index(told(tab:), new_line("a")) - 1
          key = told(start:tab - 1)
          if (key /= unknown_hint .and. .not. (unknown .and. has_key(asked, key))) then
@@ -123,9 +124,9 @@ contains
       end do
    end subroutine sort_out
 
-   !> The first hint that was asked for and is not in effect, in words; nothing
-   !> when all are. `unknown` as from `read_hints`.
-   pure function missed_hint(asked, hints, unknown) result(res)
+   !> The hints that were asked for and are not in effect, in words; nothing when all
+   !> are. `unknown` as from `read_hints`.
+   pure function missed_hints(asked, hints, unknown) result(res)
       type(hint_t), intent(in) :: asked(:), hints(:)
       logical, intent(in) :: unknown
       character(len=:), allocatable :: res, value
@@ -133,22 +134,21 @@ contains
 
       res = ""
       do at = 1, size(asked)
-         res = "the hint "//asked(at)%key//"="//asked(at)%value//" was asked for and "
-         if (unknown) then
-            res = res//"may not be in effect: this library gives no evidence of it"
-            return
-         end if
          value = value_of(hints, asked(at)%key)
-         if (value == asked(at)%value .and. len(value) > 0) cycle
-         if (len(value) > 0) then
-            res = res//"is not in effect: its value is "//value
-         else
-            res = res//"is not in effect: the open file does not name it"
-         end if
-         return
+         if (value == asked(at)%value .and. len(value) > 0 .and. .not. unknown) cycle
+         if (len(res) > 0) res = res//", "
+         res = res//asked(at)%key//"="//asked(at)%value
+         if (unknown) cycle
+         if (len(value) == 0) value = "not named by the open file"
+         res = res//" ("//value//")"
       end do
-      res = ""
-   end function missed_hint
+      if (len(res) == 0) return
+      if (unknown) then
+         res = "hints that may not be in effect, for this library gives no evidence: "//res
+      else
+         res = "hints that are not in effect, and what is: "//res
+      end if
+   end function missed_hints
 
    pure function value_of(hints, key) result(res)
       type(hint_t), intent(in) :: hints(:)

@@ -12,7 +12,7 @@ module mpiio_file
                       MPI_Info_free, MPI_INFO_NULL, MPI_INTEGER, MPI_MAX, MPI_MODE_CREATE, &
                       MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_OFFSET_KIND, MPI_Status, MPI_SUCCESS
    use mpi_hints, only: make_info
-   use posix_file, only: read_remedy, write_remedy
+   use posix_file, only: library_path, read_remedy, write_remedy
    use task, only: hint_t
    use text, only: to_text
    implicit none(type, external)
@@ -71,7 +71,7 @@ contains
       integer :: mode, worst, mine, ierr
 
       mode = merge(ior(MPI_MODE_CREATE, MPI_MODE_WRONLY), MPI_MODE_RDONLY, writing)
-      call MPI_File_open(self%comm, self%path, mode, self%info, self%handle, ierr)
+      call MPI_File_open(self%comm, library_path(self%path), mode, self%info, self%handle, ierr)
       mine = merge(0, 1, ierr == MPI_SUCCESS)
       call check(ierr, "MPI_File_open of "//self%path, error)
       if (allocated(error)) then

@@ -4,13 +4,15 @@ module option_table
    implicit none(type, external)
    private
 
-   public :: option_t, name_of, takes_value, place_of
+   public :: option_t, name_of, takes_value, place_of, is_for
 
    type :: option_t
       !> The name, with `=` and what stands for the value where it takes one.
       character(len=24) :: usage
       !> The help, and more of it on a second line where one does not do.
       character(len=72) :: help, more
+      !> How the names of the layers begin that alone it is for; empty for all.
+      character(len=16) :: kinds = ""
    end type option_t
 
    !&< a table
@@ -34,14 +36,14 @@ module option_table
       option_t("--ranks=FILE", "write each rank's times to FILE, as CSV", ""), &
       option_t("--seed=N", "the seed of the data, 0 to 2**63 - 1; drawn when not given", ""), &
       option_t("--keep", "leave the files of the last repeat", ""), &
-      option_t("--steps=N", "btio, snapshot: the time steps written (5, 16)", ""), &
-      option_t("--every=N", "snapshot: time steps computed before each written one (100)", ""), &
-      option_t("--compute=S", "snapshot: seconds that a time step computes (0.001)", ""), &
-      option_t("--record=SIZE", "strided: the bytes of a record (those of N1 elements)", ""), &
-      option_t("--files=N", "aligned: divide the data among N files (1)", ""), &
-      option_t("--layout=FILE", "aligned: a table of lines `path stripe_size ost ost ...`", ""), &
-      option_t("--stripe-size=SIZE", "aligned, without a table: the bytes of a stripe (1M)", ""), &
-      option_t("--stripe-count=N", "aligned, without a table: the number of targets (1)", ""), &
+      option_t("--steps=N", "the time steps written (5, 16)", "", "btio snapshot"), &
+      option_t("--every=N", "time steps computed before each written one (100)", "", "snapshot"), &
+      option_t("--compute=S", "seconds that a time step computes (0.001)", "", "snapshot"), &
+      option_t("--record=SIZE", "the bytes of a record (those of N1 elements)", "", "strided"), &
+      option_t("--files=N", "divide the data among N files (1)", "", "aligned"), &
+      option_t("--layout=FILE", "a table of lines `path stripe_size ost ost ...`", "", "aligned"), &
+     option_t("--stripe-size=SIZE", "without a table: the bytes of a stripe (1M)", "", "aligned"), &
+      option_t("--stripe-count=N", "without a table: the number of targets (1)", "", "aligned"), &
       option_t("--help", "", ""), &
       option_t("--version", "", "")]
    !&>
@@ -62,6 +64,15 @@ contains
 
       res = index(option%usage, "=") > 0
    end function takes_value
+
+   !> Whether an option has a meaning for a layer.
+   pure function is_for(option, layer) result(res)
+      type(option_t), intent(in) :: option
+      character(len=*), intent(in) :: layer
+      logical :: res
+
+      res = option%kinds == "" .or. index(option%kinds, layer(:scan(layer//"-", "-") - 1)) > 0
+   end function is_for
 
    !> The place of an option in the list; 0 for a name that is not there.
    pure function place_of(name) result(res)

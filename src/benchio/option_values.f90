@@ -10,6 +10,9 @@ module option_values
 
    public :: read_count, read_bytes, read_seconds, read_choice, read_hint
 
+   ! A year and more: longer than any run, and far from what a real holds.
+   real(real64), parameter :: most_seconds = 1.0e8_real64
+
 contains
 
    !> A whole number from 1 on.
@@ -36,7 +39,7 @@ contains
       character(len=*), intent(in) :: name, value
       integer(int64), intent(out) :: res
       type(error_t), allocatable, intent(out) :: error
-      character(len=*), parameter :: letters = "KMGTP"
+      character(len=*), parameter :: letters = "KMGT"
       integer(int64) :: number
       integer :: digits, power
       logical :: ok
@@ -68,6 +71,7 @@ contains
       if (verify(value, "0123456789.") == 0 .and. scan(value, "0123456789") > 0) then
          read (unit=value, fmt=*, iostat=status) res
       end if
+      if (status == 0 .and. res > most_seconds) status = 1
       if (status /= 0) call fail(error, name//" must be a number of seconds such as 2 or 0.5, " &
                                  //"and not '"//value//"'", status_usage)
    end subroutine read_seconds
@@ -99,7 +103,8 @@ contains
       integer :: equals
 
       equals = index(value, "=")
-      if (equals > 1 .and. equals < len(value)) then
+      ! What libraries say of hints is read line by line.
+      if (equals > 1 .and. equals < len(value) .and. scan(value, achar(9)//achar(10)) == 0) then
          hints = [hints, hint_t(key=value(:equals - 1), value=value(equals + 1:))]
       else
          call fail(error, "--hint must be --hint=KEY=VALUE, and not '--hint="//value//"'", &

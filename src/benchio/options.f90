@@ -4,7 +4,7 @@ module options
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use decomposition, only: decompositions
    use errors, only: error_t, fail, status_usage
-   use option_table, only: name_of, options_known, place_of, takes_value
+   use option_table, only: is_for, name_of, options_known, place_of, takes_value
    use option_values, only: read_bytes, read_choice, read_count, read_hint, read_seconds
    use registry, only: absent_names, can_gather, default_names, has_table, layer_names
    use task, only: task_t
@@ -37,6 +37,8 @@ module options
       !> The bytes that must stay free; 0 for none.
       integer(int64) :: min_free_bytes = 0_int64
       character(len=:), allocatable :: cache
+      !> The options that were given, by their places in the table.
+      integer, allocatable :: given(:)
       !> Whether the task's seed was given, and is not to be drawn.
       logical :: seed_given = .false.
       !> The paths of the result file and of the ranks' times, where asked.
@@ -66,10 +68,10 @@ contains
       type(string_t), allocatable :: layers(:), directories(:)
       integer :: at
 
-      allocate (res%task%hints(0), layers(0), directories(0))
+      allocate (res%task%hints(0), res%given(0), layers(0), directories(0))
       res%task%decomposition = trim(decompositions(1))
       res%cache = trim(cache_modes(1))
-      res%help = has_word(words, "--help")
+      res%help = has_word(words, "--help") .or. has_word(words, "-h")
       res%version = has_word(words, "--version")
       if (res%help .or. res%version) return
       if (size(words) < 4) then
@@ -155,6 +157,7 @@ contains
       else if (equals >= len(word)) then
          call fail(error, name//" needs a value: "//name//"=...", status_usage)
       else
+         res%given = [res%given, place]
          call set_value(name, word(equals + 1:), res, directories, error)
       end if
    end subroutine parse_option
@@ -193,6 +196,9 @@ contains
          call read_seconds(name, value, res%min_seconds, error)
       case ("--max-seconds")
          call read_seconds(name, value, res%max_seconds, error)
+         if (.not. allocated(error) .and. res%max_seconds <= 0.0_real64) then
+            call fail(error, "--max-seconds must be more than 0", status_usage)
+         end if
       case ("--min-free")
          call read_bytes(name, value, res%min_free_bytes, error)
       case ("--cache")
@@ -267,8 +273,16 @@ contains
          call fail(error, "--writers has no meaning for "//res%layers(at)%value, status_usage)
          return
       end do
+      call check_meaning(res, error)
+      if (allocated(error)) return
       if (allocated(res%task%layout_path)) call settle_table(res, directories, error)
       if (allocated(error)) return
+      if (same_words(res%result_path, res%ranks_path) .or. &
+          same_words(res%result_path, res%task%layout_path) .or. &
+          same_words(res%ranks_path, res%task%layout_path)) then
+         call fail(error, "--result, --ranks and --layout need files of their own", status_usage)
+         return
+      end if
       if (.not. res%write .and. .not. res%read) then
          call fail(error, "--no-write leaves nothing to do without --read or --verify", &
                    status_usage)
@@ -277,6 +291,30 @@ contains
                    //"wrote the files", status_usage)
       end if
    end subroutine settle
+
+   pure function same_words(one, other) result(res)
+      character(len=:), allocatable, intent(in) :: one, other
+      logical :: res
+
+      res = .false.
+      if (allocated(one) .and. allocated(other)) res = one == other
+   end function same_words
+
+   !> An error for an option that none of the layers looks at.
+   subroutine check_meaning(res, error)
+      type(options_t), intent(in) :: res
+      type(error_t), allocatable, intent(out) :: error
+      integer :: at, layer
+
+      options: do at = 1, size(res%given)
+         do layer = 1, size(res%layers)
+            if (is_for(options_known(res%given(at)), res%layers(layer)%value)) cycle options
+         end do
+         call fail(error, name_of(options_known(res%given(at)))//" has no meaning for " &
+                   //joined(res%layers), status_usage)
+         return
+      end do options
+   end subroutine check_meaning
 
    !> The files of a table are where it says: there is one run, in no directory.
    subroutine settle_table(res, directories, error)

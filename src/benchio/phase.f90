@@ -7,8 +7,10 @@ module phase
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_DOUBLE_PRECISION, MPI_Gather, &
                       MPI_INTEGER, MPI_MAX, MPI_Wtick, MPI_Wtime
+   use sorting, only: median, sort
    use task, only: hint_t
    use team, only: team_t
+   use text, only: string_t
    implicit none(type, external)
    private
 
@@ -43,6 +45,8 @@ module phase
       !> Whose time the longest was.
       integer :: slowest_rank = 0
       character(len=:), allocatable :: slowest_host
+      !> What else rank 0 is to say of it, for people.
+      type(string_t), allocatable :: notes(:)
       !> Bytes that were compared and found right, where that was asked.
       logical :: verified = .false.
       integer(int64) :: verified_bytes = 0_int64
@@ -112,7 +116,7 @@ contains
       call keep_first(error, trouble)
 
       res%writing = writing
-      allocate (res%hints(0))
+      allocate (res%hints(0), res%notes(0))
       res%fsync = fsync
       res%bytes = layer%total_bytes
       marks(2:) = marks(2:) - layer%aside%seconds
@@ -153,7 +157,7 @@ contains
          call sort(times)
          associate (n => team%size)
             res%rank_min = times(1)
-            res%rank_median = (times((n + 1)/2) + times(n/2 + 1))/2.0_real64
+            res%rank_median = median(times)
             res%rank_max = times(n)
          end associate
       end if
@@ -181,27 +185,5 @@ contains
       res%computed_seconds = most(1)
       res%hidden_seconds = -most(2)
    end subroutine collect_computing
-
-   !> Sorts in ascending order. Shell's method: a run may have very many ranks.
-   pure subroutine sort(values)
-      real(real64), intent(inout) :: values(:)
-      real(real64) :: held
-      integer :: gap, at, to
-
-      gap = size(values)/2
-      do while (gap > 0)
-         do at = gap + 1, size(values)
-            held = values(at)
-            to = at
-            do while (to > gap)
-               if (values(to - gap) <= held) exit
-               values(to) = values(to - gap)
-               to = to - gap
-            end do
-            values(to) = held
-         end do
-         gap = gap/2
-      end do
-   end subroutine sort
 
 end module phase

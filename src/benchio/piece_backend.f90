@@ -130,7 +130,6 @@ contains
       self%task = task
       self%hints_asked = task%hints
       self%comm = team%world
-      self%mixed = mixed_seed(task%seed)
       call self%set_up(team, directory, error)
       call team%agree(error)
       if (allocated(error)) return
@@ -156,12 +155,14 @@ contains
    subroutine fill(self)
       class(piece_backend_t), intent(inout) :: self
 
+      self%mixed = mixed_seed(ieor(self%task%seed, int(self%round, int64)))
       call put_round(self, 0_int64)
    end subroutine fill
 
    subroutine forget(self)
       class(piece_backend_t), intent(inout) :: self
 
+      self%mixed = mixed_seed(ieor(self%task%seed, int(self%round, int64)))
       self%memory = unread_marker
    end subroutine forget
 

@@ -2,7 +2,7 @@
 !> What is moved, and by which calls, is for a layer to say.
 module pnetcdf_file
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, keep_first
+   use errors, only: error_t, fail, keep_first
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL, &
                       MPI_Info_set, MPI_OFFSET_KIND
@@ -13,7 +13,7 @@ module pnetcdf_file
                           nfmpi_inq_vardimid, nfmpi_inq_varid, nfmpi_inq_varndims, &
                           nfmpi_inq_varoffset, nfmpi_open, nfmpi_set_fill, nfmpi_sync
    use pnetcdf_checks, only: check_pnetcdf
-   use posix_file, only: read_remedy, write_remedy
+   use posix_file, only: library_path, read_remedy, write_remedy
    use shared_file, only: agree_to_go_on, array_name, axis_names, check_shape
    use task, only: hint_t
    implicit none(type, external)
@@ -60,6 +60,11 @@ contains
 
       self%comm = comm
       self%path = path
+      if (index(path, ":") > 0) then
+         call fail(error, "PnetCDF takes what is before a colon for the name of a file system: " &
+                   //path)
+         return
+      end if
       if (.not. allocated(self%axes)) allocate (self%axes, source=[character(len=8) :: axis_names])
       call make_info(hints, path, self%info, error)
    end subroutine set_up
@@ -91,12 +96,12 @@ contains
       integer :: status
 
       if (writing) then
-         status = nfmpi_create(self%comm%MPI_VAL, self%path, ior(nf_clobber, nf_64bit_data), &
+ status = nfmpi_create(self%comm%MPI_VAL, library_path(self%path), ior(nf_clobber, nf_64bit_data), &
                                self%info%MPI_VAL, self%file)
          call check_pnetcdf(status, "ncmpi_create of "//self%path, error)
          if (allocated(error)) error%text = error%text//write_remedy
       else
-         status = nfmpi_open(self%comm%MPI_VAL, self%path, nf_nowrite, self%info%MPI_VAL, &
+    status = nfmpi_open(self%comm%MPI_VAL, library_path(self%path), nf_nowrite, self%info%MPI_VAL, &
                              self%file)
          call check_pnetcdf(status, "ncmpi_open of "//self%path, error)
          if (allocated(error)) error%text = error%text//read_remedy

@@ -8,9 +8,9 @@ module posix_api
 
    public :: iovec_t
    public :: c_pwritev, c_preadv, c_fsync, c_close, c_unlink, c_exit, c_strerror, c_strlen
-   public :: c_fnmatch, c_memcpy, c_setenv, shim_open_direct, shim_free_bytes
+   public :: c_fnmatch, c_memcpy, shim_open_direct, shim_free_bytes
    public :: shim_errno, shim_interrupted, shim_missing, shim_open_new, shim_open_existing
-   public :: shim_open_shared, shim_is_regular, c_truncate
+   public :: shim_open_shared, shim_is_regular, shim_is_same_file, c_truncate
    public :: shim_file_size, shim_first_hole, shim_drop_pages, shim_resident_pages
    public :: c_closedir, c_rmdir, shim_open_directory, shim_next_name
 
@@ -106,14 +106,6 @@ module posix_api
          integer(c_int) :: res
       end function c_fnmatch
 
-      function c_setenv(name, value, overwrite) bind(c, name="setenv") result(res)
-         import :: c_char, c_int
-         implicit none(type, external)
-         character(kind=c_char), intent(in) :: name(*), value(*)
-         integer(c_int), intent(in), value :: overwrite
-         integer(c_int) :: res
-      end function c_setenv
-
       function c_strerror(number) bind(c, name="strerror") result(res)
          import :: c_int, c_ptr
          implicit none(type, external)
@@ -162,6 +154,13 @@ module posix_api
          integer(c_int), intent(in), value :: creates
          integer(c_int) :: res
       end function shim_open_shared
+
+      function shim_is_same_file(one, other) bind(c, name="benchio_is_same_file") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: one(*), other(*)
+         integer(c_int) :: res
+      end function shim_is_same_file
 
       function shim_is_regular(path) bind(c, name="benchio_is_regular") result(res)
          import :: c_char, c_int

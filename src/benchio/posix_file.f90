@@ -9,7 +9,7 @@ module posix_file
    use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, c_strerror, c_strlen, c_unlink
    use posix_api, only: iovec_t, shim_errno, shim_file_size, shim_first_hole, shim_interrupted
    use posix_api, only: shim_free_bytes, shim_missing, shim_open_existing, shim_open_new
-   use posix_api, only: shim_open_shared
+   use posix_api, only: shim_is_same_file, shim_open_shared
    use text, only: to_text
    implicit none(type, external)
    private
@@ -17,7 +17,7 @@ module posix_file
    public :: open_new, open_shared, open_existing, close_file
    public :: write_vectors, read_vectors, sync_file, release_locks, remove_file
    public :: get_file_size, check_complete, check_creatable, check_free, check_room
-   public :: system_failure
+   public :: is_same_file, library_path, system_failure
 
    !> What to add when a file could not be made.
    character(len=*), parameter, public :: write_remedy = &
@@ -303,6 +303,24 @@ contains
       call open_existing(path, fd, error)
       if (.not. allocated(error)) call close_file(fd, path, error)
    end subroutine release_locks
+
+   !> Whether two paths lead to one file that is there.
+   function is_same_file(one, other) result(res)
+      character(len=*), intent(in) :: one, other
+      logical :: res
+
+      res = shim_is_same_file(one//c_null_char, other//c_null_char) /= 0_c_int
+   end function is_same_file
+
+   !> A path as libraries take it: some leave blanks out that it begins with, and
+   !> take what is before a colon for the name of a file system.
+   pure function library_path(path) result(res)
+      character(len=*), intent(in) :: path
+      character(len=:), allocatable :: res
+
+      res = path
+      if (path(1:1) == " " .or. index(path, ":") > 0 .and. path(1:1) /= "/") res = "./"//path
+   end function library_path
 
    !> An error when so many bytes cannot be written below a directory.
    subroutine check_room(directory, bytes, error)

@@ -104,6 +104,14 @@ int64_t benchio_file_size(const char *path)
     return stat(path, &about) == 0 ? (int64_t)about.st_size : -1;
 }
 
+/* Returns whether two paths lead to one file that is there. */
+int benchio_is_same_file(const char *one, const char *other)
+{
+    struct stat first, second;
+    return stat(one, &first) == 0 && stat(other, &second) == 0 &&
+           first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 /* Returns whether a path leads to a regular file, or -1 with errno set. */
 int benchio_is_regular(const char *path)
 {

@@ -3,22 +3,22 @@
 module run
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use backend, only: backend_t, difference_t
-   use errors, only: error_t, fail, keep_first
+   use errors, only: error_t, fail, keep_first, status_failed
    use gather, only: gather_to_writers
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Barrier
-   use mpi_hints, only: missed_hint, read_hints
+   use mpi_hints, only: missed_hints, read_hints
    use options, only: options_t
    use phase, only: phase_t, run_phase
-   use posix_file, only: check_free
-   use progress, only: say_fsync, say_layer, say_note, say_rate, say_start
+   use posix_file, only: check_free, is_same_file
+   use progress, only: say_layer, say_rate, say_repeats, say_start, say_work
    use rank_times, only: rank_times_t
    use registry, only: make_layer
    use result_record, only: result_line
    use line_file, only: line_file_t
    use stop_watch, only: stop_watch_t
    use team, only: team_t
-   use text, only: to_text
+   use text, only: append, to_text
    implicit none(type, external)
    private
 
@@ -34,6 +34,8 @@ module run
       type(line_file_t) :: results
       type(rank_times_t) :: rank_times
       type(stop_watch_t) :: watch
+      !> Rank 0: whether a phase was too short to be sure of.
+      logical :: has_short = .false.
    contains
       procedure :: everything
    end type run_t
@@ -45,6 +47,8 @@ module run
       !> Whether the layer's processes are in the order in which they read.
       logical :: is_shifted = .false.
       integer :: repeat = 1
+      !> The rates of all writes and of all reads, in GiB/s.
+      real(real64), allocatable :: write_rates(:), read_rates(:)
       !> Whether what is in the files is this run's own, and may be removed.
       logical :: owns_files = .false.
       !> What rank 0 has already said of this work.
@@ -91,11 +95,10 @@ contains
       work%name = name
       work%directory = directory
       work%notes = ""
+      allocate (work%write_rates(0), work%read_rates(0))
       call work%prepare(self, .false., error)
       if (.not. allocated(error)) then
-         if (self%team%rank == 0 .and. self%asked%write) then
-            call say_fsync(work%layer, self%asked%fsync)
-         end if
+         if (self%team%rank == 0) call say_work(work%layer, self%asked%write, self%asked%fsync)
          call check_space(self, work, error)
       end if
       spent = 0.0_real64
@@ -104,6 +107,10 @@ contains
          call one_repeat(self, work, spent, is_last, error)
          work%repeat = work%repeat + 1
       end do
+      if (self%team%rank == 0) then
+         call say_repeats("write", work%write_rates)
+         call say_repeats("read", work%read_rates)
+      end if
       call work%release(self, trouble)
       call keep_first(error, trouble)
    end subroutine one_layer
@@ -144,13 +151,14 @@ contains
       deallocate (self%layer)
    end subroutine release
 
-   !> Says something about this work, once.
-   subroutine note(self, text)
+   !> Has something said of this work, once, behind the line of a phase.
+   subroutine note(self, phase, text)
       class(work_t), intent(inout) :: self
+      type(phase_t), intent(inout) :: phase
       character(len=*), intent(in) :: text
 
       if (len(text) == 0 .or. index(self%notes, text) > 0) return
-      call say_note(text)
+      call append(phase%notes, text)
       self%notes = self%notes//text
    end subroutine note
 
@@ -194,6 +202,7 @@ contains
       call self%team%agree(trouble)
       if (allocated(trouble) .and. allocated(error)) then
          error%text = error%text//new_line("a")//trouble%text
+         error%status = status_failed
       else
          call keep_first(error, trouble)
       end if
@@ -225,6 +234,9 @@ contains
       if (.not. self%asked%read) return
 
       call self%watch%look(self%team, "read", work%layer%first_path, work%repeat, error)
+      if (allocated(error) .and. holds_back) then
+         error%text = error%text//"; the write before it was made, and is not proven"
+      end if
       if (allocated(error)) return
       if (self%team%rank == 0 .and. .not. holds_back) then
          call say_start(.false., work%layer%first_path)
@@ -249,9 +261,11 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       associate (layer => work%layer)
+         layer%round = round_of(self, work)
          call layer%fill()
          if (.not. (layer%overwrites .and. work%repeat > 1)) then
-            call layer%make_way(error)
+            call check_results_apart(self, layer, error)
+            if (.not. allocated(error)) call layer%make_way(error)
          end if
          call self%team%agree(error)
          if (allocated(error)) return
@@ -268,6 +282,39 @@ contains
       call look_at_hints(self, work, res, error)
    end subroutine write_phase
 
+   !> The files with the figures must not be among those with the data.
+   subroutine check_results_apart(self, layer, error)
+      class(run_t), intent(in) :: self
+      class(backend_t), intent(in) :: layer
+      type(error_t), allocatable, intent(out) :: error
+
+      if (allocated(self%asked%result_path)) then
+         if (is_same_file(layer%path, self%asked%result_path)) call refuse(self%asked%result_path)
+      end if
+      if (allocated(self%asked%ranks_path)) then
+         if (is_same_file(layer%path, self%asked%ranks_path)) call refuse(self%asked%ranks_path)
+      end if
+
+   contains
+
+      subroutine refuse(path)
+         character(len=*), intent(in) :: path
+
+         call fail(error, path//" is to hold figures, and is a file of the layer "//layer%name)
+      end subroutine refuse
+
+   end subroutine check_results_apart
+
+   !> Which data the files of a layer that overwrites them hold in this repeat.
+   pure function round_of(self, work) result(res)
+      class(run_t), intent(in) :: self
+      type(work_t), intent(in) :: work
+      integer :: res
+
+      res = 0
+      if (self%asked%write .and. work%layer%overwrites) res = self%asked%repeats - work%repeat
+   end function round_of
+
    subroutine read_phase(self, work, res, error)
       class(run_t), intent(inout) :: self
       type(work_t), intent(inout) :: work
@@ -278,6 +325,7 @@ contains
       call work%prepare(self, self%asked%cache == "shift", error)
       if (allocated(error)) return
       associate (layer => work%layer)
+         layer%round = round_of(self, work)
          call layer%forget()
          call layer%check_files(error)
          call self%team%agree(error)
@@ -301,7 +349,8 @@ contains
       res%cache = "none"
       if (dropped) res%cache = "dropped"
       if (dropped .and. direct) res%cache = "direct"
-      if (work%is_shifted .and. self%readers%has_moved) res%cache = "shifted"
+      ! Who wrote files of another run, and who read them last, nobody knows.
+      if (work%is_shifted .and. self%readers%has_moved .and. self%asked%write) res%cache = "shifted"
       call say_cache(self, work, res)
       call look_at_hints(self, work, res, error)
       if (allocated(error) .or. .not. self%asked%task%verify) return
@@ -327,11 +376,11 @@ contains
       if (self%team%rank /= 0 .or. res%cache == res%cache_asked) return
       select case (res%cache_asked)
       case ("shifted")
-         call work%note("not every process can read what another node wrote")
+         call work%note(res, "not every process can read what another node wrote")
       case ("direct")
-         call work%note("O_DIRECT is not possible here with this layer")
+         call work%note(res, "O_DIRECT is not possible here with this layer")
       case default
-         call work%note("pages of the files stay in memory: reads may come from there")
+         call work%note(res, "pages of the files stay in memory: reads may come from there")
       end select
    end subroutine say_cache
 
@@ -366,17 +415,23 @@ contains
       character(len=:), allocatable :: missed
 
       associate (layer => work%layer)
-         if (.not. layer%uses_hints) return
+         if (.not. layer%uses_hints) then
+            if (self%asked%require_hints .and. size(self%asked%task%hints) > 0) then
+              call fail(error, "the layer "//layer%name//" takes no hints, which --require-hints " &
+                         //"asks for")
+            end if
+            return
+         end if
          call read_hints(self%team, layer%info_used, layer%hints_asked, phase%hints, &
                          layer%hides_hints, error)
          call self%team%agree(error)
          if (allocated(error)) return
          if (self%team%rank == 0) then
-            missed = missed_hint(layer%hints_asked, phase%hints, layer%hides_hints)
+            missed = missed_hints(layer%hints_asked, phase%hints, layer%hides_hints)
             if (len(missed) > 0 .and. self%asked%require_hints) then
                call fail(error, missed//" ("//layer%first_path//")")
             else
-               call work%note(missed)
+               call work%note(phase, missed)
             end if
          end if
       end associate
@@ -422,7 +477,7 @@ contains
    !> Prints and records a phase; collective, since rank 0 may fail to.
    subroutine report(self, work, phase, error)
       class(run_t), intent(inout) :: self
-      type(work_t), intent(in) :: work
+      type(work_t), intent(inout) :: work
       type(phase_t), intent(inout) :: phase
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
@@ -434,7 +489,15 @@ contains
                                               self%mpi_library), error)
          call self%rank_times%append(work%layer, phase, trouble)
          call keep_first(error, trouble)
-         if (.not. allocated(error)) call say_rate(phase)
+         if (.not. allocated(error)) then
+            call say_rate(phase)
+            if (phase%writing) then
+               work%write_rates = [work%write_rates, phase%bandwidth()]
+            else
+               work%read_rates = [work%read_rates, phase%bandwidth()]
+            end if
+            self%has_short = self%has_short .or. phase%is_short()
+         end if
       end if
       call MPI_Barrier(self%team%world, ierr)
       call check(ierr, "MPI_Barrier", trouble)

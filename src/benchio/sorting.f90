@@ -1,10 +1,10 @@
 !> The order of numbers. Knows nothing of what they count.
 module sorting
-   use, intrinsic :: iso_fortran_env, only: int64
+   use, intrinsic :: iso_fortran_env, only: int64, real64
    implicit none(type, external)
    private
 
-   public :: order_of
+   public :: order_of, sort, median
 
 contains
 
@@ -51,5 +51,37 @@ contains
       end function takes_left
 
    end function order_of
+
+   !> Sorts in ascending order. Shell's method: a run may have very many ranks.
+   pure subroutine sort(values)
+      real(real64), intent(inout) :: values(:)
+      real(real64) :: held
+      integer :: gap, at, to
+
+      gap = size(values)/2
+      do while (gap > 0)
+         do at = gap + 1, size(values)
+            held = values(at)
+            to = at
+            do while (to > gap)
+               if (values(to - gap) <= held) exit
+               values(to) = values(to - gap)
+               to = to - gap
+            end do
+            values(to) = held
+         end do
+         gap = gap/2
+      end do
+   end subroutine sort
+
+   !> The median of numbers in ascending order, of which there is one at least.
+   pure function median(sorted) result(res)
+      real(real64), intent(in) :: sorted(:)
+      real(real64) :: res
+
+      associate (n => size(sorted))
+         res = (sorted((n + 1)/2) + sorted(n/2 + 1))/2.0_real64
+      end associate
+   end function median
 
 end module sorting

@@ -48,7 +48,8 @@ contains
       call check(ierr, "MPI_Bcast", error)
       if (allocated(error) .or. .not. self%has_stopped) return
       call fail(error, "stopped after "//decimal(self%limit)//" s, as --max-seconds asks; not " &
-                //"measured: "//operation//" of "//path//", repeat "//to_text(repeat), &
+                //"measured: "//operation//" of "//path//", repeat "//to_text(repeat) &
+                //", and what follows", &
                 status_stopped)
    end subroutine look
 

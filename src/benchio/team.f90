@@ -141,7 +141,9 @@ contains
       if (allocated(error)) return
       call self%start(comm, error)
       if (allocated(error)) return
-      call self%all_of(all(1, place) /= other%node, self%has_moved, error)
+      ! By its number too, since some layers go by that.
+      call self%all_of(all(1, place) /= other%node .and. self%node /= other%node, self%has_moved, &
+                       error)
    end subroutine start_shifted
 
    pure subroutine order_by_node(all, order)

@@ -67,7 +67,11 @@ contains
    subroutine say_option(option)
       type(option_t), intent(in) :: option
 
-      call say(trim(option%usage//" "//option%help))
+      character(len=:), allocatable :: kinds
+
+      kinds = ""
+      if (option%kinds /= "") kinds = trim(option%kinds)//": "
+      call say(trim(option%usage//" "//kinds//option%help))
       if (option%more /= "") call say(repeat(" ", len(option%usage) + 1)//trim(option%more))
    end subroutine say_option
 

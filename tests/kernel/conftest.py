@@ -1,11 +1,13 @@
 """benchio, built once with warnings as errors, and a way to run it on several ranks."""
 
+import atexit
 import contextlib
 import json
 import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +22,15 @@ MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_btl_base_warn_component_unused": "0",
+    # Not by semaphores that have the name of a file: runs at the same time would share them, and
+    # one that is killed leaves them behind.
+    "OMPI_MCA_sharedfp": "^sm",
 }
 _LONGEST_RUN_S = 60
+# Of its own for each process that tests: where runs of Open MPI at the same time share a directory,
+# one clears away what is another's.
+_SESSIONS = tempfile.mkdtemp(prefix="mpi")
+atexit.register(shutil.rmtree, _SESSIONS, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,7 @@ class Benchio:
         done = subprocess.run(
             command,
             cwd=self.cwd,
-            env={**os.environ, **MPI_SETTINGS, **(env or {})},
+            env={**os.environ, **MPI_SETTINGS, "TMPDIR": _SESSIONS, **(env or {})},
             capture_output=True,
             text=True,
             timeout=_LONGEST_RUN_S,

@@ -444,3 +444,30 @@ def test_dealing_at_random_is_not_regular(benchio):
         assert len(set(on.values())) > 1
         steps = Counter(second - first for first, second in pairwise(mine))
         assert len(steps) > 10
+
+
+def test_a_round_that_writes_nothing_is_found(benchio):
+    """The files of the round before are complete; their data are not those of this round."""
+    path = str(benchio.cwd / "unstriped/aligned.dat")
+    # The first round writes one piece; the second says that it did.
+    wrapper = ["strace", "-f", "-o", "/dev/null", "-P", path, "-e"]
+    wrapper.append("inject=pwrite64,pwritev:retval=4096:when=2")
+    done = benchio.run(
+        8, 8, 8, "local", "aligned", "unstriped", "--repeats=2", "--verify", wrapper=wrapper
+    )
+    assert done.status == 1
+    assert "512 elements differ" in done.messages[0]
+    assert done.out.count("rate") == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--files=2147483647", "512 elements cannot be divided among 2147483647 files"),
+        ("--stripe-count=2147483647", "--stripe-count=2147483647 is more than 65536"),
+    ],
+)
+def test_numbers_that_no_memory_holds(benchio, option, message):
+    done = benchio.run(8, 8, 8, "local", "aligned", "unstriped", option)
+    assert done.status == 2
+    assert done.messages[0] == message

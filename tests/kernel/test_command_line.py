@@ -56,6 +56,13 @@ LAYERS = (
         ((*GOOD, "--read=yes"), "--read takes no value"),
         ((*GOOD, "--no-write"), "--no-write leaves nothing to do"),
         ((*GOOD, "--no-write", "--verify"), "--verify with --no-write needs --seed=N"),
+        ((*GOOD, "mpiio", "--files=3"), "--files has no meaning for mpiio"),
+        ((*GOOD, "mpiio", "btio", "--every=3"), "--every has no meaning for mpiio btio"),
+        ((*GOOD, "--max-seconds=0"), "--max-seconds must be more than 0"),
+        ((*GOOD, f"--min-seconds={'9' * 400}"), "--min-seconds must be a number of seconds"),
+        ((*GOOD, "--min-free=1P"), "--min-free must be a number of bytes"),
+        ((*GOOD, "--hint=a=b\nc"), "--hint must be --hint=KEY=VALUE"),
+        ((*GOOD, "mpiio", "--writers=2"), "--writers=2 are more than the 1 processes"),
     ],
     ids=str,
 )

@@ -10,9 +10,9 @@ from tests.kernel.conftest import SOURCES
 
 PAGE = SOURCES / "benchio.1"
 EXAMPLES = [
-    line.replace("\\-", "-")
+    line
     for block in re.findall(r"^\.EX\n(.*?)^\.EE", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    for line in block.splitlines()
+    for line in block.replace("\\-", "-").replace("\\\\\n", "").splitlines()
 ]
 
 

@@ -1,0 +1,55 @@
+"""What benchio must leave alone, and what it must not be led to."""
+
+import pytest
+
+RUN = (4, 4, 4, "local")
+SHARED = ("mpiio", "mpiio-independent", "netcdf", "hdf5", "snapshot", "btio", "strided")
+
+
+@pytest.mark.parametrize("name", [" x", "ufs:x"])
+def test_directories_whose_names_libraries_cut(benchio, name):
+    """Some leave out blanks or a prefix, and so would write to the directory x."""
+    (benchio.cwd / name).mkdir()
+    (benchio.cwd / "x").mkdir()
+    for layer in SHARED:
+        (benchio.cwd / f"x/{layer}.dat").write_text("precious")
+    done = benchio.run(*RUN, *SHARED, f"--directory={name}", "--verify", "--compute=0")
+    assert done.status == 0, done.err
+    assert {path.read_text() for path in (benchio.cwd / "x").iterdir()} == {"precious"}
+    assert list((benchio.cwd / name).iterdir()) == []
+
+
+def test_pnetcdf_and_colons(benchio):
+    (benchio.cwd / "a:b").mkdir()
+    done = benchio.run(*RUN, "pnetcdf", "--directory=a:b")
+    assert done.status == 1
+    assert "PnetCDF takes what is before a colon for the name of a file system" in done.err
+
+
+def test_figures_do_not_go_among_the_data(benchio):
+    done = benchio.run(*RUN, "proc", "unstriped", "--result=unstriped/proc000001.dat", ranks=2)
+    assert done.status == 1
+    assert "unstriped/proc000001.dat is to hold figures" in done.messages[0]
+    assert "rate" not in done.out
+
+
+def test_figures_and_tables_have_files_of_their_own(benchio):
+    table = benchio.cwd / "table"
+    table.write_text("data 1048576 0\n")
+    for more in (
+        ("--result=table", "--layout=table"),
+        ("--ranks=table", "--layout=table"),
+        ("--result=r", "--ranks=r", "--layout=table"),
+    ):
+        done = benchio.run(*RUN, "aligned", *more)
+        assert done.status == 2
+        assert "need files of their own" in done.messages[0]
+    assert table.read_text() == "data 1048576 0\n"
+
+
+def test_results_of_an_earlier_run_outlive_a_command_line_that_makes_no_sense(benchio):
+    results = benchio.cwd / "result.jsonl"
+    results.write_text("old\n")
+    done = benchio.run(*RUN, "mpiio", "unstriped", "--writers=3", "--result=result.jsonl", ranks=4)
+    assert done.status == 2
+    assert results.read_text() == "old\n"
