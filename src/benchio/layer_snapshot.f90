@@ -23,17 +23,15 @@
 !> collective buffers come on top.
 module layer_snapshot
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use backend, only: difference_t, path_in
-   use block_backend, only: block_backend_t
+   use backend, only: difference_t
    use datatypes, only: free_datatype, make_section
    use errors, only: error_t, fail, keep_first, status_usage
    use file_request, only: file_request_t
    use layout, only: element_bytes
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_File_iwrite_all, MPI_File_read_all, &
-                      MPI_File_write_all, MPI_INTEGER8, MPI_REQUEST_NULL, MPI_Status, MPI_Wtime
-   use mpiio_file, only: mpiio_file_t
-   use posix_file, only: release_locks
+                      MPI_File_write_all, MPI_REQUEST_NULL, MPI_Status, MPI_Wtime
+   use mpiio_backend, only: mpiio_backend_t
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -44,16 +42,13 @@ module layer_snapshot
    !> As in the example of Farrés, Hanzich and Cela (EAGE 2010).
    integer, parameter :: usual_snapshots = 16
 
-   type, extends(block_backend_t) :: snapshot_t
+   type, extends(mpiio_backend_t) :: snapshot_t
       !> Whether it computes on while a snapshot is written.
       logical :: overlaps = .false.
       integer, private :: snapshots = usual_snapshots
       type(team_t), private :: team
-      type(mpiio_file_t), private :: file
-      !> The block in memory, inside its halo and without one, and in a snapshot.
-      type(MPI_Datatype), private :: in_memory = MPI_DATATYPE_NULL
+      !> The block in memory without its halo.
       type(MPI_Datatype), private :: in_copy = MPI_DATATYPE_NULL
-      type(MPI_Datatype), private :: in_file = MPI_DATATYPE_NULL
       !> Where a snapshot stays while it is written; its write, while it may go on.
       integer(int64), private, pointer, contiguous :: copy(:, :, :) => null()
       type(file_request_t), private :: request
@@ -62,11 +57,8 @@ module layer_snapshot
    contains
       procedure :: set_up
       procedure :: forget
-      procedure :: open_file
       procedure :: write_data
       procedure :: read_data
-      procedure :: sync
-      procedure :: close_file
       procedure :: compare
       procedure :: take_down
    end type snapshot_t
@@ -82,8 +74,6 @@ contains
       self%team = team
       if (self%task%steps > 0) self%snapshots = self%task%steps
       self%computes = .true.
-      self%path = path_in(directory, self%name)
-      self%first_path = self%path
       if (self%total_bytes > huge(self%total_bytes)/self%snapshots) then
          call fail(error, "--steps="//to_text(self%snapshots)//" is too large: the bytes of so " &
                    //"many arrays cannot be counted in 64 bits", status_usage)
@@ -93,13 +83,6 @@ contains
       call self%settings%add_integer("steps", int(self%snapshots, int64))
       call self%settings%add_integer("every", int(self%task%every, int64))
       call self%settings%add_real("compute", self%task%compute_seconds)
-      self%path_bytes = self%total_bytes
-      self%is_whole = .true.
-      self%owns_path = team%rank == 0
-      self%tends_cache = team%node_rank == 0
-      ! As for mpiio: the system's own text says more than MPI's.
-      self%tries_first = team%rank == 0
-      self%uses_hints = .true.
       if (self%overlaps) call take_copy(self, error)
       if (self%overlaps .and. .not. allocated(error)) then
          call self%request%set_up("MPI_File_iwrite_all", error)
@@ -107,20 +90,14 @@ contains
       call team%agree(error)
       if (allocated(error)) return
 
-      associate (layout => self%block%layout, corner => [0_int64, 0_int64, 0_int64])
-         call make_section(layout%block + 2, layout%block, corner + 1, self%in_memory, error)
-         if (allocated(error)) return
-         call make_section(layout%block, layout%block, corner, self%in_copy, error)
-         if (allocated(error)) return
-         ! A view repeats its datatype, so each write begins where the one before it
-         ! ended: behind the whole array, at this process's part of the next.
-         call make_section(layout%whole, layout%block, layout%start, self%in_file, error)
+      associate (block => self%block%layout%block)
+         call make_section(block, block, [0_int64, 0_int64, 0_int64], self%in_copy, error)
          if (allocated(error)) return
       end associate
       self%request%datatype = self%in_copy
       self%request%elements = self%block%layout%block_elements()
       self%request%element_bytes = element_bytes
-      call self%file%set_up(team%world, self%path, self%hints_asked, error)
+      call self%set_up_file(team, directory, error)
    end subroutine set_up
 
    subroutine take_copy(self, error)
@@ -141,16 +118,6 @@ contains
       call self%block%forget()
       if (associated(self%copy)) self%copy = 0_int64
    end subroutine forget
-
-   subroutine open_file(self, writing, error)
-      class(snapshot_t), intent(inout) :: self
-      logical, intent(in) :: writing
-      type(error_t), allocatable, intent(out) :: error
-
-      call self%file%open_file(writing, error)
-      if (.not. self%file%is_open() .or. allocated(error)) return
-      call self%file%show(0_int64, MPI_INTEGER8, self%in_file, error)
-   end subroutine open_file
 
    !> The simulation: before each snapshot its time steps. It ends early when a
    !> process has met an error, and then for all of them.
@@ -254,14 +221,13 @@ contains
    subroutine write_block(self, error)
       class(snapshot_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       type(MPI_Status) :: status
       integer :: ierr
 
       call MPI_File_write_all(self%file%handle, self%block%cells, 1, self%in_memory, status, ierr)
       call check(ierr, "MPI_File_write_all of "//self%path, error)
-      if (.not. allocated(error)) call check_block(self, "MPI_File_write_all", status, error)
-      if (allocated(error)) call release_locks(self%path, trouble)
+      if (.not. allocated(error)) call self%check_block("MPI_File_write_all", status, error)
+      call self%free_locks(error)
    end subroutine write_block
 
    !> All snapshots, each compared before the next one takes its place. Ends as
@@ -299,7 +265,7 @@ contains
 
       call MPI_File_read_all(self%file%handle, self%block%cells, 1, self%in_memory, status, ierr)
       call check(ierr, "MPI_File_read_all of "//self%path, error)
-      if (.not. allocated(error)) call check_block(self, "MPI_File_read_all", status, error)
+      if (.not. allocated(error)) call self%check_block("MPI_File_read_all", status, error)
    end subroutine read_block
 
    !> Compares a snapshot, and adds what it differs in to what was seen before.
@@ -320,31 +286,6 @@ contains
       end if
    end subroutine look_at
 
-   subroutine check_block(self, call_name, status, error)
-      class(snapshot_t), intent(in) :: self
-      character(len=*), intent(in) :: call_name
-      type(MPI_Status), intent(in) :: status
-      type(error_t), allocatable, intent(out) :: error
-
-      call self%file%check_moved(call_name, status, self%in_memory, &
-                                 self%block%layout%block_elements(), element_bytes, error)
-   end subroutine check_block
-
-   subroutine sync(self, error)
-      class(snapshot_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-
-      call self%file%sync(error)
-   end subroutine sync
-
-   subroutine close_file(self, error)
-      class(snapshot_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-
-      call self%file%close_file(error)
-      self%info_used = self%file%info_used
-   end subroutine close_file
-
    !> What `read_data` saw: of the snapshots only the last is still there.
    subroutine compare(self, res)
       class(snapshot_t), intent(inout) :: self
@@ -359,13 +300,9 @@ contains
       type(error_t), allocatable :: trouble
 
       call self%request%wait(self%file, error)
-      call self%file%take_down(trouble)
-      call keep_first(error, trouble)
-      call free_datatype(self%in_memory, trouble)
+      call self%take_down_file(trouble)
       call keep_first(error, trouble)
       call free_datatype(self%in_copy, trouble)
-      call keep_first(error, trouble)
-      call free_datatype(self%in_file, trouble)
       call keep_first(error, trouble)
       if (associated(self%copy)) deallocate (self%copy)
    end subroutine take_down

@@ -1,0 +1,125 @@
+!> What the layers of the 3-D array on MPI-IO have in common: one shared file, of
+!> which each process has a view with its block of the array.
+module mpiio_backend
+   use, intrinsic :: iso_fortran_env, only: int64
+   use backend, only: path_in
+   use block_backend, only: block_backend_t
+   use datatypes, only: free_datatype, make_section
+   use errors, only: error_t, keep_first
+   use layout, only: element_bytes
+   use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_Status
+   use mpiio_file, only: mpiio_file_t
+   use posix_file, only: release_locks
+   use team, only: team_t
+   implicit none(type, external)
+   private
+
+   public :: mpiio_backend_t
+
+   type, abstract, extends(block_backend_t) :: mpiio_backend_t
+      type(mpiio_file_t) :: file
+      !> The block in memory, inside its halo, and in the file. A view repeats its
+      !> datatype, so that a write begins where the one before it ended: behind the
+      !> whole array, at this process's part of the next.
+      type(MPI_Datatype) :: in_memory = MPI_DATATYPE_NULL, in_file = MPI_DATATYPE_NULL
+   contains
+      procedure :: set_up => set_up_file
+      procedure :: set_up_file
+      procedure :: open_file
+      procedure :: check_block
+      procedure :: free_locks
+      procedure :: sync
+      procedure :: close_file
+      procedure :: take_down => take_down_file
+      procedure :: take_down_file
+   end type mpiio_backend_t
+
+contains
+
+   !> By a name of its own too, for layers that have more to do.
+   subroutine set_up_file(self, team, directory, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+
+      self%path = path_in(directory, self%name)
+      self%first_path = self%path
+      self%path_bytes = self%total_bytes
+      self%is_whole = .true.
+      self%owns_path = team%rank == 0
+      self%tends_cache = team%node_rank == 0
+      ! The system's own text says more than MPI's, and MPICH 4.0 may crash when
+      ! MPI_File_open fails: its Fortran binding uses the handle all the same.
+      self%tries_first = team%rank == 0
+      self%uses_hints = .true.
+      associate (layout => self%block%layout)
+         call make_section(layout%block + 2, layout%block, [1_int64, 1_int64, 1_int64], &
+                           self%in_memory, error)
+         if (allocated(error)) return
+         call make_section(layout%whole, layout%block, layout%start, self%in_file, error)
+         if (allocated(error)) return
+      end associate
+      call self%file%set_up(team%world, self%path, self%hints_asked, error)
+   end subroutine set_up_file
+
+   subroutine open_file(self, writing, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%open_file(writing, error)
+      if (.not. self%file%is_open() .or. allocated(error)) return
+      call self%file%show(0_int64, MPI_INTEGER8, self%in_file, error)
+   end subroutine open_file
+
+   !> An error when a call moved other than the block.
+   subroutine check_block(self, call_name, status, error)
+      class(mpiio_backend_t), intent(in) :: self
+      character(len=*), intent(in) :: call_name
+      type(MPI_Status), intent(in) :: status
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%check_moved(call_name, status, self%in_memory, &
+                                 self%block%layout%block_elements(), element_bytes, error)
+   end subroutine check_block
+
+   !> To be called behind a write: where it failed, the library may keep a lock that
+   !> the others wait for.
+   subroutine free_locks(self, error)
+      class(mpiio_backend_t), intent(in) :: self
+      type(error_t), allocatable, intent(inout) :: error
+      type(error_t), allocatable :: trouble
+
+      if (allocated(error)) call release_locks(self%path, trouble)
+      call keep_first(error, trouble)
+   end subroutine free_locks
+
+   subroutine sync(self, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%sync(error)
+   end subroutine sync
+
+   subroutine close_file(self, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%close_file(error)
+      self%info_used = self%file%info_used
+   end subroutine close_file
+
+   subroutine take_down_file(self, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+
+      call self%file%take_down(error)
+      call free_datatype(self%in_memory, trouble)
+      call keep_first(error, trouble)
+      call free_datatype(self%in_file, trouble)
+      call keep_first(error, trouble)
+   end subroutine take_down_file
+
+end module mpiio_backend
