@@ -275,6 +275,14 @@ contains
       end do
       call check_meaning(res, error)
       if (allocated(error)) return
+      do at = 1, size(res%layers)
+         if (.not. (res%keep .and. res%min_seconds > 0.0_real64)) exit
+         if (.not. has_table(res%layers(at)%value)) cycle
+         ! Which data a file holds goes by the round, and nobody knows the last one.
+         call fail(error, "--keep with --min-seconds has no meaning for "//res%layers(at)%value, &
+                   status_usage)
+         return
+      end do
       if (allocated(res%task%layout_path)) call settle_table(res, directories, error)
       if (allocated(error)) return
       if (same_words(res%result_path, res%ranks_path) .or. &

@@ -2,7 +2,8 @@
 !> After a failure all processes stop together and leave no file of the phase.
 module run
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use backend, only: backend_t, difference_t
+   use backend, only: backend_t
+   use evidence, only: compare_data, drop_cache
    use errors, only: error_t, fail, keep_first, status_failed
    use gather, only: gather_to_writers
    use mpi_checks, only: check
@@ -18,7 +19,7 @@ module run
    use line_file, only: line_file_t
    use stop_watch, only: stop_watch_t
    use team, only: team_t
-   use text, only: append, to_text
+   use text, only: append
    implicit none(type, external)
    private
 
@@ -332,7 +333,7 @@ contains
          if (allocated(error)) return
          dropped = .false.
          if (self%asked%task%direct .or. self%asked%cache == "drop") then
-            call drop_cache(self, layer, dropped, error)
+            call drop_cache(self%team, layer, dropped, error)
             if (allocated(error)) return
          end if
          call run_phase(self%team, layer, .false., .false., res, error)
@@ -355,7 +356,7 @@ contains
       call look_at_hints(self, work, res, error)
       if (allocated(error) .or. .not. self%asked%task%verify) return
       res%verified = .true.
-      call compare(self, work%layer, res%verified_bytes, error)
+      call compare_data(self%team, work%layer, res%verified_bytes, error)
    end subroutine read_phase
 
    !> Fills in what the record says of the cache, and says where it is not what
@@ -383,27 +384,6 @@ contains
          call work%note(res, "pages of the files stay in memory: reads may come from there")
       end select
    end subroutine say_cache
-
-   !> Drops the files' pages on every node that is going to read them.
-   !> Collective, and so is its error.
-   subroutine drop_cache(self, layer, dropped, error)
-      class(run_t), intent(in) :: self
-      class(backend_t), intent(in) :: layer
-      logical, intent(out) :: dropped
-      type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      logical :: mine
-
-      dropped = .false.
-      ! In two rounds: what one node has not flushed, another may wait for.
-      call layer%flush_pages(error)
-      call self%team%agree(error)
-      if (allocated(error)) return
-      call layer%drop_pages(mine, error)
-      call self%team%all_of(mine, dropped, trouble)
-      call keep_first(error, trouble)
-      call self%team%agree(error)
-   end subroutine drop_cache
 
    !> Reads the hints in effect, and sees whether they are those asked for;
    !> collective, and so is its error.
@@ -437,42 +417,6 @@ contains
       end associate
       call self%team%agree(error)
    end subroutine look_at_hints
-
-   !> Compares what was read; collective, and so is its error. Returns the bytes
-   !> that all processes found right.
-   subroutine compare(self, layer, right, error)
-      class(run_t), intent(in) :: self
-      class(backend_t), intent(inout) :: layer
-      integer(int64), intent(out) :: right
-      type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      type(difference_t) :: seen
-      character(len=:), allocatable :: place
-      integer(int64) :: differing
-
-      call layer%compare(seen)
-      call self%team%sum_of(seen%differing, differing, trouble)
-      if (seen%differing > 0) then
-         place = "at "
-         if (seen%byte >= 0_int64) place = "at byte "//to_text(seen%byte)//", "
-         call fail(error, "verification of "//seen%path//" failed: "//place//"element " &
-                   //to_text(seen%element) &
-                   //" of the whole array, expected "//to_text(seen%expected)//" and found " &
-                   //to_text(seen%found)//"; "//to_text(differing) &
-                   //" elements differ over all ranks")
-      else if (seen%halo_changed) then
-         call fail(error, "verification of "//layer%path//" failed: the read changed the halo " &
-                   //"of the block")
-      end if
-      call keep_first(error, trouble)
-      call self%team%sum_of(seen%compared_bytes, right, trouble)
-      call keep_first(error, trouble)
-      if (.not. allocated(error) .and. differing == 0 .and. right /= layer%total_bytes) then
-         call fail(error, "verification of "//layer%path//" failed: "//to_text(right)//" of " &
-                   //to_text(layer%total_bytes)//" bytes were compared")
-      end if
-      call self%team%agree(error)
-   end subroutine compare
 
    !> Prints and records a phase; collective, since rank 0 may fail to.
    subroutine report(self, work, phase, error)

@@ -471,3 +471,10 @@ def test_numbers_that_no_memory_holds(benchio, option, message):
     done = benchio.run(8, 8, 8, "local", "aligned", "unstriped", option)
     assert done.status == 2
     assert done.messages[0] == message
+
+
+def test_the_files_of_the_last_round_are_those_of_the_seed(benchio):
+    words = (8, 8, 8, "local", "aligned", "unstriped", "--seed=5")
+    assert benchio.run(*words, "--repeats=3", "--keep", ranks=2).status == 0
+    done = benchio.run(*words, "--no-write", "--verify", ranks=2)
+    assert done.status == 0, done.err

@@ -58,6 +58,10 @@ LAYERS = (
         ((*GOOD, "--no-write", "--verify"), "--verify with --no-write needs --seed=N"),
         ((*GOOD, "mpiio", "--files=3"), "--files has no meaning for mpiio"),
         ((*GOOD, "mpiio", "btio", "--every=3"), "--every has no meaning for mpiio btio"),
+        (
+            (*GOOD, "aligned", "--keep", "--min-seconds=1"),
+            "--keep with --min-seconds has no meaning for aligned",
+        ),
         ((*GOOD, "--max-seconds=0"), "--max-seconds must be more than 0"),
         ((*GOOD, f"--min-seconds={'9' * 400}"), "--min-seconds must be a number of seconds"),
         ((*GOOD, "--min-free=1P"), "--min-free must be a number of bytes"),
