@@ -39,6 +39,7 @@ class BandVerdictMixin(rfm.RegressionTestPlugin):
         fields = {
             "system": self.current_system.name,
             "partition": self.current_partition.name,
+            "environ": self.current_environ.name,
             **{name: getattr(self, name) for name in MATCH_FIELDS if hasattr(self, name)},
         }
         now = datetime.now().astimezone()

@@ -20,6 +20,7 @@ from iobands.vocabulary import SERIES_FIELDS, VARIABLE_UNITS, canonical
 _FURTHER: Final = (
     "stripe_count_asked",
     "transport",
+    "environ",
     "hints",
     "interface",
     "nodes",
@@ -39,6 +40,7 @@ class SeriesKey:
 
     system: str
     partition: str
+    environ: str | None
     tool: str | None
     pattern: str | None
     interface: str | None
@@ -124,11 +126,20 @@ def _telling(group: Sequence[SeriesKey]) -> list[str]:
     telling: list[str] = []
     distinct = 1
     for name in _FURTHER:
-        found = len({tuple(getattr(key, n) for n in (*telling, name)) for key in group})
+        found = _number_of_kinds(group, [*telling, name])
         if found > distinct:
             telling.append(name)
             distinct = found
+    # an environment may say the transport as well, which a label then need not repeat
+    for name in list(telling):
+        fewer = [other for other in telling if other != name]
+        if _number_of_kinds(group, fewer) == distinct:
+            telling = fewer
     return telling
+
+
+def _number_of_kinds(group: Sequence[SeriesKey], names: Sequence[str]) -> int:
+    return len({tuple(getattr(key, name) for name in names) for key in group})
 
 
 def _word(name: str, value: object) -> str:
@@ -136,7 +147,7 @@ def _word(name: str, value: object) -> str:
         if value is None:
             return "unstriped"
         return "stripes=all" if value == _ALL_TARGETS else f"stripes={_number(value)}"
-    if name in {"transport", "hints"} and value not in {None, "default"}:
+    if name in {"transport", "environ", "hints"} and value not in {None, "default"}:
         return str(value)  # a name of its own, which needs no heading
     return f"{name}={'none' if value is None else _number(value)}"
 

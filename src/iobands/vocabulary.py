@@ -14,6 +14,7 @@ from typing import Final
 SERIES_FIELDS: Final = (
     "system",
     "partition",
+    "environ",
     "tool",
     "pattern",
     "interface",

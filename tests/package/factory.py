@@ -11,9 +11,10 @@ from typing import Any
 COLUMNS = (
     "job_completion_time|result|fail_phase|display_name|hashcode|system|partition|environ|jobid"
     "|job_nodelist|version|suite_version|tool|tool_version|pattern|interface|file_system|medium"
-    "|file_system_type|stripe_count_asked|stripe_count|stripe_size|transport|hints|fsync|cache"
-    "|nodes|tasks|gib|fullness_percent|band_verdict|perf_var|perf_value|perf_unit|perf_ref"
-    "|perf_lower_thres|perf_upper_thres|perf_result"
+    "|file_system_type|stripe_count_asked|stripe_count|stripe_size|transport|transport_in_effect"
+    "|hints|hints_in_effect|fsync|cache|nodes|tasks|gib|fullness_percent|targets_active"
+    "|targets_inactive|load_per_node|other_jobs|client_written_gib|client_read_gib|band_verdict"
+    "|perf_var|perf_value|perf_unit|perf_ref|perf_lower_thres|perf_upper_thres|perf_result"
 )
 
 #: A run on a local disk, as ReFrame writes it.
@@ -41,13 +42,21 @@ ROW = {
     "stripe_count": "null",
     "stripe_size": "null",
     "transport": "default",
+    "transport_in_effect": "null",
     "hints": "default",
+    "hints_in_effect": "null",
     "fsync": "true",
     "cache": "dropped",
     "nodes": "1",
     "tasks": "4",
     "gib": "0.5",
     "fullness_percent": "12.5",
+    "targets_active": "null",
+    "targets_inactive": "null",
+    "load_per_node": "0.5",
+    "other_jobs": "0",
+    "client_written_gib": "null",
+    "client_read_gib": "null",
     "band_verdict": "write_bw=no band",
     "perf_var": "write_bw",
     "perf_value": "1.5",

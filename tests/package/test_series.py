@@ -13,7 +13,7 @@ from iobands.series import SeriesKey, labels, slug, split
 from tests.package.factory import daily, write_perflog
 
 KEY = SeriesKey(
-    "here", "local", "benchio", "fpp", "posix", "disk", None, "default", "default", 1, 4, 0.5,
+    "here", "local", "builtin", "benchio", "fpp", "posix", "disk", None, "default", "default", 1, 4, 0.5,
     "write_bw",
 )  # fmt: skip
 

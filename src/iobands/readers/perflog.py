@@ -35,19 +35,43 @@ REQUIRED: Final = (
 OPTIONAL: Final = (
     "fail_phase",
     "hashcode",
-    "environ",
     "jobid",
     "job_nodelist",
     "version",
     "suite_version",
     "stripe_count",
     "stripe_size",
+    "transport_in_effect",
+    "hints_in_effect",
+    "cache",
     "fullness_percent",
+    "targets_active",
+    "targets_inactive",
+    "load_per_node",
+    "other_jobs",
+    "client_written_gib",
+    "client_read_gib",
     "band_verdict",
 )
 
-_INTEGERS: Final = ("stripe_count_asked", "stripe_count", "stripe_size", "nodes", "tasks")
-_FLOATS: Final = ("gib", "fullness_percent", "perf_value")
+_INTEGERS: Final = (
+    "stripe_count_asked",
+    "stripe_count",
+    "stripe_size",
+    "nodes",
+    "tasks",
+    "targets_active",
+    "targets_inactive",
+    "other_jobs",
+)
+_FLOATS: Final = (
+    "gib",
+    "fullness_percent",
+    "load_per_node",
+    "client_written_gib",
+    "client_read_gib",
+    "perf_value",
+)
 _NEVER_NULL: Final = ("system", "partition", "result")
 _EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
 _YEARS: Final = range(1970, 2200)  # within what nanosecond timestamps can hold
