@@ -13,8 +13,8 @@ from iobands.series import SeriesKey, labels, slug, split
 from tests.package.factory import daily, write_perflog
 
 KEY = SeriesKey(
-    "here", "local", "builtin", "benchio", "fpp", "posix", "disk", None, "default", "default", 1, 4, 0.5,
-    "write_bw",
+    "here", "local", "builtin", "benchio", "fpp", "posix", "disk", None, "default", "default",
+    1, 4, 0.5, "write_bw",
 )  # fmt: skip
 
 
