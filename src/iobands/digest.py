@@ -6,6 +6,7 @@ May know: surveys and how they are worded; nothing of files or of the command li
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import datetime, timedelta
 from textwrap import shorten
 from typing import Final
@@ -30,7 +31,9 @@ FIRST_REJECTED: Final = 5
 MAIL_WIDTH: Final = 100
 
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
-_ASCII: Final = str.maketrans({"–": "-", "…": "~"} | {b: str(i) for i, b in enumerate(_BLOCKS, 1)})
+_ASCII: Final = str.maketrans(
+    {"–": "-", "…": "~", "×": "x"} | {b: str(i) for i, b in enumerate(_BLOCKS, 1)}
+)
 _STYLES: Final = {
     "healthy": "green",
     "improved": "green",
@@ -42,7 +45,17 @@ _STYLES: Final = {
 }
 _LONGEST_REASON: Final = 240  # characters: some tell a whole log
 _THIS_YEAR: Final = timedelta(days=300)
-_HEADINGS: Final = ("SERIES", "NEWEST", "VERDICT", "BAND", "RUNS", "TREND", "STATE", "WHEN")
+_HEADINGS: Final = (
+    "SERIES",
+    "IN EFFECT",
+    "NEWEST",
+    "VERDICT",
+    "BAND",
+    "RUNS",
+    "TREND",
+    "STATE",
+    "WHEN",
+)
 # what a narrow terminal does without, in this order: the verdict says what the band is for
 _SPARE: Final = ("WHEN", "BAND")
 
@@ -101,12 +114,11 @@ def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:
 def _table(survey: Survey, width: int) -> Table:
     rows = [_row(series, survey.now) for series in survey.series]
     headings = list(_HEADINGS)
+    if not any(series.in_effect.brief() for series in survey.series):
+        _drop("IN EFFECT", headings, rows)
     for spare in _SPARE:
         if _taken(headings, rows) + LEAST_RECENT > width:
-            at = headings.index(spare)
-            del headings[at]
-            for row in rows:
-                del row[at]
+            _drop(spare, headings, rows)
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for heading in headings:
         number = heading in {"NEWEST", "RUNS"}
@@ -126,6 +138,14 @@ def _table(survey: Survey, width: int) -> Table:
     return table
 
 
+def _drop(heading: str, headings: list[str], rows: Sequence[list[Text]]) -> None:
+    """Take a column out."""
+    at = headings.index(heading)
+    del headings[at]
+    for row in rows:
+        del row[at]
+
+
 def _taken(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
     """Return the width of all columns but the trend, which gets what they leave."""
     return sum(
@@ -141,6 +161,7 @@ def _row(series: Series, now: datetime) -> list[Text]:
     value = "-" if status.value is None else f"{figure(status.value)} {series.key.unit}"
     return [
         Text(printable(series.label)),
+        Text(printable(series.in_effect.brief())),
         Text(value),
         Text(status.verdict, style=_STYLES.get(status.verdict, "")),
         Text(_band(series)),
@@ -214,6 +235,7 @@ def _series_as_json(series: Series) -> dict[str, object]:
         "when": status.when.isoformat() if status.when else None,
         "verdict": status.verdict,
         "runs": status.runs,
+        "in_effect": asdict(series.in_effect),
         "band": band
         and {
             "lower_quartile": band.lower_quartile,

@@ -72,6 +72,7 @@ def render(survey: Survey) -> str:
         summary=summary(survey),
         status_word=summary(survey).split(":")[0].split()[-1],
         concerns=concerns(survey),
+        any_in_effect=any(series.in_effect.brief() for series in survey.series),
         figures=_FIGURES,
         slug=slug,
         symbols=_SYMBOLS,

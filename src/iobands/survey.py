@@ -16,6 +16,7 @@ import pandas as pd
 
 from iobands.bands import Bands
 from iobands.bands_file import load_bands
+from iobands.in_effect import InEffect, in_effect
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports, read_run_reports
@@ -48,6 +49,11 @@ class Series:
     samples: pd.DataFrame
     bands: Bands | None
     status: Status
+
+    @property
+    def in_effect(self) -> InEffect:
+        """What was in effect in the newest sample."""
+        return in_effect(self.samples)
 
 
 @dataclass(frozen=True)

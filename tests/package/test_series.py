@@ -58,6 +58,19 @@ def test_labels_of_transports_hints_and_scales() -> None:
         ucx: "disk fpp ucx hints=default write_bw",
         hinted: "disk fpp ucx archer2-ssf write_bw",
     }
+    ofi = replace(KEY, transport="ofi", environ="openmpi-ofi")
+    openmpi = replace(KEY, transport="ucx", environ="openmpi-ucx")
+    mpich = replace(KEY, transport="ucx", environ="mpich-ucx")
+    assert labels([ofi, mpich]) == {
+        ofi: "disk fpp ofi write_bw",
+        mpich: "disk fpp ucx write_bw",
+    }
+    # Here the environment tells all apart, and says the transport as well.
+    assert labels([ofi, openmpi, mpich]) == {
+        ofi: "disk fpp openmpi-ofi write_bw",
+        openmpi: "disk fpp openmpi-ucx write_bw",
+        mpich: "disk fpp mpich-ucx write_bw",
+    }
     assert labels([KEY, wide]) == {
         KEY: "disk fpp nodes=1 write_bw",
         wide: "disk fpp nodes=16 write_bw",

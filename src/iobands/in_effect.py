@@ -1,0 +1,61 @@
+"""What took effect in a run, as the run itself proved it, beside what it was asked for.
+
+May know: the columns of the perflog; nothing of how it is shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class InEffect:
+    """Layout, transport and hints of one sample; None where there are none, or no evidence.
+
+    `stripe_size` is in bytes; `hints` are written as `name=value,...`; `cache` is what contract 1
+    says of the reads.
+    """
+
+    stripe_count: int | None = None
+    stripe_size: int | None = None
+    transport: str | None = None
+    hints: str | None = None
+    cache: str | None = None
+
+    def brief(self) -> str:
+        """Return it in a few words, such as `4 × 1 MiB, ucx, 2 hints`; empty if there is none."""
+        words = []
+        if self.stripe_count is not None:
+            size = "" if self.stripe_size is None else f" × {self.stripe_size / _MIB:g} MiB"
+            words.append(f"{self.stripe_count}{size}")
+        if self.transport is not None:
+            words.append(self.transport)
+        if self.hints is not None:
+            number = self.hints.count(",") + 1
+            words.append(f"{number} hint{'s' if number > 1 else ''}")
+        return ", ".join(words)
+
+
+def in_effect(samples: pd.DataFrame) -> InEffect:
+    """Return what was in effect in the newest of `samples`, which are in the order of time."""
+    if samples.empty:
+        return InEffect()
+    newest = samples.iloc[-1]
+
+    def text(column: str) -> str | None:
+        return None if pd.isna(newest[column]) else str(newest[column])
+
+    def integer(column: str) -> int | None:
+        return None if pd.isna(newest[column]) else int(newest[column])
+
+    return InEffect(
+        integer("stripe_count"),
+        integer("stripe_size"),
+        text("transport_in_effect"),
+        text("hints_in_effect"),
+        text("cache"),
+    )
