@@ -24,9 +24,10 @@ from . import benchio_result as result
 from . import site
 from .benchio_build import BuildBenchio
 from .mixins.band_verdict import BandVerdictMixin
+from .mixins.covariates import CovariatesMixin
 from .mixins.file_system import FileSystemMixin
 from .mixins.run_directory import RunDirectoryMixin
-from .striping import BACKENDS, StripingError
+from .striping import StripingError, require_commands
 
 BYTES_PER_MIB = 2**20
 MIB_PER_GIB = 1024
@@ -38,7 +39,13 @@ MIB_BLOCK = (128, 128, 8)
 SECONDS_TO_CLEAN_UP = 60
 
 
-class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin, BandVerdictMixin):
+class BenchioBase(
+    rfm.RunOnlyRegressionTest,
+    FileSystemMixin,
+    RunDirectoryMixin,
+    CovariatesMixin,
+    BandVerdictMixin,
+):
     """Writes and reads one layer of benchio on one file system."""
 
     #: The kernel, built once for each programming environment.
@@ -133,14 +140,16 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
             f"--result={self.result_file}",
             "--keep",  # so that the files can be looked at; the script's trap removes them
         ]
-        striping = BACKENDS[self.file_system_type]
+        required = require_commands(self.file_system_type, self.striping)
         self.prerun_cmds = [
-            *self.make_run_directory(self.gib),
-            *striping.set_commands(self.stripe_count_asked),
+            *self.make_run_directory(self.gib, required),
+            *self.striping.set_commands(self.asked_striping),
+            *self.look_around_before(),
         ]
         self.postrun_cmds = [
             *self.inspect_run_directory(),
-            *striping.read_back_commands(),
+            *self.look_around_after(),
+            *self.striping.read_back_commands(),
             *self.leave_run_directory(),
         ]
 
@@ -186,7 +195,7 @@ class BenchioBase(rfm.RunOnlyRegressionTest, FileSystemMixin, RunDirectoryMixin,
             problems = result.unproven(records, expected)
             listing = (stage / self.files_file).read_text(encoding="utf-8")
             problems += result.misplaced_files(listing, expected)
-            layout = BACKENDS[self.file_system_type].in_effect(stage, self.stripe_count_asked)
+            layout = self.striping.in_effect(stage, self.asked_striping)
         except (result.ResultError, StripingError, OSError) as error:
             raise SanityError(str(error)) from error
         if problems:

@@ -6,10 +6,11 @@ status 0. So a mistake in a site file is found here, where it stops ReFrame with
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 # The striping backends of checks/striping; see there for how to add one.
-FILE_SYSTEM_TYPES = ("lustre", "posix")
+FILE_SYSTEM_TYPES = ("lustre", "cephfs", "beegfs", "gpfs", "posix")
 PATTERNS = ("serial", "fpp", "fpn", "ssf")
 TRANSPORTS = ("default", "ofi", "ucx")
 
@@ -20,7 +21,26 @@ _FILE_SYSTEM = {
     "medium": (str, REQUIRED),
     "stripe_counts": (list, None),
     "min_free_gib": ((int, float), None),
+    "striping": (dict, None),
 }
+# What may be asked of the striping besides the count, by the type of the file system.
+_STRIPING = {
+    "size_kib": (int, None),
+    "object_size_kib": (int, None),
+    "index": (int, None),
+    "pool": (str, None),
+    "layout": (str, None),
+    "targets": (int, None),
+}
+_STRIPING_OF_TYPE = {
+    "lustre": ("size_kib", "index", "pool", "layout", "targets"),
+    "cephfs": ("size_kib", "object_size_kib", "pool", "targets"),
+    "beegfs": ("size_kib", "targets"),
+    "gpfs": (),
+    "posix": (),
+}
+_COUNT_MARK = "{stripe_count}"
+_LEAST_STRIPE_KIB = 64
 _SCALE = {
     "nodes": (int, REQUIRED),
     "tasks_per_node": (int, REQUIRED),
@@ -88,6 +108,58 @@ def _check_file_system(file_system: dict, where: str) -> None:
             raise SiteConfigurationError(
                 f"{where}: stripe count {count!r} must be a number above 0, or -1 for all targets"
             )
+    _check_striping(file_system, where)
+
+
+def _check_striping(file_system: dict, where: str) -> None:
+    striping = file_system.get("striping", {})
+    counts = file_system.get("stripe_counts", [])
+    allowed = _STRIPING_OF_TYPE[file_system["type"]]
+    if not allowed and (striping or counts):
+        raise SiteConfigurationError(
+            f"{where}: type {file_system['type']!r} has no stripes that could be asked for; "
+            "leave stripe_counts and striping out"
+        )
+    where = f"{where}: striping"
+    _check_fields(striping, {name: _STRIPING[name] for name in allowed}, where)
+    for name in ("size_kib", "object_size_kib", "targets", "index"):
+        least = 0 if name == "index" else 1
+        if striping.get(name, least) < least:
+            raise SiteConfigurationError(
+                f"{where}: {name} is {striping[name]}; it must be at least {least}"
+            )
+    if striping.get("size_kib", 0) % _LEAST_STRIPE_KIB:
+        raise SiteConfigurationError(
+            f"{where}: size_kib is {striping['size_kib']}; it must be a multiple of "
+            f"{_LEAST_STRIPE_KIB}"
+        )
+    for name, pattern in (("pool", r"[\w.-]+"), ("layout", r"[\w .,:{}+-]+")):
+        # They become words of a job script.
+        if name in striping and not re.fullmatch(pattern, striping[name]):
+            raise SiteConfigurationError(f"{where}: {name} {striping[name]!r} is no such name")
+    if "layout" in striping:
+        _check_layout(striping, counts, where)
+    if "pool" in striping and file_system["type"] == "lustre":
+        # lfs osts counts those of the whole file system.
+        _require_targets(striping, counts, f"{where}: the OSTs of pool {striping['pool']!r}")
+
+
+def _check_layout(striping: dict, counts: list, where: str) -> None:
+    for name in ("size_kib", "index", "pool"):
+        if name in striping:
+            raise SiteConfigurationError(
+                f"{where}: {name} cannot stand beside layout; say it there"
+            )
+    if (_COUNT_MARK in striping["layout"]) != bool(counts):
+        raise SiteConfigurationError(
+            f"{where}: layout needs {_COUNT_MARK} where the stripe count belongs, and "
+            "stripe_counts to fill it in; or neither"
+        )
+
+
+def _require_targets(striping: dict, counts: list, what: str) -> None:
+    if -1 in counts and "targets" not in striping:
+        raise SiteConfigurationError(f"{what} cannot be counted for -1; add 'targets'")
 
 
 def _check_scale(scale: dict, where: str) -> None:

@@ -4,6 +4,8 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from .. import site
+from ..striping import BACKENDS, Asked
+from ..striping.layout import Striping
 
 
 def _text(value: object) -> str:
@@ -48,3 +50,13 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
     def file_system_settings(self) -> dict:
         """The entry of the file system in the site configuration, from the phase setup on."""
         return self.current_partition.extras["filesystems"][self.file_system]
+
+    @property
+    def striping(self) -> Striping:
+        """The striping backend of the file system, from the phase setup on."""
+        return BACKENDS[self.file_system_type]
+
+    @property
+    def asked_striping(self) -> Asked:
+        """What is asked of it: this point's stripe count, and what the site file says besides."""
+        return Asked(self.stripe_count_asked, **self.file_system_settings.get("striping", {}))

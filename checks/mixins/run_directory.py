@@ -5,10 +5,13 @@ after a failure, so a trap of the script removes the directory. The script remov
 the directory that it made itself.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import run_before, variable
+
+from ..refusal import refuse
 
 KIB_PER_GIB = 1024 * 1024
 
@@ -28,29 +31,30 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
     #: Where the script leaves the program's exit status.
     exit_status_file = variable(str, value="exit_status.txt")
 
-    def make_run_directory(self, volume_gib: float) -> list[str]:
-        """The shell commands before the program; `volume_gib` is what it will write at the most."""
+    def make_run_directory(self, volume_gib: float, required: Sequence[str] = ()) -> list[str]:
+        """The shell commands before the program.
+
+        `volume_gib` is what it will write at the most; the commands `required` come before
+        anything is written, and end the job where `$file_system` is not fit for it.
+        """
         path = self.file_system_settings["path"]
         needed_gib = volume_gib + self.file_system_settings.get("min_free_gib", 0)
         return [
             f'file_system="{path}"',
+            *required,
             f'run_directory=$(mktemp -d "$file_system/iobands-{type(self).__name__}-XXXXXXXXXX")'
-            f" || {self._refuse('no directory can be made there: does it exist, may you write?')}",
+            f" || {refuse('no directory can be made there: does it exist, may you write?')}",
             """trap 'rm -rf -- "$run_directory"' EXIT""",
             "trap 'exit 143' TERM",
             "trap 'exit 130' INT",
             f'df -Pk "$run_directory" > {self.df_file}',
             f"free_kib=$(awk 'NR == 2 {{ print $4 }}' {self.df_file})",
             f'[ "$free_kib" -ge {int(needed_gib * KIB_PER_GIB)} ] || '
-            + self._refuse(
+            + refuse(
                 f"$free_kib KiB are free, this run needs {needed_gib:g} GiB: "
                 f"{volume_gib:g} to write, the rest to leave free"
             ),
         ]
-
-    @staticmethod
-    def _refuse(reason: str) -> str:
-        return f'{{ echo "iobands: $file_system: {reason}" >&2; exit 1; }}'
 
     def inspect_run_directory(self) -> list[str]:
         """The shell commands straight after the program."""

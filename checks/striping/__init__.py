@@ -5,9 +5,19 @@ into files of the stage directory, and reads those files. A new type of file sys
 module here, one line below, and one in config/contract.py.
 """
 
-from . import lustre, posix
-from .layout import Layout, StripingError
+from .beegfs import BeegfsStriping
+from .cephfs import CephStriping
+from .layout import Asked, Layout, Striping, StripingError, Targets
+from .lustre import LustreStriping
+from .posix import NoStriping
+from .presence import require_commands
 
-BACKENDS = {"lustre": lustre.LustreStriping(), "posix": posix.PosixStriping()}
+BACKENDS: dict[str, Striping] = {
+    "lustre": LustreStriping(),
+    "cephfs": CephStriping(),
+    "beegfs": BeegfsStriping(),
+    "gpfs": NoStriping(mounted_as=("gpfs",)),
+    "posix": NoStriping(),
+}
 
-__all__ = ["BACKENDS", "Layout", "StripingError"]
+__all__ = ["BACKENDS", "Asked", "Layout", "StripingError", "Targets", "require_commands"]

@@ -1,8 +1,14 @@
-"""What every striping backend speaks of."""
+"""What every striping backend speaks of: what is asked, what is there, and whether they agree."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+#: What stands for "all targets" in a stripe count.
+ALL_TARGETS = -1
+
+BYTES_PER_KIB = 1024
 
 
 class StripingError(ValueError):
@@ -10,28 +16,129 @@ class StripingError(ValueError):
 
 
 @dataclass(frozen=True)
-class Layout:
-    """The layout in effect: the number of stripes and their size in bytes.
+class Asked:
+    """What a run asks of a file system; None asks for nothing, and what is there is recorded."""
 
-    Both are None on a file system without stripes.
+    stripe_count: int | None = None
+    size_kib: int | None = None
+    object_size_kib: int | None = None
+    index: int | None = None
+    pool: str | None = None
+    layout: str | None = None
+    #: How many targets −1 stands for, where the site file says so.
+    targets: int | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether the run directory has to be striped at all."""
+        return any(
+            value is not None
+            for value in (
+                self.stripe_count,
+                self.size_kib,
+                self.object_size_kib,
+                self.index,
+                self.pool,
+                self.layout,
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of a file that is there: the number of stripes, their size in bytes, and so on.
+
+    All are None on a file system without stripes.
     """
 
     stripe_count: int | None = None
     stripe_size: int | None = None
+    object_size: int | None = None
+    index: int | None = None
+    pool: str | None = None
+
+
+@dataclass(frozen=True)
+class Targets:
+    """How many storage targets are in service and how many are not."""
+
+    active: int
+    inactive: int
 
 
 class Striping(Protocol):
     """One type of file system. Commands run in the stage directory of a job script."""
 
-    def set_commands(self, stripe_count: int | None) -> list[str]:
+    #: What the mount table calls it; empty where anything will do.
+    mounted_as: Sequence[str]
+
+    #: The commands that it needs, of which any one of a group will do.
+    tools: Sequence[Sequence[str]]
+
+    #: A shell command that prints what Lustre's clients count, of the file system "$1", or none.
+    client_statistics: str
+
+    def set_commands(self, asked: Asked) -> list[str]:
         """Shell commands that stripe `$run_directory`, before anything is written there."""
 
     def read_back_commands(self) -> list[str]:
         """Shell commands that leave the layout of the files in `$run_directory` in files."""
 
-    def in_effect(self, stage_directory: Path, stripe_count: int | None) -> Layout:
+    def in_effect(self, stage_directory: Path, asked: Asked) -> Layout:
         """The layout of the files that were written.
 
         Raises:
             StripingError: it could not be read, or it differs from what was asked.
         """
+
+    def targets(self, stage_directory: Path) -> Targets | None:
+        """The storage targets before the run, as far as a plain user could see them."""
+
+
+def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: str) -> Layout:
+    """The count and size that all `layouts` have, which are those that were asked for.
+
+    `targets` is how many there are, where that is known, and `noun` what they are called.
+
+    Raises:
+        StripingError: they are not; the message names both.
+    """
+    expected, words = asked.stripe_count, str(asked.stripe_count)
+    if asked.stripe_count == ALL_TARGETS:
+        if targets is None:
+            raise StripingError(
+                f"stripe count asked: all {noun}; how many these are could not be seen: "
+                "say it as `targets` in the site file's striping"
+            )
+        expected, words = targets, f"all {targets} {noun}"
+    elif targets is not None and expected is not None and expected > targets:
+        # Some file systems write such a layout down as it is, and still have no more targets.
+        raise StripingError(f"stripe count asked: {expected}; there are {targets} {noun}")
+    for layout in layouts:
+        pairs = (
+            ("stripe count", words, expected, layout.stripe_count),
+            ("stripe size", *_bytes(asked.size_kib), layout.stripe_size),
+            ("object size", *_bytes(asked.object_size_kib), layout.object_size),
+            ("first target", asked.index, asked.index, layout.index),
+            ("pool", asked.pool, asked.pool, layout.pool),
+        )
+        for name, said, wanted, found in pairs:
+            if wanted is not None and found != wanted:
+                raise StripingError(f"{name} asked: {said}; in effect: {found}")
+    for name in ("stripe_count", "stripe_size"):
+        values = {getattr(layout, name) for layout in layouts}
+        if len(values) > 1:
+            named = name.replace("_", " ")
+            raise StripingError(f"the files differ in {named}: {sorted(values)}")
+    return Layout(layouts[0].stripe_count, layouts[0].stripe_size)
+
+
+def _bytes(kib: int | None) -> tuple[int | None, int | None]:
+    size = None if kib is None else kib * BYTES_PER_KIB
+    return size, size
+
+
+def read_output(stage_directory: Path, name: str) -> str:
+    """What a command of the job script left in a file; nothing where there is no such file."""
+    path = stage_directory / name
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""

@@ -1,33 +1,36 @@
-"""The Lustre backend reads what a real Lustre 2.17 printed."""
+"""The Lustre backend reads what a real Lustre 2.17 printed, and what is documented of it."""
 
 import pytest
 
-from checks.striping import BACKENDS, Layout, StripingError
+from checks.striping import BACKENDS, Asked, Layout, StripingError, Targets
 from checks.striping.lustre import (
     LAYOUT_FILE,
     TARGETS_FILE,
     active_targets,
     file_layouts,
+    setstripe_options,
 )
+from tests.checks import captures
 from tests.checks.lfs_captures import captured
 
 MIB = 2**20
 
 
 @pytest.mark.parametrize(
-    ("file", "stripe_count", "stripe_size"),
+    ("file", "stripe_count", "stripe_size", "index"),
     [
-        ("dc1/f", 1, 4 * MIB),
-        ("dc2S4M/f", 2, 4 * MIB),
-        ("dc4S1mi2/f", 4, 1 * MIB),
-        ("dc0/f", 1, 4 * MIB),
+        # The index is what `lfs getstripe -i` said of the same file.
+        ("dc1/f", 1, 4 * MIB, 3),
+        ("dc2S4M/f", 2, 4 * MIB, 0),
+        ("dc4S1mi2/f", 4, 1 * MIB, 2),
+        ("dc0/f", 1, 4 * MIB, 2),
         # Composite, all three components in use: `lfs getstripe -c` said 4 of the same file.
-        ("pfl/f", 4, 4 * MIB),
+        ("pfl/f", 4, 4 * MIB, 2),
     ],
 )
-def test_layout_of_a_file(file, stripe_count, stripe_size):
+def test_layout_of_a_file(file, stripe_count, stripe_size, index):
     output = captured(f"lfs getstripe -y /mnt/lustre/{file}")[0]
-    assert file_layouts(output) == [Layout(stripe_count, stripe_size)]
+    assert file_layouts(output) == [Layout(stripe_count, stripe_size, index=index)]
 
 
 def test_a_composite_file_is_read_by_its_last_component_in_use():
@@ -36,13 +39,16 @@ def test_a_composite_file_is_read_by_its_last_component_in_use():
     unused = third.replace("lcme_flags:          init", "lcme_flags:          0")
     head = output.split("  - lcme_id:", maxsplit=1)[0]
     rest = "".join(f"  - lcme_id:{part}" for part in (first, second, unused))
-    assert file_layouts(head + rest) == [Layout(2, 4 * MIB)]
+    assert file_layouts(head + rest) == [Layout(2, 4 * MIB, index=0)]
 
 
 def test_several_files_are_kept_apart():
     one = captured("lfs getstripe -y /mnt/lustre/dc1/f")[0]
     four = captured("lfs getstripe -y /mnt/lustre/dc4S1mi2/f")[0]
-    assert file_layouts(f"---\n{one}---\n{four}") == [Layout(1, 4 * MIB), Layout(4, MIB)]
+    assert file_layouts(f"---\n{one}---\n{four}") == [
+        Layout(1, 4 * MIB, index=3),
+        Layout(4, MIB, index=2),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -53,6 +59,8 @@ def test_several_files_are_kept_apart():
         "stripe_count:  1\nstripe_size:   4194304\n",  # of a directory, which proves nothing
         "lfs getstripe: cb_getstripe: 'f' not on a Lustre fs?: Inappropriate ioctl (25)\n",
         "lmm_stripe_count: [\n",
+        # One file of two whose layout could not be read.
+        "---\nlmm_stripe_count: 1\nlmm_stripe_size: 65536\nlmm_stripe_offset: 0\n---\n",
     ],
 )
 def test_what_is_no_layout_of_a_file_is_refused(output):
@@ -62,8 +70,9 @@ def test_what_is_no_layout_of_a_file_is_refused(output):
 
 def test_active_targets():
     output = captured("lfs osts /mnt/lustre")[0]
-    assert active_targets(output) == 4
-    assert active_targets(output.replace("OST0002_UUID ACTIVE", "OST0002_UUID INACTIVE")) == 3
+    assert active_targets(output) == Targets(active=4, inactive=0)
+    less = output.replace("OST0002_UUID ACTIVE", "OST0002_UUID INACTIVE")
+    assert active_targets(less) == Targets(active=3, inactive=1)
     with pytest.raises(StripingError, match="no active OST"):
         active_targets("OBDS:\n")
 
@@ -83,20 +92,48 @@ def stage(tmp_path):
     return leave
 
 
-def test_layout_as_asked(stage):
-    lustre = BACKENDS["lustre"]
-    assert lustre.in_effect(stage("dc2S4M/f", "dc2S4M/f"), 2) == Layout(2, 4 * MIB)
-    assert lustre.in_effect(stage("dc4S1mi2/f"), -1) == Layout(4, MIB)
+def documented(file):
+    return captures.captured(f"lfs getstripe -y {file}", "lustre-documented.txt")[0]
+
+
+@pytest.mark.parametrize(
+    ("asked", "files", "layout"),
+    [
+        (Asked(2), ["dc2S4M/f", "dc2S4M/f"], Layout(2, 4 * MIB)),
+        (Asked(-1), ["dc4S1mi2/f"], Layout(4, MIB)),
+        (Asked(4, size_kib=1024, index=2), ["dc4S1mi2/f"], Layout(4, MIB)),
+        # Nothing asked for: what the directory had is what counts.
+        (Asked(), ["pfl/f"], Layout(4, 4 * MIB)),
+        (
+            Asked(-1, layout="-E 2M -c 1 -E 16M -c 2 -E -1 -c {stripe_count}"),
+            ["pfl/f"],
+            Layout(4, 4 * MIB),
+        ),
+    ],
+)
+def test_layout_as_asked(stage, asked, files, layout):
+    assert BACKENDS["lustre"].in_effect(stage(*files), asked) == layout
 
 
 @pytest.mark.parametrize(
     ("asked", "files", "message"),
     [
         # `lfs setstripe -c 9` on four OSTs succeeds and gives four stripes.
-        (9, ["dc4S1mi2/f"], "stripe count asked: 9; in effect: 4"),
-        (-1, ["dc2S4M/f"], "stripe count asked: all 4 active OSTs; in effect: 2"),
-        (1, ["dc1/f", "dc2S4M/f"], "stripe count asked: 1; in effect: 2"),
-        (4, ["dc4S1mi2/f", "pfl/f"], "differ in stripe size"),
+        (Asked(9), ["dc4S1mi2/f"], "stripe count asked: 9; in effect: 4"),
+        (Asked(-1), ["dc2S4M/f"], "stripe count asked: all 4 active OSTs; in effect: 2"),
+        (Asked(1), ["dc1/f", "dc2S4M/f"], "stripe count asked: 1; in effect: 2"),
+        (Asked(4), ["dc4S1mi2/f", "pfl/f"], "differ in stripe size"),
+        (Asked(), ["dc1/f", "dc2S4M/f"], "differ in stripe count"),
+        (Asked(2, size_kib=1024), ["dc2S4M/f"], "stripe size asked: 1048576; in effect: 4194304"),
+        (Asked(1, index=0), ["dc1/f"], "first target asked: 0; in effect: 3"),
+        (Asked(1, pool="flash"), ["dc1/f"], "pool asked: flash; in effect: None"),
+        (Asked(-1, targets=3), ["dc4S1mi2/f"], "all 3 active OSTs; in effect: 4"),
+        # A library replaced the layout of the directory by a plain one of its own.
+        (
+            Asked(1, layout="-E 64M -c 1 -E -1 -c {stripe_count}"),
+            ["dc1/f"],
+            r"components asked: 2 \(-E 64M .*\); in effect: 1",
+        ),
     ],
 )
 def test_layout_other_than_asked_is_refused(stage, asked, files, message):
@@ -104,7 +141,31 @@ def test_layout_other_than_asked_is_refused(stage, asked, files, message):
         BACKENDS["lustre"].in_effect(stage(*files), asked)
 
 
-def test_posix_has_no_layout(tmp_path):
-    posix = BACKENDS["posix"]
-    assert posix.set_commands(None) == []
-    assert posix.in_effect(tmp_path, None) == Layout(None, None)
+def test_data_on_the_mdt():
+    assert file_layouts(documented("dom-small")) == [Layout(0, MIB, index=0)]
+    assert file_layouts(documented("dom-large")) == [Layout(2, 4 * MIB, index=1)]
+
+
+def test_stripes_that_share_osts_are_asked_for_or_refused(tmp_path):
+    (tmp_path / LAYOUT_FILE).write_text(f"---\n{documented('overstriped')}", encoding="utf-8")
+    lustre = BACKENDS["lustre"]
+    overstriped = Asked(8, layout="-C {stripe_count} -S 1M -p original")
+    assert lustre.in_effect(tmp_path, overstriped) == Layout(8, MIB)
+    with pytest.raises(StripingError, match="in effect: 8 on 2 OSTs"):
+        lustre.in_effect(tmp_path, Asked(8, pool="original"))
+
+
+def test_options_of_setstripe():
+    assert setstripe_options(Asked(4)) == "-c 4"
+    asked = Asked(-1, size_kib=1024, index=0, pool="flash")
+    assert setstripe_options(asked) == "-c -1 -S 1024k -i 0 -p flash"
+    layout = "-E 64K -L mdt -E -1 -c {stripe_count}"
+    assert setstripe_options(Asked(8, layout=layout)) == "-E 64K -L mdt -E -1 -c 8"
+
+
+@pytest.mark.parametrize("name", ["posix", "gpfs"])
+def test_types_without_stripes_have_no_layout(tmp_path, name):
+    backend = BACKENDS[name]
+    assert backend.set_commands(Asked()) == []
+    assert backend.in_effect(tmp_path, Asked()) == Layout()
+    assert backend.targets(tmp_path) is None

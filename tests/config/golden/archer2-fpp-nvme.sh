@@ -16,6 +16,9 @@
 export OMP_NUM_THREADS=1
 module load PrgEnv-gnu
 file_system="/mnt/lustre/a2fs-nvme/work/z19/z19/shared"
+mounted_type=$(df --output=fstype "$file_system" 2> /dev/null | tail -n 1)
+case "${mounted_type:-nothing}" in lustre) ;; *) { echo "iobands: $file_system: type asked: lustre; mounted there: ${mounted_type:-nothing}: is it mounted on $(uname -n)?" >&2; exit 1; } ;; esac
+command -v lfs > /dev/null || { echo "iobands: $file_system: type lustre needs the command lfs, which is not here" >&2; exit 1; }
 run_directory=$(mktemp -d "$file_system/iobands-BenchioFPP-XXXXXXXXXX") || { echo "iobands: $file_system: no directory can be made there: does it exist, may you write?" >&2; exit 1; }
 trap 'rm -rf -- "$run_directory"' EXIT
 trap 'exit 143' TERM
@@ -23,11 +26,14 @@ trap 'exit 130' INT
 df -Pk "$run_directory" > df.txt
 free_kib=$(awk 'NR == 2 { print $4 }' df.txt)
 [ "$free_kib" -ge 1140850688 ] || { echo "iobands: $file_system: $free_kib KiB are free, this run needs 1088 GiB: 64 to write, the rest to leave free" >&2; exit 1; }
-lfs setstripe -c 1 "$run_directory" || exit 1
+timeout 20 lfs osts "$file_system" > targets.txt 2> /dev/null || :
+said=$(lfs setstripe -c 1 "$run_directory" 2>&1) || { echo "iobands: $file_system: Lustre did not take the layout asked for: $(printf '%s\n' "$said" | head -n 1)" >&2; exit 1; }
+timeout -k 5 20 srun --mpi=none --nodes=16 --ntasks=16 --ntasks-per-node=1 sh -c 'read -r load rest < /proc/loadavg; echo "load $load"; client=$(lfs getname "$1" | cut -d " " -f 1) && lctl get_param -n "llite.$client.stats"' sh "$file_system" > nodes_before.txt 2> /dev/null || :
+{ id -un && timeout 10 squeue --noheader --states=RUNNING --partition="$SLURM_JOB_PARTITION" --format=%u; } > jobs.txt.part 2> /dev/null && mv jobs.txt.part jobs.txt || :
 srun --cpus-per-task=1 ROOT/stage/archer2/compute/gnu-ofi/BuildBenchio_HASH/build/benchio 128 128 256 local proc fsync --directory="$run_directory" --read --verify --repeats=1 --result=result.jsonl --keep
 exit_status=$?
 echo "$exit_status" > exit_status.txt
 find "$run_directory" -type f -printf '%s %f\n' > files.txt
-lfs osts "$run_directory" > targets.txt
-for file in "$run_directory"/*; do echo "---"; lfs getstripe -y "$file"; done > layout.yaml
+timeout -k 5 20 srun --mpi=none --nodes=16 --ntasks=16 --ntasks-per-node=1 sh -c 'client=$(lfs getname "$1" | cut -d " " -f 1) && lctl get_param -n "llite.$client.stats"' sh "$file_system" > nodes_after.txt 2> /dev/null || :
+find "$run_directory" -type f | while read -r file; do echo "---"; lfs getstripe -y "$file" 2>&1; done > layout.yaml
 exit "$exit_status"

@@ -1,0 +1,29 @@
+"""That the file system is the one that the site file names, and its commands are at hand.
+
+A directory exists on the root disk, too, while its file system is not mounted: without this a
+run would measure that disk. Nothing is written before these commands have passed.
+"""
+
+from ..refusal import refuse
+from .layout import Striping
+
+
+def require_commands(name: str, backend: Striping) -> list[str]:
+    """Shell commands that end the job unless `$file_system` is of the type `name`."""
+    commands = []
+    if backend.mounted_as:
+        # df asks the mount table, which tells file systems in user space apart; stat does not.
+        commands += [
+            'mounted_type=$(df --output=fstype "$file_system" 2> /dev/null | tail -n 1)',
+            f'case "${{mounted_type:-nothing}}" in {"|".join(backend.mounted_as)}) ;; *) '
+            + refuse(
+                f"type asked: {name}; mounted there: ${{mounted_type:-nothing}}: "
+                "is it mounted on $(uname -n)?"
+            )
+            + " ;; esac",
+        ]
+    for group in backend.tools:
+        found = " || ".join(f"command -v {tool} > /dev/null" for tool in group)
+        missing = refuse(f"type {name} needs the command {' or '.join(group)}, which is not here")
+        commands.append(f"{found} || {missing}")
+    return commands

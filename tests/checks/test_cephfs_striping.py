@@ -1,0 +1,96 @@
+"""The CephFS backend reads what a real CephFS of Ceph 16.2 with four OSDs printed."""
+
+import pytest
+
+from checks.striping import BACKENDS, Asked, Layout, StripingError, Targets
+from checks.striping.cephfs import LAYOUT_FILE, TARGETS_FILE, file_layouts, up_osds
+from tests.checks import captures
+
+CEPHFS = BACKENDS["cephfs"]
+MIB = 2**20
+
+
+def captured(command):
+    return captures.captured(command, "ceph-16.2.txt")[0]
+
+
+def layouts_in(directory):
+    each = "-exec getfattr --absolute-names -n ceph.file.layout {} +"
+    return captured(f"find /mnt/cephfs/{directory} -type f {each}")
+
+
+@pytest.fixture
+def stage(tmp_path):
+    """A stage directory as a job on the captured CephFS leaves it."""
+
+    def leave(directory, counted=True):
+        (tmp_path / LAYOUT_FILE).write_text(layouts_in(directory), encoding="utf-8")
+        if counted:
+            text = captured("ceph osd stat --format json")
+            (tmp_path / TARGETS_FILE).write_text(text, encoding="utf-8")
+        return tmp_path
+
+    return leave
+
+
+def test_layout_of_each_file():
+    assert file_layouts(layouts_in("all")) == [Layout(2, MIB, 8 * MIB, pool="data")] * 2
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "",
+        captured("getfattr --absolute-names -n ceph.file.layout /scratch/elsewhere/f"),
+        captured("getfattr --absolute-names -n ceph.file.layout /mnt/cephfs/absent"),
+        layouts_in("c4") + "/mnt/cephfs/c4/f3: ceph.file.layout: No such attribute\n",
+        layouts_in("c4").replace("stripe_count=4", "stripe_count=", 1),
+    ],
+)
+def test_what_is_no_layout_is_refused(output):
+    with pytest.raises(StripingError, match="getfattr"):
+        file_layouts(output)
+
+
+def test_osds_that_are_up():
+    assert up_osds(captured("ceph osd stat --format json")) == Targets(active=4, inactive=0)
+    one_down = captured("ceph osd stat --format json # one OSD is down")
+    assert up_osds(one_down) == Targets(active=3, inactive=1)
+    assert up_osds("") is None
+    assert up_osds("Error initializing cluster client") is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "directory", "counted", "layout"),
+    [
+        (Asked(1), "c1", True, Layout(1, 4 * MIB)),
+        (Asked(4, size_kib=1024), "c4", True, Layout(4, MIB)),
+        (Asked(-1), "c4", True, Layout(4, MIB)),
+        (Asked(-1, targets=4), "c4", False, Layout(4, MIB)),
+        (Asked(2, 1024, 8192, pool="data"), "all", True, Layout(2, MIB)),
+        (Asked(), "c1", False, Layout(1, 4 * MIB)),
+        # Nobody could count the OSDs: the layout is all that can be held against it.
+        (Asked(8), "c8", False, Layout(8, 4 * MIB)),
+    ],
+)
+def test_layout_as_asked(stage, asked, directory, counted, layout):
+    assert CEPHFS.in_effect(stage(directory, counted), asked) == layout
+
+
+@pytest.mark.parametrize(
+    ("asked", "directory", "counted", "message"),
+    [
+        # Ceph takes it, and the files' layout says 8.
+        (Asked(8), "c8", True, "stripe count asked: 8; there are 4 OSDs up"),
+        (Asked(8, targets=6), "c8", False, "stripe count asked: 8; there are 6 OSDs up"),
+        (Asked(-1), "c4", False, "asked: all OSDs up; how many these are could not be seen"),
+        (Asked(-1), "c8", True, "asked: all 4 OSDs up; in effect: 8"),
+        (Asked(4), "c1", True, "stripe count asked: 4; in effect: 1"),
+        (Asked(4, size_kib=4096), "c4", True, "stripe size asked: 4194304; in effect: 1048576"),
+        (Asked(4, object_size_kib=8192), "c4", True, "object size asked: 8388608; in effect: 41"),
+        (Asked(4, pool="flash"), "c4", True, "pool asked: flash; in effect: data"),
+    ],
+)
+def test_layout_other_than_asked_is_refused(stage, asked, directory, counted, message):
+    with pytest.raises(StripingError, match=message):
+        CEPHFS.in_effect(stage(directory, counted), asked)

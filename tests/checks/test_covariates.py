@@ -1,0 +1,199 @@
+"""Covariates: what commands printed is read right, and what cannot be had fails no run."""
+
+import os
+import subprocess
+
+import pytest
+
+from checks.covariates import (
+    NODE_COMMAND,
+    ClientBytes,
+    client_bytes,
+    largest_load,
+    moved,
+    other_peoples_jobs,
+)
+from checks.striping import BACKENDS
+from tests.checks.lfs_captures import captured
+
+# Taken before and after a run on a real Lustre 2.17; before it nothing had been read.
+BEFORE, AFTER = captured("lctl get_param llite.*.stats")
+
+# As the manual of Lustre 2.x has them: without a sum of squares, and with another time.
+OLDER = """\
+snapshot_time             1523008010.817348638 secs.nsecs
+read_bytes                2048 samples [bytes] 1024 1024 2097152
+write_bytes               1 samples [bytes] 1048576 1048576 1048576
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes", "load"),
+    [
+        ("load 0.52\n", 1, 0.52),
+        ("load 2.89\nload 12.07\nload 0.00\n", 3, 12.07),
+        ("load 2.89\nsnapshot_time 1.5 secs.nsecs\nload 3\n", 2, 3.0),
+        # One node of two did not answer: the largest of the rest is not the largest.
+        ("load 0.52\n", 2, None),
+        ("", 1, None),
+        ("sh: 1: cannot open /proc/loadavg\nload \n", 1, None),
+    ],
+)
+def test_largest_load(text, nodes, load):
+    assert largest_load(text, nodes) == load
+
+
+def test_the_command_of_a_node_tells_its_load():
+    done = subprocess.run(["sh", "-c", NODE_COMMAND], capture_output=True, text=True, check=True)
+    assert largest_load(done.stdout, 1) == pytest.approx(os.getloadavg()[0], abs=1)
+
+
+def test_bytes_of_clients():
+    assert client_bytes(BEFORE, 1) == ClientBytes(written=56623104, read=0)
+    assert client_bytes(AFTER, 1) == ClientBytes(written=85983232, read=16777216)
+    assert client_bytes(OLDER, 1) == ClientBytes(written=1048576, read=2097152)
+    # Two nodes: what both moved. One of three gave nothing: the sum would be of two.
+    assert client_bytes(AFTER + OLDER, 2) == ClientBytes(written=87031808, read=18874368)
+    assert client_bytes(AFTER + OLDER, 3) is None
+    assert client_bytes("error: get_param: Permission denied\n", 1) is None
+
+
+def test_what_was_moved_in_between():
+    before, after = client_bytes(BEFORE, 1), client_bytes(AFTER, 1)
+    assert moved(before, after) == ClientBytes(written=29360128, read=16777216)
+    assert moved(None, after) is moved(before, None) is None
+    assert moved(after, before) is None  # somebody set the counters back
+
+
+def test_the_statistics_asked_for_are_those_of_the_file_system(tmp_path):
+    stand_in(tmp_path, "lfs", 'echo "lustre-ff11000117a50800 $2"')
+    right = "get_param -n llite.lustre-ff11000117a50800.stats"
+    stand_in(tmp_path, "lctl", f'test "$*" = "{right}" && echo right')
+    done = subprocess.run(
+        ["sh", "-c", BACKENDS["lustre"].client_statistics, "sh", "/mnt/lustre"],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "right\n"
+
+
+# `squeue --format=%u` on a Slurm with a job of another user and this one's.
+SQUEUE = "nobody\nroot\n"
+
+# The form of OpenPBS's `qstat -r`: a heading, and names of at most eight letters.
+QSTAT = """
+pbs:
+                                                            Req'd  Req'd   Elap
+Job ID          Username Queue    Jobname    SessID NDS TSK Memory Time  S Time
+--------------- -------- -------- ---------- ------ --- --- ------ ----- - -----
+1017.pbs        jsmith   workq    rfm_Benc*   21734   4 128    --  00:30 R 00:00
+1009.pbs        longname workq    model       20011   8 512    --  12:00 R 03:12
+1011[2].pbs     someone  workq    array       20055   1   8    --  12:00 R 01:40
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (f"root\n{SQUEUE}", 1),
+        ("root\nroot\nroot\n", 0),
+        ("root\n", 0),
+        ("a\nab\nb\na\n", 2),
+        (f"jsmith\n{QSTAT}", 2),
+        (f"longnamed\n{QSTAT}", 2),
+        (f"nobody\n{QSTAT}", 3),
+        (f"jsmith\n{QSTAT.partition('1017')[0]}", 0),
+        ("", None),
+    ],
+)
+def test_jobs_of_others(text, number):
+    assert other_peoples_jobs(text) == number
+
+
+def stand_in(directory, name, script):
+    path = directory / name
+    path.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def lustre_commands(tmp_path_factory):
+    """A directory of commands that answer as on the captured Lustre."""
+    here = tmp_path_factory.mktemp("lustre")
+    outputs = {
+        "before": BEFORE,
+        "after": AFTER,
+        "osts": captured("lfs osts /mnt/lustre")[0],
+        "layout": captured("lfs getstripe -y /mnt/lustre/dc4S1mi2/f")[0],
+    }
+    for name, text in outputs.items():
+        (here / name).write_text(text, encoding="utf-8")
+    stand_in(
+        here,
+        "lfs",
+        f'case "$1" in osts) cat {here}/osts ;; getstripe) cat {here}/layout ;; '
+        'getname) echo "lustre-ff11000117a50800 $2" ;; esac',
+    )
+    stand_in(here, "lctl", f"cat {here}/before; cp {here}/after {here}/before")
+    stand_in(
+        here, "df", 'case "$1" in --output=fstype) echo lustre ;; *) exec /bin/df "$@" ;; esac'
+    )
+    return here
+
+
+@pytest.fixture
+def site_with_a_disk(site_copy, tmp_path_factory):
+    disk = tmp_path_factory.mktemp("disk")
+    site_copy.add_local_system(
+        "around",
+        {
+            "disk": {"path": str(disk), "type": "posix", "medium": "disk"},
+            "lustre": {
+                "path": str(disk),
+                "type": "lustre",
+                "medium": "disk",
+                "stripe_counts": [-1],
+                "striping": {"size_kib": 1024, "index": 2},
+            },
+        },
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 1},
+    )
+    return site_copy
+
+
+def rows_of_a_run(site, file_systems):
+    """The two newest lines of each file system."""
+    chosen = f"file_system in {file_systems}"
+    run = site.reframe(
+        "--system=around", "-r", "--exec-policy=serial", "-n", "BenchioFPP", "-E", chosen
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    rows = [row for row in site.rows("around") if row["tool"] == "benchio"]
+    return {name: [row for row in rows if row["file_system"] == name][-2:] for name in file_systems}
+
+
+def test_a_run_has_its_covariates_and_does_without_them(
+    site_with_a_disk, lustre_commands, tmp_path_factory, monkeypatch
+):
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{lustre_commands}:{path}")
+    rows = rows_of_a_run(site_with_a_disk, ["disk", "lustre"])
+    for row in rows["disk"]:
+        assert float(row["load_per_node"]) >= 0
+        # Neither a scheduler nor targets nor Lustre's clients are here.
+        for name in ("other_jobs", "targets_active", "targets_inactive", "client_written_gib"):
+            assert row[name] == "null"
+    for row in rows["lustre"]:
+        assert (row["stripe_count_asked"], row["stripe_count"]) == ("-1", "4")
+        assert (row["targets_active"], row["targets_inactive"]) == ("4", "0")
+        # 28 and 16 MiB, by the captured counts.
+        assert (row["client_written_gib"], row["client_read_gib"]) == ("0.02734375", "0.015625")
+    # Whatever looks around is now broken, as each command of it has a time limit.
+    broken = tmp_path_factory.mktemp("bin")
+    stand_in(broken, "timeout", "echo gone wrong; exit 125")
+    monkeypatch.setenv("PATH", f"{broken}:{path}")
+    for row in rows_of_a_run(site_with_a_disk, ["disk"])["disk"]:
+        assert (row["result"], row["load_per_node"]) == ("pass", "null")
+        assert float(row["perf_value"]) > 0

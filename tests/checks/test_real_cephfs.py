@@ -1,0 +1,96 @@
+"""The CephFS backend on a real CephFS: that of the minisite, where one is up (`. <root>/env`)."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.site_copy import copy_suite
+
+SITE = Path(os.environ.get("IOBANDS_MINISITE", "/nowhere"))
+CEPHFS = SITE / "ceph"
+
+pytestmark = pytest.mark.skipif(
+    not os.path.ismount(CEPHFS), reason="needs a minisite that is up, in IOBANDS_MINISITE"
+)
+
+FILE_SYSTEMS = {
+    "plain": {"stripe_counts": [1, 4, -1, 8]},
+    "sized": {
+        "stripe_counts": [2],
+        "striping": {"size_kib": 1024, "object_size_kib": 8192, "pool": "data"},
+    },
+    "as_it_is": {},
+    "no_such_pool": {"stripe_counts": [2], "striping": {"pool": "nopool"}},
+    "not_mounted": {"stripe_counts": [1], "path": "/tmp"},
+}
+
+# By file system and stripe count asked: stripe count and size in effect, as the minisite's four
+# OSDs and Ceph's default stripe of 4 MiB have it.
+IN_EFFECT = {
+    ("plain", "1"): ("1", "4194304"),
+    ("plain", "4"): ("4", "4194304"),
+    ("plain", "-1"): ("4", "4194304"),
+    ("sized", "2"): ("2", "1048576"),
+    ("as_it_is", "null"): ("1", "4194304"),
+}
+
+REASONS = {
+    "%file_system=plain %stripe_count_asked=8": "stripe count asked: 8; there are 4 OSDs up",
+    "%file_system=no_such_pool": "Ceph did not take the layout asked for",
+    "%file_system=not_mounted": "/tmp: type asked: cephfs; mounted there: ",
+}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """The site after a session on the real file system, and what it left there."""
+    site = copy_suite(tmp_path_factory.mktemp("cephfs"))
+    common = {"path": str(CEPHFS), "type": "cephfs", "medium": "memory"}
+    site.add_local_system(
+        "striped",
+        {name: {**common, **more} for name, more in FILE_SYSTEMS.items()},
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 8},
+    )
+    before = set(CEPHFS.iterdir())
+    run = site.reframe("--system=striped", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
+    assert "Ran 9/9 test case(s)" in run.stdout, run.stdout + run.stderr
+    return site, set(CEPHFS.iterdir()) - before
+
+
+def test_the_layout_in_effect_is_recorded(session):
+    rows = [row for row in session[0].rows("striped") if row["result"] == "pass"]
+    found = {
+        (row["file_system"], row["stripe_count_asked"]): (row["stripe_count"], row["stripe_size"])
+        for row in rows
+        if row["perf_var"] == "write_bw"
+    }
+    assert found == IN_EFFECT
+
+
+def test_the_osds_are_counted(session):
+    rows = session[0].rows("striped")
+    told = {(row["targets_active"], row["targets_inactive"]) for row in rows if row["pattern"]}
+    assert ("4", "0") in told
+
+
+def test_what_cannot_be_had_is_named(session):
+    failed = {
+        case["display_name"]: case["fail_reason"]
+        for case in session[0].test_cases("striped")
+        if case["result"] == "fail"
+    }
+    assert len(failed) == len(REASONS)
+    for mark, reason in REASONS.items():
+        assert [text for name, text in failed.items() if mark in name and reason in text], failed
+
+
+def test_nothing_is_left(session):
+    assert session[1] == set()
+
+
+def test_the_mount_table_tells_it_from_other_file_systems():
+    command = ["df", "--output=fstype", str(CEPHFS)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["Type", "fuse.ceph-fuse"]

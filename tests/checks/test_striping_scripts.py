@@ -1,0 +1,253 @@
+"""The shell commands of the striping backends, run by bash.
+
+No Lustre or BeeGFS can be had here: their commands are stand-ins that answer with captured or
+documented output. The tests of what they print are beside this file.
+"""
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from checks.striping import BACKENDS, Asked, Layout, require_commands
+from tests.checks import captures
+from tests.checks.lfs_captures import captured
+
+MIB = 2**20
+
+# What the commands use of a system that has no parallel file system.
+TOOLS = ("bash", "sh", "tail", "head", "timeout", "sed", "grep", "find", "uname", "cat", "cut")
+
+
+@dataclass(frozen=True)
+class Node:
+    """A compute node whose only commands are TOOLS and the stand-ins, and a stage directory."""
+
+    root: Path
+
+    @property
+    def stage(self):
+        return self.root / "stage"
+
+    def stand_in(self, name, script):
+        """Make the command `name`, which logs its arguments and then runs `script`."""
+        path = self.root / "bin" / name
+        path.unlink(missing_ok=True)
+        log = self.root / "calls.txt"
+        path.write_text(f'#!/bin/bash\necho "{name} $*" >> {log}\n{script}\n', encoding="utf-8")
+        path.chmod(0o755)
+
+    def mount(self, file_system_type):
+        self.stand_in("df", f"echo Type; echo {file_system_type}")
+
+    def calls(self, name):
+        text = (self.root / "calls.txt").read_text(encoding="utf-8")
+        return [line for line in text.splitlines() if line.startswith(f"{name} ")]
+
+    def run(self, name, asked):
+        """Run what comes before a program and after it, with two files in between."""
+        backend = BACKENDS[name]
+        directory = self.root / "run"
+        directory.mkdir()
+        script = [
+            f'file_system="{self.root}"',
+            *require_commands(name, backend),
+            f'run_directory="{directory}"',
+            *backend.set_commands(asked),
+            'echo one > "$run_directory/f1"; echo two > "$run_directory/f2"',
+            *backend.read_back_commands(),
+        ]
+        done = subprocess.run(
+            [shutil.which("bash"), "-c", "\n".join(script)],
+            cwd=self.stage,
+            env={"PATH": str(self.root / "bin")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode == 0) == bool(list(directory.iterdir())), done.stderr
+        return done
+
+
+@pytest.fixture
+def node(tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "stage").mkdir()
+    for tool in TOOLS:
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
+    return Node(tmp_path)
+
+
+def answer(text):
+    """The script of a stand-in that prints `text`."""
+    return f"cat <<'END'\n{text.rstrip()}\nEND"
+
+
+def lustre_on(node, set_stripe="exit 0"):
+    node.mount("lustre")
+    layout = captured("lfs getstripe -y /mnt/lustre/dc4S1mi2/f")[0]
+    osts = captured("lfs osts /mnt/lustre")[0]
+    node.stand_in(
+        "lfs",
+        f'case "$1" in\nsetstripe) {set_stripe} ;;\ngetstripe) {answer(layout)}\n;;\n'
+        f"osts) {answer(osts)}\n;;\nesac",
+    )
+
+
+def test_lustre(node):
+    lustre_on(node)
+    asked = Asked(-1, size_kib=1024, index=2)
+    done = node.run("lustre", asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"lfs setstripe -c -1 -S 1024k -i 2 {node.root}/run" in node.calls("lfs")
+    assert BACKENDS["lustre"].in_effect(node.stage, asked) == Layout(4, MIB)
+    files = [call.split("/")[-1] for call in node.calls("lfs") if "getstripe" in call]
+    assert sorted(files) == ["f1", "f2"]
+
+
+def test_nothing_is_set_where_nothing_is_asked(node):
+    lustre_on(node)
+    assert node.run("lustre", Asked()).returncode == 0
+    assert not [call for call in node.calls("lfs") if "setstripe" in call]
+
+
+def test_the_words_of_a_command_that_refuses_are_the_reason(node):
+    said = captured("lfs setstripe -S 3 /mnt/lustre/news3")[0]  # and goes on with its help
+    lustre_on(node, f"{answer(said)}\nexit 4")
+    done = node.run("lustre", Asked(4))
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"iobands: {node.root}: Lustre did not take the layout asked for: "
+        "lfs setstripe setstripe: invalid stripe size '3'\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "mounted", "tools"),
+    [
+        ("lustre", "lustre", "lfs"),
+        ("cephfs", "ceph", "setfattr"),
+        ("cephfs", "fuse.ceph-fuse", "setfattr"),
+        ("beegfs", "beegfs", "beegfs-ctl or beegfs"),
+    ],
+)
+def test_a_missing_command_is_named_in_one_line(node, name, mounted, tools):
+    node.mount(mounted)
+    done = node.run(name, Asked(4))
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"iobands: {node.root}: type {name} needs the command {tools}, which is not here\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["lustre", "cephfs", "beegfs", "gpfs"])
+@pytest.mark.parametrize("mounted", ["ext4", "nfs4", "fuse.sshfs"])
+def test_a_file_system_that_is_not_mounted_is_told_from_the_disk_below(node, name, mounted):
+    node.mount(mounted)
+    done = node.run(name, Asked(4))
+    assert done.returncode == 1
+    host = subprocess.run(
+        ["uname", "-n"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert done.stderr == (
+        f"iobands: {node.root}: type asked: {name}; mounted there: {mounted}: "
+        f"is it mounted on {host}?\n"
+    )
+
+
+def test_a_path_that_df_cannot_find_is_not_taken_for_anything(node):
+    node.stand_in("df", "echo 'df: no such file' >&2; exit 1")
+    done = node.run("gpfs", Asked())
+    assert (done.returncode, "mounted there: nothing" in done.stderr) == (1, True)
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_anything_goes_for_posix_and_gpfs_where_it_is_gpfs(node):
+    assert node.run("posix", Asked()).returncode == 0
+    shutil.rmtree(node.root / "run")
+    node.mount("gpfs")
+    assert node.run("gpfs", Asked()).returncode == 0
+
+
+def ceph_on(node, count=None):
+    node.mount("fuse.ceph-fuse")
+    node.stand_in("setfattr", "exit 0")
+    node.stand_in("getfattr", "exit 0")
+    if count is not None:
+        text = captures.captured("ceph osd stat --format json", "ceph-16.2.txt")[0]
+        node.stand_in("ceph", answer(text.replace('num_up_osds":4', f'num_up_osds":{count}')))
+
+
+@pytest.mark.parametrize(
+    ("asked", "up", "attributes"),
+    [
+        (Asked(-1), 3, "stripe_count=3"),
+        (Asked(-1, targets=5), None, "stripe_count=5"),
+        # What the site says holds where the OSDs of a pool are fewer than all.
+        (Asked(-1, targets=2), 3, "stripe_count=2"),
+        (Asked(3), 3, "stripe_count=3"),
+        (Asked(8), None, "stripe_count=8"),
+        (
+            Asked(2, 1024, 8192, pool="data"),
+            3,
+            "stripe_unit=1048576 stripe_count=2 object_size=8388608 pool=data",
+        ),
+    ],
+)
+def test_ceph_is_asked_for_all_at_once(node, asked, up, attributes):
+    ceph_on(node, up)
+    assert node.run("cephfs", asked).returncode == 0
+    expected = f"setfattr -n ceph.dir.layout -v {attributes} {node.root}/run"
+    assert node.calls("setfattr") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("asked", "up", "message"),
+    [
+        (Asked(4), 3, "stripe count asked: 4; there are 3 OSDs up"),
+        (Asked(8, targets=6), None, "stripe count asked: 8; there are 6 OSDs up"),
+        (Asked(-1), None, "how many are up cannot be seen here"),
+    ],
+)
+def test_ceph_is_not_asked_for_more_than_there_is(node, asked, up, message):
+    ceph_on(node, up)
+    done = node.run("cephfs", asked)
+    assert (done.returncode, message in done.stderr) == (1, True)
+    assert len(done.stderr.splitlines()) == 1
+    assert not node.calls("setfattr")
+
+
+SEVEN = (
+    "beegfs-ctl",
+    'case "$1" in --listtargets) {targets}\n;; --getentryinfo) {entry}\n;; esac',
+    ("beegfs-ctl --listtargets --nodetype=storage --state", "beegfs-ctl --getentryinfo four"),
+    "beegfs-ctl --setpattern --numtargets=4 --chunksize=524288 --mount=beegfs {run}",
+)
+EIGHT = (
+    "beegfs",
+    'case "$1 $2" in "target list") {targets}\n;; "entry info") {entry}\n;; esac',
+    ("beegfs target list --node-type storage --state", "beegfs-ctl --getentryinfo four"),
+    "beegfs entry set --num-targets=4 --chunk-size=524288 {run}",
+)
+
+
+@pytest.mark.parametrize(("name", "script", "outputs", "call"), [SEVEN, EIGHT])
+def test_both_commands_of_beegfs(node, name, script, outputs, call):
+    node.mount("beegfs")
+    targets, entry = (captures.captured(out, "beegfs-documented.txt")[0] for out in outputs)
+    node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
+    asked = Asked(4, size_kib=512)
+    assert node.run("beegfs", asked).returncode == 0
+    assert call.format(run=f"{node.root}/run") in node.calls(name)
+    assert BACKENDS["beegfs"].in_effect(node.stage, asked) == Layout(4, 512 * 2**10)
+
+
+def test_all_targets_of_beegfs_are_those_that_are_online(node):
+    node.mount("beegfs")
+    name, script, outputs, _ = SEVEN
+    targets, entry = (captures.captured(out, "beegfs-documented.txt")[0] for out in outputs)
+    node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
+    node.run("beegfs", Asked(-1))
+    assert any("--numtargets=2 " in call for call in node.calls("beegfs-ctl"))
