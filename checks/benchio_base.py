@@ -23,10 +23,14 @@ from iobands import __version__ as iobands_version
 from . import benchio_result as result
 from . import site
 from .benchio_build import BuildBenchio
+from .failure_reason import reason_in
 from .mixins.band_verdict import BandVerdictMixin
 from .mixins.covariates import CovariatesMixin
 from .mixins.file_system import FileSystemMixin
+from .mixins.hints import HintsMixin
 from .mixins.run_directory import RunDirectoryMixin
+from .mixins.transport import TransportMixin
+from .program_output import read_output
 from .striping import StripingError, require_commands
 
 BYTES_PER_MIB = 2**20
@@ -44,6 +48,8 @@ class BenchioBase(
     FileSystemMixin,
     RunDirectoryMixin,
     CovariatesMixin,
+    TransportMixin,
+    HintsMixin,
     BandVerdictMixin,
 ):
     """Writes and reads one layer of benchio on one file system."""
@@ -154,20 +160,10 @@ class BenchioBase(
         ]
 
     @run_before("run")
-    def set_hints(self) -> None:
-        for name, value in self.hint_preset.get("env_vars", {}).items():
-            self.env_vars[name] = f'"{value}"'
-
-    @run_before("run")
     def ask_for_time_to_clean_up(self) -> None:
         if self.current_partition.scheduler.registered_name in ("slurm", "squeue"):
             # To the processes, not to the script: they end, and the script goes on to its trap.
             self.job.options += [f"--signal=TERM@{SECONDS_TO_CLEAN_UP}"]
-
-    @property
-    def hint_preset(self) -> dict:
-        """The hint preset in the site configuration; the default one is empty."""
-        return self.current_partition.extras.get("hint_presets", {}).get(self.hints, {})
 
     def expectation(self) -> result.Expectation:
         """What the result file must prove."""
@@ -181,7 +177,6 @@ class BenchioBase(
             bytes=round(self.gib * MIB_PER_GIB) * BYTES_PER_MIB,
             files={"job": 1, "node": self.nodes, "process": self.tasks}[self.file_per],
             fsync=self.fsync,
-            hints=self.hint_preset.get("hints", {}),
         )
 
     @sanity_function
@@ -196,6 +191,8 @@ class BenchioBase(
             listing = (stage / self.files_file).read_text(encoding="utf-8")
             problems += result.misplaced_files(listing, expected)
             layout = self.striping.in_effect(stage, self.asked_striping)
+            problems += self.transport_problems(stage)
+            problems += self.hint_problems(stage, records)
         except (result.ResultError, StripingError, OSError) as error:
             raise SanityError(str(error)) from error
         if problems:
@@ -206,16 +203,13 @@ class BenchioBase(
         return True
 
     def require_success(self, stage: Path) -> None:
-        """Raise a SanityError with the program's own words if it failed or never ran."""
+        """Raise a SanityError if the program failed or never ran, in its own words or MPI's."""
         status_file = stage / self.exit_status_file
         status = status_file.read_text(encoding="utf-8").strip() if status_file.exists() else None
         if status != "0":
-            said = (stage / str(self.stderr)).read_text(encoding="utf-8", errors="replace")
-            lines = [
-                line for line in said.splitlines() if line.startswith(("benchio:", "iobands:"))
-            ]
+            said = read_output(stage / str(self.stderr), stage / str(self.stdout))
             happened = f"exit status {status}" if status else f"{self.tool} did not run to its end"
-            raise SanityError(": ".join([happened, *lines[:1]]))
+            raise SanityError(": ".join(filter(None, [happened, reason_in(said)])))
 
     @run_before("performance")
     def judge_by_bands(self) -> None:

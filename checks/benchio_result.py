@@ -5,7 +5,7 @@ Pure functions over files; knows nothing of ReFrame or of a site.
 
 import json
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 SCHEMA = "benchio/2"
@@ -29,7 +29,6 @@ class Expectation:
     bytes: int
     files: int
     fsync: bool
-    hints: dict[str, str] = field(default_factory=dict)
 
 
 def read_result(path: Path) -> list[dict]:
@@ -90,12 +89,6 @@ def _record_problems(record: dict, expected: Expectation) -> list[str]:
         f"{name} asked: {value}, in effect: {record.get(name)}"
         for name, value in asked.items()
         if record.get(name) != value
-    ]
-    hints = record.get("hints", {})
-    problems += [
-        f"hint {name} asked: {value}, in effect: {hints.get(name, 'not set')}"
-        for name, value in expected.hints.items()
-        if hints.get(name) != value
     ]
     bandwidth = record.get("bandwidth_gib_s")
     if not isinstance(bandwidth, (int, float)) or not 0 < bandwidth < float("inf"):

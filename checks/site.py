@@ -75,14 +75,21 @@ def partitions_for(file_system: str, stripe_count: int | None, hints: str) -> li
     ]
 
 
-def environments_for(transport: str) -> list[str]:
-    """The names of the programming environments with this transport."""
+def environments_for(transport: str, hints: str) -> list[str]:
+    """The programming environments with this transport in which the hint preset has an effect."""
     return _unique(
         env.name
         for part in _partitions()
         for env in part.environs
         if transport_of(env) == transport
+        and _has_effect(part.extras.get("hint_presets", {}).get(hints, {}), env)
     )
+
+
+def _has_effect(preset: dict, environment: Environment) -> bool:
+    """Whether a preset is of use with the environment: one that names nothing is with any."""
+    transport, mpi = transport_of(environment), environment.extras.get("mpi")
+    return transport in preset.get("transports", [transport]) and mpi in preset.get("mpi", [mpi])
 
 
 def is_daily(fields: dict) -> bool:

@@ -13,6 +13,8 @@ from pathlib import Path
 FILE_SYSTEM_TYPES = ("lustre", "cephfs", "beegfs", "gpfs", "posix")
 PATTERNS = ("serial", "fpp", "fpn", "ssf")
 TRANSPORTS = ("default", "ofi", "ucx")
+# What checks/transport.py knows how to ask for the transport in effect.
+MPI_LIBRARIES = ("openmpi", "mpich", "cray-mpich", "intel-mpi")
 
 REQUIRED = object()
 _FILE_SYSTEM = {
@@ -47,7 +49,14 @@ _SCALE = {
     "mib_per_task": (int, REQUIRED),
     "repeats": (int, None),
 }
-_HINT_PRESET = {"env_vars": (dict, None), "hints": (dict, None)}
+_HINT_PRESET = {
+    "env_vars": (dict, None),
+    "romio_hints": (dict, None),
+    "hints": (dict, None),
+    "transports": (list, None),
+    "mpi": (list, None),
+}
+_ENVIRONMENT_EXTRAS = {"mpi": (str, None)}
 _DAILY = {
     "pattern": (str, None),
     "file_system": (str, None),
@@ -84,6 +93,30 @@ def check_system(system: dict, path: Path) -> None:
             _check_extras(partition.get("extras", {}), f"{path}: partition {partition['name']!r}")
 
 
+def check_environments(environments: list[dict], path: Path) -> None:
+    """Check what iobands reads of the programming environments of a site file.
+
+    Raises:
+        SiteConfigurationError: something is unknown, or a transport could not be proven.
+    """
+    for environment in environments:
+        where = f"{path}: environment {environment['name']!r}"
+        extras = environment.get("extras", {})
+        _check_fields(extras, _ENVIRONMENT_EXTRAS, f"{where}: extras")
+        if "mpi" in extras:
+            _check_choice(extras["mpi"], MPI_LIBRARIES, f"{where}: mpi")
+        named = [name for name in environment.get("features", []) if name in TRANSPORTS]
+        if len(named) > 1:
+            raise SiteConfigurationError(
+                f"{where}: has the transports {' and '.join(named)}; give each its environment"
+            )
+        if named and "mpi" not in extras:
+            raise SiteConfigurationError(
+                f"{where}: the transport {named[0]!r} can be proven only of an MPI library that "
+                f"is known; add to it 'extras': {{'mpi': ...}}, one of: {', '.join(MPI_LIBRARIES)}"
+            )
+
+
 def _check_extras(extras: dict, where: str) -> None:
     _check_fields(extras, _EXTRAS, f"{where}: extras")
     if not extras["filesystems"]:
@@ -93,7 +126,7 @@ def _check_extras(extras: dict, where: str) -> None:
     _check_scale(extras["scale"], f"{where}: scale")
     presets = extras.get("hint_presets", {})
     for name, preset in presets.items():
-        _check_fields(preset, _HINT_PRESET, f"{where}: hint preset {name!r}")
+        _check_preset(preset, f"{where}: hint preset {name!r}")
     for number, selection in enumerate(extras.get("daily", []), start=1):
         _check_selection(selection, extras, f"{where}: daily, entry {number}")
 
@@ -167,6 +200,25 @@ def _check_scale(scale: dict, where: str) -> None:
     for field, value in scale.items():
         if value < 1:
             raise SiteConfigurationError(f"{where}: {field} is {value}; it must be at least 1")
+
+
+def _check_preset(preset: dict, where: str) -> None:
+    _check_fields(preset, _HINT_PRESET, where)
+    for field, allowed in (("transports", TRANSPORTS), ("mpi", MPI_LIBRARIES)):
+        for value in preset.get(field, []):
+            _check_choice(value, allowed, f"{where}: {field}")
+    for field in ("hints", "romio_hints"):
+        for name, value in preset.get(field, {}).items():
+            if not isinstance(value, str):
+                raise SiteConfigurationError(
+                    f"{where}: {field}: {name}: {value!r} must be text, in quotes"
+                )
+            if field == "romio_hints" and f"{name} {value}".split() != [name, value]:
+                # ROMIO ignores such a line of its file without a word.
+                raise SiteConfigurationError(
+                    f"{where}: romio_hints: {name!r}: {value!r}: neither may be empty or have a "
+                    "blank in it"
+                )
 
 
 def _check_selection(selection: dict, extras: dict, where: str) -> None:

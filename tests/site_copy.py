@@ -15,7 +15,9 @@ _LOCAL_SYSTEM = """
 import runpy
 from pathlib import Path
 
-environments = runpy.run_path(str(Path(__file__).with_name('local.py')))['environments']
+environments = {environments!r} or (
+    runpy.run_path(str(Path(__file__).with_name('local.py')))['environments']
+)
 system = {{
     'name': {name!r},
     'hostnames': ['no host is called so'],
@@ -24,7 +26,7 @@ system = {{
             'name': 'node',
             'scheduler': 'local',
             'launcher': 'mpirun',
-            'environs': ['mpi'],
+            'environs': [environment['name'] for environment in environments],
             'max_jobs': 1,
             'features': ['io'],
             'extras': {extras!r},
@@ -41,12 +43,21 @@ class SiteCopy:
     root: Path
 
     def add_local_system(
-        self, name: str, file_systems: dict, scale: dict, **extras: object
+        self,
+        name: str,
+        file_systems: dict,
+        scale: dict,
+        environments: list[dict] | None = None,
+        **extras: object,
     ) -> None:
-        """Add config/systems/<name>.py: this machine, with these file systems and this scale."""
+        """Add config/systems/<name>.py: this machine, with these file systems and this scale.
+
+        Its environments are those of config/systems/local.py where none are given.
+        """
         extras |= {"filesystems": file_systems, "scale": scale}
         path = self.root / "config" / "systems" / f"{name}.py"
-        path.write_text(_LOCAL_SYSTEM.format(name=name, extras=extras), encoding="utf-8")
+        text = _LOCAL_SYSTEM.format(name=name, extras=extras, environments=environments or [])
+        path.write_text(text, encoding="utf-8")
 
     def reframe(self, *arguments: str, reframe: Path | None = None) -> subprocess.CompletedProcess:
         """Run `reframe -C config/site.py -c checks -R` with these arguments, in the copy."""

@@ -18,7 +18,7 @@ from ..covariates import (
     moved,
     other_peoples_jobs,
 )
-from ..striping.layout import read_output
+from ..program_output import read_output
 
 BYTES_PER_GIB = 2**30
 
@@ -95,12 +95,12 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
         targets = self.striping.targets(stage)
         if targets:
             self.targets_active, self.targets_inactive = targets.active, targets.inactive
-        before = read_output(stage, _NODES_BEFORE)
+        before = read_output(stage / _NODES_BEFORE)
         self.load_per_node = largest_load(before, self.nodes)
-        self.other_jobs = other_peoples_jobs(read_output(stage, _JOBS))
+        self.other_jobs = other_peoples_jobs(read_output(stage / _JOBS))
         difference = moved(
             client_bytes(before, self.nodes),
-            client_bytes(read_output(stage, _NODES_AFTER), self.nodes),
+            client_bytes(read_output(stage / _NODES_AFTER), self.nodes),
         )
         if difference:
             self.client_written_gib = difference.written / BYTES_PER_GIB

@@ -39,7 +39,7 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
         self.valid_systems = site.partitions_for(
             self.file_system, self.stripe_count_asked, self.hints
         )
-        self.valid_prog_environs = site.environments_for(self.transport)
+        self.valid_prog_environs = site.environments_for(self.transport, self.hints)
 
     @run_after("setup")
     def describe_file_system(self) -> None:

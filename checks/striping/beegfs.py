@@ -10,6 +10,7 @@ output; no BeeGFS has been seen.
 import re
 from pathlib import Path
 
+from ..program_output import read_output
 from ..refusal import or_refuse, refuse
 from .layout import (
     ALL_TARGETS,
@@ -19,7 +20,6 @@ from .layout import (
     StripingError,
     Targets,
     agreed,
-    read_output,
 )
 
 LAYOUT_FILE = "layout.txt"
@@ -84,7 +84,7 @@ class BeegfsStriping:
         ]
 
     def in_effect(self, stage_directory: Path, asked: Asked) -> Layout:
-        layouts = file_layouts(read_output(stage_directory, LAYOUT_FILE))
+        layouts = file_layouts(read_output(stage_directory / LAYOUT_FILE))
         targets = None
         if asked.stripe_count == ALL_TARGETS:
             seen = self.targets(stage_directory)
@@ -92,7 +92,7 @@ class BeegfsStriping:
         return agreed(layouts, asked, targets, "targets online")
 
     def targets(self, stage_directory: Path) -> Targets | None:
-        return online_targets(read_output(stage_directory, TARGETS_FILE))
+        return online_targets(read_output(stage_directory / TARGETS_FILE))
 
 
 def _either(seven: str, eight: str) -> str:

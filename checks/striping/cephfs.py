@@ -11,6 +11,7 @@ import json
 import re
 from pathlib import Path
 
+from ..program_output import read_output
 from ..refusal import or_refuse, refuse
 from .layout import (
     ALL_TARGETS,
@@ -20,7 +21,6 @@ from .layout import (
     StripingError,
     Targets,
     agreed,
-    read_output,
 )
 
 LAYOUT_FILE = "layout.txt"
@@ -73,7 +73,7 @@ class CephStriping:
         ]
 
     def in_effect(self, stage_directory: Path, asked: Asked) -> Layout:
-        layouts = file_layouts(read_output(stage_directory, LAYOUT_FILE))
+        layouts = file_layouts(read_output(stage_directory / LAYOUT_FILE))
         targets = asked.targets
         if targets is None:
             seen = self.targets(stage_directory)
@@ -81,7 +81,7 @@ class CephStriping:
         return agreed(layouts, asked, targets, "OSDs up")
 
     def targets(self, stage_directory: Path) -> Targets | None:
-        return up_osds(read_output(stage_directory, TARGETS_FILE))
+        return up_osds(read_output(stage_directory / TARGETS_FILE))
 
 
 def _attributes(asked: Asked) -> str:

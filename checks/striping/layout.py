@@ -136,9 +136,3 @@ def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: s
 def _bytes(kib: int | None) -> tuple[int | None, int | None]:
     size = None if kib is None else kib * BYTES_PER_KIB
     return size, size
-
-
-def read_output(stage_directory: Path, name: str) -> str:
-    """What a command of the job script left in a file; nothing where there is no such file."""
-    path = stage_directory / name
-    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""

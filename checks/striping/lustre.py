@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from ..program_output import read_output
 from ..refusal import or_refuse
 from .layout import (
     ALL_TARGETS,
@@ -18,7 +19,6 @@ from .layout import (
     StripingError,
     Targets,
     agreed,
-    read_output,
 )
 
 LAYOUT_FILE = "layout.yaml"
@@ -57,10 +57,10 @@ class LustreStriping:
         ]
 
     def in_effect(self, stage_directory: Path, asked: Asked) -> Layout:
-        files = file_components(read_output(stage_directory, LAYOUT_FILE))
+        files = file_components(read_output(stage_directory / LAYOUT_FILE))
         targets = asked.targets
         if asked.stripe_count == ALL_TARGETS and targets is None:
-            targets = active_targets(read_output(stage_directory, TARGETS_FILE)).active
+            targets = active_targets(read_output(stage_directory / TARGETS_FILE)).active
         overstriping = bool(
             asked.layout and re.search(r"(^| )(-C|--overstripe-count)", asked.layout)
         )
@@ -75,7 +75,7 @@ class LustreStriping:
 
     def targets(self, stage_directory: Path) -> Targets | None:
         try:
-            return active_targets(read_output(stage_directory, TARGETS_FILE))
+            return active_targets(read_output(stage_directory / TARGETS_FILE))
         except StripingError:
             return None
 

@@ -59,14 +59,16 @@ system = {
                 "scale": {"nodes": 16, "tasks_per_node": 128, "mib_per_task": 32},
                 "hint_presets": {
                     "archer2-ssf": {
+                        "mpi": ["cray-mpich"],
                         "env_vars": {
                             "FI_OFI_RXM_SAR_LIMIT": "64K",
                             "MPICH_MPIIO_HINTS": (
                                 "*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier=4"
                             ),
                         },
-                        # Read back from the open file. EDIT: where cray-mpich does not return
-                        # them there, leave them out, and the settings go unproven.
+                        # Read back from the open file, or from what MPICH_MPIIO_HINTS_DISPLAY
+                        # shows. EDIT: where cray-mpich names them in neither, leave them out,
+                        # and the settings go unproven.
                         "hints": {
                             "cray_cb_write_lock_mode": "2",
                             "cray_cb_nodes_multiplier": "4",
@@ -102,6 +104,7 @@ def _environment(transport: str, *modules: str) -> dict:
         "cxx": "CC",
         "ftn": "ftn",
         "features": [transport],
+        "extras": {"mpi": "cray-mpich"},
         "prepare_cmds": [f"module load {' '.join(('PrgEnv-gnu', *modules))}"],
     }
 

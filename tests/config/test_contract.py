@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from checks.striping import BACKENDS
+from checks.transport import REPORT_VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACT = runpy.run_path(str(ROOT / "config" / "contract.py"))
@@ -31,7 +32,14 @@ SYSTEM = {
                     }
                 },
                 "scale": {"nodes": 2, "tasks_per_node": 4, "mib_per_task": 8},
-                "hint_presets": {"fast": {"hints": {"cb_nodes": "2"}}},
+                "hint_presets": {
+                    "fast": {
+                        "hints": {"cb_nodes": "2"},
+                        "romio_hints": {"cb_nodes": "2"},
+                        "transports": ["ofi", "default"],
+                        "mpi": ["openmpi"],
+                    }
+                },
                 "daily": [{"pattern": "fpp", "stripe_count": 1}, {"hints": "fast"}],
             },
         },
@@ -73,6 +81,11 @@ def test_a_right_site_is_accepted():
         (("filesystems", "work", "stripe_counts"), ["all"], "stripe count 'all'"),
         (("filesystem",), {}, "'filesystem' is unknown"),
         (("hint_presets", "fast"), {"hint": {}}, "hint preset 'fast'.*'hint' is unknown"),
+        (("hint_presets", "fast", "hints"), {"cb_nodes": 2}, "cb_nodes: 2 must be text, in quotes"),
+        (("hint_presets", "fast", "romio_hints"), {"cb_nodes": ""}, "neither may be empty"),
+        (("hint_presets", "fast", "romio_hints"), {"cb nodes": "2"}, "'cb nodes': '2': neither"),
+        (("hint_presets", "fast", "transports"), ["tcp"], "transports 'tcp' is unknown"),
+        (("hint_presets", "fast", "mpi"), ["lam"], "mpi 'lam' is unknown; there are: openmpi"),
         (("daily",), [{"hints": "quick"}], "daily, entry 1.*'quick' is unknown.*default, fast"),
         (("daily",), [{}, {"file_system": "home"}], "daily, entry 2.*'home' is unknown"),
         (("daily",), [{"pattern": "fpn", "transport": "tcp"}], "'tcp' is unknown"),
@@ -156,6 +169,33 @@ def test_striping_that_cannot_be_asked_for_is_named(file_system, message):
 
 def test_every_type_has_a_backend():
     assert tuple(BACKENDS) == CONTRACT["FILE_SYSTEM_TYPES"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"features": ["ofi"]}, "'ofi' can be proven only of an MPI library that is known"),
+        ({"features": ["ofi", "ucx"], "extras": {"mpi": "mpich"}}, "transports ofi and ucx"),
+        ({"extras": {"mpi": "mpich2"}}, "mpi 'mpich2' is unknown; there are: openmpi, mpich"),
+        ({"extras": {"mpi_library": "mpich"}}, "'mpi_library' is unknown; there are: mpi"),
+    ],
+)
+def test_a_mistake_in_an_environment_is_named(environment, message):
+    with pytest.raises(SiteConfigurationError, match=message) as error:
+        CONTRACT["check_environments"]([{"name": "gnu", **environment}], SITE_FILE)
+    assert str(error.value).startswith("config/systems/mysite.py: environment 'gnu'")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{}, {"extras": {"mpi": "mpich"}}, {"features": ["gpu", "ucx"], "extras": {"mpi": "mpich"}}],
+)
+def test_a_right_environment_is_accepted(environment):
+    CONTRACT["check_environments"]([{"name": "gnu", **environment}], SITE_FILE)
+
+
+def test_the_libraries_of_a_site_file_can_be_asked_for_their_transport():
+    assert set(CONTRACT["MPI_LIBRARIES"]) == set(REPORT_VARIABLES)
 
 
 def test_a_system_is_named_as_its_file():

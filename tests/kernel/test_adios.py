@@ -266,3 +266,14 @@ def test_an_adios_that_is_asked_for_must_be_found(needs_tools, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "The layer adios cannot be compiled" in done.stderr
+
+
+def test_an_adios2_of_another_mpi_is_refused(adios_build, tmp_path):
+    if shutil.which("mpifort.mpich") is None:
+        pytest.skip("MPICH is not installed beside Open MPI")
+    # By the compiler wrapper alone, as the checks build it: CMake then knows of no MPI library.
+    command = ["cmake", "-S", SOURCES, "-B", tmp_path, "-DBENCHIO_ADIOS=ON"]
+    settings = ["-DCMAKE_C_COMPILER=mpicc.mpich", "-DCMAKE_Fortran_COMPILER=mpifort.mpich"]
+    done = subprocess.run([*command, *settings], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "built with another MPI library" in " ".join(done.stderr.split())

@@ -1,18 +1,7 @@
 # Looks for an ADIOS2 that has Fortran and this project's MPI library, and has the layer adios
 # compiled where there is one. Sets `with_adios`.
 
-# The MPI libraries, by the names that the loader knows, that the libraries given need or are.
-function(mpi_libraries_named result)
-  set(names)
-  foreach(library IN LISTS ARGN)
-    if(EXISTS "${library}")
-      file(STRINGS "${library}" found REGEX "^libmpi[A-Za-z0-9_]*[.]so[.][0-9]+$")
-      list(APPEND names ${found})
-    endif()
-  endforeach()
-  list(REMOVE_DUPLICATES names)
-  set(${result} "${names}" PARENT_SCOPE)
-endfunction()
+include(cmake/FormatLibraries.cmake)
 
 set(with_adios OFF)
 set(no_adios)
@@ -22,32 +11,33 @@ if(NOT BENCHIO_ADIOS STREQUAL "OFF")
   if(NOT TARGET adios2::fortran_mpi OR NOT TARGET adios2::fortran)
     set(no_adios "no ADIOS2 2.9 or later with Fortran and MPI was found; -Dadios2_DIR= names one")
   else()
-    # Two MPI libraries in one program link without a word, and then crash.
-    get_target_property(adios_library adios2::core_mpi LOCATION)
-    mpi_libraries_named(adios_mpi ${adios_library})
-    mpi_libraries_named(our_mpi ${MPI_Fortran_LIBRARIES})
-    set(foreign ${adios_mpi})
-    list(REMOVE_ITEM foreign ${our_mpi})
-    if(foreign AND our_mpi)
-      set(no_adios "${adios_library} was built for another MPI library (${foreign})")
-    endif()
-  endif()
-  if(NOT no_adios)
     # Module files are of one compiler.
     file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/try_adios.f90
       "program try_adios\n"
-      "   use mpi_f08, only: MPI_COMM_WORLD\n"
+      "   use mpi_f08, only: MPI_COMM_WORLD, MPI_Init\n"
       "   use adios2, only: adios2_adios, adios2_init, adios2_mode_readRandomAccess\n"
       "   type(adios2_adios) :: adios\n"
       "   integer :: ierr\n"
+      "   call MPI_Init(ierr)\n"
       "   call adios2_init(adios, MPI_COMM_WORLD%MPI_VAL, ierr)\n"
       "   if (ierr /= 0) print *, adios2_mode_readRandomAccess\n"
       "end program try_adios\n")
     try_compile(adios_compiles ${CMAKE_CURRENT_BINARY_DIR}/try_adios
       ${CMAKE_CURRENT_BINARY_DIR}/try_adios.f90
-      LINK_LIBRARIES adios2::fortran_mpi adios2::fortran MPI::MPI_Fortran)
+      LINK_LIBRARIES adios2::fortran_mpi adios2::fortran MPI::MPI_Fortran
+      COPY_FILE ${CMAKE_CURRENT_BINARY_DIR}/adios_probe)
     if(NOT adios_compiles)
       set(no_adios "a program with the ADIOS2 in ${adios2_DIR} does not compile")
+    else()
+      # Two MPI libraries in one program link without a word, and then crash.
+      benchio_mpi_libraries_of(${CMAKE_CURRENT_BINARY_DIR}/adios_probe adios_mpi)
+      list(LENGTH adios_mpi count)
+      if(count GREATER 1)
+        list(JOIN adios_mpi " and " adios_mpi)
+        set(no_adios "the ADIOS2 in ${adios2_DIR} was built with another MPI library: "
+          "a program would load ${adios_mpi}")
+        list(JOIN no_adios "" no_adios)
+      endif()
     endif()
   endif()
   if(NOT no_adios)

@@ -17,6 +17,8 @@ export OMP_NUM_THREADS=1
 module load PrgEnv-gnu craype-network-ucx cray-mpich-ucx
 export FI_OFI_RXM_SAR_LIMIT="64K"
 export MPICH_MPIIO_HINTS="*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier=4"
+export MPICH_MPIIO_HINTS_DISPLAY=1
+export MPICH_ENV_DISPLAY=1
 file_system="/mnt/lustre/a2fs-nvme/work/z19/z19/shared"
 mounted_type=$(df --output=fstype "$file_system" 2> /dev/null | tail -n 1)
 case "${mounted_type:-nothing}" in lustre) ;; *) { echo "iobands: $file_system: type asked: lustre; mounted there: ${mounted_type:-nothing}: is it mounted on $(uname -n)?" >&2; exit 1; } ;; esac
@@ -32,6 +34,7 @@ timeout 20 lfs osts "$file_system" > targets.txt 2> /dev/null || :
 said=$(lfs setstripe -c -1 "$run_directory" 2>&1) || { echo "iobands: $file_system: Lustre did not take the layout asked for: $(printf '%s\n' "$said" | head -n 1)" >&2; exit 1; }
 timeout -k 5 20 srun --mpi=none --nodes=16 --ntasks=16 --ntasks-per-node=1 sh -c 'read -r load rest < /proc/loadavg; echo "load $load"; client=$(lfs getname "$1" | cut -d " " -f 1) && lctl get_param -n "llite.$client.stats"' sh "$file_system" > nodes_before.txt 2> /dev/null || :
 { id -un && timeout 10 squeue --noheader --states=RUNNING --partition="$SLURM_JOB_PARTITION" --format=%u; } > jobs.txt.part 2> /dev/null && mv jobs.txt.part jobs.txt || :
+ldd "$(command -v ROOT/stage/archer2/compute/gnu-ucx/BuildBenchio_HASH/build/benchio)" > libraries.txt 2>&1
 srun --cpus-per-task=1 ROOT/stage/archer2/compute/gnu-ucx/BuildBenchio_HASH/build/benchio 128 128 256 local mpiio fsync --directory="$run_directory" --read --verify --repeats=1 --result=result.jsonl --keep
 exit_status=$?
 echo "$exit_status" > exit_status.txt

@@ -1,0 +1,73 @@
+"""Hints are in effect by the word of a witness, and not otherwise."""
+
+from checks.hint_reports import displayed, in_effect, read_back, unproven
+
+# Two files of which the second one got fewer aggregators; the layout is ROMIO's.
+ROMIO = """\
+benchio 0.1.0
+key = cb_buffer_size            value = 16777216  \x20
+key = cb_nodes                  value = 2         \x20
+key = romio_filesystem_type     value = UFS: Generic ROMIO driver for all UNIX-like file systems
+Writing to mpiio.dat
+key = cb_buffer_size            value = 16777216  \x20
+key = cb_nodes                  value = 1         \x20
+"""
+CRAY = """\
+PE 0: MPICH MPIIO environment settings:
+PE 0:   MPICH_MPIIO_HINTS                         = *:cb_nodes=8
+PE 0: MPIIO hints for mpiio.dat:
+          cb_buffer_size           = 16777216
+          cb_nodes                 = 4
+          cb_config_list           = *:*
+ time = 0.5
+          stray                    = 1
+"""
+
+
+def test_what_romio_displays():
+    assert displayed(ROMIO) == {
+        "cb_buffer_size": {"16777216"},
+        "cb_nodes": {"1", "2"},
+        "romio_filesystem_type": {
+            "UFS: Generic ROMIO driver for all UNIX-like file systems",
+        },
+    }
+
+
+def test_what_cray_s_library_displays_of_files_alone():
+    assert displayed(CRAY) == {
+        "cb_buffer_size": {"16777216"},
+        "cb_nodes": {"4"},
+        "cb_config_list": {"*:*"},
+    }
+
+
+def test_what_was_read_back_in_each_phase():
+    records = [{"hints": {"cb_nodes": "4", "other": "1"}}, {"hints": {"cb_nodes": "4"}}]
+    assert read_back(records) == {"cb_nodes": {"4"}, "other": {"1", "not set"}}
+    assert read_back([{"hints": {}}]) == {}
+    assert read_back([]) == {}
+
+
+def test_any_witness_proves_and_any_other_value_does_not():
+    asked = {"romio_ds_write": "disable", "cb_nodes": "4", "cray_cb": "2"}
+    open_file, library = {"cb_nodes": {"4"}, "other": {"1"}}, {"romio_ds_write": {"disable"}}
+    proven = in_effect(asked, open_file, library)
+    assert list(proven.items()) == [("cb_nodes", "4"), ("romio_ds_write", "disable")]
+    assert unproven(asked, proven) == ["hint cray_cb asked: 2, in effect: no evidence"]
+    proven = in_effect(asked, open_file, displayed(ROMIO))
+    assert unproven({"cb_nodes": "4"}, proven) == [
+        "hint cb_nodes asked: 4, in effect: 1 and 2 and 4"
+    ]
+
+
+def test_a_phase_without_the_hint_is_named():
+    records = [{"hints": {"cb_nodes": "4"}}, {"hints": {"cb_buffer_size": "1"}}]
+    proven = in_effect({"cb_nodes": "4"}, read_back(records))
+    assert unproven({"cb_nodes": "4"}, proven) == [
+        "hint cb_nodes asked: 4, in effect: 4 and not set"
+    ]
+
+
+def test_nothing_asked_is_nothing_unproven():
+    assert unproven({}, in_effect({}, displayed(ROMIO))) == []
