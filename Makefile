@@ -2,6 +2,8 @@
 #
 #   make run     measure this machine's file systems, print the digest, write the dashboard
 #   make test    run every test
+#   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
+#   make minisite-down  end it, and leave nothing of it
 #   make bench   hold benchio against IOR and fio, and write docs/benchmarks.md
 #   make lint    look over the Python, Fortran and shell sources
 #   make format  put them into their standard form
@@ -17,7 +19,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run
 
 export PYTHON
 
-.PHONY: help run test bench lint format setup clean
+.PHONY: help run test minisite minisite-down bench lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -29,6 +31,13 @@ run: $(VENV)/.installed-run
 
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --numprocesses=3
+
+minisite:
+	@setup/system-packages minisite
+	@minisite/up
+
+minisite-down:
+	@minisite/down
 
 # Further options, such as BENCH_ARGUMENTS="--volume=8G --directory=/scratch/me".
 bench: $(VENV)/.installed-run

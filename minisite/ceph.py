@@ -1,0 +1,156 @@
+"""CephFS: a monitor, a manager, a metadata server and four stores in memory, and its client."""
+
+import json
+import time
+import uuid
+from pathlib import Path
+
+from minisite.commands import run, start
+from minisite.configuration import fill
+from minisite.errors import SiteError
+from minisite.mounts import type_of
+from minisite.place import Place
+from minisite.waiting import wait_until
+
+PROGRAMS = (
+    "ceph-mon",
+    "ceph-mgr",
+    "ceph-osd",
+    "ceph-mds",
+    "ceph-fuse",
+    "ceph",
+    "monmaptool",
+    "setfattr",
+)
+STORES = 4
+#: What the file system takes before it is full, and what it says that it has. The limit is on the
+#: data alone: once a store itself is full, not even a file can be removed any more. It is seen
+#: some seconds late, for which there is room above it.
+FULL_BYTES = 3 << 30
+SAID_BYTES = 4 << 30
+STORE_BYTES = 2 << 30
+#: The monitor's two; the others look for theirs themselves.
+PORTS = 2
+
+
+def begin(place: Place, ports: list[int]) -> None:
+    """Start the daemons and make a file system of them."""
+    cluster = str(uuid.uuid4())
+    configuration = fill(
+        place,
+        "ceph.conf",
+        fsid=cluster,
+        monitor_port=ports[0],
+        old_monitor_port=ports[1],
+        store_bytes=STORE_BYTES,
+    )
+    for name in ("mon", "mgr", "mds", "crash", *(f"osd{store}" for store in range(STORES))):
+        (place.spool / name).mkdir()
+    monitors = place.spool / "monmap"
+    # With the old protocol's address alone every client would wait for ever.
+    both = f"[v2:127.0.0.1:{ports[0]},v1:127.0.0.1:{ports[1]}]"
+    run(
+        place,
+        ["monmaptool", "--create", "--addv", "a", both, "--fsid", cluster, monitors],
+    )
+    common = ["-c", configuration]
+    run(place, ["ceph-mon", *common, "--mkfs", "-i", "a", "--monmap", monitors], seconds=30)
+    foreground = [*common, "-f"]
+    start(place, "ceph-mon", ["ceph-mon", *foreground, "-i", "a"])
+    start(place, "ceph-mgr", ["ceph-mgr", *foreground, "-i", "x"])
+    identities = [str(uuid.uuid4()) for _ in range(STORES)]
+    makers = [
+        start(
+            place,
+            f"ceph-osd-{store}",
+            ["ceph-osd", *common, "-i", str(store), "--mkfs", "--osd-uuid", identity],
+        )
+        for store, identity in enumerate(identities)
+    ]
+    orders = [f"osd new {identity} {store}" for store, identity in enumerate(identities)]
+    # Metadata on one store: when another one stops, its data alone are out of reach.
+    orders += [f"osd crush add {n} 1 root=default host=minisite" for n in range(STORES)]
+    orders += [
+        "osd crush set-device-class meta 0",
+        "osd crush rule create-replicated meta default osd meta",
+        "osd pool create metadata 8 8 replicated meta",
+        "osd pool create data 32 32",
+        f"osd pool set-quota data max_bytes {FULL_BYTES}",
+        "fs new cephfs metadata data",
+    ]
+    _order(place, orders)
+    for store, maker in enumerate(makers):
+        if maker.wait(timeout=60):
+            raise SiteError(f"store {store} could not be made: see {place.logs}/osd.{store}.log")
+    for store in range(STORES):
+        start(place, f"ceph-osd-{store}", ["ceph-osd", *foreground, "-i", str(store)])
+    start(place, "ceph-mds", ["ceph-mds", *foreground, "-i", "m"])
+
+
+def _order(place: Place, orders: list[str]) -> None:
+    """Give the cluster orders, all in one session: each call of `ceph` takes a second to start."""
+    words = ["ceph", "-c", str(place.root / "ceph.conf"), "--connect-timeout", "30"]
+    said = run(place, words, seconds=60, given="\n".join(orders) + "\n")
+    wrong = [line for line in said.splitlines() if "Error" in line]
+    if wrong:
+        raise SiteError(f"ceph: {wrong[0]}")
+
+
+def wait(place: Place) -> None:
+    """Mount it, and wait until a file can be written on it."""
+    log = place.logs / "client.fuse.log"
+    end = time.monotonic() + 60
+    while True:
+        client = start(
+            place,
+            "ceph-fuse",
+            ["ceph-fuse", "-f", "-c", place.root / "ceph.conf", "--id", "fuse", place.ceph],
+        )
+        try:
+            wait_until(lambda: is_mounted(place), "the CephFS client", log, 30, client)
+        except SiteError:
+            # It gives up at once while the metadata server is still on its way up.
+            if time.monotonic() > end or client.poll() is None:
+                raise
+            time.sleep(0.3)
+            continue
+        break
+    place.ceph.chmod(0o1777)
+    run(place, ["setfattr", "-n", "ceph.quota.max_bytes", "-v", str(SAID_BYTES), place.ceph])
+    write_through(place.ceph / ".ready", place, log)
+
+
+def write_through(path: Path, place: Place, log: Path) -> None:
+    """Write a file in a process of its own, so that a file system that hangs does not hang us."""
+    try:
+        run(
+            place,
+            ["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=8", "conv=fsync", "status=none"],
+            seconds=30,
+        )
+        path.unlink()
+    except SiteError as error:
+        raise SiteError(f"{path.parent} cannot be written: {error}; see {log}") from error
+
+
+def answers(place: Place) -> bool:
+    """Whether the mount answers, asked by a process that may hang in our place."""
+    try:
+        run(place, ["stat", "--file-system", place.ceph], seconds=5)
+    except SiteError:
+        return False
+    return True
+
+
+def is_mounted(place: Place) -> bool:
+    """Whether the client has mounted it."""
+    return type_of(place.ceph) == "fuse.ceph-fuse"
+
+
+def state(place: Place) -> dict:
+    """The cluster's own word on itself, and nothing when it gives none."""
+    words = ["ceph", "-c", str(place.root / "ceph.conf"), "--connect-timeout", "5"]
+    try:
+        return json.loads(run(place, [*words, "status", "--format=json"], seconds=15))
+    except (SiteError, ValueError):
+        return {}

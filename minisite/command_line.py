@@ -1,0 +1,97 @@
+"""What the four commands of the minisite say, and the statuses that they end with."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable
+
+from minisite import block_limit, lifecycle, slow_disk
+from minisite.errors import SiteError
+from minisite.place import Place, find_place
+
+_ELSEWHERE = (
+    "The site lies in the directory that IOBANDS_MINISITE names, by default in one of its own "
+    "below /var/tmp for each user and clone."
+)
+
+
+def up() -> int:
+    """`minisite/up`."""
+    _parse("Start the site and wait until each part is ready. Does nothing when it is up.")
+    return _told(_up)
+
+
+def down() -> int:
+    """`minisite/down`."""
+    _parse("End the site, however far it was started, and leave nothing of it.")
+    return _told(lifecycle.down)
+
+
+def status() -> int:
+    """`minisite/status`."""
+    _parse("Say of each part whether it is up. The exit status is 0 when all are, and 1 else.")
+    return _told(_status)
+
+
+def throttle() -> int:
+    """`minisite/throttle`."""
+    parser = argparse.ArgumentParser(
+        prog="minisite/throttle",
+        description="Change the rate that the slow disk is held to, of reads and of writes.",
+        epilog=_ELSEWHERE,
+    )
+    parser.add_argument("rate", nargs="?", help="bytes per second, such as 20M, or none")
+    wanted = parser.parse_args().rate
+
+    def work(site: Place) -> None:
+        if wanted is not None:
+            slow_disk.change(site, block_limit.parse_rate(wanted))
+        elif slow_disk.device(site) is None:
+            raise SiteError(f"there is no slow disk in {site.root}")
+        rate = slow_disk.rate(site)
+        print(f"slow disk: {f'{rate / 2**20:g} MiB/s' if rate else 'no limit'}")
+
+    return _told(work)
+
+
+def _parse(description: str) -> None:
+    name = sys.argv[0].rsplit("/", 1)[-1]
+    argparse.ArgumentParser(
+        prog=f"minisite/{name}", description=description, epilog=_ELSEWHERE
+    ).parse_args()
+
+
+def _up(site: Place) -> None:
+    # Ended from outside, it ends what it has begun.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    lifecycle.up(site)
+    print(
+        f"\n  To use it:   . {site.env}\n"
+        "  then         sinfo; srun -N4 hostname; make minisite-run\n"
+        f"  Directories  {site.ceph}  {site.fast}  {site.slow}\n"
+        "  Slow disk    minisite/throttle 20M\n"
+        "  Look, end    minisite/status   minisite/down"
+    )
+
+
+def _interrupt(number: int, _frame: object) -> None:
+    raise KeyboardInterrupt(number)
+
+
+def _status(site: Place) -> int:
+    parts = lifecycle.parts(site)
+    for part in parts:
+        print(f"{part.name:<11}{'up' if part.up else 'DOWN':<6}{part.what}")
+    return 0 if all(part.up for part in parts) else 1
+
+
+def _told(work: Callable[[Place], int | None]) -> int:
+    try:
+        return work(find_place()) or 0
+    except SiteError as error:
+        print(f"minisite: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("minisite: interrupted", file=sys.stderr)
+        return 130

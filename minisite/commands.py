@@ -1,0 +1,68 @@
+"""Running programs for a site: short ones to their end, and daemons."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from minisite.errors import SiteError
+from minisite.place import Place
+
+#: In the environment of all that a site starts, and of nothing else: `down` goes by it.
+MARK = "IOBANDS_MINISITE_PART_OF"
+
+
+def environment(place: Place) -> dict[str, str]:
+    """The environment of the site's own programs, without what the caller's would change."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TZ") if name in os.environ}
+    # A user's PATH often has no sbin.
+    kept["PATH"] = kept.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
+    kept["LC_ALL"] = "C"
+    return kept | {
+        MARK: str(place.root),
+        "SLURM_CONF": str(place.root / "slurm.conf"),
+        "CEPH_CONF": str(place.root / "ceph.conf"),
+    }
+
+
+def run(
+    place: Place, command: Sequence[str | Path], seconds: float = 30, given: str | None = None
+) -> str:
+    """Run a program to its end; what it printed, or an error with what it said."""
+    words = [str(word) for word in command]
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(place),
+        )
+    except FileNotFoundError as error:
+        raise SiteError(f"the program {words[0]} is not there") from error
+    try:
+        out, err = process.communicate(given, timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        # Not waited for: inside a file system that hangs, it cannot even be killed before that.
+        process.kill()
+        raise SiteError(f"{' '.join(words)} did not end within {seconds:g} s") from error
+    if process.returncode:
+        said = (err or out).strip().splitlines()
+        raise SiteError(f"{' '.join(words)} failed: {said[-1] if said else process.returncode}")
+    return out
+
+
+def start(place: Place, name: str, command: Sequence[str | Path]) -> subprocess.Popen:
+    """Start a daemon, whose first words go to a log file of its name."""
+    log = place.logs / f"{name}.out"
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=environment(place),
+            cwd="/",
+            start_new_session=True,
+        )

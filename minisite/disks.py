@@ -1,0 +1,30 @@
+"""The two disks: files of a bounded size, as block devices with a file system each."""
+
+import os
+from pathlib import Path
+
+from minisite.commands import run
+from minisite.place import Place
+
+PROGRAMS = ("losetup", "mkfs.ext4", "mount", "umount")
+SIZE = 4 << 30
+
+
+def begin(place: Place, file: Path, point: Path) -> str:
+    """Make a disk of a file and mount it; the name of its block device."""
+    with file.open("wb") as made:
+        # Takes room on the machine's disk only as it is written.
+        made.truncate(SIZE)
+    run(place, ["mkfs.ext4", "-q", "-m", "0", "-F", file], seconds=60)
+    # Past the page cache of the disk below where that can be had: each byte in memory once.
+    device = run(place, ["losetup", "--find", "--show", "--direct-io=on", file]).strip()
+    # No writing of empty tables behind a measurement's back.
+    run(place, ["mount", "-t", "ext4", "-o", "noatime,noinit_itable", device, point])
+    point.chmod(0o1777)
+    return Path(device).name
+
+
+def number(device: str) -> str:
+    """A block device's numbers, as the block-I/O controller names it."""
+    status = Path(f"/dev/{device}").stat()
+    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"

@@ -1,0 +1,5 @@
+"""What ends a command, told in one line."""
+
+
+class SiteError(Exception):
+    """Something that the user has to know, worded for the user."""

@@ -1,0 +1,186 @@
+"""Starting a whole site, ending it, and saying how it is."""
+
+import json
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from minisite import block_limit, ceph, disks, mounts, munge, place, processes, slow_disk, slurm
+from minisite.configuration import fill
+from minisite.errors import SiteError
+from minisite.place import Place
+from minisite.requirements import check, free_ports, is_free
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a site: what it is called, whether it works, and what it is just now."""
+
+    name: str
+    up: bool
+    what: str
+
+
+def up(site: Place) -> None:
+    """Start the site, unless it is up; one that is half up is ended and started anew."""
+    check(site)
+    place.make(site)
+    with place.held(site, patience=180):
+        # `down` may have removed it while this call waited.
+        place.make(site)
+        if site.read_settings():
+            down_parts = [part.name for part in parts(site) if not part.up]
+            if not down_parts:
+                print(f"The site in {site.root} is up already")
+                return
+            print(f"Not all of the site is up, but for: {', '.join(down_parts)}. Starting it anew")
+        _end(site)
+        place.claim(site)
+        began = time.monotonic()
+        _start_with_ports(site)
+        print(f"The site in {site.root} is up, after {time.monotonic() - began:.0f} s")
+
+
+def _start_with_ports(site: Place) -> None:
+    count = slurm.PORTS + ceph.PORTS
+    avoid: frozenset[int] = frozenset()
+    for last in (False, False, True):
+        ports = free_ports(site, count, avoid)
+        try:
+            _start(site, ports)
+            return
+        except BaseException as error:
+            # The logs stay for a look, until the next `up` or `down`.
+            _end(site, but=site.logs)
+            taken = frozenset(port for port in ports if not is_free(port))
+            if last or not taken or not isinstance(error, SiteError):
+                raise
+            # Somebody else began to listen between our look and our start.
+            avoid |= taken
+            _end(site)
+
+
+def _start(site: Place, ports: list[int]) -> None:
+    for directory in (site.logs, site.run, site.spool, site.ceph, site.fast, site.slow):
+        directory.mkdir(mode=0o755)
+    with ThreadPoolExecutor() as together:
+        tasks = [
+            together.submit(_start_slurm, site, ports[: slurm.PORTS]),
+            together.submit(_start_ceph, site, ports[slurm.PORTS :]),
+            together.submit(_start_disks, site),
+        ]
+        for task in tasks:
+            task.result()
+    fill(site, "env")
+    site.settings.write_text(json.dumps({"ports": ports}) + "\n")
+
+
+def _start_slurm(site: Place, ports: list[int]) -> None:
+    munge.begin(site)
+    slurm.begin(site, ports)
+    slurm.wait(site)
+
+
+def _start_ceph(site: Place, ports: list[int]) -> None:
+    ceph.begin(site, ports)
+    ceph.wait(site)
+
+
+def _start_disks(site: Place) -> None:
+    disks.begin(site, site.fast_image, site.fast)
+    slow_disk.begin(site)
+    slow_disk.prove(site)
+
+
+def down(site: Place) -> None:
+    """End all of the site and remove its directory."""
+    if os.geteuid():
+        raise SiteError("only root can end a site's daemons and mounts: call it with sudo")
+    with place.held(site, patience=180):
+        _end(site)
+        if not place.remove(site):
+            raise SiteError(f"{site.root} has files that are not a site's, and stays")
+    print(f"Nothing of the site in {site.root} is left")
+
+
+def _end(site: Place, but: Path | None = None) -> None:
+    """End all that belongs to the site, in an order that may be broken off anywhere."""
+    # First, so that nobody waits for a slow disk. Without its settings the site counts as half up.
+    slow_disk.lift(site)
+    if site.marker.exists():
+        site.settings.unlink(missing_ok=True)
+    left = [f"process {process.pid} ({process.name})" for process in processes.end_all(site)]
+    users = processes.holders(site)
+    left += [f"mount {point}" for point in mounts.unmount_all(site, patience=2)]
+    held = mounts.detach_all(site, patience=2)
+    groups = block_limit.controller(site)
+    if groups is not None and not groups.remove():
+        left.append(f"the cgroup {groups.group}")
+    if left:
+        raise SiteError(f"still there: {'; '.join(left)}")
+    if held:
+        told = ", ".join(f"{process.pid} ({process.name})" for process in users)
+        devices = " and ".join(f"/dev/{device}" for device in held)
+        print(f"{devices} will go by itself when it is let go of by process {told or 'unknown'}")
+    _empty(site, but)
+
+
+def _empty(site: Place, but: Path | None) -> None:
+    if not site.marker.exists():
+        return
+    with suppress(FileNotFoundError):
+        for entry in site.root.iterdir():
+            if entry not in (site.marker, but):
+                place.discard(entry)
+
+
+def parts(site: Place) -> list[Part]:
+    """How each part of the site is, by using it."""
+    with ThreadPoolExecutor() as together:
+        tasks = [
+            together.submit(look, site)
+            for look in (_munge, _slurm, _ceph, _ceph_mount, _fast, _slow)
+        ]
+        return [task.result() for task in tasks]
+
+
+def _munge(site: Place) -> Part:
+    return Part("munge", munge.is_up(site), f"authentication, by {site.run}/munge/socket")
+
+
+def _slurm(site: Place) -> Part:
+    states = slurm.states(site)
+    working = len(states) == len(slurm.NODES) and not any(map(slurm.is_lost, states))
+    listed = ", ".join(f"{n} {s}" for n, s in zip(slurm.NODES, states, strict=False))
+    return Part("slurm", working, f"partition compute: {listed or 'no controller answers'}")
+
+
+def _ceph(site: Place) -> Part:
+    state = ceph.state(site)
+    if not state:
+        return Part("ceph", False, "no monitor answers")
+    stores = state["osdmap"]["num_up_osds"]
+    return Part(
+        "ceph",
+        stores == ceph.STORES,
+        f"{stores} of {ceph.STORES} stores, {state['health']['status']}",
+    )
+
+
+def _ceph_mount(site: Place) -> Part:
+    works = ceph.is_mounted(site) and ceph.answers(site)
+    return Part("ceph mount", works, f"CephFS on {site.ceph}")
+
+
+def _fast(site: Place) -> Part:
+    works = mounts.type_of(site.fast) == "ext4"
+    return Part("fast disk", works, f"ext4 on {site.fast}")
+
+
+def _slow(site: Place) -> Part:
+    rate = slow_disk.rate(site)
+    limit = f"held to {rate / 2**20:g} MiB/s" if rate else "not held to any rate"
+    return Part("slow disk", mounts.type_of(site.slow) == "ext4", f"ext4 on {site.slow}, {limit}")

@@ -1,0 +1,102 @@
+"""Mounts and loop devices below a site's directory."""
+
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from minisite.commands import run
+from minisite.errors import SiteError
+from minisite.place import Place
+
+#: How the kernel tells of a file that is gone.
+DELETED = " (deleted)"
+_OCTAL = re.compile(r"\\([0-7]{3})")
+
+
+def _plain(path: str) -> str:
+    """A path of the kernel's tables, which write spaces and the like as octal numbers."""
+    return _OCTAL.sub(lambda match: chr(int(match.group(1), 8)), path)
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A line of the mount table."""
+
+    point: str
+    kind: str
+    source: str
+
+
+def _table() -> list[Mount]:
+    mounts = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        left, right = line.split(" - ", 1)
+        kind, source, _ = right.split(" ", 2)
+        mounts.append(Mount(_plain(left.split()[4]).removesuffix("//deleted"), kind, source))
+    return mounts
+
+
+def mounted(place: Place) -> list[str]:
+    """The mount points of the site, the last mounted first.
+
+    Not all that is mounted below its directory: somebody may have named one with mounts of others.
+    """
+    devices = {f"/dev/{device}" for device in loop_devices(place)}
+    points = {str(point) for point in (place.ceph, place.fast, place.slow)}
+    return [
+        mount.point
+        for mount in reversed(_table())
+        if mount.point in points and (mount.kind == "fuse.ceph-fuse" or mount.source in devices)
+    ]
+
+
+def type_of(point: Path) -> str | None:
+    """The type of the file system that is mounted there."""
+    return next((m.kind for m in reversed(_table()) if m.point == str(point)), None)
+
+
+def loop_devices(place: Place) -> dict[str, str]:
+    """The loop devices of the site: name and file, which ends in ` (deleted)` once it is.
+
+    A device outlives its file while somebody still uses what was mounted from it.
+    """
+    images = {str(image) for image in (place.fast_image, place.slow_image)}
+    found = {}
+    for entry in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with suppress(OSError):
+            backing = entry.read_text().strip()
+            if backing.removesuffix(DELETED) in images:
+                found[entry.parts[3]] = backing
+    return found
+
+
+def unmount_all(place: Place, patience: float) -> list[str]:
+    """Unmount the site's mounts; one in use after a while is taken out of sight at once."""
+    end = time.monotonic() + patience
+    while points := mounted(place):
+        lazy = time.monotonic() > end
+        for point in points:
+            with suppress(SiteError):
+                run(place, ["umount", *(["--lazy"] if lazy else []), "--no-canonicalize", point])
+        if time.monotonic() > end + patience:
+            break
+        if mounted(place):
+            time.sleep(0.1)
+    return mounted(place)
+
+
+def detach_all(place: Place, patience: float) -> list[str]:
+    """Detach the site's loop devices; those that go only when somebody lets go of them."""
+    end = time.monotonic() + patience
+    while devices := loop_devices(place):
+        for device in devices:
+            # In use, it is marked to go by itself.
+            with suppress(SiteError):
+                run(place, ["losetup", "--detach", f"/dev/{device}"])
+        if time.monotonic() > end:
+            break
+        if loop_devices(place):
+            time.sleep(0.1)
+    return list(loop_devices(place))

@@ -1,0 +1,45 @@
+"""The munge daemon, by which Slurm's parts know each other and their users."""
+
+import os
+
+from minisite.commands import run, start
+from minisite.errors import SiteError
+from minisite.place import Place
+from minisite.waiting import wait_until
+
+PROGRAMS = ("munged", "munge")
+
+
+def begin(place: Place) -> None:
+    """Start it with a key of its own, and wait until it encodes."""
+    directory = place.run / "munge"
+    # Others have to reach the socket in it.
+    directory.mkdir(mode=0o755)
+    key = place.root / "munge.key"
+    descriptor = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(os.urandom(128))
+    log = place.logs / "munged.log"
+    daemon = start(
+        place,
+        "munged",
+        [
+            "munged",
+            "--foreground",
+            f"--key-file={key}",
+            f"--socket={directory}/socket",
+            f"--pid-file={directory}/pid",
+            f"--seed-file={directory}/seed",
+            f"--log-file={log}",
+        ],
+    )
+    wait_until(lambda: is_up(place), "munged", place.logs / "munged.out", 20, daemon)
+
+
+def is_up(place: Place) -> bool:
+    """Whether it encodes a credential."""
+    try:
+        run(place, ["munge", "--no-input", f"--socket={place.run}/munge/socket"], seconds=5)
+    except SiteError:
+        return False
+    return True

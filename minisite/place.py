@@ -1,0 +1,219 @@
+"""Where a site lies: its directory, what is in it, and who may change it just now."""
+
+import fcntl
+import getpass
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from minisite.errors import SiteError
+
+CLONE = Path(__file__).resolve().parents[1]
+
+#: What PMIx and Ceph put below the directory has to fit into the 107 characters of a socket.
+LONGEST_DIRECTORY = 50
+
+
+@dataclass(frozen=True)
+class Place:
+    """The directory of a site. All other modules ask it for their paths."""
+
+    root: Path
+
+    @property
+    def marker(self) -> Path:
+        """Says that the directory is a site's, and may be removed with all that is in it."""
+        return self.root / ".iobands-minisite"
+
+    @property
+    def settings(self) -> Path:
+        """The ports and what else was chosen when the site was started."""
+        return self.root / "settings.json"
+
+    @property
+    def env(self) -> Path:
+        """The file to source."""
+        return self.root / "env"
+
+    @property
+    def logs(self) -> Path:
+        """Each part's log files."""
+        return self.root / "log"
+
+    @property
+    def run(self) -> Path:
+        """Sockets and process ids."""
+        return self.root / "run"
+
+    @property
+    def spool(self) -> Path:
+        """What daemons keep."""
+        return self.root / "spool"
+
+    @property
+    def ceph(self) -> Path:
+        """Where CephFS is mounted."""
+        return self.root / "ceph"
+
+    @property
+    def fast(self) -> Path:
+        """Where the fast disk is mounted."""
+        return self.root / "fast"
+
+    @property
+    def slow(self) -> Path:
+        """Where the slow disk is mounted."""
+        return self.root / "slow"
+
+    @property
+    def fast_image(self) -> Path:
+        """The file that the fast disk is made of."""
+        return self.root / "fast.image"
+
+    @property
+    def slow_image(self) -> Path:
+        """The file that the slow disk is made of."""
+        return self.root / "slow.image"
+
+    @property
+    def name(self) -> str:
+        """A name for what is known by names and not by paths."""
+        return f"iobands-{hashlib.sha256(str(self.root).encode()).hexdigest()[:8]}"
+
+    def read_settings(self) -> dict:
+        """What the running site was started with; nothing when there is none."""
+        try:
+            return json.loads(self.settings.read_text())
+        except (OSError, ValueError):
+            return {}
+
+    def has(self, path: str) -> bool:
+        """Whether a path of a mount, an open file or a command line lies in the directory."""
+        return path == str(self.root) or path.startswith(f"{self.root}/")
+
+
+def find_place() -> Place:
+    """The directory that IOBANDS_MINISITE names, or else that of this user and this clone."""
+    named = os.environ.get("IOBANDS_MINISITE")
+    if named:
+        root = Path(named)
+        if not root.is_absolute():
+            raise SiteError(f"IOBANDS_MINISITE is to be an absolute path, not {named}")
+    else:
+        # With sudo it is still the user's site, which the user's jobs have to find.
+        user = os.environ.get("SUDO_USER") or getpass.getuser()
+        clone = hashlib.sha256(str(CLONE).encode()).hexdigest()[:6]
+        root = Path(f"/var/tmp/iobands-minisite-{user}-{clone}")
+    # As the kernel tells paths in its tables.
+    root = root.resolve()
+    if len(str(root)) > LONGEST_DIRECTORY:
+        raise SiteError(
+            f"{root} is too long for the sockets below it: "
+            f"set IOBANDS_MINISITE to a path of at most {LONGEST_DIRECTORY} characters"
+        )
+    if any(letter.isspace() or letter in "\"'\\$#%:," for letter in str(root)):
+        raise SiteError(f"{root}: configuration files cannot have such characters in a path")
+    return Place(root)
+
+
+def claim(place: Place) -> None:
+    """Make the directory a site's, unless it has something else in it."""
+    make(place)
+    if not is_a_sites(place):
+        raise SiteError(f"{place.root} has files that are not a site's: name another directory")
+    place.marker.touch()
+    place.root.chmod(0o755)
+
+
+def make(place: Place) -> None:
+    """Make the directory, which may be there."""
+    try:
+        place.root.mkdir(mode=0o755, exist_ok=True)
+    except OSError as error:
+        raise SiteError(f"{place.root} cannot be made: {error.strerror}") from error
+
+
+def is_a_sites(place: Place) -> bool:
+    """Whether the directory is a site's, or is what is left of one that was deleted by hand.
+
+    Nobody can delete a mount point, so that is what stays, together with its directory.
+    """
+    if place.marker.exists():
+        return True
+    points = (place.ceph, place.fast, place.slow)
+    return all(
+        entry in points and entry.is_dir() and not any(entry.iterdir())
+        for entry in place.root.iterdir()
+    )
+
+
+def remove(place: Place) -> bool:
+    """Remove the directory and all in it; False when it is not a site's and stays."""
+    if not place.root.is_dir():
+        return True
+    if not is_a_sites(place):
+        return False
+    # The marker last: a removal that is cut short can then be taken up again.
+    for entry in sorted(place.root.iterdir(), key=lambda path: path == place.marker):
+        discard(entry)
+    place.root.rmdir()
+    return True
+
+
+def discard(entry: Path) -> None:
+    """Remove a file, or a directory with all that is in it."""
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
+
+
+@contextmanager
+def held(place: Place, patience: float) -> Iterator[None]:
+    """Hold the directory against other calls of `up` and `down`, as far as there is one.
+
+    The lock is on the directory itself: it goes with the process that held it, however that
+    ended, and there is no lock file to be left behind.
+    """
+    end = time.monotonic() + patience
+    told = False
+    while True:
+        try:
+            directory = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            yield
+            return
+        try:
+            # Whoever held it before may have removed it.
+            if _lock(directory) and _is_same(directory, place.root):
+                yield
+                return
+        finally:
+            os.close(directory)
+        if not told:
+            print(f"Another call is at work on {place.root}: waiting for it", flush=True)
+            told = True
+        if time.monotonic() > end:
+            raise SiteError(f"another call of up or down has held {place.root} for too long")
+        time.sleep(0.2)
+
+
+def _lock(directory: int) -> bool:
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_same(directory: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(directory), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,25 @@
+"""Waiting until something is so, with an end and a reason."""
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from minisite.errors import SiteError
+
+
+def wait_until(
+    ready: Callable[[], bool],
+    what: str,
+    log: Path,
+    seconds: float,
+    daemon: subprocess.Popen | None = None,
+) -> None:
+    """Return once `ready` says so; fail when it does not in time, or the daemon has ended."""
+    end = time.monotonic() + seconds
+    while not ready():
+        if daemon is not None and daemon.poll() is not None:
+            raise SiteError(f"{what} has ended with status {daemon.returncode}: see {log}")
+        if time.monotonic() > end:
+            raise SiteError(f"{what} was not ready within {seconds:g} s: see {log}")
+        time.sleep(0.1)

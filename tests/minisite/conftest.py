@@ -1,0 +1,45 @@
+"""A site that several tests use, and directories for those that end theirs in bad ways."""
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+
+from minisite.errors import SiteError
+from minisite.place import Place
+from minisite.requirements import check
+from tests.minisite.sites import Site
+
+_numbers = itertools.count()
+
+
+def _new() -> Site:
+    # Not pytest's directory, which is too long for sockets.
+    return Site(Path(f"/var/tmp/mst-{os.getpid()}-{next(_numbers)}"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _possible():
+    try:
+        check(Place(Path("/var/tmp/mst")))
+    except SiteError as error:
+        pytest.skip(f"no minisite here: {error}")
+
+
+@pytest.fixture
+def fresh():
+    """A directory for a site, which is ended whatever the test did to it."""
+    site = _new()
+    yield site
+    site.call("down")
+
+
+@pytest.fixture(scope="module")
+def running():
+    """A site that is up, and shared."""
+    site = _new()
+    status, said = site.call("up")
+    assert status == 0, said
+    yield site
+    site.call("down")
