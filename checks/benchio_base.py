@@ -11,7 +11,6 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import (
     fixture,
     performance_function,
-    run_after,
     run_before,
     sanity_function,
     variable,
@@ -21,7 +20,6 @@ from reframe.core.exceptions import SanityError
 from iobands import __version__ as iobands_version
 
 from . import benchio_result as result
-from . import site
 from .benchio_build import BuildBenchio
 from .failure_reason import reason_in
 from .mixins.band_verdict import BandVerdictMixin
@@ -29,23 +27,23 @@ from .mixins.covariates import CovariatesMixin
 from .mixins.file_system import FileSystemMixin
 from .mixins.hints import HintsMixin
 from .mixins.run_directory import RunDirectoryMixin
+from .mixins.scale import MIB_PER_GIB, ScaleMixin
+from .mixins.selection import SelectionMixin
 from .mixins.transport import TransportMixin
 from .program_output import read_output
 from .striping import StripingError, require_commands
 
 BYTES_PER_MIB = 2**20
-MIB_PER_GIB = 1024
 
 #: A block of 1 MiB in elements of 8 bytes; one of n MiB is n of these along the third axis.
 MIB_BLOCK = (128, 128, 8)
-
-#: How long before its time limit a Slurm job is asked to end, so that it can clean up.
-SECONDS_TO_CLEAN_UP = 60
 
 
 class BenchioBase(
     rfm.RunOnlyRegressionTest,
     FileSystemMixin,
+    ScaleMixin,
+    SelectionMixin,
     RunDirectoryMixin,
     CovariatesMixin,
     TransportMixin,
@@ -75,9 +73,6 @@ class BenchioBase(
     #: What the reads found in the page cache, as contract 1 says.
     cache = variable(str, type(None), value=None, loggable=True)
 
-    #: How often each phase is measured in one job; 0 stands for the number of the site's scale.
-    repeats = variable(int, value=0)
-
     #: The program that measures.
     tool = variable(str, value="benchio", loggable=True)
 
@@ -86,15 +81,6 @@ class BenchioBase(
 
     #: The version of these checks.
     suite_version = variable(str, value=iobands_version, loggable=True)
-
-    #: The number of nodes.
-    nodes = variable(int, type(None), value=None, loggable=True)
-
-    #: The number of processes in all.
-    tasks = variable(int, type(None), value=None, loggable=True)
-
-    #: The volume that each phase moves, in GiB.
-    gib = variable(float, type(None), value=None, loggable=True)
 
     #: The stripe count in effect, read back from the files.
     stripe_count = variable(int, type(None), value=None, loggable=True)
@@ -107,35 +93,12 @@ class BenchioBase(
 
     tags = {"io", "benchio"}
     num_cpus_per_task = 1
-    exclusive_access = True
-
-    @run_after("init")
-    def tag_daily(self) -> None:
-        fields = {
-            "pattern": self.pattern,
-            "file_system": self.file_system,
-            "stripe_count": self.stripe_count_asked,
-            "transport": self.transport,
-            "hints": self.hints,
-        }
-        if site.is_daily(fields):
-            self.tags = {*self.tags, "daily"}
-
-    @run_after("setup")
-    def size_from_site(self) -> None:
-        scale = self.current_partition.extras["scale"]
-        self.nodes = scale["nodes"]
-        self.num_tasks_per_node = scale["tasks_per_node"]
-        self.num_tasks = self.tasks = self.nodes * scale["tasks_per_node"]
-        self.gib = self.tasks * scale["mib_per_task"] / MIB_PER_GIB
-        self.repeats = self.repeats or scale.get("repeats", 1)
-        self.time_limit = self.current_partition.extras.get("time_limit", "30m")
 
     @run_before("run")
     def write_commands(self) -> None:
         self.executable = str(Path(self.kernel.stagedir, self.kernel.program))
         n1, n2, n3 = MIB_BLOCK
-        mib_per_task = self.current_partition.extras["scale"]["mib_per_task"]
+        mib_per_task = self.scale_settings["mib_per_task"]
         self.executable_opts = [
             *map(str, (n1, n2, n3 * mib_per_task, "local", self.layer)),
             *(["fsync"] if self.fsync else []),
@@ -158,12 +121,6 @@ class BenchioBase(
             *self.striping.read_back_commands(),
             *self.leave_run_directory(),
         ]
-
-    @run_before("run")
-    def ask_for_time_to_clean_up(self) -> None:
-        if self.current_partition.scheduler.registered_name in ("slurm", "squeue"):
-            # To the processes, not to the script: they end, and the script goes on to its trap.
-            self.job.options += [f"--signal=TERM@{SECONDS_TO_CLEAN_UP}"]
 
     def expectation(self) -> result.Expectation:
         """What the result file must prove."""

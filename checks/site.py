@@ -92,10 +92,37 @@ def _has_effect(preset: dict, environment: Environment) -> bool:
     return transport in preset.get("transports", [transport]) and mpi in preset.get("mpi", [mpi])
 
 
-def is_daily(fields: dict) -> bool:
-    """Whether a partition's `daily` selects these fields: any does that has no such list."""
-    return any(
-        all(fields[name] == value for name, value in selection.items())
-        for part in _partitions()
-        for selection in part.extras.get("daily", [{}])
+def scales() -> list[str]:
+    """The names of all scales."""
+    return _unique(name for part in _partitions() for name in part.extras["scales"])
+
+
+def scale_settings(name: str) -> dict:
+    """The entry of a scale, which is the same wherever it stands."""
+    return next(
+        part.extras["scales"][name] for part in _partitions() if name in part.extras["scales"]
     )
+
+
+def partitions_with_scale(name: str) -> list[str]:
+    """The partitions, as ReFrame names them, that have this scale."""
+    return [part.fullname for part in _partitions() if name in part.extras["scales"]]
+
+
+def medium_and_type(file_system: str) -> tuple[str, str]:
+    """The medium and the type of a file system, which are the same wherever it stands."""
+    return next(
+        (entry["medium"], entry["type"])
+        for part in _partitions()
+        for name, entry in part.extras["filesystems"].items()
+        if name == file_system
+    )
+
+
+def selecting_partitions(valid_systems: list[str]) -> list[tuple[dict, str]]:
+    """The extras of the named partitions, each with the transport that it has by default."""
+    return [
+        (part.extras, transport_of(part.environs[0]))
+        for part in _partitions()
+        if part.fullname in valid_systems and part.environs
+    ]

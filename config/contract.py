@@ -44,10 +44,12 @@ _STRIPING_OF_TYPE = {
 _COUNT_MARK = "{stripe_count}"
 _LEAST_STRIPE_KIB = 64
 _SCALE = {
-    "nodes": (int, REQUIRED),
+    "nodes": ((int, str), REQUIRED),
     "tasks_per_node": (int, REQUIRED),
     "mib_per_task": (int, REQUIRED),
     "repeats": (int, None),
+    "time_limit": (str, None),
+    "exclusive": (bool, None),
 }
 _HINT_PRESET = {
     "env_vars": (dict, None),
@@ -57,20 +59,31 @@ _HINT_PRESET = {
     "mpi": (list, None),
 }
 _ENVIRONMENT_EXTRAS = {"mpi": (str, None)}
-_DAILY = {
+_SELECTION = {
     "pattern": (str, None),
+    "interface": (str, None),
     "file_system": (str, None),
+    "medium": (str, None),
     "stripe_count": (int, None),
     "transport": (str, None),
     "hints": (str, None),
+    "scale": (str, None),
 }
+_SELECTIONS = {"daily": (list, None), "weekly": (list, None), "smoke": (list, None)}
 _EXTRAS = {
     "filesystems": (dict, REQUIRED),
-    "scale": (dict, REQUIRED),
+    "scales": (dict, REQUIRED),
     "hint_presets": (dict, None),
-    "daily": (list, None),
-    "time_limit": (str, None),
+    "recommended": (list, None),
+    "selections": (dict, None),
+    "account": (str, None),
+    "reservation": (str, None),
+    "qos": (str, None),
 }
+# The numbers of nodes that a scheduler is asked for, and the schedulers that ReFrame can ask.
+_FLEXIBLE_NODES = ("all", "idle")
+_LISTS_NODES = ("slurm", "squeue", "local")
+_DURATION = re.compile(r"(?=.)(\d+d)?(\d+h)?(\d+m)?(\d+s)?")
 
 
 class SiteConfigurationError(ValueError):
@@ -88,9 +101,38 @@ def check_system(system: dict, path: Path) -> None:
         raise SiteConfigurationError(
             f"{path}: the system is named {name!r}; name it {path.stem!r}, as its file"
         )
-    for partition in system.get("partitions", []):
-        if "io" in partition.get("features", []):
-            _check_extras(partition.get("extras", {}), f"{path}: partition {partition['name']!r}")
+    with_io = [part for part in system.get("partitions", []) if "io" in part.get("features", [])]
+    for partition in with_io:
+        where = f"{path}: partition {partition['name']!r}"
+        _check_extras(partition.get("extras", {}), where)
+        _check_flexible(partition["extras"]["scales"], partition.get("scheduler"), where)
+    _check_agreement(with_io, path)
+
+
+def _check_flexible(scales: dict, scheduler: str | None, where: str) -> None:
+    for name, scale in scales.items():
+        if scale["nodes"] in _FLEXIBLE_NODES and scheduler not in _LISTS_NODES:
+            raise SiteConfigurationError(
+                f"{where}: scale {name!r}: nodes is {scale['nodes']!r}, but ReFrame cannot list "
+                f"the nodes of the scheduler {scheduler!r}; give a number"
+            )
+
+
+def _check_agreement(partitions: list[dict], path: Path) -> None:
+    """Check that a name says the same in every partition: a check is listed before it has one."""
+    facts: dict[tuple[str, str], tuple[object, str]] = {}
+    for partition in partitions:
+        extras = partition["extras"]
+        here = {("scale", name): scale for name, scale in extras["scales"].items()}
+        for name, file_system in extras["filesystems"].items():
+            here["file system", name] = (file_system["medium"], file_system["type"])
+        for (kind, name), value in here.items():
+            first, where = facts.setdefault((kind, name), (value, partition["name"]))
+            if value != first:
+                raise SiteConfigurationError(
+                    f"{path}: partition {partition['name']!r}: {kind} {name!r} is {value!r}, in "
+                    f"partition {where!r} it is {first!r}; give one of them another name"
+                )
 
 
 def check_environments(environments: list[dict], path: Path) -> None:
@@ -123,12 +165,18 @@ def _check_extras(extras: dict, where: str) -> None:
         raise SiteConfigurationError(f"{where}: filesystems is empty; describe at least one")
     for name, file_system in extras["filesystems"].items():
         _check_file_system(file_system, f"{where}: file system {name!r}")
-    _check_scale(extras["scale"], f"{where}: scale")
+    if not extras["scales"]:
+        raise SiteConfigurationError(f"{where}: scales is empty; describe at least one")
+    for name, scale in extras["scales"].items():
+        _check_scale(scale, f"{where}: scale {name!r}")
     presets = extras.get("hint_presets", {})
     for name, preset in presets.items():
         _check_preset(preset, f"{where}: hint preset {name!r}")
-    for number, selection in enumerate(extras.get("daily", []), start=1):
-        _check_selection(selection, extras, f"{where}: daily, entry {number}")
+    selections = extras.get("selections", {})
+    _check_fields(selections, _SELECTIONS, f"{where}: selections")
+    for name, entries in {"recommended": extras.get("recommended", []), **selections}.items():
+        for number, selection in enumerate(entries, start=1):
+            _check_selection(selection, extras, f"{where}: {name}, entry {number}")
 
 
 def _check_file_system(file_system: dict, where: str) -> None:
@@ -197,9 +245,15 @@ def _require_targets(striping: dict, counts: list, what: str) -> None:
 
 def _check_scale(scale: dict, where: str) -> None:
     _check_fields(scale, _SCALE, where)
+    if isinstance(scale["nodes"], str):
+        _check_choice(scale["nodes"], ("a number", *_FLEXIBLE_NODES), f"{where}: nodes")
     for field, value in scale.items():
-        if value < 1:
+        if isinstance(value, int) and not isinstance(value, bool) and value < 1:
             raise SiteConfigurationError(f"{where}: {field} is {value}; it must be at least 1")
+    if not _DURATION.fullmatch(scale.get("time_limit", "30m")):
+        raise SiteConfigurationError(
+            f"{where}: time_limit {scale['time_limit']!r} must be like '20m' or '1h30m'"
+        )
 
 
 def _check_preset(preset: dict, where: str) -> None:
@@ -222,12 +276,14 @@ def _check_preset(preset: dict, where: str) -> None:
 
 
 def _check_selection(selection: dict, extras: dict, where: str) -> None:
-    _check_fields(selection, _DAILY, where)
+    _check_fields(selection, _SELECTION, where)
     choices = {
         "pattern": PATTERNS,
         "file_system": tuple(extras["filesystems"]),
+        "medium": tuple({entry["medium"]: None for entry in extras["filesystems"].values()}),
         "transport": TRANSPORTS,
         "hints": ("default", *extras.get("hint_presets", {})),
+        "scale": tuple(extras["scales"]),
     }
     for field, allowed in choices.items():
         if field in selection:
@@ -243,7 +299,9 @@ def _check_fields(values: object, fields: dict, where: str) -> None:
         if field not in values:
             if default is REQUIRED:
                 raise SiteConfigurationError(f"{where}: {field!r} is missing; add it")
-        elif not isinstance(values[field], kind) or isinstance(values[field], bool):
+        elif not isinstance(values[field], kind) or (
+            isinstance(values[field], bool) and kind is not bool
+        ):
             raise SiteConfigurationError(f"{where}: {field} has the wrong type: {values[field]!r}")
 
 

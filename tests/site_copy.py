@@ -50,11 +50,11 @@ class SiteCopy:
         environments: list[dict] | None = None,
         **extras: object,
     ) -> None:
-        """Add config/systems/<name>.py: this machine, with these file systems and this scale.
+        """Add config/systems/<name>.py: this machine, with these file systems and one scale.
 
         Its environments are those of config/systems/local.py where none are given.
         """
-        extras |= {"filesystems": file_systems, "scale": scale}
+        extras |= {"filesystems": file_systems, "scales": {"test": scale}}
         path = self.root / "config" / "systems" / f"{name}.py"
         text = _LOCAL_SYSTEM.format(name=name, extras=extras, environments=environments or [])
         path.write_text(text, encoding="utf-8")

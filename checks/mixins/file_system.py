@@ -41,10 +41,10 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
         )
         self.valid_prog_environs = site.environments_for(self.transport, self.hints)
 
-    @run_after("setup")
+    @run_after("init")
     def describe_file_system(self) -> None:
-        self.medium = self.file_system_settings["medium"]
-        self.file_system_type = self.file_system_settings["type"]
+        # Now, when there is no partition yet: so that `-E` can select by both.
+        self.medium, self.file_system_type = site.medium_and_type(self.file_system)
 
     @property
     def file_system_settings(self) -> dict:

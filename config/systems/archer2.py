@@ -3,8 +3,8 @@
 Sources: ARCHER2 User Guide, "I/O performance and tuning" (file systems, scale, stripe counts,
 environment settings, transports) and "Application development environment" (modules).
 
-The Slurm account comes from the environment (`export SBATCH_ACCOUNT=...`); the directory on
-/work from IOBANDS_ARCHER2_SHARED, by default that of the support staff's project.
+The account comes from the environment (`export IOBANDS_ACCOUNT=...`, or SBATCH_ACCOUNT); the
+directory on /work from IOBANDS_ARCHER2_SHARED, by default that of the support staff's project.
 """
 
 import os
@@ -55,8 +55,15 @@ system = {
                     "work4": _lustre("a2fs-work4", "hdd"),
                     "nvme": _lustre("a2fs-nvme", "nvme"),
                 },
-                # 2048 processes, 65,536 MiB in all: the scale of the published figures.
-                "scale": {"nodes": 16, "tasks_per_node": 128, "mib_per_task": 32},
+                "scales": {
+                    # 2048 processes, 65,536 MiB in all: the scale of the published figures.
+                    "published": {
+                        "nodes": 16,
+                        "tasks_per_node": 128,
+                        "mib_per_task": 32,
+                        "time_limit": "20m",
+                    },
+                },
                 "hint_presets": {
                     "archer2-ssf": {
                         "mpi": ["cray-mpich"],
@@ -75,8 +82,8 @@ system = {
                         },
                     },
                 },
-                # The recommended settings of each pattern, which are those of the published bands.
-                "daily": [
+                # Those of the published bands too. The defaults of both patterns are daily as well.
+                "recommended": [
                     {
                         "pattern": "fpp",
                         "stripe_count": 1,
@@ -90,7 +97,6 @@ system = {
                         "hints": "archer2-ssf",
                     },
                 ],
-                "time_limit": "20m",
             },
         }
     ],

@@ -37,13 +37,15 @@ system = {
                         "min_free_gib": 1,
                     },
                 },
-                "scale": {
-                    "nodes": 1,
-                    "tasks_per_node": _processes,
-                    "mib_per_task": 256 // _processes,
-                    "repeats": 3,
+                "scales": {
+                    "machine": {
+                        "nodes": 1,
+                        "tasks_per_node": _processes,
+                        "mib_per_task": 256 // _processes,
+                        "repeats": 3,
+                        "time_limit": "5m",
+                    },
                 },
-                "time_limit": "5m",
             },
         }
     ],

@@ -28,21 +28,39 @@ def test_the_local_machine_has_each_pattern_on_each_file_system(site_copy):
         (["-n", "BenchioSSF", "-E", 'hints == "archer2-ssf"'], 20),
         (["-E", 'file_system == "nvme" and stripe_count_asked == -1'], 3 * 2 + 4),
         (["-E", 'transport == "ucx"', "-n", "BenchioSerial"], 10),
-        (["-t", "daily"], 10),
-        (["-t", "daily", "-n", "BenchioSSF"], 5),
+        (["-E", 'pattern == "fpn"'], 20),
+        (["-E", 'interface == "mpiio"'], 40),
+        (["-E", 'tool == "benchio"'], 100),
+        (["-E", 'medium == "nvme"'], 20),
+        (["-E", 'medium == "hdd" and hints != "default"'], 4 * 2 * 2),
+        (["-E", 'file_system_type == "lustre"'], 100),
+        # 16 nodes × 128 processes × 32 MiB = 64 GiB: known before there is a job.
+        (["-E", "nodes == 16 and tasks == 2048 and gib == 64"], 100),
+        (["-E", "nodes > 16 or tasks != 2048 or gib < 64"], 0),
+        (["-n", "BenchioFPP.*%transport=ofi.*%scale=published"], 5 * 2),
+        (["-n", "BenchioFPP.*%scale=small"], 0),
+        # File per process (recommended, which is the default), and the shared file twice.
+        (["-t", "daily"], 5 + 2 * 5),
+        (["-t", "daily", "-n", "BenchioSSF"], 2 * 5),
+        # The default settings of the two other patterns too.
+        (["-t", "weekly"], 5 + 2 * 5 + 2 * 5),
+        (["-t", "smoke"], 5),
+        (["-t", "smoke", "-n", "BenchioFPP", "-E", "stripe_count_asked == 1"], 5),
+        (["-t", "full"], 100),
     ],
 )
 def test_archer2_by_each_field(site_copy, arguments, number):
     assert len(listed(site_copy.reframe("--system=archer2", "-l", *arguments))) == number
 
 
-def test_the_daily_set_of_archer2_is_the_recommended_one(site_copy):
+def test_the_daily_set_of_archer2_is_the_recommended_one_and_the_defaults(site_copy):
+    settings = {"BenchioFPP": set(), "BenchioSSF": set()}
     for line in listed(site_copy.reframe("--system=archer2", "-t", "daily", "-l")):
-        if "BenchioFPP" in line:
-            assert "%stripe_count_asked=1 %transport=ofi %hints=default" in line
-        else:
-            assert "BenchioSSF" in line
-            assert "%stripe_count_asked=-1 %transport=ucx %hints=archer2-ssf" in line
+        _, check, _, *values = line.split()
+        settings[check].add(" ".join(values[:3]))
+    default = "%stripe_count_asked=1 %transport=ofi %hints=default"
+    recommended = "%stripe_count_asked=-1 %transport=ucx %hints=archer2-ssf"
+    assert settings == {"BenchioFPP": {default}, "BenchioSSF": {default, recommended}}
 
 
 def test_an_unknown_system_is_named(site_copy):

@@ -20,6 +20,7 @@ SYSTEM = {
         {"name": "login", "features": []},
         {
             "name": "compute",
+            "scheduler": "slurm",
             "features": ["io"],
             "extras": {
                 "filesystems": {
@@ -31,7 +32,16 @@ SYSTEM = {
                         "min_free_gib": 0.5,
                     }
                 },
-                "scale": {"nodes": 2, "tasks_per_node": 4, "mib_per_task": 8},
+                "scales": {
+                    "small": {"nodes": 2, "tasks_per_node": 4, "mib_per_task": 8},
+                    "whole": {
+                        "nodes": "all",
+                        "tasks_per_node": 4,
+                        "mib_per_task": 8,
+                        "time_limit": "1h30m",
+                        "exclusive": False,
+                    },
+                },
                 "hint_presets": {
                     "fast": {
                         "hints": {"cb_nodes": "2"},
@@ -40,7 +50,9 @@ SYSTEM = {
                         "mpi": ["openmpi"],
                     }
                 },
-                "daily": [{"pattern": "fpp", "stripe_count": 1}, {"hints": "fast"}],
+                "recommended": [{"pattern": "fpp", "stripe_count": 1}, {"hints": "fast"}],
+                "selections": {"smoke": [{"medium": "hdd", "scale": "small"}]},
+                "account": "budget",
             },
         },
     ],
@@ -68,12 +80,18 @@ def test_a_right_site_is_accepted():
     [
         (("filesystems",), None, "'filesystems' is missing"),
         (("filesystems",), {}, "filesystems is empty"),
-        (("scale",), None, "'scale' is missing"),
-        (("scale", "nodes"), None, "'nodes' is missing"),
-        (("scale", "nodes"), 0, "nodes is 0"),
-        (("scale", "nodes"), "2", "nodes has the wrong type"),
-        (("scale", "nodes"), True, "nodes has the wrong type"),
-        (("scale", "node"), 2, "'node' is unknown; there are: nodes"),
+        (("scales",), None, "'scales' is missing"),
+        (("scales",), {}, "scales is empty"),
+        (("scale",), {}, "'scale' is unknown"),
+        (("scales", "small", "nodes"), None, "scale 'small': 'nodes' is missing"),
+        (("scales", "small", "nodes"), 0, "nodes is 0"),
+        (("scales", "small", "nodes"), "2", "nodes '2' is unknown; there are: a number, all, idle"),
+        (("scales", "small", "nodes"), True, "nodes has the wrong type"),
+        (("scales", "small", "node"), 2, "'node' is unknown; there are: nodes"),
+        (("scales", "small", "time_limit"), "90", "time_limit '90' must be like '20m'"),
+        (("scales", "small", "time_limit"), "", "time_limit '' must be like '20m'"),
+        (("scales", "small", "exclusive"), 1, "exclusive has the wrong type"),
+        (("account",), 7, "account has the wrong type"),
         (("filesystems", "work", "type"), "lustr", "'lustr' is unknown; there are: lustre, cephfs"),
         (("filesystems", "work", "path"), "work", "must be absolute"),
         (("filesystems", "work", "path"), None, "'path' is missing"),
@@ -86,9 +104,14 @@ def test_a_right_site_is_accepted():
         (("hint_presets", "fast", "romio_hints"), {"cb nodes": "2"}, "'cb nodes': '2': neither"),
         (("hint_presets", "fast", "transports"), ["tcp"], "transports 'tcp' is unknown"),
         (("hint_presets", "fast", "mpi"), ["lam"], "mpi 'lam' is unknown; there are: openmpi"),
-        (("daily",), [{"hints": "quick"}], "daily, entry 1.*'quick' is unknown.*default, fast"),
-        (("daily",), [{}, {"file_system": "home"}], "daily, entry 2.*'home' is unknown"),
-        (("daily",), [{"pattern": "fpn", "transport": "tcp"}], "'tcp' is unknown"),
+        (("recommended",), [{"hints": "quick"}], "recommended, entry 1.*'quick'.*default, fast"),
+        (("recommended",), [{}, {"file_system": "home"}], "entry 2.*'home' is unknown"),
+        (("recommended",), [{"pattern": "fpn", "transport": "tcp"}], "'tcp' is unknown"),
+        (("daily",), [{}], "'daily' is unknown"),
+        (("selections", "hourly"), [{}], "'hourly' is unknown; there are: daily, weekly, smoke"),
+        (("selections", "smoke"), [{"scale": "big"}], "smoke, entry 1.*'big'.*small, whole"),
+        (("selections", "smoke"), [{"medium": "tape"}], "'tape' is unknown; there are: hdd"),
+        (("selections", "daily"), [{"nodes": 2}], "daily, entry 1.*'nodes' is unknown"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(keys, value, message):
@@ -201,3 +224,32 @@ def test_the_libraries_of_a_site_file_can_be_asked_for_their_transport():
 def test_a_system_is_named_as_its_file():
     with pytest.raises(SiteConfigurationError, match="name it 'other'"):
         CONTRACT["check_system"](SYSTEM, Path("config/systems/other.py"))
+
+
+@pytest.mark.parametrize("scheduler", ["pbspro", "lsf", "flux", None])
+def test_nodes_are_counted_only_where_reframe_can_list_them(scheduler):
+    system = copy.deepcopy(SYSTEM)
+    system["partitions"][1]["scheduler"] = scheduler
+    with pytest.raises(SiteConfigurationError, match=r"scale 'whole': nodes is 'all'.*a number"):
+        CONTRACT["check_system"](system, SITE_FILE)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "message"),
+    [
+        (("scales", "small", "nodes"), 3, "scale 'small' is .*'nodes': 3.*'compute' it is"),
+        (("filesystems", "work", "medium"), "nvme", "file system 'work' is .*'nvme'.*'hdd'"),
+        (("filesystems", "work", "type"), "beegfs", "file system 'work' is .*'beegfs'.*'lustre'"),
+    ],
+)
+def test_a_name_says_the_same_in_every_partition(keys, value, message):
+    system, other = copy.deepcopy(SYSTEM), changed(*keys, value=value)["partitions"][1]
+    # A path may differ: a file system can be mounted elsewhere.
+    same = copy.deepcopy(SYSTEM["partitions"][1])
+    same["extras"]["filesystems"]["work"]["path"] = "/elsewhere"
+    system["partitions"].append({**same, "name": "more"})
+    CONTRACT["check_system"](system, SITE_FILE)
+    other["extras"].pop("selections")  # which names the medium
+    system["partitions"].append({**other, "name": "other"})
+    with pytest.raises(SiteConfigurationError, match=f"partition 'other': {message}"):
+        CONTRACT["check_system"](system, SITE_FILE)

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 
-def add_slow_system(site, disk, **extras):
+def add_slow_system(site, disk, **scale):
     site.add_local_system(
         "slow",
         {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
-        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 8, "repeats": 100_000},
-        **extras,
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 8, "repeats": 100_000, **scale},
     )
 
 

@@ -1,0 +1,120 @@
+"""How large a check is: one point for each of the site's scales, known when it is listed.
+
+ReFrame selects checks (`-t`, `-E`, `-l`) when they have no partition yet, so the numbers are
+set straight after init. config/contract.py sees to it that the name of a scale says the same in
+every partition. Knows what a scale is (contract 4); nothing of a scheduler's syntax.
+"""
+
+import os
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before, variable
+
+from .. import flux_job, scheduler_options, site
+
+MIB_PER_GIB = 1024
+
+#: Without a time limit of its own, a scale has this one.
+DEFAULT_TIME_LIMIT = "30m"
+
+
+class ScaleMixin(rfm.RegressionTestPlugin):
+    """Parametrises a check over the site's scales, and asks the scheduler for what one says."""
+
+    #: The scale, by its name in the site configuration.
+    scale = parameter(site.scales())
+
+    #: How often each phase is measured in one job; 0 stands for the number of the site's scale.
+    repeats = variable(int, value=0)
+
+    #: The number of nodes; 0 while it depends on what the scheduler has, until it was asked.
+    nodes = variable(int, value=0, loggable=True)
+
+    #: The number of processes in all; 0 like the number of nodes.
+    tasks = variable(int, value=0, loggable=True)
+
+    #: The volume that each phase moves, in GiB; 0 like the number of nodes.
+    gib = variable(float, value=0.0, loggable=True)
+
+    @run_after("init")
+    def take_scale(self) -> None:
+        self.num_tasks_per_node = self.scale_settings["tasks_per_node"]
+        self.repeats = self.repeats or self.scale_settings.get("repeats", 1)
+        self.time_limit = self.scale_settings.get("time_limit", DEFAULT_TIME_LIMIT)
+        self.exclusive_access = self.scale_settings.get("exclusive", True)
+        if not self.is_flexible:
+            self.size_for(self.scale_settings["nodes"])
+
+    # Last, because what the mixins for file systems and environments chose is narrowed here.
+    @run_after("init", always_last=True)
+    def bind_to_scale(self) -> None:
+        having = site.partitions_with_scale(self.scale)
+        self.valid_systems = [name for name in self.valid_systems if name in having]
+
+    @run_after("setup")
+    def ask_scheduler(self) -> None:
+        # Before the nodes are counted: a reservation decides which there are.
+        self.job.options += scheduler_options.options(self.scheduler, self.asked_of_scheduler)
+        if self.is_flexible:
+            self.size_for(self.nodes_of_scheduler())
+
+    # Last, when the check has written its commands.
+    @run_before("run", always_last=True)
+    def place_processes(self) -> None:
+        self.job.options += scheduler_options.placement(
+            self.scheduler, self.num_tasks_per_node, self.exclusive_access
+        )
+        self.prerun_cmds = [*scheduler_options.traps(self.scheduler), *self.prerun_cmds]
+        if scheduler_options.nodes_by_placement(self.scheduler):
+            self.num_tasks_per_node = None
+        if self.scheduler == scheduler_options.FLUX:
+            request = flux_job.FluxRequest(
+                nodes=self.nodes,
+                tasks=self.tasks,
+                exclusive=self.exclusive_access,
+                seconds=int(self.time_limit),
+                asked=self.asked_of_scheduler,
+            )
+            flux_job.shape(self.job, request)
+            self.prerun_cmds = [*request.directives(), *self.prerun_cmds]
+
+    @property
+    def scheduler(self) -> str:
+        """The scheduler of the partition, by the name that ReFrame has for it."""
+        return self.current_partition.scheduler.registered_name
+
+    @property
+    def asked_of_scheduler(self) -> scheduler_options.Asked:
+        """The account and so on, from the environment or the site configuration."""
+        extras = self.current_partition.extras
+        return scheduler_options.asked_for(extras, self.scheduler, os.environ)
+
+    def nodes_of_scheduler(self) -> int:
+        """How many nodes the scheduler has in the state that the scale names.
+
+        ReFrame's option `--flex-alloc-nodes=NUMBER` decides instead, where it is given.
+        """
+        if isinstance(self.job.sched_flex_alloc_nodes, int):
+            return self.job.sched_flex_alloc_nodes
+        scheduler, asked = self.job.scheduler, self.scale_settings["nodes"]
+        states = scheduler_options.node_states(self.scheduler, asked)
+        nodes = scheduler.filternodes(self.job, scheduler.allnodes())
+        number = len(scheduler.filternodes_by_state(nodes, states))
+        self.skip_if(number == 0, f"scale {self.scale}: no node for it now (nodes: {asked})")
+        return number
+
+    def size_for(self, nodes: int) -> None:
+        """Set what follows from the number of nodes."""
+        self.nodes = nodes
+        self.num_tasks = self.tasks = nodes * self.num_tasks_per_node
+        self.gib = self.tasks * self.scale_settings["mib_per_task"] / MIB_PER_GIB
+
+    @property
+    def is_flexible(self) -> bool:
+        """Whether the number of nodes is what the scheduler has."""
+        return isinstance(self.scale_settings["nodes"], str)
+
+    @property
+    def scale_settings(self) -> dict:
+        """The entry of the scale in the site configuration."""
+        return site.scale_settings(self.scale)

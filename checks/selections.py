@@ -1,0 +1,81 @@
+"""Which tags a check has: `full` all, and `daily`, `weekly` and `smoke` as the site would have it.
+
+Pure functions of what a check is and of a partition's `extras` (contract 4); knows no ReFrame.
+"""
+
+from collections.abc import Mapping
+
+FULL = "full"
+
+#: Measured on each file system to see that it works at all: the pattern that needs the least.
+SMOKE_PATTERN = "fpp"
+
+
+def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
+    """The tags of `check`, by its fields, on a partition whose default transport is `transport`.
+
+    A list of the site replaces what is selected without one, but weekly has all of daily.
+    """
+    listed = extras.get("selections", {})
+    recommended = extras.get("recommended", [])
+    by_default = has_default_settings(check, extras, transport)
+
+    def selected(tag: str, otherwise: bool) -> bool:
+        if tag in listed:
+            return any(matches(check, entry, extras) for entry in listed[tag])
+        return otherwise
+
+    tags = {FULL}
+    is_recommended = any(matches(check, entry, extras) for entry in recommended)
+    # A site that recommends settings for some patterns has said which ones matter to it.
+    patterns = {entry["pattern"] for entry in recommended if "pattern" in entry}
+    matters = check["pattern"] in patterns or not patterns
+    if selected("daily", is_recommended or (by_default and matters)):
+        tags |= {"daily", "weekly"}
+    if selected("weekly", by_default):
+        tags.add("weekly")
+    if selected("smoke", _is_smoke(check, extras, transport)):
+        tags.add("smoke")
+    return tags
+
+
+def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:
+    """Whether an entry selects a check: what it leaves out may be anything, but the first scale."""
+    entry = {"scale": next(iter(extras["scales"])), **entry}
+    return all(check[name] == value for name, value in entry.items())
+
+
+def has_default_settings(
+    check: Mapping, extras: Mapping, transport: str, scale: str | None = None
+) -> bool:
+    """Whether a check runs with what a user has who sets nothing: the first of each list."""
+    return check["file_system"] in extras["filesystems"] and (
+        check["stripe_count"],
+        check["transport"],
+        check["hints"],
+        check["scale"],
+    ) == (
+        extras["filesystems"][check["file_system"]].get("stripe_counts", [None])[0],
+        transport,
+        "default",
+        scale or next(iter(extras["scales"])),
+    )
+
+
+def _is_smoke(check: Mapping, extras: Mapping, transport: str) -> bool:
+    return check["pattern"] == SMOKE_PATTERN and has_default_settings(
+        check, extras, transport, scale=smallest_scale(extras["scales"])
+    )
+
+
+def smallest_scale(scales: Mapping[str, Mapping]) -> str:
+    """The scale that moves the least; one whose number of nodes is not known is never it."""
+
+    def size(name: str) -> tuple[bool, int]:
+        scale = scales[name]
+        if isinstance(scale["nodes"], str):
+            return True, 0
+        volume = scale["nodes"] * scale["tasks_per_node"] * scale["mib_per_task"]
+        return False, volume * scale.get("repeats", 1)
+
+    return min(scales, key=size)

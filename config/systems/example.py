@@ -1,0 +1,126 @@
+"""A template for a site: copy it to config/systems/<name>.py and change what is marked EDIT.
+
+It matches no host. Everything that may be said is here; docs/contracts.md, "Contract 4", says
+what each word means. Before you submit anything, look at what would be submitted:
+
+    reframe -C config/site.py -c checks -R --system=<name>:compute -l
+    reframe -C config/site.py -c checks -R --system=<name>:compute -t smoke --dry-run
+
+and read the scripts below stage/. A mistake in this file stops ReFrame with a message that says
+where it is.
+"""
+
+system = {
+    "name": "example",  # EDIT: as the file is called
+    "descr": "An example",  # EDIT
+    # EDIT: what `hostname` says on the nodes that ReFrame runs on; regular expressions.
+    "hostnames": [r"^no host is called so$"],
+    # With "nomod" the environments' commands load the modules, and a script shows how. Where
+    # ReFrame should do it: "lmod", "tmod4", ..., and `modules` in the environments.
+    "modules_system": "nomod",
+    "partitions": [
+        {
+            "name": "compute",
+            "descr": "Compute nodes: 2 × 64 cores",  # EDIT
+            # EDIT: or pbspro, lsf, flux, squeue (Slurm without accounting), local
+            "scheduler": "slurm",
+            "launcher": "srun",  # EDIT: or mpirun, mpiexec, ...; with Flux, local
+            # EDIT: options of the scheduler that every job has, in its own words. Not account,
+            # reservation, QoS, nodes, time and exclusive use: those are said below, in words that
+            # are the same for each scheduler.
+            "access": ["--partition=standard"],
+            "sched_options": {"use_nodes_option": True},  # Slurm: also write --nodes
+            "env_vars": [["OMP_NUM_THREADS", "1"]],
+            "environs": ["gnu-ofi", "gnu-ucx"],  # the first is the default one
+            "max_jobs": 1,
+            "features": ["io"],  # the checks run on partitions with this feature
+            "extras": {
+                # EDIT: each file system, by the name that it has in results. The first stripe
+                # count is the default one; leave stripe_counts out where there are no stripes.
+                "filesystems": {
+                    "scratch": {
+                        "path": "/scratch/EDIT",
+                        "type": "lustre",  # posix where files have no stripes that users set
+                        "medium": "hdd",  # or nvme, or any word
+                        "stripe_counts": [1, -1],  # -1: all targets
+                        "min_free_gib": 1024,  # refuse to run where less would be left free
+                    },
+                    "projects": {"path": "/projects/EDIT", "type": "posix", "medium": "hdd"},
+                },
+                # EDIT: how large the checks are. The first scale is the default one; smoke takes
+                # the smallest. A write should take more than a second. `nodes` may be "idle" or
+                # "all": as many as the scheduler has then (Slurm only). Each number of nodes is a
+                # series of its own, so give a number to what you compare from day to day.
+                "scales": {
+                    "standard": {
+                        "nodes": 16,
+                        "tasks_per_node": 128,
+                        "mib_per_task": 32,
+                        "repeats": 3,  # in one job; 1 without it
+                        "time_limit": "20m",  # 30m without it
+                    },
+                    "small": {
+                        "nodes": 1,
+                        "tasks_per_node": 8,
+                        "mib_per_task": 256,
+                        "exclusive": False,  # share the node; True without it
+                    },
+                },
+                # EDIT: environment variables and MPI-IO hints that belong together, by a name.
+                # `hints` must be in effect, or the run fails.
+                "hint_presets": {
+                    "more-aggregators": {"hints": {"cb_nodes": "32"}},
+                },
+                # EDIT: what you tell your users to do. What an entry leaves out is any value, but
+                # of the scales the first. These, and the defaults of the same patterns, are daily.
+                "recommended": [
+                    {
+                        "pattern": "fpp",
+                        "stripe_count": 1,
+                        "transport": "ofi",
+                        "hints": "default",
+                    },
+                    {
+                        "pattern": "ssf",
+                        "stripe_count": -1,
+                        "transport": "ucx",
+                        "hints": "more-aggregators",
+                    },
+                ],
+                # Only where the tags should select something else. weekly has all of daily too.
+                "selections": {
+                    "weekly": [{"scale": "standard", "hints": "default", "transport": "ofi"}],
+                },
+                # IOBANDS_ACCOUNT, IOBANDS_RESERVATION and IOBANDS_QOS in the environment come
+                # before these three.
+                "account": "EDIT",
+                # "reservation": "maintenance",
+                # "qos": "standard",
+            },
+        }
+    ],
+}
+
+# EDIT: one environment for each MPI transport that your users have; the feature says which.
+environments = [
+    {
+        "name": "gnu-ofi",
+        "cc": "mpicc",
+        "cxx": "mpicxx",
+        "ftn": "mpifort",
+        "features": ["ofi"],
+        "extras": {"mpi": "openmpi"},
+        "env_vars": [["OMPI_MCA_pml", "cm"], ["OMPI_MCA_mtl", "ofi"]],
+        "prepare_cmds": ["module load gcc openmpi"],
+    },
+    {
+        "name": "gnu-ucx",
+        "cc": "mpicc",
+        "cxx": "mpicxx",
+        "ftn": "mpifort",
+        "features": ["ucx"],
+        "extras": {"mpi": "openmpi"},
+        "env_vars": [["OMPI_MCA_pml", "ucx"]],
+        "prepare_cmds": ["module load gcc openmpi"],
+    },
+]

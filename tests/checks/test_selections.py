@@ -1,0 +1,114 @@
+"""Which checks are daily, weekly and for a smoke test, with what a site says and without."""
+
+import itertools
+
+import pytest
+
+from checks.selections import smallest_scale, tags_of
+
+MEDIUM = {"fast": "nvme", "slow": "hdd", "plain": "disk"}
+EXTRAS = {
+    "filesystems": {
+        "fast": {"stripe_counts": [1, 4]},
+        "slow": {"stripe_counts": [4, 1]},
+        "plain": {},
+    },
+    "scales": {
+        "large": {"nodes": 8, "tasks_per_node": 4, "mib_per_task": 16},
+        "small": {"nodes": 1, "tasks_per_node": 4, "mib_per_task": 16},
+        "whole": {"nodes": "all", "tasks_per_node": 1, "mib_per_task": 1},
+    },
+}
+INTERFACES = {"fpp": "posix", "fpn": "posix", "ssf": "mpiio"}
+
+
+def selected(tag, **said):
+    """What is tagged on a partition with UCX by default, each as `ssf fast 4 ucx default large`."""
+    extras = {**EXTRAS, **said}
+    found = set()
+    for pattern, name, transport, hints, scale in itertools.product(
+        INTERFACES, MEDIUM, ("ofi", "ucx"), ("default", "many"), EXTRAS["scales"]
+    ):
+        for count in EXTRAS["filesystems"][name].get("stripe_counts", [None]):
+            check = {
+                "pattern": pattern,
+                "interface": INTERFACES[pattern],
+                "file_system": name,
+                "medium": MEDIUM[name],
+                "stripe_count": count,
+                "transport": transport,
+                "hints": hints,
+                "scale": scale,
+            }
+            if tag in tags_of(check, extras, "ucx"):
+                found.add(f"{pattern} {name} {count} {transport} {hints} {scale}")
+    return found
+
+
+def defaults(*patterns):
+    """The first stripe count, UCX, no hints and the first scale."""
+    return {
+        f"{pattern} {where} ucx default large"
+        for pattern in patterns
+        for where in ("fast 1", "slow 4", "plain None")
+    }
+
+
+def test_a_site_that_says_nothing_has_the_default_settings_of_all():
+    assert selected("daily") == selected("weekly") == defaults("fpp", "fpn", "ssf")
+
+
+def test_smoke_is_one_check_a_file_system_at_the_smallest_scale():
+    assert selected("smoke") == {
+        "fpp fast 1 ucx default small",
+        "fpp slow 4 ucx default small",
+        "fpp plain None ucx default small",
+    }
+
+
+def test_full_is_everything():
+    # 3 patterns × (2 + 2 + 1 stripe counts) × 2 transports × 2 presets × 3 scales
+    assert len(selected("full")) == 180
+
+
+RECOMMENDED = [{"pattern": "ssf", "medium": "nvme", "stripe_count": 4, "hints": "many"}]
+
+
+def test_daily_is_what_is_recommended_and_the_defaults_of_those_patterns():
+    daily = selected("daily", recommended=RECOMMENDED)
+    assert daily == defaults("ssf") | {"ssf fast 4 ofi many large", "ssf fast 4 ucx many large"}
+    assert selected("weekly", recommended=RECOMMENDED) == daily | defaults("fpp", "fpn")
+
+
+def test_a_list_replaces_what_is_selected_without_it():
+    lists = {"daily": [{"interface": "mpiio", "scale": "small", "file_system": "plain"}]}
+    daily = {
+        f"ssf plain None {transport} {hints} small"
+        for transport in ("ofi", "ucx")
+        for hints in ("default", "many")
+    }
+    assert selected("daily", recommended=RECOMMENDED, selections=lists) == daily
+    lists["weekly"] = []
+    assert selected("weekly", selections=lists) == daily  # weekly has all of daily
+    lists["smoke"] = [{"pattern": "fpn", "stripe_count": 4, "transport": "ofi", "hints": "default"}]
+    assert selected("smoke", selections=lists) == {
+        "fpn fast 4 ofi default large",
+        "fpn slow 4 ofi default large",
+    }
+
+
+@pytest.mark.parametrize(
+    ("scales", "smallest"),
+    [
+        # 64 MiB three times, and 128 MiB once
+        ({"a": (4, 4, 4, 3), "b": (4, 4, 8, 1)}, "b"),
+        ({"a": (4, 4, 4, 2), "b": (4, 4, 8, 1)}, "a"),  # equal: the first
+        ({"a": ("idle", 1, 1, 1), "b": (100, 100, 100, 1)}, "b"),
+        ({"a": ("idle", 1, 1, 1)}, "a"),
+    ],
+)
+def test_the_smallest_scale(scales, smallest):
+    fields = ("nodes", "tasks_per_node", "mib_per_task", "repeats")
+    assert smallest_scale({n: dict(zip(fields, v, strict=True)) for n, v in scales.items()}) == (
+        smallest
+    )

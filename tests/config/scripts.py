@@ -1,0 +1,51 @@
+"""The scripts of a dry run, without what differs between machines and users."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.site_copy import SiteCopy
+
+GOLDEN = Path(__file__).parent / "golden"
+
+# What a user's environment may say, and no test's outcome may depend on.
+_OURS = ("IOBANDS_", "SBATCH_")
+
+
+def dry_run(site: SiteCopy, *arguments: str, **environment: str) -> str:
+    """What ReFrame prints; `environment` is all that it knows of accounts and directories."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith(_OURS)]:
+            patch.delenv(name)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        run = site.reframe("--dry-run", *arguments)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def scripts(site: SiteCopy, kind: str) -> dict[str, str]:
+    """The scripts rfm_<kind>.sh, by their path below stage/."""
+    found = {}
+    for path in sorted((site.root / "stage").rglob(f"rfm_{kind}.sh")):
+        text = path.read_text(encoding="utf-8").replace(str(site.root), "ROOT")
+        text = re.sub(r"(Benchio\w*?)_[0-9a-f]{8}", r"\1_HASH", text)
+        found[str(path.parent.relative_to(site.root / "stage"))] = text
+    return found
+
+
+def directives(script: str, mark: str) -> list[str]:
+    """The lines that begin with `mark`, without it."""
+    return [
+        line.removeprefix(mark).strip() for line in script.splitlines() if line.startswith(mark)
+    ]
+
+
+def hold_against_golden(text: str, name: str, store: bool) -> None:
+    """Fail unless `text` is what golden/<name> holds; with `store`, let it hold this text."""
+    stored = GOLDEN / name
+    if store:
+        stored.write_text(text, encoding="utf-8")
+    assert text == stored.read_text(encoding="utf-8")

@@ -1,0 +1,155 @@
+"""Each scheduler is asked in its own words for what the site file says once, in the same words.
+
+None of them is needed: ReFrame writes a script without it. The expected lines are written here
+from sbatch(1), from qsub(1B) and pbs_resources(7B) of PBS Professional, from IBM's bsub and from
+flux-batch(1). Only ReFrame's backend for Flux wants Flux's Python module, and gets a stand-in.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.config.scripts import directives, dry_run, hold_against_golden, scripts
+from tests.site_copy import copy_suite
+
+DATA = Path(__file__).parent / "data"
+MARKS = {"slurmsite": "#SBATCH", "pbsprosite": "#PBS", "lsfsite": "#BSUB", "fluxsite": "#flux:"}
+
+# 4 nodes × 64 processes for 90 minutes, alone on the nodes.
+LARGE = {
+    "slurmsite": {
+        "--nodes=4",
+        "--ntasks=256",
+        "--ntasks-per-node=64",
+        "--time=1:30:0",
+        "--exclusive",
+        "--account=budget",
+        "--reservation=R7",
+        "--signal=TERM@60",
+    },
+    "pbsprosite": {
+        "-l select=4:mpiprocs=64:ncpus=64",
+        "-l place=scatter:exclhost",
+        "-l walltime=1:30:0",
+        "-A budget",
+        "-q R7",
+    },
+    "lsfsite": {
+        "-n 256",
+        '-R "span[ptile=64]"',
+        "-W 90",
+        "-x",
+        "-P budget",
+        "-U R7",
+        "-wa TERM -wt 1",
+    },
+    "fluxsite": {
+        "--nodes=4",
+        "--nslots=256",
+        "--time-limit=5400s",
+        "--exclusive",
+        "--bank=budget",
+        "--signal=TERM@60",
+    },
+}
+# 2 nodes × 8 processes for half an hour, which may share the nodes.
+SMALL = {
+    "slurmsite": {"--nodes=2", "--ntasks=16", "--ntasks-per-node=8", "--time=0:30:0"},
+    "pbsprosite": {
+        "-l select=2:mpiprocs=8:ncpus=8",
+        "-l place=scatter",
+        "-l walltime=0:30:0",
+    },
+    "lsfsite": {"-n 16", '-R "span[ptile=8]"', "-W 30"},
+    "fluxsite": {"--nodes=2", "--nslots=16", "--time-limit=1800s"},
+}
+# What would be alone on the nodes, or another scheduler's word for something.
+NOT_IN_SMALL = {
+    "slurmsite": ("exclusive", "-l ", "-P ", "ptile"),
+    "pbsprosite": ("excl", "--", "ptile", "-wa"),
+    "lsfsite": ("-x", "--", "-nnodes", "select="),
+    "fluxsite": ("excl", "-l ", "select="),
+}
+
+
+@pytest.fixture(scope="module", params=sorted(MARKS))
+def site(request, tmp_path_factory):
+    """The name of a site, and the scripts of its two scales."""
+    copy = copy_suite(tmp_path_factory.mktemp(request.param))
+    shutil.copy(DATA / f"{request.param}.py", copy.root / "config" / "systems")
+    asked = {}
+    if request.param == "fluxsite":
+        shutil.copytree(DATA / "stand-in", copy.root / "stand-in")
+    else:
+        asked = {"IOBANDS_RESERVATION": "R7"}  # which Flux does not know by an option
+    dry_run(copy, f"--system={request.param}", "-n", "BenchioFPP", **asked)
+    found = list(scripts(copy, "job").values())
+    # 16 MiB and 64 MiB a process: 128 × 128 × 128 and 128 × 128 × 512 elements of 8 bytes.
+    (large,) = (text for text in found if " 128 128 128 local " in text)
+    (small,) = (text for text in found if " 128 128 512 local " in text)
+    return request.param, large, small
+
+
+def test_what_the_site_says_is_asked_for(site):
+    name, large, small = site
+    assert LARGE[name] <= set(directives(large, MARKS[name]))
+    assert SMALL[name] <= set(directives(small, MARKS[name]))
+    for word in NOT_IN_SMALL[name]:
+        assert not [line for line in directives(small, MARKS[name]) if word in line]
+
+
+def test_scripts_are_as_stored(site, request):
+    name, large, _ = site
+    hold_against_golden(large, f"{name}.sh", request.config.getoption("--store-golden"))
+
+
+def test_the_run_directory_is_removed_whatever_the_scheduler_sends(site):
+    name, large, _ = site
+    lines = large.splitlines()
+    assert "trap 'exit 143' TERM" in lines
+    # LSF sends USR2 at the time limit and Flux's broker HUP, where the others send TERM.
+    assert ("trap 'exit 140' USR2" in lines) == (name == "lsfsite")
+    assert ("trap 'exit 129' HUP" in lines) == (name == "fluxsite")
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, ["--account=budget"]),
+        ({"SBATCH_ACCOUNT": "slurms"}, ["--account=slurms"]),
+        ({"SBATCH_ACCOUNT": "slurms", "IOBANDS_ACCOUNT": "ours"}, ["--account=ours"]),
+        (
+            {"SBATCH_RESERVATION": "R8", "IOBANDS_QOS": "fast"},
+            ["--account=budget", "--reservation=R8", "--qos=fast"],
+        ),
+    ],
+)
+def test_the_environment_comes_before_the_site_file(site_copy, environment, expected):
+    shutil.copy(DATA / "slurmsite.py", site_copy.root / "config" / "systems")
+    dry_run(site_copy, "--system=slurmsite", "-n", "BenchioFPP", **environment)
+    for text in scripts(site_copy, "job").values():
+        asked = [
+            line
+            for line in directives(text, "#SBATCH")
+            if line.startswith(("--account", "--res", "--qos"))
+        ]
+        assert asked == expected
+
+
+def test_what_a_scheduler_does_not_have_is_told(site_copy, monkeypatch):
+    shutil.copy(DATA / "pbsprosite.py", site_copy.root / "config" / "systems")
+    monkeypatch.setenv("IOBANDS_QOS", "fast")
+    run = site_copy.reframe("--dry-run", "--system=pbsprosite", "-n", "BenchioFPP")
+    assert run.returncode == 1
+    assert "qos 'fast' is asked for, but there is no option for it" in run.stdout + run.stderr
+    assert "'pbspro'" in run.stdout + run.stderr
+
+
+def test_flux_starts_the_program_on_all_nodes(site):
+    name, large, small = site
+    if name == "fluxsite":
+        assert "\nflux run --nodes=4 --ntasks=256 ROOT/stage/" in large
+        assert "\nflux run --nodes=2 --ntasks=16 ROOT/stage/" in small
+    else:
+        assert "flux" not in large

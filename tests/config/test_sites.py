@@ -1,0 +1,134 @@
+"""Every site file loads, lists and writes scripts, on a machine that has nothing of that site."""
+
+import re
+import runpy
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.config.scripts import directives, dry_run, scripts
+
+SYSTEMS = Path(__file__).resolve().parents[2] / "config" / "systems"
+
+# What each site's documentation says of a job, and how many checks there are on each partition:
+# 4 patterns, of which the shared file takes every hint preset, on every scale.
+SITES = {
+    "cirrus": {
+        # 1 file system × 2 stripe counts × 1 transport × 2 scales
+        "checks": 4 * 2 * 2,
+        "asked": {
+            "--account=z01",
+            "--partition=standard",
+            "--qos=standard",
+            "--hint=nomultithread",
+            "--distribution=block:block",
+            "--exclusive",
+            "--nodes=1",
+            "--ntasks-per-node=288",
+        },
+        "paths": {"/work/z01/z01/shared"},
+        "module": "module load PrgEnv-gnu",
+        "program": "srun ",
+    },
+    "lumi": {
+        # 2 file systems × 3 stripe counts × 2 scales
+        "checks": 4 * 6 * 2,
+        "asked": {
+            "--account=z01",
+            "--partition=standard",
+            "--mem=0",
+            "--nodes=1",
+            "--ntasks-per-node=128",
+        },
+        "paths": {"/scratch/z01", "/flash/z01"},
+        "module": "module load PrgEnv-gnu",
+        "program": "srun ",
+    },
+    "mahti": {
+        # 1 file system × 3 stripe counts × 2 scales
+        "checks": 4 * 3 * 2,
+        "asked": {"--account=z01", "--partition=medium", "--nodes=1", "--ntasks-per-node=16"},
+        "paths": {"/scratch/z01"},
+        "module": "module load gcc openmpi",
+        "program": "srun ",
+    },
+    "puhti": {
+        "checks": 4 * 3 * 2,
+        "asked": {
+            "--account=z01",
+            "--partition=large",
+            "--mem-per-cpu=4000",
+            "--nodes=1",
+            "--ntasks-per-node=16",
+        },
+        "paths": {"/scratch/z01"},
+        "module": "module load gcc openmpi",
+        "program": "srun ",
+    },
+    "example": {
+        # (2 stripe counts + 1 file system without) × 2 transports × 2 scales; 2 presets for one
+        "checks": (3 + 2) * 3 * 2 * 2,
+        "asked": {"--account=z01", "--partition=standard", "--nodes=1", "--ntasks-per-node=8"},
+        "paths": {"/scratch/EDIT", "/projects/EDIT"},
+        "module": "module load gcc openmpi",
+        "program": "srun ",
+    },
+}
+ENVIRONMENT = {"IOBANDS_ACCOUNT": "z01", "IOBANDS_CIRRUS_SHARED": "z01/z01/shared"}
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_the_smoke_test_of_a_site_is_as_its_documentation_says(site_copy, name):
+    expected = SITES[name]
+    dry_run(site_copy, f"--system={name}", "-t", "smoke", **ENVIRONMENT)
+    found = list(scripts(site_copy, "job").values())
+    assert len(found) == len(expected["paths"])  # one small check on each file system
+    paths = set()
+    for text in found:
+        assert expected["asked"] <= set(directives(text, "#SBATCH"))
+        lines = text.splitlines()
+        assert expected["module"] in lines
+        assert [line for line in lines if line.startswith(expected["program"])]
+        paths.add(re.search(r'^file_system="(.*)"$', text, re.MULTILINE)[1])
+    assert paths == expected["paths"]
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_all_checks_of_a_site_are_listed(site_copy, name):
+    run = site_copy.reframe(f"--system={name}", "-l", "-t", "full")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert f"Found {SITES[name]['checks']} check(s)" in run.stdout
+
+
+def site_files():
+    return sorted(path for path in SYSTEMS.glob("*.py") if not path.name.startswith("_"))
+
+
+def test_every_site_is_held_against_its_documentation():
+    tested_elsewhere = {"archer2", "local", "minisite"}
+    assert {path.stem for path in site_files()} - tested_elsewhere == set(SITES)
+
+
+def test_no_host_is_taken_for_the_example_or_for_two_sites():
+    hosts = [socket.gethostname(), "localhost", "example", "login01", "mahti-login11", "uan01"]
+    hosts += ["puhti-login12", "lumi-uan04", "ln03", "node1"]
+    for host in hosts:
+        matching = [
+            path.stem
+            for path in site_files()
+            if path.stem not in {"local", "minisite"}
+            and any(
+                re.match(pattern, host) for pattern in runpy.run_path(path)["system"]["hostnames"]
+            )
+        ]
+        assert len(matching) <= 1
+        assert "example" not in matching
+        assert matching == [] or host not in {"login01", "localhost", "node1"}
+
+
+def test_what_is_not_public_is_marked():
+    for name in ("cirrus", "lumi", "mahti", "puhti", "example"):
+        text = (SYSTEMS / f"{name}.py").read_text(encoding="utf-8")
+        assert "EDIT" in text
+        assert name == "example" or "Sources: " in text
