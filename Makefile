@@ -3,6 +3,7 @@
 #   make run     measure this machine's file systems, print the digest, write the dashboard
 #   make test    run every test
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
+#   make minisite-run   measure it, as a site does every day
 #   make minisite-down  end it, and leave nothing of it
 #   make bench   hold benchio against IOR and fio, and write docs/benchmarks.md
 #   make lint    look over the Python, Fortran and shell sources
@@ -19,7 +20,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run
 
 export PYTHON
 
-.PHONY: help run test minisite minisite-down bench lint format setup clean
+.PHONY: help run test minisite minisite-run minisite-down bench lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -35,6 +36,10 @@ test: $(VENV)/.installed-test
 minisite:
 	@setup/system-packages minisite
 	@minisite/up
+
+minisite-run: $(VENV)/.installed-run
+	@echo "Measuring the minisite, which takes some five minutes"
+	@minisite/run $(BIN)/iobands run --system minisite --report $(DASHBOARD)
 
 minisite-down:
 	@minisite/down

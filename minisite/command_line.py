@@ -1,11 +1,13 @@
-"""What the four commands of the minisite say, and the statuses that they end with."""
+"""What the commands of the minisite say, and the statuses that they end with."""
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Callable
 
 from minisite import block_limit, lifecycle, slow_disk
+from minisite.commands import user_environment
 from minisite.errors import SiteError
 from minisite.place import Place, find_place
 
@@ -31,6 +33,30 @@ def status() -> int:
     """`minisite/status`."""
     _parse("Say of each part whether it is up. The exit status is 0 when all are, and 1 else.")
     return _told(_status)
+
+
+def run() -> int:
+    """`minisite/run`."""
+    parser = argparse.ArgumentParser(
+        prog="minisite/run",
+        description="Run a command as a user of the site, as after sourcing its env.",
+        epilog=_ELSEWHERE,
+    )
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="such as: sinfo")
+    command = parser.parse_args().command
+    if not command:
+        parser.error("name a command, such as sinfo")
+
+    def work(site: Place) -> None:
+        if not site.env.exists():
+            raise SiteError(f"there is no site in {site.root}: start it with `make minisite`")
+        os.environ.update(user_environment(site))
+        try:
+            os.execvp(command[0], command)
+        except OSError as error:
+            raise SiteError(f"{command[0]}: {error.strerror}") from error
+
+    return _told(work)
 
 
 def throttle() -> int:

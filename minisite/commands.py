@@ -18,8 +18,13 @@ def environment(place: Place) -> dict[str, str]:
     # A user's PATH often has no sbin.
     kept["PATH"] = kept.get("PATH", "/usr/bin:/bin") + ":/usr/sbin:/sbin"
     kept["LC_ALL"] = "C"
-    return kept | {
-        MARK: str(place.root),
+    return kept | {MARK: str(place.root)} | user_environment(place)
+
+
+def user_environment(place: Place) -> dict[str, str]:
+    """What tells a user's programs which site is meant; templates/env has the same for a shell."""
+    return {
+        "IOBANDS_MINISITE": str(place.root),
         "SLURM_CONF": str(place.root / "slurm.conf"),
         "CEPH_CONF": str(place.root / "ceph.conf"),
     }

@@ -59,19 +59,36 @@ class SiteCopy:
         text = _LOCAL_SYSTEM.format(name=name, extras=extras, environments=environments or [])
         path.write_text(text, encoding="utf-8")
 
-    def reframe(self, *arguments: str, reframe: Path | None = None) -> subprocess.CompletedProcess:
+    def reframe(
+        self, *arguments: str, reframe: Path | None = None, env: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess:
         """Run `reframe -C config/site.py -c checks -R` with these arguments, in the copy."""
+        return subprocess.run(
+            **self._call(arguments, reframe, env), capture_output=True, check=False
+        )
+
+    def begin_reframe(self, *arguments: str, env: dict[str, str] | None = None) -> subprocess.Popen:
+        """The same, without waiting for its end; both outputs come as one."""
+        return subprocess.Popen(
+            **self._call(arguments, None, env),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+
+    def _call(
+        self, arguments: tuple[str, ...], reframe: Path | None, env: dict[str, str] | None
+    ) -> dict:
         program = reframe or Path(sys.executable).parent / "reframe"
         # What the tests can import must not help the checks.
-        environment = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
-        return subprocess.run(
-            [program, "-C", "config/site.py", "-c", "checks", "-R", *arguments],
-            cwd=self.root,
-            env={**environment, "RFM_COLORIZE": "no", "HOME": str(self.root)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {
+            name: text for name, text in (env or os.environ).items() if name != "PYTHONPATH"
+        }
+        return {
+            "args": [program, "-C", "config/site.py", "-c", "checks", "-R", *arguments],
+            "cwd": self.root,
+            "env": {**environment, "RFM_COLORIZE": "no", "HOME": str(self.root)},
+            "text": True,
+        }
 
     def scripts(self, kind: str) -> dict[str, str]:
         """The generated scripts rfm_<kind>.sh by the name of their stage directory."""

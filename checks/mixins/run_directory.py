@@ -2,7 +2,7 @@
 
 All of it happens in the job script, on the compute node. ReFrame's own clean-up hooks do not run
 after a failure, so a trap of the script removes the directory. The script removes nothing but
-the directory that it made itself.
+the directory that it made itself. Where the script was killed, the session does it afterwards.
 """
 
 from collections.abc import Sequence
@@ -10,10 +10,14 @@ from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import run_before, variable
+from reframe.core.logging import getlogger
 
+from ..leftovers import sweep
 from ..refusal import refuse
 
 KIB_PER_GIB = 1024 * 1024
+
+PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 
 class RunDirectoryMixin(rfm.RegressionTestPlugin):
@@ -21,6 +25,9 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
 
     #: How full the file system was before the run, in percent.
     fullness_percent = variable(int, type(None), value=None, loggable=True)
+
+    #: Where the script leaves the name of its run directory, in the stage directory.
+    run_directory_file = variable(str, value="run_directory.txt")
 
     #: Where the script leaves what df said, in the stage directory.
     df_file = variable(str, value="df.txt")
@@ -45,6 +52,7 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
             f'run_directory=$(mktemp -d "$file_system/iobands-{type(self).__name__}-XXXXXXXXXX")'
             f" || {refuse('no directory can be made there: does it exist, may you write?')}",
             """trap 'rm -rf -- "$run_directory"' EXIT""",
+            f'echo "$run_directory" > {self.run_directory_file}',
             "trap 'exit 143' TERM",
             "trap 'exit 130' INT",
             f'df -Pk "$run_directory" > {self.df_file}',
@@ -67,6 +75,17 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
     def leave_run_directory(self) -> list[str]:
         """The last shell command: the trap cleans up, and the job ends as the program did."""
         return ['exit "$exit_status"']
+
+    @run_before("sanity")
+    def see_to_what_is_left(self) -> None:
+        file = Path(self.stagedir, self.run_directory_file)
+        own = Path(file.read_text(encoding="utf-8").strip()) if file.exists() else None
+        notes = PERFLOGS / self.current_system.name / "leftovers"
+        try:
+            for directory in sweep(notes, own):
+                getlogger().warning(f"{directory} could not be removed: the next run tries again")
+        except OSError as error:
+            getlogger().warning(f"{notes}: {error.strerror}")
 
     @run_before("sanity")
     def read_fullness(self) -> None:

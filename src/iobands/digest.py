@@ -116,6 +116,8 @@ def _table(survey: Survey, width: int) -> Table:
     headings = list(_HEADINGS)
     if not any(series.in_effect.brief() for series in survey.series):
         _drop("IN EFFECT", headings, rows)
+    if all(series.status.verdict == NO_BAND for series in survey.series):
+        _drop("VERDICT", headings, rows)
     for spare in _SPARE:
         if _taken(headings, rows) + LEAST_RECENT > width:
             _drop(spare, headings, rows)

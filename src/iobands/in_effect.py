@@ -27,17 +27,17 @@ class InEffect:
     cache: str | None = None
 
     def brief(self) -> str:
-        """Return it in a few words, such as `4 × 1 MiB, ucx, 2 hints`; empty if there is none."""
+        """Return it in a few words, such as `4×1 MiB ucx 2 hints`; empty if there is none."""
         words = []
         if self.stripe_count is not None:
-            size = "" if self.stripe_size is None else f" × {self.stripe_size / _MIB:g} MiB"
+            size = "" if self.stripe_size is None else f"×{self.stripe_size / _MIB:g} MiB"
             words.append(f"{self.stripe_count}{size}")
         if self.transport is not None:
             words.append(self.transport)
         if self.hints is not None:
             number = self.hints.count(",") + 1
             words.append(f"{number} hint{'s' if number > 1 else ''}")
-        return ", ".join(words)
+        return " ".join(words)
 
 
 def in_effect(samples: pd.DataFrame) -> InEffect:

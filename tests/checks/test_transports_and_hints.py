@@ -85,11 +85,17 @@ def fabrics(tmp_path_factory):
             rows.setdefault((row["hints"], row["environ"]), row)
     assert not list(disk.iterdir())
     reasons = {
-        (case["display_name"].partition("%hints=")[2], case["environ"]): case["fail_reason"]
+        (case["display_name"].partition("%hints=")[2].split()[0], case["environ"]): case[
+            "fail_reason"
+        ]
         for case in site.test_cases("fabrics")
         if case["display_name"].startswith("BenchioSSF")
     }
     return run, rows, reasons
+
+
+def _preset(display_name):
+    return display_name.partition("%hints=")[2].split()[0]
 
 
 def test_a_preset_is_run_where_it_has_an_effect(fabrics):

@@ -31,9 +31,9 @@ STRIPED = {
         (InEffect(), ""),
         (InEffect(cache="dropped"), ""),
         (InEffect(stripe_count=4), "4"),
-        (InEffect(stripe_count=1, stripe_size=512 * 1024), "1 × 0.5 MiB"),
+        (InEffect(stripe_count=1, stripe_size=512 * 1024), "1×0.5 MiB"),
         (InEffect(transport="ofi"), "ofi"),
-        (InEffect(4, 4 * 2**20, "ucx", "cb_nodes=2", "none"), "4 × 4 MiB, ucx, 1 hint"),
+        (InEffect(4, 4 * 2**20, "ucx", "cb_nodes=2", "none"), "4×4 MiB ucx 1 hint"),
     ],
 )
 def test_in_a_few_words(effect, words):
@@ -58,7 +58,7 @@ def test_the_digest_has_a_column_for_it(survey):
     heading = next(row for row in rows if row.startswith("SERIES"))
     at = heading.index("IN EFFECT")
     striped = next(row for row in rows if row.startswith("ceph fpp"))
-    assert striped[at:].startswith("4 × 1 MiB, ucx, 2 hints ")
+    assert striped[at:].startswith("4×1 MiB ucx 2 hints ")
     assert next(row for row in rows if row.startswith("disk fpp"))[at:].startswith(" ")
 
 

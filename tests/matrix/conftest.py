@@ -1,0 +1,122 @@
+"""A minisite of the tests' own, up for as long as they run: real Slurm, CephFS and disks."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from minisite.errors import SiteError
+from minisite.place import Place
+from minisite.requirements import check
+from tests.site_copy import ROOT, SiteCopy, copy_suite
+
+#: How long anything may take on a machine that is busy with other tests, in seconds.
+PATIENCE = 300
+
+
+@dataclass(frozen=True)
+class Minisite:
+    """A site that is up."""
+
+    root: Path
+    env: dict[str, str]
+
+    def call(self, command: str) -> str:
+        """Run a command as a user of the site, and return what it printed."""
+        done = subprocess.run(
+            shlex.split(command), env=self.env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    def file_system(self, name: str) -> Path:
+        """Where a file system is mounted."""
+        return self.root / name
+
+    def left_behind(self) -> list[Path]:
+        """The run directories on all its file systems."""
+        return [path for name in ("ceph", "fast", "slow") for path in self.leftovers(name)]
+
+    def leftovers(self, name: str) -> list[Path]:
+        """The run directories on one file system."""
+        return sorted(self.file_system(name).glob("iobands-*"))
+
+    def is_idle(self) -> bool:
+        """Whether all nodes could take a job."""
+        return self.call("sinfo --noheader --Node --format=%t").split() == ["idle"] * 4
+
+    def wait_until(self, condition: Callable[[], object], what: str) -> None:
+        """Wait for something that takes its time."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, f"{what}: not within {PATIENCE} s"
+            time.sleep(0.2)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A copy of the suite that measures a minisite."""
+
+    copy: SiteCopy
+    site: Minisite
+
+    def reframe(self, *arguments: str) -> subprocess.CompletedProcess:
+        """Run ReFrame with the site's configuration."""
+        return self.copy.reframe("--system=minisite", *arguments, env=self.site.env)
+
+    def begin(self, *arguments: str) -> subprocess.Popen:
+        """The same in the background, to do something to the site meanwhile."""
+        return self.copy.begin_reframe("--system=minisite", *arguments, env=self.site.env)
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """The lines of the perflogs."""
+        return self.copy.rows("minisite")
+
+    def the_case(self) -> dict:
+        """The one test case of the newest session that is no build."""
+        (case,) = [
+            case for case in self.copy.test_cases("minisite") if case["name"] != "BuildBenchio"
+        ]
+        return case
+
+
+@pytest.fixture(scope="session")
+def minisite(tmp_path_factory) -> Iterator[Minisite]:
+    try:
+        check(Place(Path("/var/tmp/mst")))
+    except SiteError as error:
+        pytest.skip(f"no minisite here: {error}")
+    root = Path(f"/var/tmp/iobands-test-{os.getpid()}")
+    env = {**os.environ, "IOBANDS_MINISITE": str(root)}
+    try:
+        up = subprocess.run(
+            [ROOT / "minisite" / "up"], env=env, capture_output=True, text=True, check=False
+        )
+        assert up.returncode == 0, up.stdout + up.stderr
+        told = subprocess.run(
+            [ROOT / "minisite" / "run", "env", "--null"],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        yield Minisite(root, dict(item.split("=", 1) for item in told.split("\0") if item))
+    finally:
+        subprocess.run([ROOT / "minisite" / "down"], env=env, capture_output=True, check=False)
+
+
+@pytest.fixture
+def suite(minisite, tmp_path) -> Iterator[Suite]:
+    """A fresh copy of the suite; the site is idle and its file systems empty before and after."""
+    minisite.wait_until(minisite.is_idle, "an idle site")
+    yield Suite(copy_suite(tmp_path), minisite)
+    minisite.wait_until(minisite.is_idle, "an idle site")
+    assert minisite.left_behind() == []
