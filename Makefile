@@ -6,6 +6,7 @@
 #   make minisite-run   measure it, as a site does every day
 #   make minisite-down  end it, and leave nothing of it
 #   make bench   hold benchio against IOR and fio, and write docs/benchmarks.md
+#   make bench-reading  measure what reading perflogs costs, and write docs/reading-costs.md
 #   make lint    look over the Python, Fortran and shell sources
 #   make format  put them into their standard form
 #   make clean   remove what these made, but never the perflogs
@@ -20,7 +21,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run
 
 export PYTHON
 
-.PHONY: help run test minisite minisite-run minisite-down bench lint format setup clean
+.PHONY: help run test minisite minisite-run minisite-down bench bench-reading lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -51,6 +52,10 @@ bench: $(VENV)/.installed-run
 	@cmake --build build/benchio >/dev/null
 	@echo "Measuring benchio, which takes some ten minutes"
 	@$(BIN)/python -m benchmarks --report docs/benchmarks.md $(BENCH_ARGUMENTS)
+
+bench-reading: $(VENV)/.installed-run
+	@echo "Measuring what reading costs, which takes some five minutes"
+	@$(BIN)/python -m benchmarks.reading --report docs/reading-costs.md $(BENCH_ARGUMENTS)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -20,9 +20,10 @@ from rich.text import Text
 from iobands import __version__
 from iobands.bands_file import BandsError
 from iobands.digest import MAIL_WIDTH, as_json, digest_text
+from iobands.readers.adapters import AdapterError
 from iobands.run import Outcome, RunError, Selection, find_root, measure
 from iobands.states import OK, UNKNOWN, worst
-from iobands.survey import Survey, take_survey
+from iobands.survey import STATUS_COLUMNS, Survey, take_survey
 
 app = typer.Typer(
     name="iobands",
@@ -73,6 +74,15 @@ BandsOption = Annotated[
 SystemOption = Annotated[
     str | None, typer.Option("--system", metavar="NAME", help="Only this system. [default: all]")
 ]
+AdapterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--adapter",
+        metavar="NAME",
+        help="What wrote the perflogs: iobands, epcc, reframe3, reframe4 or csv. "
+        "[default: as adapter.yaml beside them says, else iobands]",
+    ),
+]
 OverdueOption = Annotated[
     float,
     typer.Option(
@@ -105,6 +115,7 @@ def status(
     bands: BandsOption = None,
     system: SystemOption = None,
     overdue: OverdueOption = 3,
+    adapter: AdapterOption = None,
     output: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
     rejected: Annotated[bool, typer.Option("--rejected", help="List all rejected lines.")] = False,
 ) -> None:
@@ -112,7 +123,7 @@ def status(
 
     The exit status is 0 when all is well, 1 for watch, 2 for degraded and 3 for no data.
     """
-    survey = _survey(perflogs, bands, system, overdue)
+    survey = _survey(perflogs, bands, system, overdue, adapter=adapter)
     if output is Format.JSON:
         typer.echo(json.dumps(as_json(survey), indent=2))
     else:
@@ -126,6 +137,7 @@ def _survey(
     system: str | None,
     overdue: float,
     default_bands: Path | None = None,
+    adapter: str | None = None,
 ) -> Survey:
     """Return the survey, or end with a message and the status for unknown."""
     if bands and not bands.is_dir():  # the default need not be there
@@ -139,6 +151,8 @@ def _survey(
             now=datetime.now(timezone.utc).replace(microsecond=0),
             system=system,
             overdue=timedelta(days=overdue),
+            adapter=adapter,
+            columns=STATUS_COLUMNS,  # neither the digest nor the page shows more
         )
     except FileNotFoundError:
         raise _failure(
@@ -147,7 +161,7 @@ def _survey(
         ) from None
     except OSError as error:
         raise _failure(f"{error.filename}: {error.strerror}") from error
-    except BandsError as error:
+    except (BandsError, AdapterError) as error:
         raise _failure(str(error)) from error
     if system and not survey.series and not survey.findings:
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
@@ -182,12 +196,13 @@ def report(
     bands: BandsOption = None,
     system: SystemOption = None,
     overdue: OverdueOption = 3,
+    adapter: AdapterOption = None,
 ) -> None:
     """Write DIR/index.html, a page that needs no server, and print where it is.
 
     The exit status is 0 once the page is written, whatever it says; 3 when it could not be.
     """
-    survey = _survey(perflogs, bands, system, overdue)
+    survey = _survey(perflogs, bands, system, overdue, adapter=adapter)
     _write_page(survey, directory)
 
 

@@ -44,13 +44,14 @@ def in_effect(samples: pd.DataFrame) -> InEffect:
     """Return what was in effect in the newest of `samples`, which are in the order of time."""
     if samples.empty:
         return InEffect()
-    newest = samples.iloc[-1]
 
     def text(column: str) -> str | None:
-        return None if pd.isna(newest[column]) else str(newest[column])
+        newest = samples[column].iloc[-1]
+        return None if pd.isna(newest) else str(newest)
 
     def integer(column: str) -> int | None:
-        return None if pd.isna(newest[column]) else int(newest[column])
+        newest = samples[column].iloc[-1]
+        return None if pd.isna(newest) else int(newest)
 
     return InEffect(
         integer("stripe_count"),

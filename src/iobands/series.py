@@ -12,6 +12,7 @@ from dataclasses import astuple, dataclass
 from numbers import Integral, Real
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from iobands.vocabulary import SERIES_FIELDS, VARIABLE_UNITS, canonical
@@ -31,6 +32,7 @@ _FURTHER: Final = (
     "system",
 )
 _ALL_TARGETS: Final = -1
+_MOST_KINDS: Final = 2**62
 _SLUG_LENGTH: Final = 120  # file systems allow 255
 
 
@@ -75,13 +77,60 @@ class SeriesKey:
         return tuple(_padded(getattr(self, name)) for name in order)
 
 
+@dataclass(frozen=True)
+class Grouping:
+    """The series of a table; `codes` has for each row the place of its series in `keys`."""
+
+    keys: tuple[SeriesKey, ...]
+    codes: np.ndarray
+
+    def split(self, table: pd.DataFrame) -> Iterator[tuple[SeriesKey, pd.DataFrame]]:
+        """Yield each series with its rows, in the order of the table."""
+        # one move of all rows, and then views: a selection for each series costs far more
+        ordered = table.take(np.argsort(self.codes, kind="stable"))
+        ends = np.cumsum(np.bincount(self.codes, minlength=len(self.keys)))
+        for key, begin, end in zip(self.keys, [0, *ends], ends, strict=False):
+            yield key, ordered.iloc[begin:end]
+
+
+def grouping(table: pd.DataFrame) -> Grouping:
+    """Return which series there are in `table`, in the order in which they come up first."""
+    by = [*SERIES_FIELDS, "perf_var"]
+    codes = combined([table[name] for name in by])
+    # of several rows in one place the last one stays, which backwards is the first
+    first = np.zeros(int(codes.max()) + 1 if len(codes) else 0, np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    cells = zip(*(table[name].take(first) for name in by), strict=True)
+    keys = tuple(SeriesKey(*(_plain(value) for value in values)) for values in cells)
+    return Grouping(keys, codes)
+
+
 def split(table: pd.DataFrame) -> Iterator[tuple[SeriesKey, pd.DataFrame]]:
     """Yield each series of `table` with its rows, in the order of time."""
-    if table.empty:
-        return
-    by = [*SERIES_FIELDS, "perf_var"]
-    for values, rows in table.groupby(by, dropna=False, sort=False):
-        yield SeriesKey(*(_plain(value) for value in values)), rows
+    yield from grouping(table).split(table)
+
+
+def combined(columns: Sequence[pd.Series]) -> np.ndarray:
+    """Return a number from 0 for each row, the same for rows that are alike in all `columns`.
+
+    Numbers are given as rows come up first, and missing values are alike.
+    """
+    codes = np.zeros(len(columns[0]), np.int64)
+    kinds = 1
+    for column in columns:
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            found, number = column.cat.codes.to_numpy(), len(column.cat.categories)
+        else:
+            found, uniques = pd.factorize(column)
+            number = len(uniques)
+        if kinds * (number + 1) > _MOST_KINDS:
+            codes, uniques = pd.factorize(codes)
+            kinds = len(uniques)
+        codes = codes * (number + 1) + (found + 1)
+        kinds *= number + 1
+    found, uniques = pd.factorize(codes)
+    # the smallest type, because it is sorted by
+    return found.astype(np.min_scalar_type(max(1, len(uniques))))
 
 
 def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:

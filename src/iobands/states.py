@@ -143,21 +143,23 @@ def published_band(key: SeriesKey, sample: pd.Series, bands: Bands | None) -> Ba
 
 
 def comparable(samples: pd.DataFrame, bands: Bands | None) -> pd.DataFrame:
-    """Return the earlier samples that the newest one compares with.
+    """Return time and value of the earlier samples that the newest one compares with.
 
     They passed, are of the same version of the tool and of the same epoch. The newest sample is
     left out, because it must not be judged by itself.
     """
-    newest, earlier = samples.iloc[-1], samples.iloc[:-1]
-    version = newest["tool_version"]
-    same_version = (
-        earlier["tool_version"].isna() if pd.isna(version) else earlier["tool_version"] == version
+    version, times = samples["tool_version"], samples["job_completion_time"]
+    newest = version.iloc[-1]
+    same_version = version.isna() if pd.isna(newest) else (version == newest).fillna(False)
+    chosen = ((samples["result"] == "pass").fillna(False) & same_version).to_numpy(
+        dtype=bool, copy=True
     )
-    chosen = (earlier["result"] == "pass") & same_version.fillna(False).astype(bool)
-    epoch = bands.epoch_at(newest["job_completion_time"].to_pydatetime()) if bands else None
+    chosen[-1] = False
+    epoch = bands.epoch_at(times.iloc[-1].to_pydatetime()) if bands else None
     if epoch is not None:
-        chosen &= earlier["job_completion_time"] >= epoch.since
-    return earlier[chosen.astype(bool)]
+        chosen &= (times >= epoch.since).to_numpy()
+    # of few columns, because a selection costs by the column
+    return samples[["job_completion_time", "perf_value"]].iloc[np.flatnonzero(chosen)]
 
 
 def learnt_band(key: SeriesKey, history: pd.DataFrame) -> Band | None:

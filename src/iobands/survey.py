@@ -6,27 +6,44 @@ What all views show. May know the readers, bands and states; nothing of how it i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from iobands.bands import Bands
 from iobands.bands_file import load_bands
 from iobands.in_effect import InEffect, in_effect
+from iobands.readers.adapters import format_of
+from iobands.readers.fields import FIELDS, REQUIRED
+from iobands.readers.newest_cases import read_newest_cases
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
-from iobands.readers.run_report import RunCase, RunReports, read_run_reports
-from iobands.series import SeriesKey, labels, split
+from iobands.readers.run_report import RunCase, RunReports
+from iobands.series import Grouping, SeriesKey, combined, grouping, labels
 from iobands.states import OK, UNKNOWN, Miss, State, Status, assess, worst
+from iobands.vocabulary import SERIES_FIELDS, canonical
 
 #: The results of a case that did what was asked of it.
 _FINE: Final = frozenset({"pass", "skip", "xfail"})
 #: The series fields that say how large a run is: a site changes them for all runs of a check.
 _SCALE: Final = ("nodes", "tasks", "gib")
+
+#: The columns without which there is no survey.
+STATUS_COLUMNS: Final = (
+    *REQUIRED,
+    "fail_phase",
+    "stripe_count",
+    "stripe_size",
+    "transport_in_effect",
+    "hints_in_effect",
+    "cache",
+)
 
 _Identity = tuple[str, str, str, str]
 
@@ -50,7 +67,7 @@ class Series:
     bands: Bands | None
     status: Status
 
-    @property
+    @cached_property
     def in_effect(self) -> InEffect:
         """What was in effect in the newest sample."""
         return in_effect(self.samples)
@@ -109,18 +126,28 @@ def take_survey(
     now: datetime,
     system: str | None = None,
     overdue: timedelta = timedelta(days=3),
+    adapter: str | None = None,
+    columns: Collection[str] = FIELDS,
 ) -> Survey:
     """Read everything and return the survey; `bands` is the directory of the bands files.
 
+    `adapter` names how the perflogs are laid out, if `adapter.yaml` beside them does not.
+    `columns` are those that the samples shall have beside `STATUS_COLUMNS`: those of ten years
+    take their time, and a digest does without most.
+
     Raises:
+        AdapterError: there is no such adapter, or `adapter.yaml` cannot be used.
         FileNotFoundError: there are no perflogs.
         BandsError: a bands file cannot be used.
     """
-    logs = read_perflogs(perflogs, system)
-    reports = read_run_reports(perflogs, system)
-    samples = dict(split(logs.samples))
-    without = dict(split(logs.misses))
-    sightings = [*_sightings(samples), *_sightings(without)]
+    logs = read_perflogs(
+        perflogs, system, format_of(perflogs, adapter), {*columns, *STATUS_COLUMNS}
+    )
+    reports = read_newest_cases(perflogs, system)
+    of_samples, of_misses = grouping(logs.samples), grouping(logs.misses)
+    samples = dict(of_samples.split(logs.samples))
+    without = dict(of_misses.split(logs.misses))
+    sightings = [*_sightings(logs.samples, of_samples), *_sightings(logs.misses, of_misses)]
     past = _superseded(sightings)
     keys = sorted({*samples, *without} - past, key=SeriesKey.sort_key)
     bands_of = {name: _bands(bands, name) for name in {key.system for key in keys}}
@@ -151,13 +178,18 @@ def _bands(directory: Path, system: str) -> Bands | None:
     return load_bands(path) if path.exists() else None
 
 
-def _sightings(tables: Mapping[SeriesKey, pd.DataFrame]) -> Iterator[_Sighting]:
+def _sightings(table: pd.DataFrame, series: Grouping) -> Iterator[_Sighting]:
     """Yield for each series the cases that gave it, and when each did so last."""
-    by = ["system", "partition", "environ", "display_name"]
-    for key, table in tables.items():
-        for cells, times in table.groupby(by, dropna=False)["job_completion_time"]:
-            case = tuple("" if pd.isna(cell) else str(cell) for cell in cells)
-            yield _Sighting(key, cast(_Identity, case), times.max().to_pydatetime())
+    pairs = combined([pd.Series(series.codes, table.index), table["display_name"]])
+    # the rows are in the order of time, and of several in one place the last one stays
+    last = np.zeros(int(pairs.max()) + 1 if len(pairs) else 0, np.int64)
+    last[pairs] = np.arange(len(pairs))
+    names, times = table["display_name"].take(last), table["job_completion_time"].take(last)
+    for code, name, when in zip(series.codes[last], names, times, strict=True):
+        key = series.keys[code]
+        shown = "" if pd.isna(name) else str(name)
+        case = (key.system, key.partition, key.environ or "", shown)
+        yield _Sighting(key, case, when.to_pydatetime())
 
 
 def _superseded(sightings: Sequence[_Sighting]) -> set[SeriesKey]:
@@ -180,24 +212,32 @@ def _tie(
     known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
     for sighting in sightings:
         known[sighting.case].add(sighting.key)
+    alike: defaultdict[tuple[object, ...], set[SeriesKey]] = defaultdict(set)
+    for key in keys:
+        alike[_series_fields(key.fields())].add(key)
     tied: defaultdict[SeriesKey | None, list[RunCase]] = defaultdict(list, {None: []})
     for case in cases:
-        series = known.get(case.identity) or {
-            key for key in keys if not case.fixture and key.matches(case.fields)
-        }
+        series = known.get(case.identity)
+        if not series and not case.fixture and case.fields.keys() >= set(SERIES_FIELDS):
+            series = alike.get(_series_fields(case.fields))
         for key in series or (None,):
             tied[key].append(case)
     return tied
+
+
+def _series_fields(fields: Mapping[str, object]) -> tuple[object, ...]:
+    return tuple(canonical(fields[name]) for name in SERIES_FIELDS)
 
 
 def _misses_of_rows(rows: pd.DataFrame | None) -> list[Miss]:
     if rows is None:
         return []
     found = []
-    for row in rows.itertuples(index=False):
-        when = row.job_completion_time.to_pydatetime()
-        phase = None if pd.isna(row.fail_phase) else row.fail_phase
-        found.append(Miss(when, _what(str(row.result), phase, None, when)))
+    cells = (rows[name] for name in ("job_completion_time", "result", "fail_phase"))
+    for time, result, fail_phase in zip(*cells, strict=True):
+        when = time.to_pydatetime()
+        phase = None if pd.isna(fail_phase) else fail_phase
+        found.append(Miss(when, _what(str(result), phase, None, when)))
     return found
 
 

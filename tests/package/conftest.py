@@ -38,3 +38,11 @@ def iobands(tmp_path: Path) -> Command:
         )
 
     return call
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return where caches lie: nowhere that outlives the test."""
+    directory = tmp_path_factory.mktemp("caches")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(directory))
+    return directory / "iobands"

@@ -6,83 +6,39 @@ damaged. A damaged line costs that line alone, and is reported. May know: pandas
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from iobands.readers import cache
+from iobands.readers.adapters.csv_table import CsvTable
+from iobands.readers.cache import Kept, KnownFile
+from iobands.readers.fields import FIELDS, REQUIRED, TIME
+from iobands.readers.files import Part, Place, read_file
+from iobands.readers.lines import Contract, Format
 from iobands.readers.rejected import Rejected
-from iobands.vocabulary import NULLS, SERIES_FIELDS, VARIABLE_UNITS, number
-
-#: Columns without which a line cannot be placed.
-REQUIRED: Final = (
-    "job_completion_time",
-    "result",
-    "display_name",
-    *SERIES_FIELDS,
-    "tool_version",
-    "medium",
-    "file_system_type",
-    "perf_var",
-    "perf_value",
-    "perf_unit",
-)
-#: Columns that are taken along where they are there.
-OPTIONAL: Final = (
-    "fail_phase",
-    "hashcode",
-    "jobid",
-    "job_nodelist",
-    "version",
-    "suite_version",
-    "stripe_count",
-    "stripe_size",
-    "transport_in_effect",
-    "hints_in_effect",
-    "cache",
-    "fullness_percent",
-    "targets_active",
-    "targets_inactive",
-    "load_per_node",
-    "other_jobs",
-    "client_written_gib",
-    "client_read_gib",
-    "band_verdict",
+from iobands.readers.repeats import find_repeats
+from iobands.readers.table import (
+    FILE,
+    LINE,
+    SCHEMA,
+    concatenated,
+    from_rows,
+    joined,
+    numbers,
+    to_pandas,
 )
 
-_INTEGERS: Final = (
-    "stripe_count_asked",
-    "stripe_count",
-    "stripe_size",
-    "nodes",
-    "tasks",
-    "targets_active",
-    "targets_inactive",
-    "other_jobs",
-)
-_FLOATS: Final = (
-    "gib",
-    "fullness_percent",
-    "load_per_node",
-    "client_written_gib",
-    "client_read_gib",
-    "perf_value",
-)
-_NEVER_NULL: Final = ("system", "partition", "result")
-_EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
-_YEARS: Final = range(1970, 2200)  # within what nanosecond timestamps can hold
-
-_TIME: Final = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)", re.ASCII
-)
-
-
-class _Unusable(ValueError):
-    """Why a line cannot be used."""
+#: Smaller perflogs are read as fast as a cache of them.
+WORTH_KEEPING: Final = 2**20  # bytes
+#: The cache is written anew once this much was appended; until then that is read each time.
+WORTH_ADDING: Final = 4 * 2**20  # bytes
 
 
 @dataclass(frozen=True)
@@ -91,8 +47,9 @@ class Perflogs:
 
     `samples` has one row a value, in the order of time; `misses` has the lines of runs that
     proved nothing, whose `perf_value` is missing. Both have the columns of the contract, with
-    `job_completion_time` in UTC and `perf_value` in `perf_unit`. `others` counts the lines of
-    checks that measure nothing, such as builds, and of dry runs.
+    `job_completion_time` in UTC and `perf_value` in `perf_unit`; texts are categories. `others`
+    counts the lines of checks that measure nothing, such as builds, and of dry runs. `rejected`
+    has the repeats of other lines too.
     """
 
     samples: pd.DataFrame
@@ -101,33 +58,39 @@ class Perflogs:
     rejected: tuple[Rejected, ...]
 
 
-def read_perflogs(directory: Path, system: str | None = None) -> Perflogs:
+def read_perflogs(
+    directory: Path,
+    system: str | None = None,
+    format_: Format | None = None,
+    columns: Collection[str] = FIELDS,
+) -> Perflogs:
     """Read all perflogs below `directory`, or only those of `system`.
 
     Rotated files (`*.log.h0`, ...), which ReFrame leaves when the columns change, are read too.
+    `format_` is how the files are laid out, contract 2 if it is not given; `columns` are those
+    that are wanted, and the required ones are there in any case. A run that two lines
+    tell of alike, as in a copy of a file, counts once. What was read before comes from a cache in
+    the user's cache directory, if there is one.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content never raises.
     """
     if not directory.is_dir():
         raise FileNotFoundError(f"{directory}: no such directory")
-    rows: list[dict[str, object]] = []
-    rejected: list[Rejected] = []
-    for path in perflog_files(directory, system):
-        for line in read_lines(path):
-            if isinstance(line, Rejected):
-                rejected.append(line)
-            else:
-                rows.append(line)
-    table = as_table(rows)
-    measures, has_value = table["perf_var"].notna(), table["perf_value"].notna()
-    # a run that passes has values, or was not run at all
-    is_dry = measures & ~has_value & (table["result"] == "pass")
+    kept, endings = _read_all(directory, system, format_ or Contract(), {*columns, *REQUIRED})
+    if isinstance(format_, CsvTable) and system is not None:
+        # where a table lies says nothing of the system
+        mine = pc.equal(kept.table.column("system").cast(pa.string()), system)
+        kept = replace(kept, table=kept.table.filter(mine))
+    measures = kept.table.column("perf_value").is_valid()
+    complete = bool(pc.all(measures).as_py()) if len(kept.table) else True
+    samples = kept.table if complete else kept.table.filter(measures)
+    misses = kept.table.slice(0, 0) if complete else kept.table.filter(pc.invert(measures))
     return Perflogs(
-        samples=table[measures & has_value].reset_index(drop=True),
-        misses=table[measures & ~has_value & ~is_dry].reset_index(drop=True),
-        others=int((~measures | is_dry).sum()),
-        rejected=tuple(rejected),
+        samples=to_pandas(samples),
+        misses=to_pandas(misses),
+        others=sum(known.others for known in kept.files),
+        rejected=tuple(_rejected(directory, kept, endings)),
     )
 
 
@@ -144,146 +107,185 @@ def perflog_files(directory: Path, system: str | None = None) -> list[Path]:
 
 def as_table(rows: Sequence[Mapping[str, object]]) -> pd.DataFrame:
     """Return `rows` as a table with the columns and types of the contract, ordered by time."""
-    table = pd.DataFrame(list(rows), columns=[*REQUIRED, *OPTIONAL])
-    for column in table.columns:
-        if column == "job_completion_time":
-            # one resolution for all versions of pandas, which differ in what they infer
-            table[column] = pd.to_datetime(table[column], utc=True).astype("datetime64[us, UTC]")
-        elif column in _INTEGERS:
-            table[column] = table[column].astype("Int64")
-        elif column in _FLOATS:
-            table[column] = table[column].astype("float64")
-        else:
-            table[column] = table[column].astype("string")
-    return table.sort_values("job_completion_time", kind="stable", ignore_index=True)
+    table = to_pandas(concatenated([from_rows(rows, range(len(rows)))]))
+    return table.sort_values(TIME, kind="stable", ignore_index=True)
 
 
-def read_lines(path: Path) -> Iterator[dict[str, object] | Rejected]:
-    """Yield the typed fields of each line of the perflog at `path`, or why it was rejected."""
+def _read_all(
+    directory: Path, system: str | None, format_: Format, fields: Collection[str]
+) -> tuple[Kept, list[tuple[str, int, str]]]:
+    """Return all rows, and what is to be said of the ends of files as they are now."""
+    if isinstance(format_, CsvTable):
+        paths = sorted(directory.glob(format_.glob))
+    else:
+        paths = perflog_files(directory, system)
+    where = cache.cache_file(directory, f"{system or ''}\0{format_!r}", ".parquet")
+    # of files that are not there, or no files, their reading will tell
+    size = sum(path.stat().st_size for path in paths if path.is_file())
+    columns = [name for name in SCHEMA.names if name in fields or name in {FILE, LINE}]
+    if size < WORTH_KEEPING:
+        new = _read_on(directory, paths, format_, None, columns)
+        return new.kept, new.endings
+    old = _still_right(cache.load(where, columns), directory, paths)
+    new = _read_on(directory, paths, format_, old, columns) if old else None
+    if new is None or new.anew or new.appended >= WORTH_ADDING:
+        # what is kept has all columns, whichever are wanted now
+        old = old and new and not new.anew and cache.load(where, SCHEMA.names)
+        whole = _read_on(directory, paths, format_, old or None, SCHEMA.names)
+        cache.save(where, whole.kept)
+        kept = replace(whole.kept, table=whole.kept.table.select(columns))
+        return kept, whole.endings
+    return new.kept, new.endings
+
+
+def _still_right(kept: Kept | None, directory: Path, paths: Sequence[Path]) -> Kept | None:
+    """Return the cache if each of its files is there as it was, or was only appended to."""
+    if kept is None:
+        return None
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        yield Rejected(path, 0, f"cannot be read: {error.strerror or error}")
-        return
-    if not content:
-        yield Rejected(path, 0, "empty file")
-        return
-    lines = content.split(b"\n")
-    unfinished = lines.pop()
-    columns: tuple[str, ...] = ()
-    missing: list[str] = []
-    index = 0
-    for index, line in enumerate(lines, 1):
-        try:
-            cells = _cells(line)
-            if _is_header(cells):
-                repeated, columns = bool(columns), tuple(cells)
-                missing = [name for name in REQUIRED if name not in columns]
-                if repeated:
-                    raise _Unusable("another header line amid the file")
-                if missing:
-                    raise _Unusable(f"columns are missing: {', '.join(missing)}")
-            elif not columns:
-                raise _Unusable("no header line before it")
-            elif missing:
-                raise _Unusable("under a header that lacks columns")
-            else:
-                yield _typed(cells, columns)
-        except _Unusable as reason:
-            yield Rejected(path, index, str(reason))
-    if unfinished:
-        # it may look whole and yet lack the last digits of a number
-        yield Rejected(path, index + 1, "cut off: the line has no end")
-    elif index == 1 and columns and not missing:
-        yield Rejected(path, 1, "a header line only")
+        right = {directory / known.path for known in kept.files} <= set(paths) and all(
+            known.is_unchanged(directory / known.path) or known.is_continued(directory / known.path)
+            for known in kept.files
+        )
+    except OSError:
+        return None
+    return kept if right else None
 
 
-def _cells(line: bytes) -> list[str]:
-    if not line.strip():
-        raise _Unusable("empty line")
-    if b"\0" in line:
-        raise _Unusable("NUL bytes")
+@dataclass
+class _ReadOn:
+    """What is known after reading on: all of it, the ends of files, how much was appended.
+
+    `anew` tells that all was read, and nothing taken from a cache.
+    """
+
+    kept: Kept
+    endings: list[tuple[str, int, str]]
+    appended: int
+    anew: bool
+
+
+def _read_on(
+    directory: Path,
+    paths: Sequence[Path],
+    format_: Format,
+    old: Kept | None,
+    columns: Sequence[str],
+) -> _ReadOn:
+    """Read what `old` does not have, and return all rows with `columns`, which `old` has."""
+    files = list(old.files) if old else []
+    at = cache.positions(files)
+    fresh: list[pa.Table] = []
+    endings: list[tuple[str, int, str]] = []
+    appended = 0
+    for path in paths:
+        name = str(path.relative_to(directory))
+        known = files[at[name]] if name in at else None
+        if known and known.size == known.place.offset and _is_unchanged(known, path):
+            endings += [(name, *ending) for ending in _ending(known, format_)]
+            continue
+        before = _seen(path)
+        part = read_file(path, format_, known.place if known else Place())
+        appended += part.place.offset - (known.place.offset if known else 0)
+        index = at.setdefault(name, len(files))
+        if index == len(files):
+            files.append(KnownFile(name, 0, 0, 0, "", Place(), 0, ()))
+        rows, others = _of_interest(part, index)
+        part.tables.clear()
+        fresh += rows
+        endings += [(name, *ending) for ending in part.ending]
+        files[index] = _known(path, name, before, part, files[index], others)
+    found = _joined(old, fresh, columns)
+    if found is None:
+        return _read_on(directory, paths, format_, None, columns)
+    return _ReadOn(Kept(tuple(files), *found), endings, appended, old is None)
+
+
+def _is_unchanged(known: KnownFile, path: Path) -> bool:
     try:
-        return [cell.strip() for cell in line.decode("utf-8").split("|")]
-    except UnicodeDecodeError:
-        raise _Unusable("bytes that are not UTF-8") from None
+        return known.is_unchanged(path)
+    except OSError:
+        return False
 
 
-def _is_header(cells: Sequence[str]) -> bool:
-    return "job_completion_time" in cells and "perf_value" in cells
+def _ending(known: KnownFile, format_: Format) -> list[tuple[int, str]]:
+    columns = known.place.columns
+    if known.place.lines == 1 and columns and not format_.missing(columns):
+        return [(1, "a header line only")]
+    return [] if known.place.offset else [(0, "empty file")]
 
 
-def _typed(cells: Sequence[str], columns: Sequence[str]) -> dict[str, object]:
-    if len(cells) != len(columns):
-        raise _Unusable(f"{len(cells)} columns instead of {len(columns)}")
-    text = dict(zip(columns, cells, strict=True))
-    fields: dict[str, object] = {}
-    for name in (*REQUIRED, *OPTIONAL):
-        cell = text.get(name, "")
-        parse = _PARSERS.get(name, str)
-        try:
-            fields[name] = None if cell in NULLS else parse(cell)
-        except _Unusable as reason:
-            raise _Unusable(f"{name}: {reason}") from None
-    for name in ("job_completion_time", *_NEVER_NULL):
-        if fields[name] is None:
-            raise _Unusable(f"{name}: missing")
-    _check_variable(fields)
-    return fields
-
-
-def _check_variable(fields: Mapping[str, object]) -> None:
-    variable, unit = fields["perf_var"], fields["perf_unit"]
-    if variable is None:
-        if fields["perf_value"] is not None:
-            raise _Unusable("perf_var: missing")
-        return  # a build, or another check that measures nothing
-    wanted = VARIABLE_UNITS.get(str(variable))
-    if wanted is None:
-        raise _Unusable(f"perf_var: unknown variable {variable!r}")
-    if unit != wanted:
-        raise _Unusable(f"perf_unit: {unit or 'null'!r}; the variable's unit is {wanted}")
-
-
-def _time(cell: str) -> datetime:
-    match = _TIME.fullmatch(cell)
-    if not match:
-        raise _Unusable(f"{cell!r} is not a time with UTC offset")
-    day, clock, fraction, offset = match.groups()
-    offset = "+00:00" if offset in "Zz" else offset
+def _seen(path: Path) -> tuple[int, int, int]:
+    """Return inode, time and size: taken before reading, so that what comes after is noticed."""
     try:
-        when = datetime.fromisoformat(f"{day}T{clock}{offset}").astimezone(timezone.utc)
-    except (ValueError, OverflowError):
-        raise _Unusable(f"{cell!r} is not a time") from None
-    if when.year not in _YEARS:
-        raise _Unusable(f"{cell!r} is not a time of this age")
-    return when + timedelta(microseconds=int((fraction or "0").ljust(6, "0")[:6]))
+        found = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
-def _float(cell: str) -> float:
-    value = number(cell)
-    if value is None:
-        raise _Unusable(f"{cell!r} is not a finite number")
-    return value
+def _known(
+    path: Path, name: str, seen: tuple[int, int, int], part: Part, old: KnownFile, others: int
+) -> KnownFile:
+    try:
+        mark = cache.mark(path, part.place.offset)
+    except OSError:
+        mark = ""
+    reasons = (*old.reasons, *sorted(part.reasons))
+    return KnownFile(name, *seen, mark, part.place, old.others + others, reasons)
 
 
-def _integer(cell: str) -> int:
-    value = _float(cell)
-    if value != int(value) or abs(value) >= _EXACT_BELOW:
-        raise _Unusable(f"{cell!r} is not a whole number")
-    return int(value)
+def _of_interest(part: Part, file: int) -> tuple[list[pa.Table], int]:
+    """Return the rows that are samples or misses, as of that file, and how many are neither."""
+    chosen, others = [], 0
+    for table in part.tables:
+        measures = table.column("perf_var").is_valid()
+        # a run that passes has values, or was not run at all
+        passed = pc.equal(pc.cast(table.column("result"), pa.string()), "pass")
+        is_dry = pc.and_(table.column("perf_value").is_null(), passed)
+        wanted = pc.and_(measures, pc.invert(is_dry))
+        rows = table if pc.all(wanted).as_py() else table.filter(wanted)
+        others += len(table) - len(rows)
+        number = pa.array(np.full(len(rows), file, np.int32))
+        if len(rows):
+            chosen.append(rows.set_column(rows.schema.get_field_index(FILE), FILE, number))
+    return chosen, others
 
 
-def _positive(cell: str) -> float:
-    value = _float(cell)
-    if value <= 0:
-        raise _Unusable(f"{cell!r} is not above 0")
-    return value
+def _joined(
+    old: Kept | None, fresh: list[pa.Table], columns: Sequence[str]
+) -> tuple[pa.Table, tuple[tuple[int, int, int, int], ...]] | None:
+    """Return all rows in the order of time, and within that of files and lines, without repeats.
+
+    None where rows came that are not all after the old ones: then everything has to be read anew,
+    to tell what comes first and what repeats what. `fresh`, in the order of files and lines, is
+    emptied.
+    """
+    before = len(old.table) if old else 0
+    if old and not fresh:
+        return old.table, old.repeats
+    table = joined(fresh, TIME)
+    repeats = find_repeats(table)
+    if len(repeats.rows):
+        keep = np.ones(len(table), bool)
+        keep[repeats.rows] = False
+        table = table.filter(pa.array(keep))
+    table = table.select(columns)
+    if not old:
+        return table, repeats.told
+    if before and len(table) and numbers(table, TIME)[0] <= numbers(old.table, TIME)[-1]:
+        return None
+    return concatenated([old.table, table]), (*old.repeats, *repeats.told)
 
 
-_PARSERS: Final[Mapping[str, Callable[[str], object]]] = {
-    "job_completion_time": _time,
-    **dict.fromkeys(_INTEGERS, _integer),
-    **dict.fromkeys(_FLOATS, _float),
-    "perf_value": _positive,
-}
+def _rejected(
+    directory: Path, kept: Kept, endings: Sequence[tuple[str, int, str]]
+) -> list[Rejected]:
+    """Return what was not read, in the order of files and lines."""
+    said = [(known.path, line, reason) for known in kept.files for line, reason in known.reasons]
+    for file, line, first_file, first_line in kept.repeats:
+        first = directory / kept.files[first_file].path
+        said.append((kept.files[file].path, line, f"repeats {first}:{first_line}"))
+    said += endings
+    said.sort(key=lambda each: (Path(each[0]), each[1]))
+    return [Rejected(directory / name, line, reason) for name, line, reason in said]

@@ -17,3 +17,7 @@ class Rejected:
     def __str__(self) -> str:
         """Return `file:line: reason`."""
         return f"{self.path}{f':{self.line}' if self.line else ''}: {self.reason}"
+
+
+class Unusable(ValueError):
+    """Why a line or a file cannot be used."""

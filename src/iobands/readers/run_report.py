@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.readers.rejected import Rejected
+from iobands.readers.rejected import Rejected, Unusable
 from iobands.vocabulary import SERIES_FIELDS, canonical
 
 _VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
@@ -57,10 +57,6 @@ class RunReports:
     rejected: tuple[Rejected, ...]
 
 
-class _Unusable(ValueError):
-    """Why a report cannot be used."""
-
-
 def read_run_reports(directory: Path, system: str | None = None) -> RunReports:
     """Read all `<system>/reports/*.json` below `directory`, or only those of `system`.
 
@@ -72,8 +68,8 @@ def read_run_reports(directory: Path, system: str | None = None) -> RunReports:
     rejected: list[Rejected] = []
     for path in report_files(directory, system):
         try:
-            found = _read(path)
-        except _Unusable as reason:
+            found = read_report(path)
+        except Unusable as reason:
             rejected.append(Rejected(path, 0, str(reason)))
         else:
             if found:
@@ -100,17 +96,21 @@ def number_of_cases(path: Path) -> int:
     """
     count = _table(_load(path), "session_info").get("num_cases")
     if isinstance(count, bool) or not isinstance(count, int):
-        raise _Unusable("not a run report: no num_cases")
+        raise Unusable("not a run report: no num_cases")
     return count
 
 
-def _read(path: Path) -> tuple[datetime, list[RunCase]] | None:
-    """Return when the session ended and its cases, or None for a dry run, which ran none."""
+def read_report(path: Path) -> tuple[datetime, list[RunCase]] | None:
+    """Return when the session ended and its cases, or None for a dry run, which ran none.
+
+    Raises:
+        Unusable: the report cannot be read.
+    """
     report = _load(path)
     session = _table(report, "session_info")
     end = _from_unix(session.get("time_end_unix"))
     if end is None:
-        raise _Unusable("not a run report: no time_end_unix")
+        raise Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
         return None
     last: dict[tuple[str, str, str, str], RunCase] = {}
@@ -124,25 +124,25 @@ def _load(path: Path) -> Mapping[str, Any]:
     try:
         report = json.loads(path.read_bytes())
     except OSError as error:
-        raise _Unusable(f"cannot be read: {error.strerror or error}") from error
+        raise Unusable(f"cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
-        raise _Unusable(f"not JSON: {error}".splitlines()[0]) from error
+        raise Unusable(f"not JSON: {error}".splitlines()[0]) from error
     if not isinstance(report, dict):
-        raise _Unusable("not a run report: not an object")
+        raise Unusable("not a run report: not an object")
     return report
 
 
 def _entries(report: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     runs = report.get("runs")
     if not isinstance(runs, list):
-        raise _Unusable("not a run report: no runs")
+        raise Unusable("not a run report: no runs")
     for run in runs:
         testcases = run.get("testcases") if isinstance(run, dict) else None
         if not isinstance(testcases, list):
-            raise _Unusable("not a run report: a run without testcases")
+            raise Unusable("not a run report: a run without testcases")
         for entry in testcases:
             if not isinstance(entry, dict):
-                raise _Unusable("not a run report: a test case that is not an object")
+                raise Unusable("not a run report: a test case that is not an object")
             yield entry
 
 
@@ -208,5 +208,5 @@ def _from_unix(seconds: object) -> datetime | None:
 def _table(report: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     value = report.get(key)
     if not isinstance(value, dict):
-        raise _Unusable(f"not a run report: no {key}")
+        raise Unusable(f"not a run report: no {key}")
     return value

@@ -1,0 +1,115 @@
+"""Perflogs as a site has them after years: made up, but with the sizes and repeats of real ones.
+
+May know: contract 2.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+#: What the site measures: file systems, patterns with their interface, stripe counts, transports,
+#: operations and presets; 500 series in all.
+_FILE_SYSTEMS: Final = (
+    ("work1", "hdd"),
+    ("work2", "hdd"),
+    ("work3", "hdd"),
+    ("work4", "hdd"),
+    ("nvme", "nvme"),
+)
+_PATTERNS: Final = (
+    ("BenchioFPP", "fpp", "posix"),
+    ("BenchioSSF", "ssf", "mpiio"),
+    ("BenchioHDF5", "ssf", "hdf5"),
+    ("BenchioIndependent", "ssf-independent", "mpiio"),
+    ("BenchioNodes", "fpn", "posix"),
+)
+_TRANSPORTS: Final = (("gnu-ofi", "ofi"), ("gnu-ucx", "ucx"))
+_PRESETS: Final = ("default", "site-ssf", "cb-off", "cb-large", "ds-off")
+_VARIABLES: Final = ("write_bw", "read_bw")
+SERIES: Final = (
+    len(_FILE_SYSTEMS) * len(_PATTERNS) * len(_TRANSPORTS) * len(_PRESETS) * len(_VARIABLES)
+)
+_END: Final = datetime(2026, 11, 20, tzinfo=timezone.utc)
+_COLLAPSED: Final = 0.02  # of the runs
+
+HEADER: Final = (
+    "job_completion_time|result|fail_phase|display_name|hashcode|system|partition|environ|jobid"
+    "|job_nodelist|version|suite_version|tool|tool_version|pattern|interface|file_system|medium"
+    "|file_system_type|stripe_count_asked|stripe_count|stripe_size|transport|transport_in_effect"
+    "|hints|hints_in_effect|fsync|cache|nodes|tasks|gib|fullness_percent|targets_active"
+    "|targets_inactive|load_per_node|other_jobs|client_written_gib|client_read_gib|band_verdict"
+    "|perf_var|perf_value|perf_unit|perf_ref|perf_lower_thres|perf_upper_thres|perf_result"
+)
+
+
+def write_perflogs(directory: Path, rows: int, seed: int = 1) -> int:
+    """Write about `rows` rows, a run a day of each of 500 series, and return how many.
+
+    Perflogs of few rows have fewer days. The last 20 days are complete.
+    """
+    draw = np.random.default_rng(seed)
+    days = max(1, rows // SERIES)
+    dates = [_END - timedelta(days=days - 1 - day) for day in range(days)]
+    written = 0
+    for check, pattern, interface in _PATTERNS:
+        path = directory / "bench" / "compute" / f"{check}.log"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="ascii") as log:
+            log.write(f"{HEADER}\n")
+            for day, date in enumerate(dates):
+                lines = _day(draw, check, pattern, interface, date, day)
+                log.write("".join(lines))
+                written += len(lines)
+    return written
+
+
+def _day(
+    draw: np.random.Generator,
+    check: str,
+    pattern: str,
+    interface: str,
+    date: datetime,
+    day: int,
+) -> list[str]:
+    lines = []
+    when = date
+    number = 0
+    count = len(_FILE_SYSTEMS) * len(_TRANSPORTS) * len(_PRESETS) * len(_VARIABLES)
+    rates = 10 * np.exp(0.15 * draw.standard_normal(count))
+    rates[draw.random(count) < _COLLAPSED] /= 5
+    fullness = draw.uniform(40, 80, count)
+    load = draw.uniform(0, 2, count)
+    first_node = draw.integers(1000, 5000, count)
+    for name, medium in _FILE_SYSTEMS:
+        for environ, transport in _TRANSPORTS:
+            for preset in _PRESETS:
+                when += timedelta(seconds=97)
+                jobid = 1_000_000 + 1000 * day + number
+                stamp = f"{when:%Y-%m-%dT%H:%M:%S}+00:00"
+                node = first_node[number]
+                head = (
+                    f"{stamp}|pass|null|{check} %file_system={name} %environ={environ}"
+                    f" %hints={preset}|{hash_of(check, name, environ, preset)}|bench|compute"
+                    f"|{environ}|{jobid}|nid[{node:06d}-{node + 15:06d}]|4.10.4|0.1.0|benchio|1.0"
+                    f"|{pattern}|{interface}|{name}|{medium}|lustre|-1|12|1048576|{transport}"
+                    f"|{transport}|{preset}|romio_cb_write=enable,cb_nodes=16|true|dropped"
+                    f"|16|2048|64|{fullness[number]:.1f}|12|0|{load[number]:.2f}|31|64.1|64.2"
+                    f"|write_bw=within,read_bw=within"
+                )
+                for variable in _VARIABLES:
+                    rate = rates[number % count]
+                    lines.append(f"{head}|{variable}|{rate!s}|GiB/s|9.5|-0.5|null|pass\n")
+                    number += 1
+    return lines
+
+
+def hash_of(*words: str) -> str:
+    """Return eight hexadecimal digits, as ReFrame gives each check."""
+    value = 0
+    for character in "".join(words):
+        value = (value * 131 + ord(character)) % 2**32
+    return f"{value:08x}"

@@ -1,0 +1,216 @@
+"""Reading many lines of a perflog at once, where they cannot be in doubt.
+
+A block of lines goes through Arrow's CSV reader, and each cell is checked column by column. A line
+of which this cannot prove that `iobands.readers.lines` would take it as it stands, is left to
+that: this only ever says yes. May know: the fields and the exact reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from iobands.readers.fields import (
+    EXACT_BELOW,
+    FIELDS,
+    FLOATS,
+    INTEGERS,
+    NEVER_NULL,
+    TEXTS,
+    TIME,
+)
+from iobands.readers.table import FILE, LINE, SCHEMA, TEXT, TIMESTAMP
+from iobands.vocabulary import NULLS, VARIABLE_UNITS
+
+_NEWLINE, _BAR = ord("\n"), ord("|")
+_HARMLESS: Final = (ord("}"), ord("~"))  # the printable characters after the bar
+_NULLS: Final = sorted(NULLS)
+
+# A part of the times that the exact reader takes: whole seconds, and days that every such month
+# of every year has, so that converting them cannot fail.
+_TIME: Final = (
+    r"^(197[1-9]|19[89]\d|20\d\d|21[0-8]\d)"
+    r"-((0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
+    r"T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(Z|[+-](0\d|1[0-3]):[0-5]\d)$"
+)
+_NUMBER: Final = r"^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
+
+
+@dataclass(frozen=True)
+class Block:
+    """What a block of lines held; lines count from 0.
+
+    `table` has the lines that were proved, `doubtful` the others.
+    """
+
+    lines: int
+    table: pa.Table
+    doubtful: list[tuple[int, bytes]]
+
+
+def read_block(block: bytes, columns: Sequence[str]) -> Block:
+    """Read whole lines, none of which is a header, under the header `columns`."""
+    ends, doubtful = _survey(block, len(columns))
+    if doubtful.any() and b"\r\n" in block:
+        block = block.replace(b"\r\n", b"\n")  # it would be stripped from the last cell
+        ends, doubtful = _survey(block, len(columns))
+    if len(set(columns)) != len(columns):
+        doubtful[:] = True
+    lines = len(ends)
+    usable = np.flatnonzero(~doubtful)
+    table = SCHEMA.empty_table()
+    if len(usable):
+        text = block if len(usable) == lines else _without(block, ends, doubtful)
+        table, proved = _typed(text, columns, usable)
+        doubtful[usable[~proved]] = True
+    left = np.flatnonzero(doubtful)
+    return Block(lines, table, [(int(number), _line(block, ends, number)) for number in left])
+
+
+def _survey(block: bytes, columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return where each line ends, and which lines have odd characters or too many cells."""
+    characters = np.frombuffer(block, np.uint8)
+    # a bar, what comes after it and, as the subtraction wraps around, control characters
+    places = np.flatnonzero((characters - np.uint8(32)) >= _BAR - 32)
+    special = characters[places]
+    ends = places[special == _NEWLINE]
+    if len(special) == len(ends) * columns:
+        grid = special.reshape(len(ends), columns)
+        if (grid[:, -1] == _NEWLINE).all() and (grid[:, :-1] == _BAR).all():
+            return ends, np.zeros(len(ends), bool)
+    line_of = np.searchsorted(ends, places)
+    bars = np.bincount(line_of[special == _BAR], minlength=len(ends))
+    odd = ~np.isin(special, (_NEWLINE, _BAR, *_HARMLESS))
+    doubtful = bars != columns - 1
+    doubtful[line_of[odd]] = True
+    return ends, doubtful
+
+
+def _line(block: bytes, ends: np.ndarray, number: int) -> bytes:
+    return block[ends[number - 1] + 1 if number else 0 : ends[number]]
+
+
+def _without(block: bytes, ends: np.ndarray, left_out: np.ndarray) -> bytes:
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    kept = memoryview(block)
+    pieces, begin = [], 0
+    for number in np.flatnonzero(left_out):
+        pieces.append(kept[begin : starts[number]])
+        begin = ends[number] + 1
+    return b"".join([*pieces, kept[begin:]])
+
+
+def _typed(text: bytes, columns: Sequence[str], lines: np.ndarray) -> tuple[pa.Table, np.ndarray]:
+    """Return the rows that are right, and of which of `lines` that is."""
+    wanted = [name for name in FIELDS if name in columns]
+    try:
+        cells = _cells(text, columns, wanted, pa.float64())
+    except pa.ArrowInvalid:  # some number is none: which one, only their texts can tell
+        cells = _cells(text, columns, wanted, TEXT)
+    proved = np.ones(len(lines), bool)
+    fields: dict[str, pa.Array] = {}
+    for name in FIELDS:
+        cell = cells.get(name)
+        if cell is None:
+            fields[name] = pa.nulls(len(lines), SCHEMA.field(name).type)
+        elif name in TEXTS:
+            fields[name] = _trimmed(cell)
+        elif name == TIME:
+            fields[name] = _times(cell, proved)
+        else:
+            fields[name] = _numbers(cell, name, proved)
+    _check(fields, proved)
+    table = pa.Table.from_arrays(
+        [
+            *(fields[name] for name in FIELDS),
+            pa.array(np.zeros(len(lines), np.int32)),
+            pa.array(lines.astype(np.int64)),
+        ],
+        names=[*FIELDS, FILE, LINE],
+    )
+    return (table if proved.all() else table.filter(pa.array(proved))), proved
+
+
+def _cells(
+    text: bytes, columns: Sequence[str], wanted: Sequence[str], numbers: pa.DataType
+) -> dict[str, pa.Array]:
+    types = {name: numbers if name in {*INTEGERS, *FLOATS} else TEXT for name in wanted}
+    read = csv.read_csv(
+        pa.BufferReader(text),
+        # one block, so that a column has one dictionary
+        csv.ReadOptions(column_names=columns, block_size=len(text) + 1, use_threads=False),
+        csv.ParseOptions(delimiter="|", quote_char=False, ignore_empty_lines=False),
+        csv.ConvertOptions(
+            include_columns=wanted,
+            column_types=types,
+            null_values=_NULLS,
+            strings_can_be_null=True,
+            check_utf8=False,  # all that comes here is ASCII
+        ),
+    )
+    return {name: read.column(name).chunk(0) for name in wanted}
+
+
+def _trimmed(cell: pa.DictionaryArray) -> pa.DictionaryArray:
+    values = cell.dictionary
+    padded = pc.or_(pc.starts_with(values, " "), pc.ends_with(values, " "))
+    if not pc.any(padded).as_py():
+        return cell
+    plain = pc.utf8_trim(cell.cast(pa.string()), " ")
+    missing = pc.is_in(plain, value_set=pa.array(_NULLS))
+    return pc.if_else(missing, None, plain).dictionary_encode()
+
+
+def _times(cell: pa.DictionaryArray, proved: np.ndarray) -> pa.Array:
+    values = cell.dictionary
+    right = pc.match_substring_regex(values, _TIME)
+    moments = pc.if_else(right, values, None).cast(TIMESTAMP)
+    found = moments.take(cell.indices)
+    proved &= _array(found.is_valid())
+    return found
+
+
+def _numbers(cell: pa.Array, name: str, proved: np.ndarray) -> pa.Array:
+    if pa.types.is_dictionary(cell.type):
+        cell = _trimmed(cell)
+        values = cell.dictionary
+        right = pc.match_substring_regex(values, _NUMBER)
+        as_numbers = pc.if_else(right, values, None).cast(pa.float64())
+        proved &= _array(pc.or_(cell.is_null(), right.take(cell.indices).fill_null(False)))
+        cell = as_numbers.take(cell.indices)
+    values = cell.fill_null(1.0).to_numpy()
+    proved &= np.isfinite(values)
+    if name == "perf_value":
+        proved &= values > 0
+    if name not in INTEGERS:
+        return cell
+    with np.errstate(invalid="ignore"):
+        proved &= (np.trunc(values) == values) & (np.abs(values) < EXACT_BELOW)
+        whole = np.where(proved, values, 0).astype(np.int64)
+    return pa.array(whole, mask=_array(cell.is_null()))
+
+
+def _check(fields: dict[str, pa.Array], proved: np.ndarray) -> None:
+    """Clear the marks of lines that contradict themselves, or miss what every line has."""
+    for name in NEVER_NULL:
+        proved &= _array(fields[name].is_valid())
+    variable, unit = fields["perf_var"], fields["perf_unit"]
+    units = unit.dictionary.to_pylist()
+    codes = variable.indices.fill_null(-1).to_numpy()
+    unit_codes = unit.indices.fill_null(-1).to_numpy()
+    fits = _array(fields["perf_value"].is_null()) & (codes == -1)
+    for code, text in enumerate(variable.dictionary.to_pylist()):
+        wanted = VARIABLE_UNITS.get(text)
+        if wanted in units:
+            fits |= (codes == code) & (unit_codes == units.index(wanted))
+    proved &= fits
+
+
+def _array(truth: pa.Array) -> np.ndarray:
+    return truth.to_numpy(zero_copy_only=False).astype(bool)
