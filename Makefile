@@ -7,6 +7,7 @@
 #   make minisite-down  end it, and leave nothing of it
 #   make bench   hold benchio against IOR and fio, and write docs/benchmarks.md
 #   make bench-reading  measure what reading perflogs costs, and write docs/reading-costs.md
+#   make bench-alarms   measure the error rates of the alarms, and write docs/error-rates.md
 #   make lint    look over the Python, Fortran and shell sources
 #   make format  put them into their standard form
 #   make clean   remove what these made, but never the perflogs
@@ -21,7 +22,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run
 
 export PYTHON
 
-.PHONY: help run test minisite minisite-run minisite-down bench bench-reading lint format setup clean
+.PHONY: help run test minisite minisite-run minisite-down bench bench-reading bench-alarms lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +57,11 @@ bench: $(VENV)/.installed-run
 bench-reading: $(VENV)/.installed-run
 	@echo "Measuring what reading costs, which takes some five minutes"
 	@$(BIN)/python -m benchmarks.reading --report docs/reading-costs.md $(BENCH_ARGUMENTS)
+
+# On a table of real runs too, with BENCH_ARGUMENTS="--data=FILE".
+bench-alarms: $(VENV)/.installed-run
+	@echo "Measuring the alarms, which takes a few minutes"
+	@$(BIN)/python -m benchmarks.alarms --report docs/error-rates.md $(BENCH_ARGUMENTS)
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
