@@ -15,6 +15,13 @@ import os
 # EDIT: the project of the support staff.
 _project = os.environ.get("IOBANDS_ACCOUNT", "EDIT")
 
+_romio_hints = {
+    "striping_unit": "1048576",
+    "cb_config_list": "*:2",
+    "romio_cb_write": "enable",
+    "romio_ds_write": "disable",
+}
+
 system = {
     "name": "mahti",
     "descr": "Mahti, CSC",
@@ -59,6 +66,19 @@ system = {
                         "time_limit": "15m",
                     },
                 },
+                # What the guide goes through for a shared file. Open MPI 4 takes ROMIO by itself
+                # on Lustre; its OMPIO would not read these hints, and the run would fail.
+                "hint_presets": {
+                    "romio-csc": {
+                        "romio_hints": _romio_hints,
+                        "hints": _romio_hints,
+                        "mpi": ["openmpi"],
+                    },
+                },
+                "recommended": [
+                    {"pattern": "fpp", "stripe_count": 1, "hints": "default"},
+                    {"pattern": "ssf", "stripe_count": 2, "hints": "romio-csc"},
+                ],
             },
         }
     ],

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+
 import pytest
 
 pytestmark = pytest.mark.xdist_group("minisite")
 
-#: One check that takes some seconds on the slow disk, and one on CephFS.
-SLOW = ["-n", "BenchioFPP", "-E", 'file_system == "slow"', "-p", "openmpi-ucx"]
+#: One check that takes some seconds, on the slow disk.
+SLOW = ["-n", "BenchioFPP.*%scale=site", "-E", 'file_system == "slow"', "-p", "openmpi-ucx"]
+
+
+def of_ceph(stripe_count: int) -> list[str]:
+    """One check on CephFS."""
+    chosen = f'file_system == "ceph" and stripe_count_asked == {stripe_count}'
+    return ["-n", "BenchioFPP.*%scale=site", "-E", chosen, "-p", "openmpi-ucx"]
 
 
 def job_of(suite) -> str:
@@ -34,9 +44,10 @@ def failed_case(suite, run) -> dict:
 
 def test_a_job_that_somebody_cancels(suite):
     run = suite.begin("-r", *SLOW)
-    suite.site.call(f"scancel {job_of(suite)}")
+    job = job_of(suite)
+    suite.site.call(f"scancel {job}")
     case = failed_case(suite, run)
-    assert "CANCELLED" in case["fail_reason"]
+    assert f"JOB {job} ON n1 CANCELLED AT" in case["fail_reason"]
 
 
 def test_a_node_that_is_drained_meanwhile(suite):
@@ -50,18 +61,66 @@ def test_a_node_that_is_drained_meanwhile(suite):
         # The next one would wait for the node for ever.
         again = suite.reframe("-r", *SLOW)
         assert again.returncode == 1
-        case = suite.the_case()
-        assert "pending" in case["fail_reason"]
+        reason = suite.the_case()["fail_reason"]
+        assert "the job never began" in reason
+        assert "waited for more than 60 s" in reason
     finally:
         suite.site.call("scontrol update nodename=n2 state=resume")
 
 
 def test_a_job_that_takes_too_long(suite):
-    path = suite.copy.root / "config" / "systems" / "minisite.py"
-    text = path.read_text(encoding="utf-8")
-    assert text.count('"time_limit": "5m"') == 1
-    path.write_text(text.replace('"time_limit": "5m"', '"time_limit": "1m"'), encoding="utf-8")
-    suite.site.call("true")
-    run = suite.begin("-r", *SLOW)
-    case = failed_case(suite, run)
-    assert "TIME LIMIT" in case["fail_reason"]
+    # Some seconds each: a process that waits for one long fsync could not be ended.
+    suite.change_site_file('"mib_per_task": 16', '"mib_per_task": 16, "repeats": 100')
+    # Slurm says so a minute before the end, which is soon.
+    suite.change_site_file('"time_limit": "5m"', '"time_limit": "1m"')
+    case = failed_case(suite, suite.begin("-r", *SLOW))
+    assert "its limit of 60 s was near" in case["fail_reason"]
+
+
+def test_more_stripes_than_there_are_targets(suite):
+    suite.change_site_file('"stripe_counts": [1, 4]', '"stripe_counts": [8]')
+    case = failed_case(suite, suite.begin("-r", *of_ceph(8)))
+    assert "stripe count asked: 8; there are 4 OSDs up" in case["fail_reason"]
+
+
+def test_a_transport_that_cannot_start(suite):
+    suite.change_site_file('"OMPI_MCA_pml_ucx_tls": "any"', '"OMPI_MCA_pml_ucx_tls": "none"')
+    case = failed_case(suite, suite.begin("-r", *of_ceph(4)))
+    assert "PML ucx cannot be selected" in case["fail_reason"]
+
+
+def test_a_module_that_is_missing(suite):
+    suite.change_site_file('"launcher": "srun",', '"launcher": "srun", "modules": ["gcc/0"],')
+    suite.change_site_file('"name": "minisite",', '"name": "minisite", "modules_system": "tmod4",')
+    run = suite.reframe("-r", *of_ceph(4))
+    assert run.returncode == 1
+    (build,) = [case for case in suite.copy.test_cases("minisite") if case["result"] == "fail"]
+    assert "Unable to locate a modulefile for 'gcc/0'" in build["fail_reason"]
+
+
+def test_a_store_that_stops(suite):
+    # A gigabyte, which takes some seconds.
+    suite.change_site_file('"mib_per_task": 16', '"mib_per_task": 256')
+    store = int((suite.site.root / "run" / "osd.1.pid").read_text(encoding="utf-8"))
+    run = suite.begin("-r", *of_ceph(4))
+    job_of(suite)
+    os.kill(store, signal.SIGSTOP)
+    try:
+        case = failed_case(suite, run)
+    finally:
+        os.kill(store, signal.SIGCONT)
+    assert "benchio: rank " in case["fail_reason"]
+    assert "Connection timed out" in case["fail_reason"]
+
+
+def test_a_file_system_that_is_full(suite):
+    # Room enough by what df says of the directory, and not by the quota of the pool behind it.
+    suite.change_site_file('"mib_per_task": 16', '"mib_per_task": 256')
+    quota = suite.site.call("ceph osd pool get-quota data --format json")
+    suite.site.call("ceph osd pool set-quota data max_bytes 134217728")
+    try:
+        case = failed_case(suite, suite.begin("-r", *of_ceph(4)))
+    finally:
+        before = json.loads(quota)["quota_max_bytes"]
+        suite.site.call(f"ceph osd pool set-quota data max_bytes {before}")
+    assert "No space left on device" in case["fail_reason"]
