@@ -35,6 +35,9 @@ from .striping import StripingError, require_commands
 
 BYTES_PER_MIB = 2**20
 
+#: The exit status of a program that SIGTERM ended.
+TERMINATED = "143"
+
 #: A block of 1 MiB in elements of 8 bytes; one of n MiB is n of these along the third axis.
 MIB_BLOCK = (128, 128, 8)
 
@@ -163,9 +166,16 @@ class BenchioBase(
         """Raise a SanityError if the program failed or never ran, in its own words or MPI's."""
         status_file = stage / self.exit_status_file
         status = status_file.read_text(encoding="utf-8").strip() if status_file.exists() else None
+        if not (stage / str(self.stdout)).exists():
+            limit = self.max_pending_time
+            waited = f" or waited for more than {limit:g} s" if limit else ""
+            raise SanityError(f"the job never began: it was cancelled{waited}")
         if status != "0":
             said = read_output(stage / str(self.stderr), stage / str(self.stdout))
             happened = f"exit status {status}" if status else f"{self.tool} did not run to its end"
+            if status == TERMINATED:
+                limit = f"{self.time_limit:g} s"
+                happened += f" (asked to end: cancelled, or its limit of {limit} was near)"
             raise SanityError(": ".join(filter(None, [happened, reason_in(said)])))
 
     @run_before("performance")

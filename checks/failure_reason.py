@@ -9,6 +9,8 @@ import re
 # UCX and the loader name it, Open MPI and MPICH above them only that they cannot go on.
 _REASONS = [
     re.compile(r"^((?:benchio|iobands):.*)", re.MULTILINE),
+    # Slurm: of the job, or of the program alone where the script was spared.
+    re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT .*?) \*\*\*"),
     re.compile(r"(error while loading shared libraries: .*)"),
     re.compile(r"(UCX +ERROR .*)"),
     re.compile(r"(PML \w+ cannot be selected)"),

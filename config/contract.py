@@ -79,6 +79,7 @@ _EXTRAS = {
     "account": (str, None),
     "reservation": (str, None),
     "qos": (str, None),
+    "max_pending_time": (str, None),
 }
 # The numbers of nodes that a scheduler is asked for, and the schedulers that ReFrame can ask.
 _FLEXIBLE_NODES = ("all", "idle")
@@ -161,6 +162,7 @@ def check_environments(environments: list[dict], path: Path) -> None:
 
 def _check_extras(extras: dict, where: str) -> None:
     _check_fields(extras, _EXTRAS, f"{where}: extras")
+    _check_duration(extras, "max_pending_time", f"{where}: extras")
     if not extras["filesystems"]:
         raise SiteConfigurationError(f"{where}: filesystems is empty; describe at least one")
     for name, file_system in extras["filesystems"].items():
@@ -250,9 +252,13 @@ def _check_scale(scale: dict, where: str) -> None:
     for field, value in scale.items():
         if isinstance(value, int) and not isinstance(value, bool) and value < 1:
             raise SiteConfigurationError(f"{where}: {field} is {value}; it must be at least 1")
-    if not _DURATION.fullmatch(scale.get("time_limit", "30m")):
+    _check_duration(scale, "time_limit", where)
+
+
+def _check_duration(values: dict, field: str, where: str) -> None:
+    if field in values and not _DURATION.fullmatch(values[field]):
         raise SiteConfigurationError(
-            f"{where}: time_limit {scale['time_limit']!r} must be like '20m' or '1h30m'"
+            f"{where}: {field} {values[field]!r} must be like '20m' or '1h30m'"
         )
 
 

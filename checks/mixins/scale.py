@@ -53,6 +53,7 @@ class ScaleMixin(rfm.RegressionTestPlugin):
 
     @run_after("setup")
     def ask_scheduler(self) -> None:
+        self.max_pending_time = self.current_partition.extras.get("max_pending_time")
         # Before the nodes are counted: a reservation decides which there are.
         self.job.options += scheduler_options.options(self.scheduler, self.asked_of_scheduler)
         if self.is_flexible:

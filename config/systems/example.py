@@ -94,6 +94,8 @@ system = {
                 # IOBANDS_ACCOUNT, IOBANDS_RESERVATION and IOBANDS_QOS in the environment come
                 # before these three.
                 "account": "EDIT",
+                # A job that waits longer than this is cancelled; without it, it waits for ever.
+                "max_pending_time": "6h",
                 # "reservation": "maintenance",
                 # "qos": "standard",
             },

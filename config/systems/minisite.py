@@ -68,6 +68,8 @@ system = {
                         "mpi": ["openmpi", "mpich"],
                     },
                 },
+                # Nobody else is there to wait for.
+                "max_pending_time": "1m",
                 # As on ARCHER2: file per process over OFI, the shared file over UCX with hints.
                 "recommended": [
                     {"pattern": "fpp", "transport": "ofi"},

@@ -92,6 +92,7 @@ def test_a_right_site_is_accepted():
         (("scales", "small", "time_limit"), "", "time_limit '' must be like '20m'"),
         (("scales", "small", "exclusive"), 1, "exclusive has the wrong type"),
         (("account",), 7, "account has the wrong type"),
+        (("max_pending_time",), "6", "max_pending_time '6' must be like '20m'"),
         (("filesystems", "work", "type"), "lustr", "'lustr' is unknown; there are: lustre, cephfs"),
         (("filesystems", "work", "path"), "work", "must be absolute"),
         (("filesystems", "work", "path"), None, "'path' is missing"),
