@@ -1,19 +1,12 @@
-"""The CephFS backend on a real CephFS: that of the minisite, where one is up (`. <root>/env`)."""
+"""The CephFS backend on a real CephFS, with one node of the site and no scheduler."""
 
-import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from tests.site_copy import copy_suite
 
-SITE = Path(os.environ.get("IOBANDS_MINISITE", "/nowhere"))
-CEPHFS = SITE / "ceph"
-
-pytestmark = pytest.mark.skipif(
-    not os.path.ismount(CEPHFS), reason="needs a minisite that is up, in IOBANDS_MINISITE"
-)
+pytestmark = pytest.mark.xdist_group("minisite")
 
 FILE_SYSTEMS = {
     "plain": {"stripe_counts": [1, 4, -1, 8]},
@@ -44,23 +37,25 @@ REASONS = {
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory):
+def session(minisite, tmp_path_factory):
     """The site after a session on the real file system, and what it left there."""
     site = copy_suite(tmp_path_factory.mktemp("cephfs"))
-    common = {"path": str(CEPHFS), "type": "cephfs", "medium": "memory"}
+    cephfs = minisite.file_system("ceph")
+    common = {"path": str(cephfs), "type": "cephfs", "medium": "memory"}
     site.add_local_system(
         "striped",
         {name: {**common, **more} for name, more in FILE_SYSTEMS.items()},
         {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 8},
     )
-    before = set(CEPHFS.iterdir())
-    run = site.reframe("--system=striped", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
+    run = site.reframe(
+        "--system=striped", "-r", "--exec-policy=serial", "-n", "BenchioFPP", env=minisite.env
+    )
     assert "Ran 9/9 test case(s)" in run.stdout, run.stdout + run.stderr
-    return site, set(CEPHFS.iterdir()) - before
+    return site
 
 
 def test_the_layout_in_effect_is_recorded(session):
-    rows = [row for row in session[0].rows("striped") if row["result"] == "pass"]
+    rows = [row for row in session.rows("striped") if row["result"] == "pass"]
     found = {
         (row["file_system"], row["stripe_count_asked"]): (row["stripe_count"], row["stripe_size"])
         for row in rows
@@ -70,7 +65,7 @@ def test_the_layout_in_effect_is_recorded(session):
 
 
 def test_the_osds_are_counted(session):
-    rows = session[0].rows("striped")
+    rows = session.rows("striped")
     told = {(row["targets_active"], row["targets_inactive"]) for row in rows if row["pattern"]}
     assert ("4", "0") in told
 
@@ -78,7 +73,7 @@ def test_the_osds_are_counted(session):
 def test_what_cannot_be_had_is_named(session):
     failed = {
         case["display_name"]: case["fail_reason"]
-        for case in session[0].test_cases("striped")
+        for case in session.test_cases("striped")
         if case["result"] == "fail"
     }
     assert len(failed) == len(REASONS)
@@ -86,11 +81,11 @@ def test_what_cannot_be_had_is_named(session):
         assert [text for name, text in failed.items() if mark in name and reason in text], failed
 
 
-def test_nothing_is_left(session):
-    assert session[1] == set()
+def test_nothing_is_left(session, minisite):
+    assert minisite.left_behind() == []
 
 
-def test_the_mount_table_tells_it_from_other_file_systems():
-    command = ["df", "--output=fstype", str(CEPHFS)]
+def test_the_mount_table_tells_it_from_other_file_systems(minisite):
+    command = ["df", "--output=fstype", str(minisite.file_system("ceph"))]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert said.split() == ["Type", "fuse.ceph-fuse"]
