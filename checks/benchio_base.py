@@ -150,17 +150,26 @@ class BenchioBase(
             problems = result.unproven(records, expected)
             listing = (stage / self.files_file).read_text(encoding="utf-8")
             problems += result.misplaced_files(listing, expected)
-            layout = self.striping.in_effect(stage, self.asked_striping)
+            problems += self.striping_problems(stage)
             problems += self.transport_problems(stage)
             problems += self.hint_problems(stage, records)
-        except (result.ResultError, StripingError, OSError) as error:
+        except (result.ResultError, OSError) as error:
             raise SanityError(str(error)) from error
         if problems:
             raise SanityError("; ".join(problems))
-        self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
         self.tool_version = records[0]["version"]
         self.cache = result.cache_of_reads(records)
         return True
+
+    def striping_problems(self, stage: Path) -> list[str]:
+        """What the layout of the files fails to prove; the one in effect is recorded anyway."""
+        try:
+            layout, problems = self.striping.in_effect(stage, self.asked_striping), []
+        except StripingError as error:
+            layout, problems = error.layout, [str(error)]
+        if layout:
+            self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
+        return problems
 
     def require_success(self, stage: Path) -> None:
         """Raise a SanityError if the program failed or never ran, in its own words or MPI's."""

@@ -9,8 +9,6 @@ import re
 # UCX and the loader name it, Open MPI and MPICH above them only that they cannot go on.
 _REASONS = [
     re.compile(r"^((?:benchio|iobands):.*)", re.MULTILINE),
-    # Slurm: of the job, or of the program alone where the script was spared.
-    re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT .*?) \*\*\*"),
     re.compile(r"(error while loading shared libraries: .*)"),
     re.compile(r"(UCX +ERROR .*)"),
     re.compile(r"(PML \w+ cannot be selected)"),
@@ -23,6 +21,8 @@ _REASONS = [
         r"(?!Abort)\w+\(\d+\)\.*: *(.*)"
     ),
     re.compile(r"(It looks like MPI_INIT failed.*?) for some reason"),
+    # Slurm: of the job, or of the program alone, whose processes it ends when one has failed.
+    re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT .*?) \*\*\*"),
     # Better than nothing, and all that is left where Open MPI's launcher loses its messages.
     re.compile(r"^(.*(?:error|fatal|cannot).*)", re.MULTILINE | re.IGNORECASE),
 ]

@@ -6,7 +6,9 @@ later run tries again. Removes directories that runs of this suite made, and not
 nothing of ReFrame.
 """
 
+import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -26,12 +28,13 @@ def sweep(notes: Path, own: Path | None) -> list[Path]:
     known = {Path(note.read_text(encoding="utf-8").strip()) for note in _notes(notes)}
     if own is not None:
         known.add(own)
-    left = []
+    left: list[Path] = []
+    hanging: set[Path] = set()
     for directory in sorted(known):
         if not NAME.fullmatch(directory.name) or not directory.is_absolute():
             continue  # damaged, or not ours
         note = notes / directory.name
-        if _is_gone(directory):
+        if directory.parent not in hanging and _is_gone(directory, hanging):
             note.unlink(missing_ok=True)
         else:
             notes.mkdir(parents=True, exist_ok=True)
@@ -44,8 +47,11 @@ def _notes(directory: Path) -> list[Path]:
     return sorted(directory.glob("iobands-*")) if directory.is_dir() else []
 
 
-def _is_gone(directory: Path) -> bool:
-    """Remove `directory`, and tell whether it is gone; not so where its file system is not."""
+def _is_gone(directory: Path, hanging: set[Path]) -> bool:
+    """Remove `directory`, and tell whether it is gone; not so where its file system is not.
+
+    A file system that did not answer joins `hanging`.
+    """
     # A process of its own: a call on a file system that hangs does not come back.
     script = 'test -d "${1%/*}" && { ! test -e "$1" || { test ! -L "$1" && rm -rf -- "$1"; }; }'
     remover = subprocess.Popen(
@@ -53,9 +59,12 @@ def _is_gone(directory: Path) -> bool:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         return remover.wait(PATIENCE_SECONDS) == 0
     except subprocess.TimeoutExpired:
-        remover.kill()  # it ends when the file system answers: nobody waits for it
+        # They end when the file system answers: nobody waits for it.
+        os.killpg(remover.pid, signal.SIGKILL)
+        hanging.add(directory.parent)
         return False

@@ -40,8 +40,13 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
 
 
 def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:
-    """Whether an entry selects a check: what it leaves out may be anything, but the first scale."""
+    """Whether an entry selects a check: what it leaves out may be anything, but the first scale.
+
+    A stripe count says nothing of a file system without stripes.
+    """
     entry = {"scale": next(iter(extras["scales"])), **entry}
+    if check["stripe_count"] is None:
+        entry.pop("stripe_count", None)
     return all(check[name] == value for name, value in entry.items())
 
 

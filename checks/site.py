@@ -82,8 +82,14 @@ def environments_for(transport: str, hints: str) -> list[str]:
         for part in _partitions()
         for env in part.environs
         if transport_of(env) == transport
-        and _has_effect(part.extras.get("hint_presets", {}).get(hints, {}), env)
+        and (preset := presets_of(part).get(hints)) is not None
+        and _has_effect(preset, env)
     )
+
+
+def presets_of(partition: SystemPartition) -> dict[str, dict]:
+    """The hint presets of a partition, the default one, which sets nothing, among them."""
+    return {DEFAULT_HINTS: {}, **partition.extras.get("hint_presets", {})}
 
 
 def _has_effect(preset: dict, environment: Environment) -> bool:

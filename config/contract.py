@@ -127,6 +127,8 @@ def _check_agreement(partitions: list[dict], path: Path) -> None:
         here = {("scale", name): scale for name, scale in extras["scales"].items()}
         for name, file_system in extras["filesystems"].items():
             here["file system", name] = (file_system["medium"], file_system["type"])
+        for name, preset in extras.get("hint_presets", {}).items():
+            here["hint preset", name] = preset
         for (kind, name), value in here.items():
             first, where = facts.setdefault((kind, name), (value, partition["name"]))
             if value != first:
@@ -173,6 +175,10 @@ def _check_extras(extras: dict, where: str) -> None:
         _check_scale(scale, f"{where}: scale {name!r}")
     presets = extras.get("hint_presets", {})
     for name, preset in presets.items():
+        if name == "default":
+            raise SiteConfigurationError(
+                f"{where}: a hint preset cannot be named 'default', which sets nothing"
+            )
         _check_preset(preset, f"{where}: hint preset {name!r}")
     selections = extras.get("selections", {})
     _check_fields(selections, _SELECTIONS, f"{where}: selections")
@@ -186,6 +192,8 @@ def _check_file_system(file_system: dict, where: str) -> None:
     _check_choice(file_system["type"], FILE_SYSTEM_TYPES, f"{where}: type")
     if not Path(file_system["path"]).is_absolute():
         raise SiteConfigurationError(f"{where}: path {file_system['path']!r} must be absolute")
+    if file_system.get("stripe_counts") == []:
+        raise SiteConfigurationError(f"{where}: stripe_counts is empty; leave it out")
     for count in file_system.get("stripe_counts", []):
         if not isinstance(count, int) or count == 0 or count < -1:
             raise SiteConfigurationError(
@@ -290,6 +298,11 @@ def _check_selection(selection: dict, extras: dict, where: str) -> None:
         "transport": TRANSPORTS,
         "hints": ("default", *extras.get("hint_presets", {})),
         "scale": tuple(extras["scales"]),
+        "stripe_count": tuple(
+            count
+            for entry in extras["filesystems"].values()
+            for count in entry.get("stripe_counts", [])
+        ),
     }
     for field, allowed in choices.items():
         if field in selection:

@@ -108,6 +108,9 @@ def down(site: Place) -> None:
 
 def _end(site: Place, but: Path | None = None) -> None:
     """End all that belongs to the site, in an order that may be broken off anywhere."""
+    foreign = mounts.foreign(site)
+    if foreign:
+        raise SiteError(f"unmount first what is not the site's: {', '.join(foreign)}")
     # First, so that nobody waits for a slow disk. Without its settings the site counts as half up.
     slow_disk.lift(site)
     if site.marker.exists():

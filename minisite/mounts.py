@@ -52,6 +52,14 @@ def mounted(place: Place) -> list[str]:
     ]
 
 
+def foreign(place: Place) -> list[str]:
+    """What others mounted below the site's directory, which a removal would go into."""
+    own = {str(point) for point in (place.ceph, place.fast, place.slow)}
+    return sorted(
+        {m.point for m in _table() if m.point.startswith(f"{place.root}/") and m.point not in own}
+    )
+
+
 def type_of(point: Path) -> str | None:
     """The type of the file system that is mounted there."""
     return next((m.kind for m in reversed(_table()) if m.point == str(point)), None)

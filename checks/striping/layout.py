@@ -12,7 +12,15 @@ BYTES_PER_KIB = 1024
 
 
 class StripingError(ValueError):
-    """A layout could not be read, or is not the one that was asked for."""
+    """A layout could not be read, or is not the one that was asked for.
+
+    Where it could be read, `layout` is the one in effect.
+    """
+
+    def __init__(self, message: str, layout: "Layout | None" = None) -> None:
+        """Take the message, and the layout where there is one."""
+        super().__init__(message)
+        self.layout = layout
 
 
 @dataclass(frozen=True)
@@ -124,7 +132,7 @@ def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: s
         )
         for name, said, wanted, found in pairs:
             if wanted is not None and found != wanted:
-                raise StripingError(f"{name} asked: {said}; in effect: {found}")
+                raise StripingError(f"{name} asked: {said}; in effect: {found}", layout)
     for name in ("stripe_count", "stripe_size"):
         values = {getattr(layout, name) for layout in layouts}
         if len(values) > 1:

@@ -18,6 +18,7 @@ def _lustre(name: str, medium: str) -> dict:
         "type": "lustre",
         "medium": medium,
         "stripe_counts": [1, -1],
+        "striping": {"size_kib": 1024},
         "min_free_gib": 1024,
     }
 

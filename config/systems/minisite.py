@@ -31,6 +31,8 @@ system = {
                         "type": "cephfs",
                         "medium": "memory",
                         "stripe_counts": [1, 4],
+                        # So that a file of the smallest scale has a stripe on each of four.
+                        "striping": {"size_kib": 1024, "object_size_kib": 4096},
                     },
                     "fast": {"path": f"{_directory}/fast", "type": "posix", "medium": "nvme"},
                     "slow": {"path": f"{_directory}/slow", "type": "posix", "medium": "hdd"},

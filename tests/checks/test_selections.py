@@ -94,6 +94,7 @@ def test_a_list_replaces_what_is_selected_without_it():
     assert selected("smoke", selections=lists) == {
         "fpn fast 4 ofi default large",
         "fpn slow 4 ofi default large",
+        "fpn plain None ofi default large",  # which has no stripes to choose
     }
 
 

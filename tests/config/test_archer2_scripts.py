@@ -20,6 +20,9 @@ SSF_ENVIRONMENT = {
     'export FI_OFI_RXM_SAR_LIMIT="64K"',
     'export MPICH_MPIIO_HINTS="*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier=4"',
 }
+# "Stripe size: ... default (1 MiB)", with "-c 1" and "-c -1".
+ONE_STRIPE = 'lfs setstripe -c 1 -S 1024k "$run_directory"'
+ALL_STRIPES = 'lfs setstripe -c -1 -S 1024k "$run_directory"'
 # "/mnt/lustre/a2fs-..." of each of the five file systems that it calls NVMe-based or HDD-based.
 FILE_SYSTEMS = ("work1", "work2", "work3", "work4", "nvme")
 
@@ -83,7 +86,11 @@ def test_every_job_has_the_published_nodes_processes_and_volume(archer2):
 def test_file_per_process_is_as_recommended(archer2):
     for text in jobs(archer2, "BenchioFPP", "gnu-ofi"):
         # "Stripe count: single stripe (-c 1)"; "Stripe size: ... default"
-        assert text.count("lfs setstripe") == text.count('lfs setstripe -c 1 "$run_directory"') == 1
+        assert (
+            text.count("lfs setstripe")
+            == text.count('lfs setstripe -c 1 -S 1024k "$run_directory"')
+            == 1
+        )
         # "Environment variables: none required"
         assert [line for line in text.splitlines() if line.startswith("export ")] == [
             "export OMP_NUM_THREADS=1",
@@ -99,7 +106,9 @@ def test_the_shared_file_is_as_recommended(archer2):
     for text in jobs(archer2, "BenchioSSF", "gnu-ucx"):
         # "Stripe count: Maximum striping (-c -1)"; "Stripe size: ... default"
         assert (
-            text.count("lfs setstripe") == text.count('lfs setstripe -c -1 "$run_directory"') == 1
+            text.count("lfs setstripe")
+            == text.count('lfs setstripe -c -1 -S 1024k "$run_directory"')
+            == 1
         )
         assert set(text.splitlines()) >= SSF_ENVIRONMENT
         # "MPI transport protocol: UCX"
@@ -110,6 +119,10 @@ def test_the_shared_file_is_as_recommended(archer2):
 def test_the_shared_file_with_default_settings_is_daily_too(archer2):
     for text in jobs(archer2, "BenchioSSF", "gnu-ofi"):
         # "A default stripe count of 1", the "default OFI version", and no variables set
-        assert text.count("lfs setstripe") == text.count('lfs setstripe -c 1 "$run_directory"') == 1
+        assert (
+            text.count("lfs setstripe")
+            == text.count('lfs setstripe -c 1 -S 1024k "$run_directory"')
+            == 1
+        )
         assert not SSF_ENVIRONMENT & set(text.splitlines())
         assert "module load PrgEnv-gnu" in text.splitlines()

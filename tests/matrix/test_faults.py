@@ -95,7 +95,7 @@ def test_a_module_that_is_missing(suite):
     run = suite.reframe("-r", *of_ceph(4))
     assert run.returncode == 1
     (build,) = [case for case in suite.copy.test_cases("minisite") if case["result"] == "fail"]
-    assert "Unable to locate a modulefile for 'gcc/0'" in build["fail_reason"]
+    assert "'modulecmd python show gcc/0' failed" in build["fail_reason"]
 
 
 def test_a_store_that_stops(suite):

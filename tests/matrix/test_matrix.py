@@ -74,6 +74,10 @@ def test_what_was_asked_took_effect(rows):
         assert (row["nodes"], row["tasks"]) == ("2", "2")
 
 
+def test_files_have_a_stripe_on_each_target(rows):
+    assert {row["stripe_size"] for row in rows if row["file_system"] == "ceph"} == {"1048576"}
+
+
 def test_what_went_on_meanwhile_is_there(rows):
     for row in rows:
         assert row["job_nodelist"] == "n1,n2"
@@ -88,3 +92,14 @@ def test_the_slow_disk_is_slow(rows):
     assert slow
     for row in slow:
         assert float(row["perf_value"]) < 1.5 * SLOW_GIB_S, row
+
+
+def test_the_digest_tells_the_fast_disk_from_the_slow_one(rows):
+    """By at least three, of which the limit alone gives more than ten to file per process."""
+    rates = {
+        (row["file_system"], row["perf_var"]): float(row["perf_value"])
+        for row in rows
+        if row["pattern"] == "fpp" and row["file_system"] in ("fast", "slow")
+    }
+    for variable in ("write_bw", "read_bw"):
+        assert rates["fast", variable] >= 3 * rates["slow", variable]

@@ -29,7 +29,7 @@ df -Pk "$run_directory" > df.txt
 free_kib=$(awk 'NR == 2 { print $4 }' df.txt)
 [ "$free_kib" -ge 1140850688 ] || { echo "iobands: $file_system: $free_kib KiB are free, this run needs 1088 GiB: 64 to write, the rest to leave free" >&2; exit 1; }
 timeout 20 lfs osts "$file_system" > targets.txt 2> /dev/null || :
-said=$(lfs setstripe -c 1 "$run_directory" 2>&1) || { echo "iobands: $file_system: Lustre did not take the layout asked for: $(printf '%s\n' "$said" | head -n 1)" >&2; exit 1; }
+said=$(lfs setstripe -c 1 -S 1024k "$run_directory" 2>&1) || { echo "iobands: $file_system: Lustre did not take the layout asked for: $(printf '%s\n' "$said" | head -n 1)" >&2; exit 1; }
 timeout -k 5 20 srun --mpi=none --nodes=16 --ntasks=16 --ntasks-per-node=1 sh -c 'read -r load rest < /proc/loadavg; echo "load $load"; client=$(lfs getname "$1" | cut -d " " -f 1) && lctl get_param -n "llite.$client.stats"' sh "$file_system" > nodes_before.txt 2> /dev/null || :
 { id -un && timeout 10 squeue --noheader --states=RUNNING --partition="$SLURM_JOB_PARTITION" --format=%u; } > jobs.txt.part 2> /dev/null && mv jobs.txt.part jobs.txt || :
 ldd "$(command -v ROOT/stage/archer2/compute/gnu-ofi/BuildBenchio_HASH/build/benchio)" > libraries.txt 2>&1
