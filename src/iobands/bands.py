@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -19,6 +19,11 @@ WITHIN: Final = "within"
 BELOW: Final = "below"
 COLLAPSED: Final = "collapsed"
 NO_BAND: Final = "no band"
+
+#: How far a band has been learnt: it may still move, it holds, or no further run changes it.
+PROVISIONAL: Final = "provisional"
+ACTIVE: Final = "active"
+FROZEN: Final = "frozen"
 
 
 def log_fence(lower_quartile: float, upper_quartile: float) -> float:
@@ -36,7 +41,8 @@ class Band:
 
     `floor` is always a number: the one that the file gives, else `log_fence`. `runs` is how many
     runs the band was computed from, None when that is not known. `epoch` and `source` say where
-    the figures come from.
+    the figures come from. `state` is `PROVISIONAL`, `ACTIVE` or `FROZEN` for a learnt band, None
+    for a published one; `intervals` has 95 % intervals (low, high) by the names of figures.
     """
 
     match: Mapping[str, object]
@@ -49,6 +55,8 @@ class Band:
     runs: int | None
     epoch: str
     source: str
+    state: str | None = None
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def verdict(self, value: float) -> str:
         """Return `above`, `within`, `below` or `collapsed` for `value`, which is in `unit`.
@@ -84,12 +92,17 @@ class Band:
 
 @dataclass(frozen=True)
 class Epoch:
-    """A span of time, from `since` to the next epoch, in which samples compare."""
+    """A span of time, from `since` to the next epoch, in which samples compare.
+
+    With `continues` only the bands are new: its samples compare with those before it too.
+    """
 
     name: str
     since: datetime
     source: str
     bands: tuple[Band, ...]
+    reason: str = ""
+    continues: bool = False
 
     def band_for(self, fields: Mapping[str, object]) -> Band | None:
         """Return the band that names the most fields of those that apply, or None."""
@@ -113,6 +126,19 @@ class Bands:
         if when.utcoffset() is None:
             raise ValueError(f"the time {when.isoformat()} has no UTC offset")
         return next((epoch for epoch in reversed(self.epochs) if epoch.since <= when), None)
+
+    def compares_since(self, when: datetime) -> datetime | None:
+        """Return from when on samples compare with one taken at `when`, None for any time.
+
+        That is the beginning of the last epoch by then which does not continue the one before.
+
+        Raises:
+            ValueError: `when` has no UTC offset.
+        """
+        if when.utcoffset() is None:
+            raise ValueError(f"the time {when.isoformat()} has no UTC offset")
+        breaks = [e.since for e in self.epochs if e.since <= when and not e.continues]
+        return max(breaks, default=None)
 
     def band_for(self, fields: Mapping[str, object], when: datetime) -> Band | None:
         """Return the band for a sample taken at `when`, or None where there is no band.

@@ -16,15 +16,22 @@ from typing import Any, Final, cast
 
 import yaml
 
-from iobands.bands import Band, Bands, Epoch, log_fence
+from iobands.bands import ACTIVE, FROZEN, PROVISIONAL, Band, Bands, Epoch, log_fence
 from iobands.vocabulary import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
 
-SCHEMA: Final = 1
+#: What is written; files of every schema in `SCHEMAS` are read.
+SCHEMA: Final = 2
+SCHEMAS: Final = (1, 2)
 
 _FILE_KEYS: Final = ("schema", "system", "epochs")
 _EPOCH_KEYS: Final = ("name", "since", "source", "bands")
 _BAND_KEYS: Final = ("match", "unit", "lower_quartile", "median", "upper_quartile")
 _BAND_OPTIONS: Final = ("maximum", "floor", "runs")
+# what schema 2 added
+_EPOCH_OPTIONS_2: Final = ("reason", "continues")
+_BAND_OPTIONS_2: Final = ("state", "intervals", "source")
+_STATES: Final = (PROVISIONAL, ACTIVE, FROZEN)
+_FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
 
 
 class BandsError(ValueError):
@@ -38,17 +45,32 @@ def load_bands(path: Path) -> Bands:
         BandsError: the file cannot be read, or breaks contract 3 in any way. Whatever can be
             wrong with bands is found here, and not when a sample meets them.
     """
-    document = _parse(path)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BandsError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return parse_bands(content, path)
+
+
+def parse_bands(content: bytes, path: Path) -> Bands:
+    """Return the bands that `content` says, which stands or shall stand in the file at `path`.
+
+    Raises:
+        BandsError: as of `load_bands`.
+    """
+    document = _parse(content, path)
     at = _Place(str(path))
     top = at.mapping(document, _FILE_KEYS)
     schema = top["schema"]
-    if isinstance(schema, bool) or schema != SCHEMA:
-        raise at.error("schema", f"is {schema!r}; this iobands reads schema {SCHEMA}")
+    if isinstance(schema, bool) or not isinstance(schema, int) or schema not in SCHEMAS:
+        known = " and ".join(str(number) for number in SCHEMAS)
+        raise at.error("schema", f"is {schema!r}; this iobands reads schemas {known}")
     system = at.text(top, "system")
     if system != path.stem:
         raise at.error("system", f"is {system!r}; rename the file to {system}.yaml or correct it")
     epochs = [
-        _epoch(item, at, index, system) for index, item in enumerate(at.items(top, "epochs"), 1)
+        _epoch(item, at, index, system, schema)
+        for index, item in enumerate(at.items(top, "epochs"), 1)
     ]
     _refuse_twins(epochs, at)
     return Bands(system, tuple(sorted(epochs, key=lambda epoch: epoch.since)))
@@ -72,12 +94,9 @@ class _Loader(yaml.SafeLoader):
         return cast(dict[Hashable, Any], super().construct_mapping(node, deep))
 
 
-def _parse(path: Path) -> object:
+def _parse(content: bytes, path: Path) -> object:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        return yaml.load(text, Loader=_Loader)  # a SafeLoader
-    except OSError as error:
-        raise BandsError(f"{path}: cannot be read: {error.strerror or error}") from error
+        return yaml.load(content.decode("utf-8-sig"), Loader=_Loader)  # a SafeLoader
     except UnicodeDecodeError as error:
         raise BandsError(
             f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8"
@@ -146,19 +165,24 @@ class _Place:
         return None if fields.get(key) is None else self.positive(fields, key)
 
 
-def _epoch(item: object, at: _Place, index: int, system: str) -> Epoch:
+def _epoch(item: object, at: _Place, index: int, system: str, schema: int) -> Epoch:
     place = at.inside(f"epoch {index}")
-    fields = place.mapping(item, _EPOCH_KEYS)
+    fields = place.mapping(item, _EPOCH_KEYS, _EPOCH_OPTIONS_2 if schema > 1 else ())
     name = place.text(fields, "name")
     place = at.inside(f"epoch {name!r}")
     since = _since(fields["since"], place)
     source = place.text(fields, "source")
+    reason = place.text(fields, "reason") if fields.get("reason") is not None else ""
+    continues = fields.get("continues", False)
+    if not isinstance(continues, bool):
+        raise place.error("continues", f"must be true or false, not {continues!r}")
+    options = (*_BAND_OPTIONS, *(_BAND_OPTIONS_2 if schema > 1 else ()))
     bands = [
-        _band(band, place.inside(f"band {number}"), name, source, system)
+        _band(band, place.inside(f"band {number}"), Epoch(name, since, source, ()), system, options)
         for number, band in enumerate(place.items(fields, "bands"), 1)
     ]
     _refuse_ambiguity(bands, place)
-    return Epoch(name, since, source, tuple(bands))
+    return Epoch(name, since, source, tuple(bands), reason, continues)
 
 
 def _since(value: object, at: _Place) -> datetime:
@@ -180,8 +204,8 @@ def _since(value: object, at: _Place) -> datetime:
     raise at.error("since", f"{value!r} is not a time; {remedy}")
 
 
-def _band(item: object, at: _Place, epoch: str, source: str, system: str) -> Band:
-    fields = at.mapping(item, _BAND_KEYS, _BAND_OPTIONS)
+def _band(item: object, at: _Place, epoch: Epoch, system: str, options: Sequence[str]) -> Band:
+    fields = at.mapping(item, _BAND_KEYS, options)
     match = _match(fields["match"], at.inside("match"), system)
     unit = at.text(fields, "unit")
     variable = match.get("variable")
@@ -193,14 +217,8 @@ def _band(item: object, at: _Place, epoch: str, source: str, system: str) -> Ban
     upper = at.positive(fields, "upper_quartile")
     maximum = at.optional_positive(fields, "maximum")
     floor = at.optional_positive(fields, "floor")
-    figures = (
-        ("floor", floor),
-        ("lower_quartile", lower),
-        ("median", median),
-        ("upper_quartile", upper),
-        ("maximum", maximum),
-    )
-    given = [(name, figure) for name, figure in figures if figure is not None]
+    figures = dict(zip(_FIGURES, (floor, lower, median, upper, maximum), strict=True))
+    given = [(name, figure) for name, figure in figures.items() if figure is not None]
     for (low_name, low), (high_name, high) in pairwise(given):
         if low > high:
             raise at.error(low_name, f"{low:g} is above {high_name} {high:g}; put them in order")
@@ -208,7 +226,40 @@ def _band(item: object, at: _Place, epoch: str, source: str, system: str) -> Ban
         floor = log_fence(lower, upper)
         if floor <= 0:
             raise at.error("floor", "too small to compute from these quartiles; give one")
-    return Band(match, unit, lower, median, upper, maximum, floor, _runs(fields, at), epoch, source)
+        figures["floor"] = floor
+    state = fields.get("state")
+    if state is not None and state not in _STATES:
+        raise at.error("state", f"is {state!r}; known are {', '.join(_STATES)}")
+    return Band(
+        match=match,
+        unit=unit,
+        lower_quartile=lower,
+        median=median,
+        upper_quartile=upper,
+        maximum=maximum,
+        floor=floor,
+        runs=_runs(fields, at),
+        epoch=epoch.name,
+        source=at.text(fields, "source") if fields.get("source") is not None else epoch.source,
+        state=cast("str | None", state),
+        intervals=_intervals(fields.get("intervals"), at.inside("intervals"), figures),
+    )
+
+
+def _intervals(
+    value: object, at: _Place, figures: Mapping[str, float | None]
+) -> dict[str, tuple[float, float]]:
+    """Return the intervals, each of which must hold the figure that it is of."""
+    found: dict[str, tuple[float, float]] = {}
+    for name, pair in (at.mapping(value, (), _FIGURES) if value is not None else {}).items():
+        figure = figures[name]
+        if not isinstance(pair, list) or len(pair) != len(("low", "high")):
+            raise at.error(name, f"must be a list of two numbers, [low, high], not {pair!r}")
+        low, high = (at.positive({name: end}, name) for end in pair)
+        if figure is None or not low <= figure <= high:
+            raise at.error(name, f"{low:g} to {high:g} does not hold the {name} itself")
+        found[name] = (low, high)
+    return found
 
 
 def _runs(fields: Mapping[str, object], at: _Place) -> int | None:

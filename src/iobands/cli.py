@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from iobands import __version__
+from iobands import __version__, cli_bands
 from iobands.bands_file import BandsError
 from iobands.digest import MAIL_WIDTH, as_json, digest_text
 from iobands.readers.adapters import AdapterError
@@ -36,6 +36,8 @@ app = typer.Typer(
       iobands run      measure now, then print the digest
       iobands status   print the digest of what was measured so far
       iobands report   write it as a static web page
+      iobands calibrate   propose bands from the site's own history
+      iobands epoch       begin an epoch: what is measured has changed
 
     The exit status is that of a monitoring plugin: 0 all is well, 1 watch, 2 degraded, 3 no data
     (a sample is missing, or nothing could be read). 2 goes before 3, and 3 before 1.
@@ -278,6 +280,9 @@ def _write_page(survey: Survey, directory: Path) -> None:
         typer.echo(f"Page: {write_page(survey, directory).resolve()}")
     except OSError as error:
         raise _failure(f"{error.filename or directory}: {error.strerror}") from error
+
+
+cli_bands.register(app)
 
 
 def entry() -> NoReturn:

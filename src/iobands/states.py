@@ -145,21 +145,38 @@ def published_band(key: SeriesKey, sample: pd.Series, bands: Bands | None) -> Ba
 def comparable(samples: pd.DataFrame, bands: Bands | None) -> pd.DataFrame:
     """Return time and value of the earlier samples that the newest one compares with.
 
-    They passed, are of the same version of the tool and of the same epoch. The newest sample is
-    left out, because it must not be judged by itself.
+    They passed, were measured in the same way (`alike`), and are of the same epoch. The newest
+    sample is left out, because it must not be judged by itself.
     """
-    version, times = samples["tool_version"], samples["job_completion_time"]
-    newest = version.iloc[-1]
-    same_version = version.isna() if pd.isna(newest) else (version == newest).fillna(False)
-    chosen = ((samples["result"] == "pass").fillna(False) & same_version).to_numpy(
-        dtype=bool, copy=True
-    )
+    times = samples["job_completion_time"]
+    chosen = (samples["result"] == "pass").fillna(False).to_numpy(dtype=bool) & alike(samples)
     chosen[-1] = False
-    epoch = bands.epoch_at(times.iloc[-1].to_pydatetime()) if bands else None
-    if epoch is not None:
-        chosen &= (times >= epoch.since).to_numpy()
+    since = bands.compares_since(times.iloc[-1].to_pydatetime()) if bands else None
+    if since is not None:
+        chosen &= (times >= since).to_numpy()
     # of few columns, because a selection costs by the column
     return samples[["job_completion_time", "perf_value"]].iloc[np.flatnonzero(chosen)]
+
+
+def alike(samples: pd.DataFrame) -> np.ndarray:
+    """Return which of `samples` were measured as the newest one was, of shape (samples,).
+
+    They agree in the version of the tool, in `fsync` and in the first number of the version of the
+    suite, as far as the table has these columns. What is missing agrees with what is missing only.
+    """
+    same = np.ones(len(samples), dtype=bool)
+    for name in ("tool_version", "fsync", "suite_version"):
+        if name in samples:
+            codes, kinds = pd.factorize(samples[name])
+            kinds = [_major(kind) if name == "suite_version" else str(kind) for kind in kinds]
+            wanted = [kind == kinds[codes[-1]] and codes[-1] >= 0 for kind in kinds]
+            # the last place, which the code -1 of a missing value points at, is for those
+            same &= np.array([*wanted, codes[-1] < 0])[codes]
+    return same
+
+
+def _major(version: object) -> str:
+    return str(version).split(".", maxsplit=1)[0]
 
 
 def learnt_band(key: SeriesKey, history: pd.DataFrame) -> Band | None:

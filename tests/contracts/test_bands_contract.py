@@ -1,13 +1,15 @@
-"""Contract 3, version 1: the golden file says what it always said."""
+"""Contract 3: the golden files of its versions say what they always said."""
 
+import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from iobands.bands_file import load_bands
+from iobands.bands_file import BandsError, load_bands, parse_bands
 
 BANDS = load_bands(Path(__file__).parent / "golden" / "golden.yaml")
+SECOND = load_bands(Path(__file__).parent / "golden" / "golden-2.yaml")
 FPP = {"tool": "benchio", "pattern": "fpp", "medium": "nvme", "variable": "write_bw"}
 
 
@@ -45,3 +47,39 @@ def test_the_most_specific_band_wins():
     assert BANDS.band_for(specific, at(2025, 1, 1)).floor == 80
     assert BANDS.band_for(FPP, at(2025, 1, 1)).median == 90
     assert BANDS.band_for({**FPP, "variable": "read_bw"}, at(2025, 1, 1)) is None
+
+
+def test_what_version_2_added():
+    _, calibrated, repaired = SECOND.epochs
+    band, kept = calibrated.bands
+    assert (calibrated.reason, calibrated.continues) == ("the bands are new", True)
+    assert (band.state, band.runs, band.source) == ("active", 60, "own history")
+    assert band.intervals == {"floor": (2, 5), "lower_quartile": (20, 40)}
+    assert (kept.state, kept.intervals, kept.source) == (None, {}, "another one")
+    assert (repaired.reason, repaired.continues, repaired.bands) == ("disks replaced", False, ())
+
+
+def test_an_epoch_that_continues_compares_with_the_one_before():
+    assert SECOND.compares_since(at(2023, 1, 1)) is None
+    assert SECOND.compares_since(at(2024, 1, 1)) == at(2023, 10, 9)
+    assert SECOND.compares_since(at(2024, 6, 1)) == at(2023, 10, 9)
+    assert SECOND.compares_since(at(2025, 6, 1)) == at(2025, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mentions"),
+    [
+        ("schema: 2", "schema: 1", "reason"),
+        ("state: active", "state: perhaps", "provisional, active, frozen"),
+        ("[20, 40]", "[33, 40]", "does not hold"),
+        ("[20, 40]", "[20]", "[low, high]"),
+        ("[20, 40]", "[.nan, 40]", "finite"),
+        ("continues: true", "continues: 1", "true or false"),
+        ("reason: disks replaced", "reason: 5", "text"),
+        ("floor: [2, 5]", "flour: [2, 5]", "flour"),
+    ],
+)
+def test_version_2_is_checked_at_load(old, new, mentions):
+    text = (Path(__file__).parent / "golden" / "golden-2.yaml").read_text()
+    with pytest.raises(BandsError, match=re.escape(mentions)):
+        parse_bands(text.replace(old, new, 1).encode(), Path("golden-2.yaml"))

@@ -1,0 +1,215 @@
+"""The commands that change bands: `iobands calibrate` and `iobands epoch`.
+
+Each shows what it would write and asks. May know learning and its errors; no analysis here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import date, datetime, time, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from iobands.bands import Band
+from iobands.bands_file import BandsError
+from iobands.readers.adapters import AdapterError
+from iobands.run import find_root
+from iobands.states import UNKNOWN
+
+if TYPE_CHECKING:
+    from iobands.bands_writer import Change
+
+PerflogsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--perflogs",
+        metavar="DIR",
+        help="Where ReFrame left the perflogs. [default: perflogs, here or in the repository]",
+    ),
+]
+BandsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--bands",
+        metavar="DIR",
+        help="Where the bands files are. [default: config/bands, here or in the repository]",
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show, and write nothing.")]
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="A date (UTC), or a time with its offset."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `app`."""
+    app.command()(calibrate)
+    app.command()(epoch)
+
+
+def calibrate(
+    perflogs: PerflogsOption = None,
+    bands: BandsOption = None,
+    system: Annotated[
+        str | None, typer.Option("--system", metavar="NAME", help="Only this system.")
+    ] = None,
+    series: Annotated[
+        str, typer.Option("--series", metavar="TEXT", help="Only series with TEXT in their name.")
+    ] = "",
+    since: SinceOption = None,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Propose bands from the site's own history, and write them once you agree.
+
+    A band is provisional from 20 healthy runs of one level, active from 60 and frozen at 200.
+    Series under an open alarm are left out. The old epochs stay; the new bands hold from now on.
+
+    The exit status is 0, whether something was written or not, and 3 for an error.
+    """
+    from iobands.learning import calibrate as learn  # noqa: PLC0415 (slow to load)
+
+    begin = _time(since) if since else None
+    logs = perflogs or _default(Path("perflogs"))
+    try:
+        found = list(
+            learn(
+                logs,
+                bands or _default(Path("config/bands")),
+                now=_now(),
+                system=system,
+                part=series,
+                since=begin,
+            )
+        )
+    except FileNotFoundError:
+        raise _failure(f"{logs}: no perflogs there; measure first with `iobands run`") from None
+    except OSError as error:
+        raise _failure(f"{error.filename}: {error.strerror}") from error
+    except (BandsError, AdapterError) as error:
+        raise _failure(str(error)) from error
+    if not found:
+        raise _failure(f"{logs}: no series" + (f" with {series!r} in its name" if series else ""))
+    for one in found:
+        typer.echo(
+            f"{one.system}: {len(one.learnt)} new bands, {len(one.left_out)} series as before"
+        )
+        for learnt in one.learnt:
+            _show(learnt.label, learnt.band, learnt.before)
+            for note in (learnt.proposal.why, *learnt.notes):
+                typer.echo(f"    {note}")
+            share = learnt.proposal.below_maximum
+            typer.echo(f"    at least {share:.1%} of runs stay below the maximum (95 % confidence)")
+            if learnt.proposal.correlation:
+                phi = learnt.proposal.correlation
+                typer.echo(f"    serial correlation {phi:.2f}: the intervals are wider for it")
+        for left_out in one.left_out:
+            typer.echo(f"  {left_out.label}: {left_out.why}")
+    _write([one.change for one in found if one.change], yes, dry_run)
+
+
+def epoch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the epoch is called.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What has changed.")],
+    since: SinceOption = None,
+    keep_bands: Annotated[
+        bool, typer.Option("--keep-bands", help="The bands in force hold in it too.")
+    ] = False,
+    system: Annotated[
+        str | None,
+        typer.Option("--system", metavar="NAME", help="Of this system. [default: the only one]"),
+    ] = None,
+    bands: BandsOption = None,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Begin an epoch: samples from now, or since TIME, are not compared with earlier ones.
+
+    For what iobands cannot see itself: a repair, an upgrade, a new normal. A change of the kernel,
+    of fsync or of the suite's first number is seen without it.
+    """
+    from iobands.learning import epoch_by_hand  # noqa: PLC0415 (slow to load)
+
+    directory = bands or _default(Path("config/bands"))
+    if system is None:
+        known = sorted(path.stem for path in directory.glob("*.yaml"))
+        if len(known) != 1:
+            raise _failure(f"name the --system; with bands are {', '.join(known) or 'none'}")
+        system = known[0]
+    begin = _time(since) if since else _now()
+    try:
+        change = epoch_by_hand(
+            directory, system, name, reason=reason, since=begin, keep_bands=keep_bands
+        )
+    except BandsError as error:
+        raise _failure(str(error)) from error
+    _write([change], yes, dry_run)
+
+
+def _show(label: str, band: Band, before: Band | None) -> None:
+    runs = f"{band.runs} runs, {band.state}"
+    typer.echo(f"  {label}: {runs}, in {band.unit}; in brackets 95 %")
+    for name in ("maximum", "upper_quartile", "median", "lower_quartile", "floor"):
+        figure = getattr(band, name)
+        low_high = band.intervals.get(name)
+        interval = f" [{low_high[0]:g}, {low_high[1]:g}]" if low_high else ""
+        old = getattr(before, name) if before else None
+        was = f", was {old:g}" if old is not None else ""
+        typer.echo(f"    {name.replace('_', ' '):15}{figure:g}{interval}{was}")
+
+
+def _write(changes: Sequence[Change], yes: bool, dry_run: bool) -> None:
+    if not changes:
+        typer.echo("Nothing to write.")
+        return
+    for change in changes:
+        typer.echo(f"\n{change.diff()}", nl=False)
+    if dry_run:
+        typer.echo("\nNothing was written, as this is a dry run.")
+        return
+    if not yes:
+        if not sys.stdin.isatty():
+            raise _failure("nothing was written: there is nobody to ask; give --yes or --dry-run")
+        if not typer.confirm("\nWrite this?"):
+            typer.echo("Nothing was written.")
+            return
+    for change in changes:
+        try:
+            change.write()
+        except BandsError as error:
+            raise _failure(str(error)) from error
+        typer.echo(f"Written: {change.path}")
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc).replace(microsecond=0)
+
+
+def _time(text: str) -> datetime:
+    """Return the moment that `text` says; a date alone begins at 00:00 UTC, as in contract 3."""
+    try:
+        if len(text) == len("2026-11-21"):
+            return datetime.combine(date.fromisoformat(text), time(), timezone.utc)
+        when = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise _failure(
+            f"--since {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
+        ) from None
+    if when.utcoffset() is None:
+        raise _failure(f"--since {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
+    return when
+
+
+def _default(path: Path) -> Path:
+    root = find_root(Path.cwd())
+    return path if root is None or path.is_dir() else root / path
+
+
+def _failure(message: str) -> typer.Exit:
+    typer.echo(f"IOBANDS UNKNOWN: {message}", err=True)
+    return typer.Exit(UNKNOWN)

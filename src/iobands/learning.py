@@ -1,0 +1,231 @@
+"""From a site's perflogs to new epochs of its bands: what can be learnt, and what cannot and why.
+
+Brings readers, series, states and calibration together; may know nothing of how it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from iobands.bands import FROZEN, Band, Bands, Epoch
+from iobands.bands_file import load_bands
+from iobands.bands_writer import Change, added, free_name
+from iobands.calibration import NoProposal, Proposal, healthy, propose
+from iobands.readers.adapters import format_of
+from iobands.readers.fields import REQUIRED
+from iobands.readers.perflog import read_perflogs
+from iobands.series import SeriesKey, grouping, labels
+from iobands.states import alike, published_band
+from iobands.vocabulary import canonical
+
+#: What an epoch that was learnt says of its source.
+SOURCE: Final = "own history, by iobands calibrate"
+#: What an epoch that a person added says of its source.
+BY_HAND: Final = "iobands epoch"
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """A series and the band that it shall get; `before` is the one in force, None without one."""
+
+    key: SeriesKey
+    label: str
+    band: Band
+    before: Band | None
+    proposal: Proposal
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A series that gets no new band, and why."""
+
+    label: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a calibration found; `change` is None where no band would be another."""
+
+    system: str
+    learnt: tuple[Learnt, ...]
+    left_out: tuple[LeftOut, ...]
+    change: Change | None
+
+
+def calibrate(
+    perflogs: Path,
+    bands: Path,
+    *,
+    now: datetime,
+    system: str | None = None,
+    part: str = "",
+    since: datetime | None = None,
+    adapter: str | None = None,
+) -> Iterator[Calibration]:
+    """Yield for each system what its series with `part` in their label give; writes nothing.
+
+    Samples from before `since` are passed over. `bands` is the directory of the bands files.
+
+    Raises:
+        AdapterError, FileNotFoundError, BandsError: as of `survey.take_survey`.
+    """
+    columns = {*REQUIRED, "fsync", "suite_version"}
+    table = read_perflogs(perflogs, system, format_of(perflogs, adapter), columns).samples
+    histories = dict(grouping(table).split(table))
+    names = labels(histories)
+    chosen = sorted((k for k in histories if part in names[k]), key=SeriesKey.sort_key)
+    for name in sorted({key.system for key in chosen}):
+        path = bands / f"{name}.yaml"
+        there = load_bands(path) if path.exists() else None
+        learnt: list[Learnt] = []
+        left_out: list[LeftOut] = []
+        for key in (key for key in chosen if key.system == name):
+            try:
+                learnt.append(_learn(key, names[key], histories[key], there, now, since))
+            except NoProposal as why:
+                left_out.append(LeftOut(names[key], str(why)))
+        change = _epoch_of(learnt, path, name, there, now) if learnt else None
+        yield Calibration(name, tuple(learnt), tuple(left_out), change)
+
+
+def _learn(
+    key: SeriesKey,
+    label: str,
+    samples: pd.DataFrame,
+    bands: Bands | None,
+    now: datetime,
+    since: datetime | None,
+) -> Learnt:
+    """Return the band that `samples`, in the order of time, give now.
+
+    Raises:
+        NoProposal: they give none, or the one in force stays.
+    """
+    samples = samples[samples["result"] == "pass"]
+    if samples.empty:
+        raise NoProposal("no run passed")
+    # as of a sample that is taken now, to which the new epoch will apply
+    in_force = published_band(key, samples.iloc[-1:].assign(job_completion_time=now).iloc[0], bands)
+    times = samples["job_completion_time"]
+    begin = max(filter(None, [bands and bands.compares_since(now), since]), default=None)
+    same = alike(samples)
+    notes = []
+    if not same.all():
+        last = times[~same].iloc[-1]
+        notes.append(
+            f"{int((~same).sum())} runs of another kernel, suite or fsync, until "
+            f"{last:%Y-%m-%d}, are not mixed in"
+        )
+    if begin is not None:
+        same &= (times >= begin).to_numpy()
+    history = samples[same]
+    stale = (
+        bool(notes) and in_force is not None and _is_stale(in_force, times[alike(samples)], bands)
+    )
+    if in_force is not None and in_force.state == FROZEN and not stale:
+        raise NoProposal("frozen; `iobands epoch` begins anew where what is measured has changed")
+    values = history["perf_value"].to_numpy(dtype=float)
+    moments = history["job_completion_time"].to_list()
+    free, chart = healthy(values, None if stale else in_force)
+    alarm = chart.open_alarm
+    if alarm is not None:
+        raise NoProposal(
+            f"under an open alarm ({alarm.direction}, × {alarm.ratio.value:.2f}) since "
+            f"{moments[alarm.onset]:%Y-%m-%d}; if that is the new normal, begin an epoch there "
+            "with `iobands epoch`"
+        )
+    if chart.is_watched:
+        raise NoProposal("watched: the newest runs speak for a drop; wait until they have settled")
+    if len(free) < len(values):
+        notes.append(f"{len(values) - len(free)} runs under earlier alarms left out")
+    try:
+        proposal = propose(values[free], [moments[index] for index in free])
+    except NoProposal as why:
+        raise NoProposal("; ".join([str(why), *notes])) from None
+    band = _band(key, proposal)
+    if in_force is not None and _says_the_same(band, in_force):
+        raise NoProposal("the band in force is the same")
+    return Learnt(key, label, band, in_force, proposal, tuple(notes))
+
+
+def _is_stale(band: Band, times: pd.Series, bands: Bands | None) -> bool:
+    """Tell whether `band` was learnt from other runs than those like the newest, at `times`.
+
+    It was when fewer of these had been made than it was learnt from, when it first came up.
+    """
+    if band.state is None or band.runs is None or bands is None:
+        return False
+    wanted = _canonical(band)
+    first = min(
+        epoch.since
+        for epoch in bands.epochs
+        for one in epoch.bands
+        if _canonical(one) == wanted and _says_the_same(one, band)
+    )
+    return int((times < first).sum()) < band.runs
+
+
+def _band(key: SeriesKey, proposal: Proposal) -> Band:
+    match = {name: value for name, value in key.fields().items() if name != "system"}
+    return Band(
+        match=match,
+        unit=key.unit,
+        lower_quartile=proposal.lower_quartile,
+        median=proposal.median,
+        upper_quartile=proposal.upper_quartile,
+        maximum=proposal.maximum,
+        floor=proposal.floor,
+        runs=proposal.runs,
+        epoch="",
+        source=SOURCE,
+        state=proposal.state,
+        intervals=proposal.intervals,
+    )
+
+
+def _says_the_same(band: Band, other: Band) -> bool:
+    alike_but = replace(other, epoch=band.epoch, source=band.source, match=band.match)
+    return band == alike_but and _canonical(band) == _canonical(other)
+
+
+def _canonical(band: Band) -> dict[str, object]:
+    return {name: canonical(value) for name, value in band.match.items()}
+
+
+def _epoch_of(
+    learnt: Sequence[Learnt], path: Path, system: str, there: Bands | None, now: datetime
+) -> Change:
+    taken = [epoch.name for epoch in there.epochs] if there else []
+    epoch = Epoch(
+        name=free_name(f"learnt-{now:%Y-%m-%d}", taken),
+        since=now,
+        source=SOURCE,
+        bands=tuple(one.band for one in learnt),
+        reason="calibrated: the bands are new, what is measured is not",
+        continues=True,
+    )
+    before = there.epoch_at(now) if there else None
+    return added(path, system, epoch, kept=before.bands if before else ())
+
+
+def epoch_by_hand(
+    bands: Path, system: str, name: str, *, reason: str, since: datetime, keep_bands: bool
+) -> Change:
+    """Return the change that begins an epoch, since which nothing compares with what was before.
+
+    Raises:
+        BandsError: the bands file cannot be used, or has an epoch of this name or beginning.
+    """
+    path = bands / f"{system}.yaml"
+    there = load_bands(path) if path.exists() else None
+    before = there.epoch_at(since) if there else None
+    epoch = Epoch(name, since, BY_HAND, (), reason)
+    return added(path, system, epoch, kept=before.bands if before and keep_bands else ())
