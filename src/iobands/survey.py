@@ -43,6 +43,8 @@ STATUS_COLUMNS: Final = (
     "transport_in_effect",
     "hints_in_effect",
     "cache",
+    "fsync",
+    "suite_version",
 )
 
 _Identity = tuple[str, str, str, str]
