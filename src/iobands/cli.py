@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
+from collections.abc import Collection
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from pathlib import Path
@@ -91,6 +92,15 @@ OverdueOption = Annotated[
         "--overdue", metavar="DAYS", min=0, help="A newest sample older than this is missed."
     ),
 ]
+FalseAlarmsOption = Annotated[
+    float,
+    typer.Option(
+        "--false-alarms",
+        metavar="NUMBER",
+        min=0.001,
+        help="How many false alarms a year are allowed, all series together.",
+    ),
+]
 
 
 def _print_version(wanted: bool) -> None:
@@ -118,6 +128,7 @@ def status(
     system: SystemOption = None,
     overdue: OverdueOption = 3,
     adapter: AdapterOption = None,
+    false_alarms: FalseAlarmsOption = 1,
     output: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
     rejected: Annotated[bool, typer.Option("--rejected", help="List all rejected lines.")] = False,
 ) -> None:
@@ -125,7 +136,7 @@ def status(
 
     The exit status is 0 when all is well, 1 for watch, 2 for degraded and 3 for no data.
     """
-    survey = _survey(perflogs, bands, system, overdue, adapter=adapter)
+    survey = _survey(perflogs, bands, system, overdue, adapter=adapter, false_alarms=false_alarms)
     if output is Format.JSON:
         typer.echo(json.dumps(as_json(survey), indent=2))
     else:
@@ -140,6 +151,8 @@ def _survey(
     overdue: float,
     default_bands: Path | None = None,
     adapter: str | None = None,
+    false_alarms: float = 1,
+    columns: Collection[str] = STATUS_COLUMNS,  # neither the digest nor the page shows more
 ) -> Survey:
     """Return the survey, or end with a message and the status for unknown."""
     if bands and not bands.is_dir():  # the default need not be there
@@ -154,7 +167,8 @@ def _survey(
             system=system,
             overdue=timedelta(days=overdue),
             adapter=adapter,
-            columns=STATUS_COLUMNS,  # neither the digest nor the page shows more
+            columns=columns,
+            false_alarms=false_alarms,
         )
     except FileNotFoundError:
         raise _failure(
@@ -199,12 +213,13 @@ def report(
     system: SystemOption = None,
     overdue: OverdueOption = 3,
     adapter: AdapterOption = None,
+    false_alarms: FalseAlarmsOption = 1,
 ) -> None:
     """Write DIR/index.html, a page that needs no server, and print where it is.
 
     The exit status is 0 once the page is written, whatever it says; 3 when it could not be.
     """
-    survey = _survey(perflogs, bands, system, overdue, adapter=adapter)
+    survey = _survey(perflogs, bands, system, overdue, adapter=adapter, false_alarms=false_alarms)
     _write_page(survey, directory)
 
 
@@ -226,6 +241,7 @@ def run(
         ),
     ] = None,
     overdue: OverdueOption = 3,
+    false_alarms: FalseAlarmsOption = 1,
     page: Annotated[
         Path | None, typer.Option("--report", metavar="DIR", help="Also write the page to DIR.")
     ] = None,
@@ -247,7 +263,14 @@ def run(
         raise _failure(f"{where}; run it in the repository, or name the repository with --root")
     found = found.resolve()
     outcome = _measure(found, Selection(tag, system, tuple(extra or ())), verbose)
-    survey = _survey(found / "perflogs", None, None, overdue, found / "config" / "bands")
+    survey = _survey(
+        found / "perflogs",
+        None,
+        None,
+        overdue,
+        found / "config" / "bands",
+        false_alarms=false_alarms,
+    )
     _print(survey)
     if page:
         _write_page(survey, page)

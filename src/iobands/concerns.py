@@ -37,6 +37,11 @@ class Concern:
             return ", ".join(self.names)
         return f"{', '.join(self.names[:_NAMED])} and {len(self.names) - _NAMED} more"
 
+    @property
+    def joint(self) -> str:
+        """What stands between the word and the reason: `degraded since ...` is read aloud."""
+        return " " if self.why.startswith("since ") else ": "
+
 
 def concerns(survey: Survey) -> list[Concern]:
     """Return what needs attention, the worst first, in the order of the series within that."""

@@ -5,6 +5,7 @@ May know: surveys and how they are worded; nothing of files or of the command li
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -18,6 +19,7 @@ from sparklines import sparklines
 
 from iobands.bands import NO_BAND
 from iobands.concerns import Concern, concerns
+from iobands.following import Change, Following
 from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
 from iobands.words import band_text, figure, plural, printable, summary, time_text
@@ -98,7 +100,7 @@ def _concern(concern: Concern) -> Text:
     text = Text(f"  {printable(concern.who)}: ")
     text.append(concern.word, style=_STYLES.get(concern.word, "bold"))
     shown = shorten(printable(concern.why), _LONGEST_REASON, placeholder=" …")
-    return text.append(f": {shown}" if shown else "")
+    return text.append(f"{concern.joint}{shown}" if shown else "")
 
 
 def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:
@@ -213,6 +215,8 @@ def as_json(survey: Survey) -> dict[str, object]:
         "status": survey.exit_status,
         "summary": summary(survey),
         "time": survey.now.isoformat(),
+        "false_alarms_a_year": survey.budget.false_alarms_a_year,
+        "limit": survey.budget.limit,
         "series": [_series_as_json(series) for series in survey.series],
         "superseded": list(survey.superseded),
         "findings": [
@@ -236,6 +240,9 @@ def _series_as_json(series: Series) -> dict[str, object]:
         "unit": series.key.unit,
         "when": status.when.isoformat() if status.when else None,
         "verdict": status.verdict,
+        "missing": status.missing,
+        "alarm": change_as_json(status.change) if status.change else None,
+        "evidence": _evidence_as_json(status.following),
         "runs": status.runs,
         "in_effect": asdict(series.in_effect),
         "band": band
@@ -251,3 +258,40 @@ def _series_as_json(series: Series) -> dict[str, object]:
             "provisional": status.provisional,
         },
     }
+
+
+def change_as_json(change: Change) -> dict[str, object]:
+    """Return a lasting change as plain data; a bound that is not known is null."""
+    return {
+        "direction": change.direction,
+        "since": change.since.isoformat(),
+        "since_low": change.since_low.isoformat(),
+        "since_high": change.since_high.isoformat(),
+        "raised": change.raised.isoformat(),
+        "ratio": change.ratio.value,
+        "ratio_low": change.ratio.low if change.ratio.low > 0 else None,
+        "ratio_high": _finite(change.ratio.high),
+        "score": change.score,
+        "limit": change.limit,
+        "years_to_false_alarm": change.years,
+        "ended": change.ended.isoformat() if change.ended else None,
+        "end": change.end,
+    }
+
+
+def _evidence_as_json(following: Following | None) -> dict[str, object] | None:
+    if following is None or not following.chart.runs:
+        return None
+    chart = following.chart
+    return {
+        "down": float(chart.down[-1]),
+        "up": float(chart.up[-1]),
+        "watch": chart.watch,
+        "limit": chart.limit,
+        "judges": chart.can_judge,
+        "power_runs": _finite(following.power),
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None

@@ -14,8 +14,10 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from iobands.bands import NO_BAND, Band, Bands, log_fence
+from iobands.following import PERFORMANCE, Budget, Change, Following, follow_series, is_drop
 from iobands.series import SeriesKey
 
 #: From how many runs of its own a series may learn a band.
@@ -75,6 +77,8 @@ class Status:
     `value`, `when` and `verdict` are of the newest sample. `band` is the published one, or one
     learnt from the series' own history when `provisional`. `runs` is how many samples there are,
     and `usable` how many earlier ones a band may be learnt from. `why` explains the state.
+    `following` has the chart that the state comes from, None where there is no sample.
+    `missing` tells why the newest sample is not the one that is expected, if it is not.
     """
 
     state: State
@@ -86,6 +90,18 @@ class Status:
     provisional: bool
     runs: int
     usable: int
+    following: Following | None = None
+    missing: str | None = None
+
+    @property
+    def change(self) -> Change | None:
+        """The lasting change that is going on, or None."""
+        return self.following.open_change if self.following else None
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of a monitoring plugin for this series."""
+        return self.state.exit_status
 
 
 def assess(
@@ -96,6 +112,7 @@ def assess(
     *,
     now: datetime,
     overdue: timedelta,
+    budget: Budget = Budget(),  # noqa: B008 (frozen)
 ) -> Status:
     """Return the status of a series from its samples, in the order of time, and its misses."""
     if samples.empty:
@@ -105,16 +122,20 @@ def assess(
     newest = samples.iloc[-1]
     value = float(newest["perf_value"])
     when = newest["job_completion_time"].to_pydatetime()
-    history = comparable(samples, bands)
     published = published_band(key, newest, bands)
-    band = published or learnt_band(key, history)
-    state, why = State.HEALTHY, ""
+    following = follow_series(samples, judged(samples, bands), published, budget)
+    history = comparable(samples, bands)
+    band = published or learnt_band(key, _healthy(history, samples, following))
+    state, why = _state(following)
     if band is None:
         state = State.CALIBRATING
         passed = len(history) + (newest["result"] == "pass")
         why = f"{passed} of {ENOUGH_RUNS} runs"
     missing = _missing(when, misses, now, overdue)
-    if missing:
+    if missing and state is State.DEGRADED:
+        # what is known to be bad is not better for having no news
+        why = f"{why}; and {missing}"
+    elif missing:
         state, why = State.NO_DATA, missing
     return Status(
         state=state,
@@ -126,7 +147,27 @@ def assess(
         provisional=band is not None and published is None,
         runs=len(samples),
         usable=len(history),
+        following=following,
+        missing=missing,
     )
+
+
+def _state(following: Following) -> tuple[State, str]:
+    """Return what the chart says, and why."""
+    change, suspicion = following.open_change, following.suspicion
+    if change:
+        return (State.DEGRADED if is_drop(change) else State.IMPROVED), change.text()
+    if suspicion:
+        return State.WATCH, suspicion.text()
+    return State.HEALTHY, ""
+
+
+def _healthy(history: pd.DataFrame, samples: pd.DataFrame, following: Following) -> pd.DataFrame:
+    """Return what of `history` may teach a band: an open alarm must not become normal."""
+    if following.healthy.all():
+        return history
+    left_out = samples.index[following.rows[~following.healthy]]
+    return history[~history.index.isin(left_out)]
 
 
 def published_band(key: SeriesKey, sample: pd.Series, bands: Bands | None) -> Band | None:
@@ -148,14 +189,31 @@ def comparable(samples: pd.DataFrame, bands: Bands | None) -> pd.DataFrame:
     They passed, were measured in the same way (`alike`), and are of the same epoch. The newest
     sample is left out, because it must not be judged by itself.
     """
-    times = samples["job_completion_time"]
-    chosen = (samples["result"] == "pass").fillna(False).to_numpy(dtype=bool) & alike(samples)
+    chosen = _comparing(samples, bands) & (samples["result"] == "pass").fillna(False).to_numpy(bool)
     chosen[-1] = False
-    since = bands.compares_since(times.iloc[-1].to_pydatetime()) if bands else None
-    if since is not None:
-        chosen &= (times >= since).to_numpy()
     # of few columns, because a selection costs by the column
     return samples[["job_completion_time", "perf_value"]].iloc[np.flatnonzero(chosen)]
+
+
+def judged(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.int_]:
+    """Return the places of the samples that the chart judges, the newest one among them.
+
+    They compare with the newest one. Those count too that were measured and failed for being
+    slow: without them a file system that collapses would have a spotless record.
+    """
+    measured = (samples["result"] == "pass").fillna(False).to_numpy(bool)
+    slow = (samples["fail_phase"] == PERFORMANCE).fillna(False).to_numpy(bool)
+    return np.flatnonzero(_comparing(samples, bands) & (measured | slow))
+
+
+def _comparing(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples compare with the newest: measured alike, in epochs that compare."""
+    times = samples["job_completion_time"]
+    chosen = alike(samples)
+    since = bands.compares_since(times.iloc[-1].to_pydatetime()) if bands else None
+    if since is not None:
+        chosen = chosen & (times >= since).to_numpy()
+    return chosen
 
 
 def alike(samples: pd.DataFrame) -> np.ndarray:

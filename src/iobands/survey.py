@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ import pandas as pd
 
 from iobands.bands import Bands
 from iobands.bands_file import load_bands
+from iobands.following import Budget, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import FIELDS, REQUIRED
@@ -100,11 +101,12 @@ class Survey:
     superseded: tuple[str, ...]
     findings: tuple[Finding, ...]
     rejected: tuple[Rejected, ...]
+    budget: Budget = field(default_factory=Budget)
 
     @property
     def exit_status(self) -> int:
         """0 OK, 1 warning, 2 critical, 3 unknown; no series at all is unknown."""
-        statuses = [series.status.state.exit_status for series in self.series]
+        statuses = [series.status.exit_status for series in self.series]
         return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
 
     def counts(self) -> dict[State, int]:
@@ -130,12 +132,14 @@ def take_survey(
     overdue: timedelta = timedelta(days=3),
     adapter: str | None = None,
     columns: Collection[str] = FIELDS,
+    false_alarms: float = 1.0,
 ) -> Survey:
     """Read everything and return the survey; `bands` is the directory of the bands files.
 
     `adapter` names how the perflogs are laid out, if `adapter.yaml` beside them does not.
     `columns` are those that the samples shall have beside `STATUS_COLUMNS`: those of ten years
-    take their time, and a digest does without most.
+    take their time, and a digest does without most. `false_alarms` is how many false alarms a
+    year are allowed, all series together.
 
     Raises:
         AdapterError: there is no such adapter, or `adapter.yaml` cannot be used.
@@ -155,6 +159,9 @@ def take_survey(
     bands_of = {name: _bands(bands, name) for name in {key.system for key in keys}}
     names = labels(keys)
     tied = _tie(keys, sightings, reports.cases)
+    budget = Budget(
+        false_alarms, sum(runs_a_year(utc(samples[key])) for key in keys if key in samples)
+    )
     series = []
     for key in keys:
         rows = samples.get(key, logs.samples.iloc[:0])
@@ -163,7 +170,9 @@ def take_survey(
             *_misses_of_cases(key, tied.get(key, ())),
             *_misses_of_rows(without.get(key)),
         ]
-        status = assess(key, rows, misses, bands_of[key.system], now=now, overdue=overdue)
+        status = assess(
+            key, rows, misses, bands_of[key.system], now=now, overdue=overdue, budget=budget
+        )
         series.append(Series(key, names[key], rows, bands_of[key.system], status))
     every = labels({*samples, *without})
     return Survey(
@@ -172,6 +181,7 @@ def take_survey(
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
         findings=_findings(tied[None], reports, overdue),
         rejected=(*logs.rejected, *reports.rejected),
+        budget=budget,
     )
 
 

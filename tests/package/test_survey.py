@@ -76,10 +76,10 @@ def test_other_versions_and_failed_runs_teach_nothing(site: Path) -> None:
 
 
 def test_a_published_band_goes_before_the_series_own(site: Path) -> None:
-    log(site, daily([*HISTORY, 1.9]))
-    write_bands(site / "bands")
+    log(site, daily([*HISTORY, 6]))
+    write_bands(site / "bands", (5, 11, 15))
     status = only(survey(site)).status
-    assert (status.band.median, status.provisional, status.verdict) == (1.5, False, "within")
+    assert (status.band.median, status.provisional, status.verdict) == (11, False, "within")
     assert (status.state, status.why) == (State.HEALTHY, "")
 
 

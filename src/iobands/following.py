@@ -1,0 +1,317 @@
+"""A series followed by its chart: runs in, and what the chart says of them in words of time out.
+
+May know: the charts, bands, and the columns of samples; nothing of files or of how it is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from iobands.bands import Band
+from iobands.charts import (
+    DEGRADED,
+    DOWN,
+    LARGEST_REFERENCE,
+    Alarm,
+    Chart,
+    Ratio,
+    begin,
+    extend,
+    limit_for,
+    power,
+    runs_between_false_alarms,
+)
+
+#: The drop that the power of a series is told for.
+TOLD_DROP: Final = 0.7
+#: How often a series is taken to run while it is too young to tell.
+DAILY: Final = 365.0
+#: What a case says that was measured and found to be too slow.
+PERFORMANCE: Final = "performance"
+
+_YEAR: Final = np.timedelta64(365, "D")
+_ENOUGH_TIME: Final = np.timedelta64(30, "D")
+_QUARTERS: Final = 4
+
+Times = NDArray[np.datetime64]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many false alarms a year a site allows, and how many runs a year it judges.
+
+    `runs_a_year` is of all series and of all pooled charts together.
+    """
+
+    false_alarms_a_year: float = 1.0
+    runs_a_year: float = DAILY
+
+    @cached_property
+    def limit(self) -> float:
+        """The evidence for an alarm, in nats, rounded up to a quarter, and `DEGRADED` at the least.
+
+        At least, because a site of few series would else have alarms where others have `watch`.
+        Rounded, because the number of runs a year is an estimate that changes every day, and an
+        alarm must not come and go with it.
+        """
+        exact = limit_for(self.false_alarms_a_year, 1, max(self.runs_a_year, 1.0))
+        return max(DEGRADED, math.ceil(exact * _QUARTERS) / _QUARTERS)
+
+    def years_to_false_alarm(self, score: float) -> float:
+        """Return the mean number of years in which the site has one false alarm of `score`."""
+        return runs_between_false_alarms(score) / max(self.runs_a_year, 1.0)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A lasting change in terms of time; times are in UTC.
+
+    It began at `since`, most likely between `since_low` and `since_high`, and the alarm came with
+    the run at `raised`. `ratio` is the level since over the level before. `score` is the evidence
+    at the alarm and `limit` what it needed, in nats; false alarms of such a score come once in
+    `years` on the whole site. `ended` is the first run that was no longer part of it, or None.
+    """
+
+    direction: str
+    since: datetime
+    since_low: datetime
+    since_high: datetime
+    raised: datetime
+    ratio: Ratio
+    score: float
+    limit: float
+    years: float
+    ended: datetime | None = None
+    end: str | None = None
+
+    def text(self) -> str:
+        """Return it in words that can be read aloud."""
+        return (
+            f"since {span_text(self.since, self.since_low, self.since_high)}: "
+            f"{ratio_text(self.ratio)} its former level; raised at one false alarm "
+            f"in {_years_text(self.years)} of this site"
+        )
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """Evidence for a drop that is over the watch limit, and not yet enough for an alarm."""
+
+    since: datetime
+    ratio: Ratio
+    score: float
+    limit: float
+
+    def text(self) -> str:
+        """Return it in words that can be read aloud."""
+        return (
+            f"since about {self.since:%Y-%m-%d}: {ratio_text(self.ratio)} its former level; "
+            f"evidence {self.score:.1f} of the {self.limit:g} that an alarm needs"
+        )
+
+
+@dataclass(frozen=True)
+class Following:
+    """A series' chart and the runs that it saw.
+
+    `rows` are the places of these runs among the samples, `times` their times (UTC) and `values`
+    their values. Runs before a person closed an alarm are in `rows`, but no longer in the chart,
+    which begins with the run `offset` of them.
+    """
+
+    rows: NDArray[np.int_]
+    times: Times
+    values: NDArray[np.float64]
+    chart: Chart
+    offset: int
+    budget: Budget
+    reset: int | None = None
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """All lasting changes, in the order in which they were found."""
+        return tuple(
+            change_of(alarm, self.times[self.offset :], self.budget) for alarm in self.chart.alarms
+        )
+
+    @cached_property
+    def open_change(self) -> Change | None:
+        """The change that lasts, or None."""
+        alarm = self.chart.open_alarm
+        return change_of(alarm, self.times[self.offset :], self.budget) if alarm else None
+
+    @cached_property
+    def suspicion(self) -> Suspicion | None:
+        """What `watch` is about, or None."""
+        from iobands.charts.change import level_ratio  # noqa: PLC0415 (beside its like below)
+        from iobands.charts.scores import DROPS  # noqa: PLC0415
+
+        chart = self.chart
+        if not chart.is_watched:
+            return None
+        start = int(chart.starts[int(np.argmax(chart.sums[: len(DROPS)]))])
+        start = min(start, chart.runs - 1)
+        return Suspicion(
+            since=moment(self.times[self.offset + start]),
+            ratio=level_ratio(chart.level(), chart.logarithms[start:]),
+            score=float(chart.down[-1]),
+            limit=chart.limit,
+        )
+
+    @cached_property
+    def power(self) -> float:
+        """How many runs it takes on average to see a drop of 30 %; infinite if it is not seen."""
+        return power(self.chart, TOLD_DROP)
+
+    def power_text(self) -> str:
+        """Return the power in words."""
+        lost = f"a drop of {100 * (1 - TOLD_DROP):.0f} %"
+        if not self.chart.can_judge:
+            return f"{lost} cannot be seen yet"
+        if not math.isfinite(self.power):
+            return f"{lost} would not be seen on this series"
+        return f"{lost} would be seen after about {math.ceil(self.power)} runs"
+
+    @cached_property
+    def healthy(self) -> NDArray[np.bool_]:
+        """Which runs may teach a band: those in no alarm, and since the last new normal."""
+        found = np.ones(len(self.rows), dtype=bool)
+        for alarm in self.chart.alarms:
+            ended = None if alarm.ended is None else self.offset + alarm.ended
+            found[self.offset + alarm.onset : ended] = False
+        if self.reset is not None:
+            found[: self.reset] = False
+        return found
+
+
+def follow_series(
+    samples: pd.DataFrame,
+    rows: NDArray[np.int_],
+    band: Band | None,
+    budget: Budget,
+    *,
+    resets: Sequence[datetime] = (),
+    closed: Sequence[datetime] = (),
+) -> Following:
+    """Return the chart of the samples at `rows`, which are in the order of time.
+
+    From the first run after each of `resets` on there is a new normal: what was before, and the
+    band, no longer count. With the first run after each of `closed` the evidence starts at zero
+    again, on the same reference.
+    """
+    values = samples["perf_value"].to_numpy(dtype=float)[rows]
+    times = utc(samples)[rows]
+    fine = np.isfinite(values) & (values > 0)
+    if not fine.all():
+        rows, values, times = rows[fine], values[fine], times[fine]
+    marks = {_first_after(times, when): True for when in closed}
+    marks.update({_first_after(times, when): False for when in resets})
+    chart = begin(band, limit=budget.limit)
+    at = offset = 0
+    reset = None
+    for mark, keeps in sorted(marks.items()):
+        if mark >= len(values):
+            if not keeps:
+                reset = len(values)
+            continue
+        chart = extend(chart, values[at:mark])
+        history = np.exp(chart.reference[-LARGEST_REFERENCE:]) if keeps else ()
+        chart = begin(
+            chart.band if keeps else None,
+            history=history,
+            limit=budget.limit,
+        )
+        at = offset = mark
+        reset = reset if keeps else mark
+    chart = extend(chart, values[at:])
+    return Following(rows, times, values, chart, offset, budget, reset)
+
+
+def change_of(alarm: Alarm, times: Times, budget: Budget) -> Change:
+    """Return `alarm` in terms of `times`, one a run of its chart."""
+    return Change(
+        direction=alarm.direction,
+        since=moment(times[alarm.onset]),
+        since_low=moment(times[alarm.onset_low]),
+        since_high=moment(times[alarm.onset_high]),
+        raised=moment(times[alarm.raised]),
+        ratio=alarm.ratio,
+        score=alarm.score,
+        limit=alarm.limit,
+        years=budget.years_to_false_alarm(alarm.score),
+        ended=None if alarm.ended is None else moment(times[alarm.ended]),
+        end=alarm.end,
+    )
+
+
+def runs_a_year(times: Times) -> float:
+    """Return how often a series with runs at `times`, in their order, runs in a year.
+
+    Counted over its newest year; a series younger than a month is taken to run daily.
+    """
+    if len(times) < 2 or times[-1] - times[0] < _ENOUGH_TIME:  # noqa: PLR2004
+        return DAILY
+    recent = times[times >= times[-1] - _YEAR]
+    span = recent[-1] - recent[0]
+    if span < _ENOUGH_TIME:
+        return DAILY
+    return float((len(recent) - 1) * (_YEAR / span))
+
+
+def utc(samples: pd.DataFrame) -> Times:
+    """Return the times of `samples` in UTC, of shape (samples,)."""
+    return samples["job_completion_time"].to_numpy(dtype="datetime64[ns]")
+
+
+def moment(time: np.datetime64) -> datetime:
+    """Return `time`, which is in UTC, to the second."""
+    seconds = int(time.astype("datetime64[s]").astype(np.int64))
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """Return a ratio with its interval, such as `0.71 × (0.66–0.77)`."""
+    if not (math.isfinite(ratio.high) and ratio.low > 0):
+        return f"{ratio.value:.2f} × (too few runs to say how sure)"
+    return f"{ratio.value:.2f} × ({ratio.low:.2f}–{ratio.high:.2f})"
+
+
+def span_text(when: datetime, low: datetime, high: datetime) -> str:
+    """Return a day with the days between which it may lie, such as `2026-11-03 (11-01 to 11-05)`.
+
+    Within one day the times are told instead.
+    """
+    if low == high:
+        return f"{when:%Y-%m-%d}"
+    if low.date() == high.date():
+        return f"{when:%Y-%m-%d %H:%M} ({low:%H:%M} to {high:%H:%M})"
+    form = "%m-%d" if low.year == high.year == when.year else "%Y-%m-%d"
+    return f"{when:%Y-%m-%d} ({low.strftime(form)} to {high.strftime(form)})"
+
+
+def is_drop(change: Change | None) -> bool:
+    """Tell whether `change` is one for the worse."""
+    return change is not None and change.direction == DOWN
+
+
+def _first_after(times: Times, when: datetime) -> int:
+    moment_of = np.datetime64(when.astimezone(timezone.utc).replace(tzinfo=None), "ns")
+    return int(np.searchsorted(times, moment_of, side="right"))
+
+
+def _years_text(years: float) -> str:
+    many = 1000
+    if years >= many:
+        return "more than 1000 years"
+    if years >= 2:  # noqa: PLR2004
+        return f"{years:.0f} years"
+    return "a year" if years >= 0.95 else f"{max(1, round(years * 12))} months"  # noqa: PLR2004
