@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta, timezone
 from enum import Enum
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -22,27 +23,31 @@ from iobands import __version__, cli_bands
 from iobands.bands_file import BandsError
 from iobands.digest import MAIL_WIDTH, as_json, digest_text
 from iobands.readers.adapters import AdapterError
+from iobands.readers.fields import FIELDS
 from iobands.run import Outcome, RunError, Selection, find_root, measure
 from iobands.states import OK, UNKNOWN, worst
-from iobands.survey import STATUS_COLUMNS, Survey, take_survey
+from iobands.survey import STATUS_COLUMNS, Series, Survey, take_survey
 
 app = typer.Typer(
     name="iobands",
-    help="""Watch the I/O performance of an HPC site.
+    help=cleandoc(
+        """Watch the I/O performance of an HPC site.
 
     ReFrame checks measure the file systems and leave perflogs. iobands holds the newest value of
     each series against its quartile band, and says what needs attention.
 
     \b
-      iobands run      measure now, then print the digest
-      iobands status   print the digest of what was measured so far
-      iobands report   write it as a static web page
-      iobands calibrate   propose bands from the site's own history
-      iobands epoch       begin an epoch: what is measured has changed
+      iobands run        measure now, then print the digest
+      iobands status     print the digest of what was measured so far
+      iobands report     write it as a static web page
+      iobands explain    tell why a series is in its state
+      iobands calibrate  propose bands from the site's own history
+      iobands epoch      begin an epoch: what is measured has changed
 
     The exit status is that of a monitoring plugin: 0 all is well, 1 watch, 2 degraded, 3 no data
     (a sample is missing, or nothing could be read). 2 goes before 3, and 3 before 1.
-    """,
+    """
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -277,6 +282,67 @@ def run(
     for problem in outcome.problems:
         typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
     raise typer.Exit(worst([survey.exit_status, UNKNOWN if outcome.problems else OK]))
+
+
+@app.command()
+def explain(
+    wanted: Annotated[
+        str,
+        typer.Argument(
+            metavar="SERIES", help="A label, some words of it, or the name that its files have."
+        ),
+    ],
+    perflogs: PerflogsOption = None,
+    bands: BandsOption = None,
+    system: SystemOption = None,
+    overdue: OverdueOption = 3,
+    adapter: AdapterOption = None,
+    false_alarms: FalseAlarmsOption = 1,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", metavar="FILE", help="Also draw it, as .svg or .png."),
+    ] = None,
+) -> None:
+    """Tell why a series is in its state: since when, how sure, what else moved and what did not.
+
+    The exit status is 0 once it is told; 3 when SERIES is none or several.
+    """
+    from iobands.explain import chosen, explanation_text  # noqa: PLC0415 (as below)
+    from iobands.explain import explain as explained  # noqa: PLC0415
+
+    form = figure.suffix[1:].lower() if figure else ""
+    if figure and form not in {"svg", "png"}:
+        raise _failure(f"{figure}: give --figure a file that ends in .svg or .png")
+    survey = _survey(
+        perflogs,
+        bands,
+        system,
+        overdue,
+        adapter=adapter,
+        false_alarms=false_alarms,
+        columns=FIELDS,
+    )
+    series = _one(chosen(survey, wanted), wanted, [each.label for each in survey.series])
+    typer.echo(explanation_text(explained(survey, series), survey), nl=False)
+    if figure and series.status.runs:
+        from iobands.figures import evidence  # noqa: PLC0415 (matplotlib takes its time)
+
+        try:
+            figure.write_bytes(evidence(series, survey.now, form))
+        except OSError as error:
+            raise _failure(f"{figure}: {error.strerror}") from error
+        typer.echo(f"Figure: {figure.resolve()}")
+
+
+def _one(found: Sequence[Series], wanted: str, known: Sequence[str]) -> Series:
+    """Return the only series of `found`, or end with a message that lists the candidates."""
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = "".join(f"\n  {each.label}" for each in found)
+        raise _failure(f"{wanted} may be any of {len(found)} series:{names}")
+    names = "".join(f"\n  {label}" for label in known)
+    raise _failure(f"no series is called {wanted}; there are:{names}")
 
 
 def _measure(root: Path, selection: Selection, verbose: bool) -> Outcome:

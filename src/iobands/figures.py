@@ -31,6 +31,8 @@ MARKS: Final = {
     NO_BAND: ("o", "#777777"),
 }
 _SIZE: Final = (9.0, 3.0)  # inches
+_TALL: Final = (9.0, 5.5)
+_HIGHEST: Final = 4  # times the limit: how far evidence is drawn
 _LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis: a first try is a few runs
 _DENSE: Final = 120  # points from which on they are drawn smaller
 _BAND_COLOUR: Final = "#56b4e9"
@@ -76,6 +78,69 @@ def time_series(series: Series, now: datetime) -> str:
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
+
+
+def evidence(series: Series, now: datetime, form: str = "svg") -> bytes:
+    """Return a figure, as `svg` or `png`, of what the state of the series comes from.
+
+    Above, the values as in `time_series`, with the days between which each lasting change began
+    shaded and a line where it most likely did; below, the evidence after each run for a drop and
+    for a rise, in nats, and the limits for watch and alarm. The series has at least one sample.
+    """
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=_TALL, layout="constrained")
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        spans = _spans(series, now)
+        for span in spans:
+            _draw_band(above, span)
+        _draw_points(above, series)
+        _dress(above, series, spans, now)
+        above.set_xlabel("")
+        above.legend(loc="lower left", ncols=5, frameon=False, fontsize=8)
+        above.set_title(f"{series.label}: {series.status.state.value}", loc="left", fontsize=11)
+        _draw_evidence(below, series)
+        _draw_changes((above, below), series)
+        buffer = io.BytesIO()
+        metadata = {"Date": None, "Creator": None} if form == "svg" else None
+        figure.savefig(buffer, format=form, metadata=metadata, dpi=120)
+    return buffer.getvalue()
+
+
+def _draw_evidence(axes: Axes, series: Series) -> None:
+    following = series.status.following
+    if following is None or not following.chart.runs:
+        return
+    chart = following.chart
+    times = date2num(following.times[following.offset :])
+    for values, name, colour, style in (
+        (chart.down, "for a drop", MARKS[COLLAPSED][1], "-"),
+        (chart.up, "for a rise", MARKS[ABOVE][1], "--"),
+    ):
+        axes.plot(times, values, color=colour, linewidth=1.2, linestyle=style, label=name)
+    for height, name, style in ((chart.watch, "watch", ":"), (chart.limit, "alarm", "-.")):
+        axes.axhline(height, color=_INK, linewidth=0.9, linestyle=style, label=name)
+    top = max(float(chart.down.max()), float(chart.up.max()))
+    # an open alarm's evidence grows without end, and would flatten all that came before
+    axes.set_ylim(0, max(1.3 * chart.limit, min(1.05 * top, _HIGHEST * chart.limit)))
+    axes.set_ylabel("evidence in nats")
+    axes.set_xlabel("time (UTC)")
+    axes.legend(loc="upper left", ncols=4, frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _draw_changes(panels: Sequence[Axes], series: Series) -> None:
+    following = series.status.following
+    for change in following.changes if following else ():
+        for axes in panels:
+            axes.axvspan(
+                date2num(change.since_low),
+                date2num(change.since_high),
+                facecolor="#e69f00",
+                alpha=0.35,
+                linewidth=0,
+                zorder=0,
+            )
+            axes.axvline(date2num(change.since), color="#a86f00", linewidth=1.2, zorder=2)
 
 
 def _spans(series: Series, now: datetime) -> list[_Span]:
