@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from iobands.bands import COLLAPSED
+from iobands.following import is_drop
+from iobands.series import SeriesKey
 from iobands.states import State
 from iobands.survey import Finding, Survey
 from iobands.words import figure, time_text
@@ -52,9 +54,18 @@ def concerns(survey: Survey) -> list[Concern]:
 
 
 def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
+    covered: set[tuple[SeriesKey, str]] = set()
+    labels = {series.key: series.label for series in survey.series}
+    for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
+        state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
+        names = ", ".join(labels[key] for key in common.keys)
+        yield common.name, state.value, f"{common.change.text()}; seen in {names}"
+        covered.update((key, state.value) for key in common.keys)
+        if state is State.DEGRADED:
+            covered.update((key, State.WATCH.value) for key in common.keys)
     for state in _STATES:
         for series in survey.series:
-            if series.status.state is state:
+            if series.status.state is state and (series.key, state.value) not in covered:
                 yield series.label, state.value, series.status.why
     for series in survey.series:
         status, unit = series.status, series.key.unit

@@ -218,6 +218,14 @@ def as_json(survey: Survey) -> dict[str, object]:
         "false_alarms_a_year": survey.budget.false_alarms_a_year,
         "limit": survey.budget.limit,
         "series": [_series_as_json(series) for series in survey.series],
+        "common": [
+            {
+                "name": common.name,
+                **change_as_json(common.change),
+                "series": [each.label for each in survey.series if each.key in common.keys],
+            }
+            for common in survey.common
+        ],
         "superseded": list(survey.superseded),
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings

@@ -18,7 +18,7 @@ import pandas as pd
 
 from iobands.bands import Bands
 from iobands.bands_file import load_bands
-from iobands.following import Budget, runs_a_year, utc
+from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import FIELDS, REQUIRED
@@ -27,7 +27,8 @@ from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey, combined, grouping, labels
-from iobands.states import OK, UNKNOWN, Miss, State, Status, assess, worst
+from iobands.shared import Common, common_changes, groups
+from iobands.states import CRITICAL, OK, UNKNOWN, Miss, State, Status, assess, worst
 from iobands.vocabulary import SERIES_FIELDS, canonical
 
 #: The results of a case that did what was asked of it.
@@ -102,11 +103,13 @@ class Survey:
     findings: tuple[Finding, ...]
     rejected: tuple[Rejected, ...]
     budget: Budget = field(default_factory=Budget)
+    common: tuple[Common, ...] = ()
 
     @property
     def exit_status(self) -> int:
         """0 OK, 1 warning, 2 critical, 3 unknown; no series at all is unknown."""
         statuses = [series.status.exit_status for series in self.series]
+        statuses += [CRITICAL for each in self.common if is_drop(each.change)]
         return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
 
     def counts(self) -> dict[State, int]:
@@ -159,9 +162,9 @@ def take_survey(
     bands_of = {name: _bands(bands, name) for name in {key.system for key in keys}}
     names = labels(keys)
     tied = _tie(keys, sightings, reports.cases)
-    budget = Budget(
-        false_alarms, sum(runs_a_year(utc(samples[key])) for key in keys if key in samples)
-    )
+    often = {key: runs_a_year(utc(samples[key])) for key in keys if key in samples}
+    pooled = [max(often[key] for key in group) for group in groups(list(often)).values()]
+    budget = Budget(false_alarms, sum(often.values()) + sum(pooled))
     series = []
     for key in keys:
         rows = samples.get(key, logs.samples.iloc[:0])
@@ -182,6 +185,9 @@ def take_survey(
         findings=_findings(tied[None], reports, overdue),
         rejected=(*logs.rejected, *reports.rejected),
         budget=budget,
+        common=common_changes(
+            {each.key: each.status.following for each in series if each.status.following}, budget
+        ),
     )
 
 
