@@ -21,6 +21,13 @@ from rich.text import Text
 
 from iobands import __version__, cli_bands
 from iobands.bands_file import BandsError
+from iobands.cli_options import (
+    BandsOption,
+    PerflogsOption,
+    SystemOption,
+    default_path,
+    failure,
+)
 from iobands.digest import MAIL_WIDTH, as_json, digest_text
 from iobands.readers.adapters import AdapterError
 from iobands.readers.fields import FIELDS
@@ -63,25 +70,6 @@ class Format(str, Enum):
     JSON = "json"
 
 
-PerflogsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--perflogs",
-        metavar="DIR",
-        help="Where ReFrame left the perflogs. [default: perflogs, here or in the repository]",
-    ),
-]
-BandsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--bands",
-        metavar="DIR",
-        help="Where the bands files are. [default: config/bands, here or in the repository]",
-    ),
-]
-SystemOption = Annotated[
-    str | None, typer.Option("--system", metavar="NAME", help="Only this system. [default: all]")
-]
 AdapterOption = Annotated[
     str | None,
     typer.Option(
@@ -161,9 +149,9 @@ def _survey(
 ) -> Survey:
     """Return the survey, or end with a message and the status for unknown."""
     if bands and not bands.is_dir():  # the default need not be there
-        raise _failure(f"{bands}: no such directory; give --bands the directory of the bands files")
-    perflogs = perflogs or _default(Path("perflogs"))
-    bands = bands or default_bands or _default(Path("config/bands"))
+        raise failure(f"{bands}: no such directory; give --bands the directory of the bands files")
+    perflogs = perflogs or default_path(Path("perflogs"))
+    bands = bands or default_bands or default_path(Path("config/bands"))
     try:
         survey = take_survey(
             perflogs,
@@ -176,24 +164,18 @@ def _survey(
             false_alarms=false_alarms,
         )
     except FileNotFoundError:
-        raise _failure(
+        raise failure(
             f"{perflogs}: no perflogs there; measure first with `make run` or `iobands run`, "
             "or give --perflogs the directory that has them"
         ) from None
     except OSError as error:
-        raise _failure(f"{error.filename}: {error.strerror}") from error
+        raise failure(f"{error.filename}: {error.strerror}") from error
     except (BandsError, AdapterError) as error:
-        raise _failure(str(error)) from error
+        raise failure(str(error)) from error
     if system and not survey.series and not survey.findings:
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
-        raise _failure(f"{perflogs}: nothing of the system {system}; systems there: {known}")
+        raise failure(f"{perflogs}: nothing of the system {system}; systems there: {known}")
     return survey
-
-
-def _default(path: Path) -> Path:
-    """Return `path` as it is here or, failing that, in the repository around."""
-    root = find_root(Path.cwd())
-    return path if root is None or path.is_dir() else root / path
 
 
 def _print(survey: Survey, all_rejected: bool = False) -> None:
@@ -203,11 +185,6 @@ def _print(survey: Survey, all_rejected: bool = False) -> None:
     text = digest_text(survey, console, all_rejected=all_rejected)
     sys.stdout.buffer.write(text.encode(console.encoding, "replace"))
     sys.stdout.flush()
-
-
-def _failure(message: str) -> typer.Exit:
-    typer.echo(f"IOBANDS UNKNOWN: {message}", err=True)
-    return typer.Exit(UNKNOWN)
 
 
 @app.command()
@@ -265,7 +242,7 @@ def run(
     found = root or find_root(Path.cwd())
     if found is None or not (found / "config" / "site.py").is_file():
         where = f"{root}: no config/site.py there" if root else "no config/site.py here or above"
-        raise _failure(f"{where}; run it in the repository, or name the repository with --root")
+        raise failure(f"{where}; run it in the repository, or name the repository with --root")
     found = found.resolve()
     outcome = _measure(found, Selection(tag, system, tuple(extra or ())), verbose)
     survey = _survey(
@@ -312,7 +289,7 @@ def explain(
 
     form = figure.suffix[1:].lower() if figure else ""
     if figure and form not in {"svg", "png"}:
-        raise _failure(f"{figure}: give --figure a file that ends in .svg or .png")
+        raise failure(f"{figure}: give --figure a file that ends in .svg or .png")
     survey = _survey(
         perflogs,
         bands,
@@ -330,7 +307,7 @@ def explain(
         try:
             figure.write_bytes(evidence(series, survey.now, form))
         except OSError as error:
-            raise _failure(f"{figure}: {error.strerror}") from error
+            raise failure(f"{figure}: {error.strerror}") from error
         typer.echo(f"Figure: {figure.resolve()}")
 
 
@@ -340,9 +317,9 @@ def _one(found: Sequence[Series], wanted: str, known: Sequence[str]) -> Series:
         return found[0]
     if found:
         names = "".join(f"\n  {each.label}" for each in found)
-        raise _failure(f"{wanted} may be any of {len(found)} series:{names}")
+        raise failure(f"{wanted} may be any of {len(found)} series:{names}")
     names = "".join(f"\n  {label}" for label in known)
-    raise _failure(f"no series is called {wanted}; there are:{names}")
+    raise failure(f"no series is called {wanted}; there are:{names}")
 
 
 def _measure(root: Path, selection: Selection, verbose: bool) -> Outcome:
@@ -359,7 +336,7 @@ def _measure(root: Path, selection: Selection, verbose: bool) -> Outcome:
                 progress=lambda text: line.update(Text(f"iobands run: {text}")),
             )
     except RunError as error:
-        raise _failure(str(error)) from error
+        raise failure(str(error)) from error
 
 
 def _write_page(survey: Survey, directory: Path) -> None:
@@ -368,7 +345,7 @@ def _write_page(survey: Survey, directory: Path) -> None:
     try:
         typer.echo(f"Page: {write_page(survey, directory).resolve()}")
     except OSError as error:
-        raise _failure(f"{error.filename or directory}: {error.strerror}") from error
+        raise failure(f"{error.filename or directory}: {error.strerror}") from error
 
 
 cli_bands.register(app)

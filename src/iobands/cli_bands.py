@@ -15,29 +15,18 @@ import typer
 
 from iobands.bands import Band
 from iobands.bands_file import BandsError
+from iobands.cli_options import (
+    BandsOption,
+    PerflogsOption,
+    SystemOption,
+    default_path,
+    failure,
+)
 from iobands.readers.adapters import AdapterError
-from iobands.run import find_root
-from iobands.states import UNKNOWN
 
 if TYPE_CHECKING:
     from iobands.bands_writer import Change
 
-PerflogsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--perflogs",
-        metavar="DIR",
-        help="Where ReFrame left the perflogs. [default: perflogs, here or in the repository]",
-    ),
-]
-BandsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--bands",
-        metavar="DIR",
-        help="Where the bands files are. [default: config/bands, here or in the repository]",
-    ),
-]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show, and write nothing.")]
 SinceOption = Annotated[
@@ -55,9 +44,7 @@ def register(app: typer.Typer) -> None:
 def calibrate(
     perflogs: PerflogsOption = None,
     bands: BandsOption = None,
-    system: Annotated[
-        str | None, typer.Option("--system", metavar="NAME", help="Only this system.")
-    ] = None,
+    system: SystemOption = None,
     series: Annotated[
         str, typer.Option("--series", metavar="TEXT", help="Only series with TEXT in their name.")
     ] = "",
@@ -75,12 +62,12 @@ def calibrate(
     from iobands.learning import calibrate as learn  # noqa: PLC0415 (slow to load)
 
     begin = _time(since) if since else None
-    logs = perflogs or _default(Path("perflogs"))
+    logs = perflogs or default_path(Path("perflogs"))
     try:
         found = list(
             learn(
                 logs,
-                bands or _default(Path("config/bands")),
+                bands or default_path(Path("config/bands")),
                 now=_now(),
                 system=system,
                 part=series,
@@ -88,13 +75,13 @@ def calibrate(
             )
         )
     except FileNotFoundError:
-        raise _failure(f"{logs}: no perflogs there; measure first with `iobands run`") from None
+        raise failure(f"{logs}: no perflogs there; measure first with `iobands run`") from None
     except OSError as error:
-        raise _failure(f"{error.filename}: {error.strerror}") from error
+        raise failure(f"{error.filename}: {error.strerror}") from error
     except (BandsError, AdapterError) as error:
-        raise _failure(str(error)) from error
+        raise failure(str(error)) from error
     if not found:
-        raise _failure(f"{logs}: no series" + (f" with {series!r} in its name" if series else ""))
+        raise failure(f"{logs}: no series" + (f" with {series!r} in its name" if series else ""))
     for one in found:
         typer.echo(
             f"{one.system}: {len(one.learnt)} new bands, {len(one.left_out)} series as before"
@@ -135,11 +122,11 @@ def epoch(
     """
     from iobands.learning import epoch_by_hand  # noqa: PLC0415 (slow to load)
 
-    directory = bands or _default(Path("config/bands"))
+    directory = bands or default_path(Path("config/bands"))
     if system is None:
         known = sorted(path.stem for path in directory.glob("*.yaml"))
         if len(known) != 1:
-            raise _failure(f"name the --system; with bands are {', '.join(known) or 'none'}")
+            raise failure(f"name the --system; with bands are {', '.join(known) or 'none'}")
         system = known[0]
     begin = _time(since) if since else _now()
     try:
@@ -147,7 +134,7 @@ def epoch(
             directory, system, name, reason=reason, since=begin, keep_bands=keep_bands
         )
     except BandsError as error:
-        raise _failure(str(error)) from error
+        raise failure(str(error)) from error
     _write([change], yes, dry_run)
 
 
@@ -174,7 +161,7 @@ def _write(changes: Sequence[Change], yes: bool, dry_run: bool) -> None:
         return
     if not yes:
         if not sys.stdin.isatty():
-            raise _failure("nothing was written: there is nobody to ask; give --yes or --dry-run")
+            raise failure("nothing was written: there is nobody to ask; give --yes or --dry-run")
         if not typer.confirm("\nWrite this?"):
             typer.echo("Nothing was written.")
             return
@@ -182,7 +169,7 @@ def _write(changes: Sequence[Change], yes: bool, dry_run: bool) -> None:
         try:
             change.write()
         except BandsError as error:
-            raise _failure(str(error)) from error
+            raise failure(str(error)) from error
         typer.echo(f"Written: {change.path}")
 
 
@@ -197,19 +184,9 @@ def _time(text: str) -> datetime:
             return datetime.combine(date.fromisoformat(text), time(), timezone.utc)
         when = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
-        raise _failure(
+        raise failure(
             f"--since {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
         ) from None
     if when.utcoffset() is None:
-        raise _failure(f"--since {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
+        raise failure(f"--since {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
     return when
-
-
-def _default(path: Path) -> Path:
-    root = find_root(Path.cwd())
-    return path if root is None or path.is_dir() else root / path
-
-
-def _failure(message: str) -> typer.Exit:
-    typer.echo(f"IOBANDS UNKNOWN: {message}", err=True)
-    return typer.Exit(UNKNOWN)

@@ -114,7 +114,7 @@ internal_Init(59)........: MPI_Init(argc=(nil), argv=(nil)) failed
             "benchio: error while loading shared libraries: libucp.so.0: cannot open",
         ),
         (
-            "/work/benchio: error while loading shared libraries: libucp.so.0: cannot open\n",
+            "/opt/benchio: error while loading shared libraries: libucp.so.0: cannot open\n",
             "error while loading shared libraries: libucp.so.0: cannot open",
         ),
         ("slurmstepd: noise\nsrun: fatal: no such plug-in\n", "srun: fatal: no such plug-in"),
