@@ -12,7 +12,7 @@
 #SBATCH --account=budget
 #SBATCH --reservation=R7
 #SBATCH --signal=TERM@60
-file_system="/work/io"
+file_system="/scratch/io"
 run_directory=$(mktemp -d "$file_system/iobands-BenchioFPP-XXXXXXXXXX") || { echo "iobands: $file_system: no directory can be made there: does it exist, may you write?" >&2; exit 1; }
 trap 'rm -rf -- "$run_directory"' EXIT
 echo "$run_directory" > run_directory.txt
