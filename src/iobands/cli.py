@@ -20,7 +20,6 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands import __version__, cli_bands
-from iobands.bands_file import BandsError
 from iobands.cli_options import (
     BandsOption,
     PerflogsOption,
@@ -34,6 +33,7 @@ from iobands.readers.fields import FIELDS
 from iobands.run import Outcome, RunError, Selection, find_root, measure
 from iobands.states import OK, UNKNOWN, worst
 from iobands.survey import STATUS_COLUMNS, Series, Survey, take_survey
+from iobands.yaml_file import FileError
 
 app = typer.Typer(
     name="iobands",
@@ -170,7 +170,7 @@ def _survey(
         ) from None
     except OSError as error:
         raise failure(f"{error.filename}: {error.strerror}") from error
-    except (BandsError, AdapterError) as error:
+    except (FileError, AdapterError) as error:
         raise failure(str(error)) from error
     if system and not survey.series and not survey.findings:
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from iobands.bands import Band
-from iobands.bands_file import BandsError
 from iobands.cli_options import (
     BandsOption,
     PerflogsOption,
@@ -23,9 +22,10 @@ from iobands.cli_options import (
     failure,
 )
 from iobands.readers.adapters import AdapterError
+from iobands.yaml_file import FileError
 
 if TYPE_CHECKING:
-    from iobands.bands_writer import Change
+    from iobands.yaml_change import Change
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show, and write nothing.")]
@@ -78,7 +78,7 @@ def calibrate(
         raise failure(f"{logs}: no perflogs there; measure first with `iobands run`") from None
     except OSError as error:
         raise failure(f"{error.filename}: {error.strerror}") from error
-    except (BandsError, AdapterError) as error:
+    except (FileError, AdapterError) as error:
         raise failure(str(error)) from error
     if not found:
         raise failure(f"{logs}: no series" + (f" with {series!r} in its name" if series else ""))
@@ -133,7 +133,7 @@ def epoch(
         change = epoch_by_hand(
             directory, system, name, reason=reason, since=begin, keep_bands=keep_bands
         )
-    except BandsError as error:
+    except FileError as error:
         raise failure(str(error)) from error
     _write([change], yes, dry_run)
 
@@ -168,7 +168,7 @@ def _write(changes: Sequence[Change], yes: bool, dry_run: bool) -> None:
     for change in changes:
         try:
             change.write()
-        except BandsError as error:
+        except FileError as error:
             raise failure(str(error)) from error
         typer.echo(f"Written: {change.path}")
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.bands_file import load_bands
-from iobands.bands_writer import Change, added, free_name
+from iobands.bands_writer import added, free_name
 from iobands.calibration import NoProposal, Proposal, healthy, propose
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import REQUIRED
@@ -23,6 +23,7 @@ from iobands.readers.perflog import read_perflogs
 from iobands.series import SeriesKey, grouping, labels
 from iobands.states import alike, published_band
 from iobands.vocabulary import canonical
+from iobands.yaml_change import Change
 
 #: What an epoch that was learnt says of its source.
 SOURCE: Final = "own history, by iobands calibrate"
@@ -75,7 +76,7 @@ def calibrate(
     Samples from before `since` are passed over. `bands` is the directory of the bands files.
 
     Raises:
-        AdapterError, FileNotFoundError, BandsError: as of `survey.take_survey`.
+        AdapterError, FileNotFoundError, FileError: as of `survey.take_survey`.
     """
     columns = {*REQUIRED, "fsync", "suite_version"}
     table = read_perflogs(perflogs, system, format_of(perflogs, adapter), columns).samples
@@ -222,7 +223,7 @@ def epoch_by_hand(
     """Return the change that begins an epoch, since which nothing compares with what was before.
 
     Raises:
-        BandsError: the bands file cannot be used, or has an epoch of this name or beginning.
+        FileError: the bands file cannot be used, or has an epoch of this name or beginning.
     """
     path = bands / f"{system}.yaml"
     there = load_bands(path) if path.exists() else None

@@ -210,10 +210,20 @@ def _comparing(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
     """Return which samples compare with the newest: measured alike, in epochs that compare."""
     times = samples["job_completion_time"]
     chosen = alike(samples)
-    since = bands.compares_since(times.iloc[-1].to_pydatetime()) if bands else None
+    if bands is None:
+        return chosen
+    since = bands.compares_since(times.iloc[-1].to_pydatetime())
     if since is not None:
         chosen = chosen & (times >= since).to_numpy()
-    return chosen
+    return chosen & ~left_out(times, bands)
+
+
+def left_out(times: pd.Series, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples, taken at `times`, compare with nothing, as their alarm was closed."""
+    found = np.zeros(len(times), dtype=bool)
+    for begin, end in bands.left_out if bands else ():
+        found |= ((times >= begin) & (times <= end)).to_numpy()
+    return found
 
 
 def alike(samples: pd.DataFrame) -> np.ndarray:
