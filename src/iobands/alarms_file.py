@@ -14,7 +14,7 @@ from iobands.acts import ACKNOWLEDGE, CLOSE, KINDS, NEW_NORMAL, REOPEN, Act, Act
 from iobands.bands_file import parse_match
 from iobands.charts import DOWN, UP
 from iobands.vocabulary import SERIES_FIELDS
-from iobands.yaml_file import FileError, Place, content_of, parse
+from iobands.yaml_file import Place, content_of, parse
 
 SCHEMA: Final = 1
 

@@ -17,10 +17,12 @@ from rich.table import Table
 from rich.text import Text
 from sparklines import sparklines
 
+from iobands.acknowledged import Acknowledged
+from iobands.acts import Act
 from iobands.bands import NO_BAND
-from iobands.concerns import Concern, concerns
+from iobands.concerns import Concern, acknowledged_concerns, concerns
 from iobands.following import Change, Following
-from iobands.states import ENOUGH_RUNS, State
+from iobands.states import ENOUGH_RUNS, State, Status
 from iobands.survey import Series, Survey
 from iobands.words import band_text, figure, plural, printable, summary, time_text
 
@@ -79,6 +81,10 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
     if needed:
         yield Text("\nNeeds attention", style="bold")
         yield from (_concern(concern) for concern in needed)
+    known = acknowledged_concerns(survey)
+    if known:
+        yield Text("\nAcknowledged", style="bold")
+        yield from (_concern(concern, is_quiet=True) for concern in known)
     if survey.series:
         yield Text("")
         yield _table(survey, width)
@@ -96,9 +102,9 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
         yield from _rejected(survey, all_rejected)
 
 
-def _concern(concern: Concern) -> Text:
+def _concern(concern: Concern, *, is_quiet: bool = False) -> Text:
     text = Text(f"  {printable(concern.who)}: ")
-    text.append(concern.word, style=_STYLES.get(concern.word, "bold"))
+    text.append(concern.word, style="" if is_quiet else _STYLES.get(concern.word, "bold"))
     shown = shorten(printable(concern.why), _LONGEST_REASON, placeholder=" …")
     return text.append(f"{concern.joint}{shown}" if shown else "")
 
@@ -171,9 +177,15 @@ def _row(series: Series, now: datetime) -> list[Text]:
         Text(_band(series)),
         Text(str(status.runs)),
         Text(""),
-        Text(status.state.value, style=_STYLES.get(status.state.value, "")),
+        _state(status),
         Text(_when(status.when, now)),
     ]
+
+
+def _state(status: Status) -> Text:
+    if status.is_quiet:
+        return Text(f"{status.state.value} (ack)")
+    return Text(status.state.value, style=_STYLES.get(status.state.value, ""))
 
 
 def _band(series: Series) -> str:
@@ -222,6 +234,7 @@ def as_json(survey: Survey) -> dict[str, object]:
             {
                 "name": common.name,
                 **change_as_json(common.change),
+                "acknowledged": _answer_as_json(survey.acknowledged.get(common.name)),
                 "series": [each.label for each in survey.series if each.key in common.keys],
             }
             for common in survey.common
@@ -250,6 +263,8 @@ def _series_as_json(series: Series) -> dict[str, object]:
         "verdict": status.verdict,
         "missing": status.missing,
         "alarm": change_as_json(status.change) if status.change else None,
+        "acknowledged": _answer_as_json(status.acknowledged),
+        "acts": [_act_as_json(act) for act in series.acts],
         "evidence": _evidence_as_json(status.following),
         "runs": status.runs,
         "in_effect": asdict(series.in_effect),
@@ -264,8 +279,36 @@ def _series_as_json(series: Series) -> dict[str, object]:
             "epoch": band.epoch or None,
             "source": band.source,
             "provisional": status.provisional,
+            "state": band.state,
+            "intervals": {name: list(pair) for name, pair in band.intervals.items()},
         },
+        "epoch": _epoch_as_json(series),
     }
+
+
+def _epoch_as_json(series: Series) -> dict[str, object] | None:
+    epoch = series.epoch
+    return epoch and {
+        "name": epoch.name,
+        "since": epoch.since.isoformat(),
+        "source": epoch.source,
+        "reason": epoch.reason or None,
+        "continues": epoch.continues,
+    }
+
+
+def _answer_as_json(answer: Acknowledged | None) -> dict[str, object] | None:
+    """Return who knows of a change; `worse` is null while that keeps it quiet."""
+    return answer and {
+        **_act_as_json(answer.act),
+        "worse": change_as_json(answer.worse) if answer.worse else None,
+    }
+
+
+def _act_as_json(act: Act) -> dict[str, object]:
+    times = {"when": act.when, "since": act.since, "until": act.until, "of": act.of}
+    told = {name: time.isoformat() for name, time in times.items() if time}
+    return {"act": act.kind, "who": act.who, "reason": act.reason, **told}
 
 
 def change_as_json(change: Change) -> dict[str, object]:

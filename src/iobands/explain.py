@@ -9,17 +9,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
+from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN
 from iobands.following import Change, Following, utc
 from iobands.series import slug
 from iobands.states import State
 from iobands.survey import Series, Survey
-from iobands.words import band_text, figure, plural, printable, time_text
+from iobands.words import (
+    act_text,
+    band_facts,
+    band_text,
+    epoch_text,
+    figure,
+    intervals_text,
+    plural,
+    printable,
+    time_text,
+)
 
 #: Figures that a run records beside its rate, and what they are called.
 _FIGURES: Final = {
@@ -45,6 +56,13 @@ _FACTS: Final = {
     "hints_in_effect": "hints in effect",
     "fsync": "fsync",
     "cache": "cache",
+}
+#: How what people did is headed.
+_DONE: Final = {
+    ACKNOWLEDGE: "Known",
+    CLOSE: "Closed",
+    NEW_NORMAL: "New normal",
+    REOPEN: "Reopened",
 }
 _BEFORE: Final = 200  # runs that the ones since are held against, as many as a reference has
 _LEAST_BEFORE: Final = 5
@@ -189,10 +207,14 @@ def _evidence(series: Series) -> Iterator[str]:
             f"{_day(times[-1])}{gap}; {status.runs} in all"
         )
     if status.band:
-        source = status.band.source or "the bands file"
+        facts = band_facts(status.band, status.provisional)
         yield (
-            f"Band        {band_text(status.band, status.provisional)} {unit} (quartiles; {source})"
+            f"Band        {band_text(status.band, status.provisional)} {unit} (quartiles; {facts})"
         )
+        if status.band.intervals:
+            yield f"            95 % intervals: {intervals_text(status.band)}"
+    if series.epoch:
+        yield f"Epoch       {epoch_text(series.epoch)}"
     yield (
         f"Newest      {figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
         f"{_rank(following)}"
@@ -216,6 +238,21 @@ def _evidence(series: Series) -> Iterator[str]:
                 f"Earlier     {change.direction} from {change.since:%Y-%m-%d} to "
                 f"{change.ended:%Y-%m-%d} ({change.end}): {change.ratio.value:.2f} ×"
             )
+    yield from _acts(series)
+
+
+def _acts(series: Series) -> Iterator[str]:
+    """Yield what people did about alarms of the series, in the order of time."""
+    taken_back = {act.of for act in series.acts}
+    for act in series.acts:
+        state = " (taken back)" if act.when in taken_back else ""
+        of = f" what was done {time_text(act.of.astimezone(timezone.utc))}" if act.of else ""
+        span = ""
+        if act.kind == CLOSE and act.since and act.until:
+            span = f"; leaves out {act.since:%Y-%m-%d} to {act.until:%Y-%m-%d}"
+        if act.kind == NEW_NORMAL and act.since:
+            span = f"; from {act.since:%Y-%m-%d} on"
+        yield f"{_DONE[act.kind]:12}{of.lstrip()}{' ' if of else ''}{act_text(act)}{span}{state}"
 
 
 def _rank(following: Following) -> str:

@@ -13,12 +13,21 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from iobands import __version__
-from iobands.concerns import concerns
+from iobands.concerns import acknowledged_concerns, concerns
 from iobands.digest import sparkline
 from iobands.figures import MARKS, time_series
 from iobands.series import slug
 from iobands.survey import Survey
-from iobands.words import band_text, figure, printable, summary, time_text
+from iobands.words import (
+    band_facts,
+    band_text,
+    epoch_text,
+    figure,
+    intervals_text,
+    printable,
+    summary,
+    time_text,
+)
 
 _FIGURES: Final = "figures"
 _SYMBOLS: Final = {
@@ -72,6 +81,7 @@ def render(survey: Survey) -> str:
         summary=summary(survey),
         status_word=summary(survey).split(":")[0].split()[-1],
         concerns=concerns(survey),
+        acknowledged=acknowledged_concerns(survey),
         any_in_effect=any(series.in_effect.brief() for series in survey.series),
         figures=_FIGURES,
         slug=slug,
@@ -79,6 +89,9 @@ def render(survey: Survey) -> str:
         colours={verdict: colour for verdict, (_, colour) in MARKS.items()},
         trend=lambda series: sparkline(series.samples["perf_value"].tolist()[-_RECENT:]),
         band_text=lambda status: band_text(status.band, status.provisional),
+        band_facts=lambda status: band_facts(status.band, status.provisional),
+        intervals_text=intervals_text,
+        epoch_text=epoch_text,
         version=__version__,
     )
 

@@ -58,7 +58,7 @@ def _sessions(followings: Sequence[Following]) -> tuple[NDArray[np.float64], Tim
     A session is a day, and the n-th run of a day goes with the n-th of the others. The day begins
     at the hour at which the fewest runs are made, so that no night of runs is cut in two.
     """
-    runs = [each.times[each.offset :] for each in followings]
+    runs = [each.times for each in followings]
     hours = np.concatenate(runs).astype("datetime64[h]").astype(np.int64) % 24
     begin = int(np.argmin(np.bincount(hours, minlength=24)))
     parts = []
@@ -72,7 +72,7 @@ def _sessions(followings: Sequence[Following]) -> tuple[NDArray[np.float64], Tim
     at = 0
     for column, (times, each) in enumerate(zip(runs, followings, strict=True)):
         rows = places[at : at + len(times)]
-        table[rows, column] = each.values[each.offset :]
+        table[rows, column] = each.values
         when[rows] = times
         at += len(times)
     return table, when

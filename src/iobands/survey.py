@@ -6,7 +6,7 @@ What all views show. May know the readers, bands and states; nothing of how it i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -16,7 +16,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from iobands.bands import Bands
+from iobands.acknowledged import Acknowledged, acknowledged, common_acknowledged
+from iobands.acts import Act, Acts, bands_for
+from iobands.alarms_file import future_text, load_acts
+from iobands.bands import Bands, Epoch
 from iobands.bands_file import load_bands
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
@@ -28,7 +31,7 @@ from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey, combined, grouping, labels
 from iobands.shared import Common, common_changes, groups
-from iobands.states import CRITICAL, OK, UNKNOWN, Miss, State, Status, assess, worst
+from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, Miss, State, Status, assess, worst
 from iobands.vocabulary import SERIES_FIELDS, canonical
 
 #: The results of a case that did what was asked of it.
@@ -63,18 +66,29 @@ class _Sighting:
 
 @dataclass(frozen=True)
 class Series:
-    """A series with its samples, in the order of time, and its status."""
+    """A series with its samples, in the order of time, and its status.
+
+    `bands` are those of its system, as what people did about its alarms left them for it; `acts`
+    is all that they did, what was taken back among it.
+    """
 
     key: SeriesKey
     label: str
     samples: pd.DataFrame
     bands: Bands | None
     status: Status
+    acts: tuple[Act, ...] = ()
 
     @cached_property
     def in_effect(self) -> InEffect:
         """What was in effect in the newest sample."""
         return in_effect(self.samples)
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """The epoch of the newest sample."""
+        when = self.status.when
+        return self.bands.epoch_at(when) if self.bands and when else None
 
 
 @dataclass(frozen=True)
@@ -94,7 +108,8 @@ class Survey:
     """What is known of a site, or of one system, at the time `now`.
 
     `superseded` are the names of series that are not expected any more: their check now gives
-    samples of another scale, as after its number of nodes was changed.
+    samples of another scale, as after its number of nodes was changed. `acknowledged` has, by
+    the name of a common change, who knows of it.
     """
 
     now: datetime
@@ -104,12 +119,21 @@ class Survey:
     rejected: tuple[Rejected, ...]
     budget: Budget = field(default_factory=Budget)
     common: tuple[Common, ...] = ()
+    acknowledged: Mapping[str, Acknowledged] = field(default_factory=dict)
+
+    def is_quiet(self, common: Common) -> bool:
+        """Tell whether a common change was acknowledged, and is no worse since."""
+        return common.name in self.acknowledged and self.acknowledged[common.name].holds
 
     @property
     def exit_status(self) -> int:
         """0 OK, 1 warning, 2 critical, 3 unknown; no series at all is unknown."""
         statuses = [series.status.exit_status for series in self.series]
-        statuses += [CRITICAL for each in self.common if is_drop(each.change)]
+        statuses += [
+            WARNING if self.is_quiet(each) else CRITICAL
+            for each in self.common
+            if is_drop(each.change)
+        ]
         return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
 
     def counts(self) -> dict[State, int]:
@@ -126,7 +150,7 @@ class Survey:
         return {state: found[state] for state in order if found[state]}
 
 
-def take_survey(
+def take_survey(  # noqa: PLR0913 (each is an option of the command)
     perflogs: Path,
     bands: Path,
     *,
@@ -136,8 +160,11 @@ def take_survey(
     adapter: str | None = None,
     columns: Collection[str] = FIELDS,
     false_alarms: float = 1.0,
+    alarms: Path | None = None,
 ) -> Survey:
     """Read everything and return the survey; `bands` is the directory of the bands files.
+
+    `alarms` is the directory of what people did about alarms, without which they did nothing.
 
     `adapter` names how the perflogs are laid out, if `adapter.yaml` beside them does not.
     `columns` are those that the samples shall have beside `STATUS_COLUMNS`: those of ten years
@@ -147,7 +174,7 @@ def take_survey(
     Raises:
         AdapterError: there is no such adapter, or `adapter.yaml` cannot be used.
         FileNotFoundError: there are no perflogs.
-        BandsError: a bands file cannot be used.
+        FileError: a file of bands or of alarms cannot be used.
     """
     logs = read_perflogs(
         perflogs, system, format_of(perflogs, adapter), {*columns, *STATUS_COLUMNS}
@@ -159,7 +186,10 @@ def take_survey(
     sightings = [*_sightings(logs.samples, of_samples), *_sightings(logs.misses, of_misses)]
     past = _superseded(sightings)
     keys = sorted({*samples, *without} - past, key=SeriesKey.sort_key)
-    bands_of = {name: _bands(bands, name) for name in {key.system for key in keys}}
+    systems = {key.system for key in keys}
+    bands_of = {name: _bands(bands, name) for name in systems}
+    acts_of = {name: load_acts(alarms, name) if alarms else Acts(name) for name in systems}
+    in_force = {key: acts_of[key.system].in_force(key, now) for key in keys}
     names = labels(keys)
     tied = _tie(keys, sightings, reports.cases)
     often = {key: runs_a_year(utc(samples[key])) for key in keys if key in samples}
@@ -173,22 +203,34 @@ def take_survey(
             *_misses_of_cases(key, tied.get(key, ())),
             *_misses_of_rows(without.get(key)),
         ]
-        status = assess(
-            key, rows, misses, bands_of[key.system], now=now, overdue=overdue, budget=budget
-        )
-        series.append(Series(key, names[key], rows, bands_of[key.system], status))
+        of_key = bands_for(bands_of[key.system], in_force[key], key.system)
+        status = assess(key, rows, misses, of_key, now=now, overdue=overdue, budget=budget)
+        known = acknowledged(status.following, in_force[key], budget)
+        status = replace(status, acknowledged=known)
+        series.append(Series(key, names[key], rows, of_key, status, acts_of[key.system].of(key)))
     every = labels({*samples, *without})
+    followings = {each.key: each.status.following for each in series if each.status.following}
+    common = common_changes(followings, budget)
+    answers = {
+        each.name: common_acknowledged(each, followings, in_force, budget) for each in common
+    }
     return Survey(
         now=now,
         series=tuple(series),
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
         findings=_findings(tied[None], reports, overdue),
-        rejected=(*logs.rejected, *reports.rejected),
+        rejected=(*logs.rejected, *reports.rejected, *_not_yet(acts_of.values(), alarms, now)),
         budget=budget,
-        common=common_changes(
-            {each.key: each.status.following for each in series if each.status.following}, budget
-        ),
+        common=common,
+        acknowledged={name: answer for name, answer in answers.items() if answer},
     )
+
+
+def _not_yet(every: Iterable[Acts], alarms: Path | None, now: datetime) -> Iterator[Rejected]:
+    for acts in every:
+        for act in acts.future(now):
+            assert alarms is not None
+            yield Rejected(alarms / f"{acts.system}.yaml", 0, future_text(act, now))
 
 
 def _bands(directory: Path, system: str) -> Bands | None:

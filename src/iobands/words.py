@@ -5,10 +5,11 @@ May know: bands, states and surveys; nothing of a particular view.
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timezone
 
-from iobands.bands import Band
-from iobands.states import CRITICAL, OK, UNKNOWN, WARNING
+from iobands.acts import Act
+from iobands.bands import Band, Epoch
+from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State
 from iobands.survey import Survey
 
 _STATUS_WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
@@ -24,6 +25,36 @@ def band_text(band: Band, provisional: bool) -> str:
     """Return the quartiles of a band, lower, median, upper; `~` marks a provisional one."""
     quartiles = (band.lower_quartile, band.median, band.upper_quartile)
     return ("~" if provisional else "") + "–".join(figure(value) for value in quartiles)
+
+
+def act_text(act: Act) -> str:
+    """Return who acted, when and why."""
+    return f"{time_text(act.when.astimezone(timezone.utc))} by {act.who}: {act.reason}"
+
+
+def band_facts(band: Band, provisional: bool) -> str:
+    """Return how far a band was learnt, from how many runs, and where its figures come from."""
+    state = "" if provisional or not band.state else band.state
+    runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
+    return ", ".join(part for part in (state, runs, band.source or "the bands file") if part)
+
+
+def intervals_text(band: Band) -> str:
+    """Return the 95 % intervals of a band's figures, such as `median 1.4 to 1.6`; maybe empty."""
+    order = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
+    return ", ".join(
+        f"{name.replace('_', ' ')} {figure(band.intervals[name][0])} to "
+        f"{figure(band.intervals[name][1])}"
+        for name in order
+        if name in band.intervals
+    )
+
+
+def epoch_text(epoch: Epoch) -> str:
+    """Return the name of an epoch, when it began and why."""
+    since = time_text(epoch.since.astimezone(timezone.utc))
+    reason = epoch.reason or epoch.source
+    return f"{epoch.name}, since {since}{f': {reason}' if reason else ''}"
 
 
 def time_text(when: datetime) -> str:
@@ -45,7 +76,7 @@ def summary(survey: Survey) -> str:
     """Return the one line that says it all, as monitoring plugins print it."""
     word = _STATUS_WORDS[survey.exit_status]
     if survey.series:
-        states = ", ".join(f"{n} {state.value}" for state, n in survey.counts().items())
+        states = ", ".join(_count(survey, state, n) for state, n in survey.counts().items())
         parts = [f"{plural(len(survey.series), 'series')}: {states}"]
     else:
         parts = ["no samples"]
@@ -54,3 +85,10 @@ def summary(survey: Survey) -> str:
     if survey.rejected:
         parts.append(f"{plural(len(survey.rejected), 'line')} rejected")
     return f"IOBANDS {word}: {'; '.join(parts)}"
+
+
+def _count(survey: Survey, state: State, number: int) -> str:
+    """Return how many series are in `state`, and of how many somebody knows."""
+    known = sum(each.status.is_quiet for each in survey.series if each.status.state is state)
+    known_of = "" if not known else f" ({'' if known == number else f'{known} '}acknowledged)"
+    return f"{number} {state.value}{known_of}"

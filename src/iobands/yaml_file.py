@@ -82,14 +82,17 @@ class Place:
     kind: type[FileError] = FileError
 
     def inside(self, what: str) -> Place:
+        """Return the place `what` within this one."""
         return Place(f"{self.where}, {what}", self.kind)
 
     def error(self, field: str | None, problem: str) -> FileError:
+        """Return the error to be raised for `problem`, of `field` if it is of one."""
         return self.kind(f"{self.where}: {f'{field}: ' if field else ''}{problem}")
 
     def mapping(
         self, value: object, required: Sequence[str], optional: Sequence[str] = ()
     ) -> Mapping[str, object]:
+        """Return `value`, a mapping with all keys of `required`, maybe some of `optional`."""
         known = (*required, *optional)
         if not isinstance(value, dict):
             raise self.error(None, f"must be a mapping with the keys {', '.join(known)}")
@@ -102,18 +105,21 @@ class Place:
         return cast(Mapping[str, object], value)
 
     def items(self, fields: Mapping[str, object], key: str) -> Sequence[object]:
+        """Return a list."""
         value = fields[key]
         if not isinstance(value, list):
             raise self.error(key, "must be a list; write [] for an empty one")
         return value
 
     def text(self, fields: Mapping[str, object], key: str) -> str:
+        """Return a text that is not empty."""
         value = fields[key]
         if not isinstance(value, str) or not value.strip():
             raise self.error(key, f"must be a text, not {value!r}; put it in quotes")
         return value
 
     def positive(self, fields: Mapping[str, object], key: str) -> float:
+        """Return a finite number above 0."""
         value = fields[key]
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.error(key, f"must be a number, not {value!r}; write it in plain decimals")
@@ -126,9 +132,11 @@ class Place:
         return figure
 
     def optional_positive(self, fields: Mapping[str, object], key: str) -> float | None:
+        """Return a finite number above 0, or None where there is none."""
         return None if fields.get(key) is None else self.positive(fields, key)
 
     def schema(self, fields: Mapping[str, object], known: Sequence[int]) -> int:
+        """Return the schema, which has to be one of `known`."""
         value = fields["schema"]
         if isinstance(value, bool) or not isinstance(value, int) or value not in known:
             numbers = " and ".join(str(number) for number in known)
