@@ -6,7 +6,7 @@ it is shown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -65,15 +65,16 @@ class Acts:
         """Return the acts about the series `key`, those that were taken back among them."""
         return tuple(act for act in self.every if act.names(key))
 
-    def in_force(self, key: SeriesKey, now: datetime) -> tuple[Act, ...]:
-        """Return the acts about the series `key` that nobody took back, none of the future."""
-        done = [act for act in self.of(key) if not is_future(act, now)]
-        taken_back = {act.of for act in done if act.kind == REOPEN}
-        return tuple(act for act in done if act.kind != REOPEN and act.when not in taken_back)
-
     def future(self, now: datetime) -> tuple[Act, ...]:
         """Return the acts that do not hold yet, as they are of the future."""
         return tuple(act for act in self.every if is_future(act, now))
+
+
+def standing(acts: Iterable[Act], now: datetime) -> tuple[Act, ...]:
+    """Return which of `acts`, all about one series, nobody took back; none of the future."""
+    done = [act for act in acts if not is_future(act, now)]
+    taken_back = {act.of for act in done if act.kind == REOPEN}
+    return tuple(act for act in done if act.kind != REOPEN and act.when not in taken_back)
 
 
 def is_future(act: Act, now: datetime) -> bool:

@@ -13,6 +13,8 @@ from typing import Final
 
 import pandas as pd
 
+from iobands.acts import Acts, bands_for, standing
+from iobands.alarms_file import load_acts
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.bands_file import load_bands
 from iobands.bands_writer import added, free_name
@@ -21,7 +23,7 @@ from iobands.readers.adapters import format_of
 from iobands.readers.fields import REQUIRED
 from iobands.readers.perflog import read_perflogs
 from iobands.series import SeriesKey, grouping, labels
-from iobands.states import alike, published_band
+from iobands.states import alike, left_out, published_band
 from iobands.vocabulary import canonical
 from iobands.yaml_change import Change
 
@@ -70,10 +72,12 @@ def calibrate(
     part: str = "",
     since: datetime | None = None,
     adapter: str | None = None,
+    alarms: Path | None = None,
 ) -> Iterator[Calibration]:
     """Yield for each system what its series with `part` in their label give; writes nothing.
 
-    Samples from before `since` are passed over. `bands` is the directory of the bands files.
+    Samples from before `since` are passed over. `bands` is the directory of the bands files, and
+    `alarms` that of what people did about alarms, without which they did nothing.
 
     Raises:
         AdapterError, FileNotFoundError, FileError: as of `survey.take_survey`.
@@ -86,11 +90,13 @@ def calibrate(
     for name in sorted({key.system for key in chosen}):
         path = bands / f"{name}.yaml"
         there = load_bands(path) if path.exists() else None
+        acts = load_acts(alarms, name) if alarms else Acts(name)
         learnt: list[Learnt] = []
         left_out: list[LeftOut] = []
         for key in (key for key in chosen if key.system == name):
+            of_key = bands_for(there, standing(acts.of(key), now), name)
             try:
-                learnt.append(_learn(key, names[key], histories[key], there, now, since))
+                learnt.append(_learn(key, names[key], histories[key], of_key, now, since))
             except NoProposal as why:
                 left_out.append(LeftOut(names[key], str(why)))
         change = _epoch_of(learnt, path, name, there, now) if learnt else None
@@ -127,12 +133,17 @@ def _learn(
         )
     if begin is not None:
         same &= (times >= begin).to_numpy()
-    history = samples[same]
+    closed = same & left_out(times, bands)
+    history = samples[same & ~closed]
     stale = (
         bool(notes) and in_force is not None and _is_stale(in_force, times[alike(samples)], bands)
     )
+    if closed.any():
+        notes.append(f"{int(closed.sum())} runs under closed alarms left out")
     if in_force is not None and in_force.state == FROZEN and not stale:
-        raise NoProposal("frozen; `iobands epoch` begins anew where what is measured has changed")
+        raise NoProposal(
+            "frozen; `iobands new-normal` begins anew, or `iobands epoch` for the whole system"
+        )
     values = history["perf_value"].to_numpy(dtype=float)
     moments = history["job_completion_time"].to_list()
     free, chart = healthy(values, None if stale else in_force)
@@ -140,8 +151,8 @@ def _learn(
     if alarm is not None:
         raise NoProposal(
             f"under an open alarm ({alarm.direction}, × {alarm.ratio.value:.2f}) since "
-            f"{moments[alarm.onset]:%Y-%m-%d}; if that is the new normal, begin an epoch there "
-            "with `iobands epoch`"
+            f"{moments[alarm.onset]:%Y-%m-%d}; say with `iobands close` that it was repaired, or "
+            "with `iobands new-normal` that it is to stay"
         )
     if chart.is_watched:
         raise NoProposal("watched: the newest runs speak for a drop; wait until they have settled")
@@ -215,6 +226,22 @@ def _epoch_of(
     )
     before = there.epoch_at(now) if there else None
     return added(path, system, epoch, kept=before.bands if before else ())
+
+
+def runs_by_system(
+    perflogs: Path, since: datetime, adapter: str | None = None
+) -> dict[str, tuple[int, int]]:
+    """Return how many samples each system has before `since` and from then on.
+
+    Raises:
+        AdapterError, FileNotFoundError: as of `survey.take_survey`.
+    """
+    samples = read_perflogs(perflogs, None, format_of(perflogs, adapter), REQUIRED).samples
+    late = samples["job_completion_time"] >= since
+    found = {}
+    for system, of_system in late.groupby(samples["system"].astype(str)):
+        found[str(system)] = (int((~of_system).sum()), int(of_system.sum()))
+    return found
 
 
 def epoch_by_hand(

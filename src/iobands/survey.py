@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from iobands.acknowledged import Acknowledged, acknowledged, common_acknowledged
-from iobands.acts import Act, Acts, bands_for
+from iobands.acts import Act, Acts, bands_for, standing
 from iobands.alarms_file import future_text, load_acts
 from iobands.bands import Bands, Epoch
 from iobands.bands_file import load_bands
@@ -189,7 +189,7 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
     systems = {key.system for key in keys}
     bands_of = {name: _bands(bands, name) for name in systems}
     acts_of = {name: load_acts(alarms, name) if alarms else Acts(name) for name in systems}
-    in_force = {key: acts_of[key.system].in_force(key, now) for key in keys}
+    done = {key: standing(acts_of[key.system].of(key), now) for key in keys}
     names = labels(keys)
     tied = _tie(keys, sightings, reports.cases)
     often = {key: runs_a_year(utc(samples[key])) for key in keys if key in samples}
@@ -203,17 +203,15 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
             *_misses_of_cases(key, tied.get(key, ())),
             *_misses_of_rows(without.get(key)),
         ]
-        of_key = bands_for(bands_of[key.system], in_force[key], key.system)
+        of_key = bands_for(bands_of[key.system], done[key], key.system)
         status = assess(key, rows, misses, of_key, now=now, overdue=overdue, budget=budget)
-        known = acknowledged(status.following, in_force[key], budget)
+        known = acknowledged(status.following, done[key], budget)
         status = replace(status, acknowledged=known)
         series.append(Series(key, names[key], rows, of_key, status, acts_of[key.system].of(key)))
     every = labels({*samples, *without})
     followings = {each.key: each.status.following for each in series if each.status.following}
     common = common_changes(followings, budget)
-    answers = {
-        each.name: common_acknowledged(each, followings, in_force, budget) for each in common
-    }
+    answers = {each.name: common_acknowledged(each, followings, done, budget) for each in common}
     return Survey(
         now=now,
         series=tuple(series),

@@ -61,9 +61,7 @@ def parse(content: bytes, path: Path, kind: type[FileError] = FileError) -> obje
     try:
         return yaml.load(content.decode("utf-8-sig"), Loader=_Loader)  # a SafeLoader
     except UnicodeDecodeError as error:
-        raise kind(
-            f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8"
-        ) from error
+        raise kind(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark else ""
