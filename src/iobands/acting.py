@@ -83,9 +83,9 @@ def chosen(survey: Survey, wanted: str, request: Request, *, every: bool) -> lis
     if not able:
         if len(like) == 1:
             return like  # of which it can be said why not
-        what = "nothing was done that could be taken back" if request.kind == REOPEN else "no alarm"
+        what = "has anything to take back" if request.kind == REOPEN else "has an open alarm"
         names = "".join(f"\n  {each.name}" for each in like)
-        raise CannotAct(f"{wanted} may be any of these, and of none there is {what}:{names}")
+        raise CannotAct(f"none of what {wanted} may be {what}:{names}")
     if len(able) > 1 and not every:
         names = "".join(f"\n  {each.name}" for each in able)
         raise CannotAct(f"{wanted} may be any of {len(able)}; name one, or give --all:{names}")

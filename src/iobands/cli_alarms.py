@@ -40,7 +40,7 @@ AllOption = Annotated[bool, typer.Option("--all", help="All that SERIES may mean
 
 #: What is said once an act is written.
 _DONE: Final = {
-    ACKNOWLEDGE: "acknowledged: a warning from now on, until it recovers; a new drop is loud again",
+    ACKNOWLEDGE: "acknowledged, until it recovers or becomes worse",
     CLOSE: "closed: what was measured under it no longer counts, the runs after it do",
     NEW_NORMAL: "a new normal: earlier runs, and bands from before, no longer count",
     REOPEN: "taken back",
@@ -199,8 +199,9 @@ def _act(
                 typer.echo(f"{target.name}: {_DONE[request.kind]}")
     except (CannotAct, FileError) as error:
         raise failure(str(error)) from error
+    back = "" if request.kind == REOPEN else ". `iobands reopen` takes it back"
     for path in sorted(written):
-        typer.echo(f"Written: {path}; commit it. `iobands reopen` takes it back.")
+        typer.echo(f"Written: {path}; commit it{back}.")
     if written:
         typer.echo(summary(survey_of(site, false_alarms=false_alarms)))
     if dry_run:

@@ -36,7 +36,7 @@ SystemOption = Annotated[
 SeriesArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="SERIES...",
+        metavar="SERIES",
         help="A label, some words of it, or the name that its files have.",
         show_default=False,
     ),

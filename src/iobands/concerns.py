@@ -16,7 +16,7 @@ from iobands.following import Change, is_drop
 from iobands.series import SeriesKey
 from iobands.states import State
 from iobands.survey import Finding, Survey
-from iobands.words import act_text, figure, time_text
+from iobands.words import answer_text, figure, time_text
 
 _STATES: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
 # ReFrame's names carry each parameter; these say nothing where a site has no choice
@@ -120,18 +120,12 @@ def _quiet(survey: Survey) -> Iterator[tuple[str, str, str]]:
 
 def _known(change: Change, answer: Acknowledged) -> str:
     ratio = f"since {change.since:%Y-%m-%d}, {change.ratio.value:.2f} × its former level"
-    return f"{ratio}; acknowledged {act_text(answer.act)}"
+    return f"{ratio}; {answer_text(answer)}"
 
 
 def _worse(answer: Acknowledged | None) -> str:
-    """Return what is to be said of an alarm that became worse after somebody knew of it."""
-    if answer is None or answer.worse is None:
-        return ""
-    worse = answer.worse
-    return (
-        f"; worse since {worse.since:%Y-%m-%d}, {worse.ratio.value:.2f} × what was acknowledged "
-        f"{act_text(answer.act)}"
-    )
+    """Return what is to be said of an alarm that is loud, though somebody knew of it."""
+    return f"; {answer_text(answer)}" if answer else ""
 
 
 def _why(finding: Finding) -> str:

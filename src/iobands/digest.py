@@ -185,6 +185,8 @@ def _row(series: Series, now: datetime) -> list[Text]:
 def _state(status: Status) -> Text:
     if status.is_quiet:
         return Text(f"{status.state.value} (ack)")
+    if status.is_closed and status.state is State.HEALTHY:
+        return Text(f"{status.state.value} (closed)")  # whatever the newest sample is
     return Text(status.state.value, style=_STYLES.get(status.state.value, ""))
 
 

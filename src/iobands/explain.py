@@ -22,6 +22,7 @@ from iobands.states import State
 from iobands.survey import Series, Survey
 from iobands.words import (
     act_text,
+    answer_text,
     band_facts,
     band_text,
     epoch_text,
@@ -186,6 +187,8 @@ def _head(told: Explanation, survey: Survey) -> Iterator[str]:
     state = status.state.value
     joint = " " if status.why.startswith("since ") else ": "
     yield f"{series.label}: {state}{joint + status.why if status.why else ''}"
+    if status.acknowledged:
+        yield answer_text(status.acknowledged)
     yield f"at {time_text(survey.now)} UTC; all times are UTC; name in files: {slug(series.key)}"
 
 

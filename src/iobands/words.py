@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timezone
 
+from iobands.acknowledged import Acknowledged
 from iobands.acts import Act
 from iobands.bands import Band, Epoch
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State
@@ -30,6 +31,15 @@ def band_text(band: Band, provisional: bool) -> str:
 def act_text(act: Act) -> str:
     """Return who acted, when and why."""
     return f"{time_text(act.when.astimezone(timezone.utc))} by {act.who}: {act.reason}"
+
+
+def answer_text(answer: Acknowledged) -> str:
+    """Return who acknowledged an alarm, when and why, and since when it is worse, if it is."""
+    known = f"acknowledged {act_text(answer.act)}"
+    if answer.worse is None:
+        return known
+    worse = answer.worse
+    return f"worse since {worse.since:%Y-%m-%d}: {worse.ratio.value:.2f} × what was {known}"
 
 
 def band_facts(band: Band, provisional: bool) -> str:
