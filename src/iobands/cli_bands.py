@@ -88,7 +88,8 @@ def calibrate(
         raise failure(f"{logs}: no series" + (f" with {series!r} in its name" if series else ""))
     for one in found:
         typer.echo(
-            f"{one.system}: {len(one.learnt)} new bands, {len(one.left_out)} series as before"
+            f"{one.system}: {plural(len(one.learnt), 'new band')} for runs from now on, "
+            f"{plural(len(one.left_out), 'series')} as before"
         )
         for learnt in one.learnt:
             _show(learnt.label, learnt.band, learnt.before)

@@ -22,9 +22,9 @@ from iobands.acts import Act
 from iobands.bands import NO_BAND
 from iobands.concerns import Concern, acknowledged_concerns, concerns
 from iobands.following import Change, Following
-from iobands.states import ENOUGH_RUNS, State, Status
+from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
-from iobands.words import band_text, figure, plural, printable, summary, time_text
+from iobands.words import band_text, figure, plural, printable, state_text, summary, time_text
 
 #: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20
@@ -177,17 +177,12 @@ def _row(series: Series, now: datetime) -> list[Text]:
         Text(_band(series)),
         Text(str(status.runs)),
         Text(""),
-        _state(status),
+        Text(
+            state_text(status),
+            style="" if status.is_quiet else _STYLES.get(status.state.value, ""),
+        ),
         Text(_when(status.when, now)),
     ]
-
-
-def _state(status: Status) -> Text:
-    if status.is_quiet:
-        return Text(f"{status.state.value} (ack)")
-    if status.is_closed and status.state is State.HEALTHY:
-        return Text(f"{status.state.value} (closed)")  # whatever the newest sample is
-    return Text(status.state.value, style=_STYLES.get(status.state.value, ""))
 
 
 def _band(series: Series) -> str:

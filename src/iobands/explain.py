@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN
+from iobands.acts import CLOSE, NEW_NORMAL, Act, standing
 from iobands.following import Change, Following, utc
 from iobands.series import slug
 from iobands.states import State
 from iobands.survey import Series, Survey
 from iobands.words import (
     act_text,
+    acts_told,
     answer_text,
     band_facts,
     band_text,
@@ -58,13 +59,6 @@ _FACTS: Final = {
     "fsync": "fsync",
     "cache": "cache",
 }
-#: How what people did is headed.
-_DONE: Final = {
-    ACKNOWLEDGE: "Known",
-    CLOSE: "Closed",
-    NEW_NORMAL: "New normal",
-    REOPEN: "Reopened",
-}
 _BEFORE: Final = 200  # runs that the ones since are held against, as many as a reference has
 _LEAST_BEFORE: Final = 5
 _USUAL: Final = (5, 95)  # percentiles
@@ -76,11 +70,21 @@ _INDENT: Final = "  "
 
 @dataclass(frozen=True)
 class Kin:
-    """Another series of the same system, and what it shares with the one that is explained."""
+    """Another series of the same system, and what it shares with the one that is explained.
+
+    `change` is what changed at the same time. `act` is what a person did about such a change, which
+    then is a change no longer.
+    """
 
     series: Series
     shared: tuple[str, ...]
     change: Change | None
+    act: Act | None = None
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether it moved at the same time."""
+        return self.change is not None or self.act is not None
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,7 @@ def explain(survey: Survey, series: Series) -> Explanation:
     since = _since(following)
     window = _window(following, since)
     kin = [
-        Kin(other, _shared(series, other), _near(other, window) if window else None)
+        _kin(series, other, window, survey.now)
         for other in survey.series
         if other is not series and other.key.system == series.key.system
     ]
@@ -128,8 +132,8 @@ def explain(survey: Survey, series: Series) -> Explanation:
         since,
         tuple(moved),
         tuple(still),
-        tuple(each for each in kin if each.change),
-        tuple(each for each in kin if not each.change),
+        tuple(each for each in kin if each.has_moved),
+        tuple(each for each in kin if not each.has_moved),
     )
 
 
@@ -241,21 +245,8 @@ def _evidence(series: Series) -> Iterator[str]:
                 f"Earlier     {change.direction} from {change.since:%Y-%m-%d} to "
                 f"{change.ended:%Y-%m-%d} ({change.end}): {change.ratio.value:.2f} ×"
             )
-    yield from _acts(series)
-
-
-def _acts(series: Series) -> Iterator[str]:
-    """Yield what people did about alarms of the series, in the order of time."""
-    taken_back = {act.of for act in series.acts}
-    for act in series.acts:
-        state = " (taken back)" if act.when in taken_back else ""
-        of = f" what was done {time_text(act.of.astimezone(timezone.utc))}" if act.of else ""
-        span = ""
-        if act.kind == CLOSE and act.since and act.until:
-            span = f"; leaves out {act.since:%Y-%m-%d} to {act.until:%Y-%m-%d}"
-        if act.kind == NEW_NORMAL and act.since:
-            span = f"; from {act.since:%Y-%m-%d} on"
-        yield f"{_DONE[act.kind]:12}{of.lstrip()}{' ' if of else ''}{act_text(act)}{span}{state}"
+    for heading, what in acts_told(series.acts):
+        yield f"{heading:12}{what}"
 
 
 def _rank(following: Following) -> str:
@@ -269,13 +260,19 @@ def _rank(following: Following) -> str:
 
 def _moved(told: Explanation) -> Iterator[str]:
     for each in told.moved_kin:
-        change = each.change
-        assert change is not None
+        change, act = each.change, each.act
         shared = f"same {_listed(each.shared)}" if each.shared else "same system"
-        yield (
-            f"{each.series.label}: {change.direction} since {change.since:%Y-%m-%d}, "
-            f"{change.ratio.value:.2f} × ({shared})"
-        )
+        if change:
+            yield (
+                f"{each.series.label}: {change.direction} since {change.since:%Y-%m-%d}, "
+                f"{change.ratio.value:.2f} × ({shared})"
+            )
+        elif act and act.since:
+            ratio = f", {act.ratio:.2f} ×" if act.ratio else ""
+            yield (
+                f"{each.series.label}: since {act.since:%Y-%m-%d}{ratio} ({shared}); {act.kind}, "
+                f"{act_text(act)}"
+            )
     yield from told.moved
     if not told.moved_kin and not told.moved:
         yield "nothing that is recorded"
@@ -308,6 +305,20 @@ def _window(
     change = following.open_change
     low, high = (change.since_low, change.since_high) if change else (since, since)
     return low - _NEAR, high + _NEAR
+
+
+def _kin(
+    series: Series, other: Series, window: tuple[datetime, datetime] | None, now: datetime
+) -> Kin:
+    shared = _shared(series, other)
+    if window is None:
+        return Kin(other, shared, None)
+    acts = [
+        act
+        for act in standing(other.acts, now)
+        if act.kind in {CLOSE, NEW_NORMAL} and act.since and window[0] <= act.since <= window[1]
+    ]
+    return Kin(other, shared, _near(other, window), acts[-1] if acts else None)
 
 
 def _near(other: Series, window: tuple[datetime, datetime]) -> Change | None:

@@ -19,12 +19,14 @@ from iobands.figures import MARKS, time_series
 from iobands.series import slug
 from iobands.survey import Survey
 from iobands.words import (
+    acts_told,
     band_facts,
     band_text,
     epoch_text,
     figure,
     intervals_text,
     printable,
+    state_text,
     summary,
     time_text,
 )
@@ -92,6 +94,8 @@ def render(survey: Survey) -> str:
         band_facts=lambda status: band_facts(status.band, status.provisional),
         intervals_text=intervals_text,
         epoch_text=epoch_text,
+        state_text=state_text,
+        acts_told=acts_told,
         version=__version__,
     )
 

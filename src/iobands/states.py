@@ -297,7 +297,9 @@ def verdicts(
     what that was learnt from.
     """
     learnt = status.band if status.provisional else None
-    covered = {*comparable(samples, bands).index, samples.index[-1]} if learnt else set()
+    covered = set(comparable(samples, bands).index) if learnt else set()
+    if not status.is_closed:
+        covered.add(samples.index[-1])
     found = []
     for index, sample in samples.iterrows():
         band = published_band(key, sample, bands) or (learnt if index in covered else None)

@@ -5,14 +5,17 @@ May know: bands, states and surveys; nothing of a particular view.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 
 from iobands.acknowledged import Acknowledged
-from iobands.acts import Act
+from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
 from iobands.bands import Band, Epoch
-from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State
+from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
 from iobands.survey import Survey
 
+#: What an act is called once it is done.
+_DONE = {ACKNOWLEDGE: "Known", CLOSE: "Closed", NEW_NORMAL: "New normal", REOPEN: "Reopened"}
 _STATUS_WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 
 
@@ -20,6 +23,15 @@ def figure(value: float) -> str:
     """Return `value` with three significant digits, and all digits before the point."""
     hundred = 100
     return f"{value:.0f}" if abs(value) >= hundred else f"{value:.3g}"
+
+
+def state_text(status: Status) -> str:
+    """Return the state, and whether its alarm is acknowledged or closed, as short as may be."""
+    if status.is_quiet:
+        return f"{status.state.value} (ack)"
+    if status.is_closed and status.state is State.HEALTHY:
+        return f"{status.state.value} (closed)"  # whatever the newest sample is
+    return status.state.value
 
 
 def band_text(band: Band, provisional: bool) -> str:
@@ -31,6 +43,22 @@ def band_text(band: Band, provisional: bool) -> str:
 def act_text(act: Act) -> str:
     """Return who acted, when and why."""
     return f"{time_text(act.when.astimezone(timezone.utc))} by {act.who}: {act.reason}"
+
+
+def acts_told(acts: Sequence[Act]) -> list[tuple[str, str]]:
+    """Return of each act what it was, and who did it when and why, in the order of time."""
+    taken_back = {act.of for act in acts}
+    found = []
+    for act in acts:
+        text = act_text(act)
+        if act.kind == CLOSE and act.since and act.until:
+            text += f"; leaves out {act.since:%Y-%m-%d} to {act.until:%Y-%m-%d}"
+        if act.kind == NEW_NORMAL and act.since:
+            text += f"; from {act.since:%Y-%m-%d} on"
+        if act.when in taken_back:
+            text += " (taken back)"
+        found.append((_DONE[act.kind], text))
+    return found
 
 
 def answer_text(answer: Acknowledged) -> str:
