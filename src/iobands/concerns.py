@@ -70,8 +70,8 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
         if not survey.is_quiet(common):
             state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
             names = ", ".join(labels[key] for key in common.keys)
-            why = f"{common.change.text()}; seen in {names}"
-            yield common.name, state.value, why + _worse(survey.acknowledged.get(common.name))
+            worse = _worse(survey.acknowledged.get(common.name))
+            yield common.name, state.value, f"{common.change.text()}{worse}; seen in {names}"
     for state in _STATES:
         for series in survey.series:
             status = series.status

@@ -24,7 +24,16 @@ from iobands.concerns import Concern, acknowledged_concerns, concerns
 from iobands.following import Change, Following
 from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
-from iobands.words import band_text, figure, plural, printable, state_text, summary, time_text
+from iobands.words import (
+    band_text,
+    epoch_text,
+    figure,
+    plural,
+    printable,
+    state_text,
+    summary,
+    time_text,
+)
 
 #: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20
@@ -88,12 +97,18 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
     if survey.series:
         yield Text("")
         yield _table(survey, width)
-        if any(series.status.provisional for series in survey.series):
+        if any(_band(series).startswith("~") for series in survey.series):
             yield Text("\n~ a band learnt from the series' own history, provisional")
         if any(series.status.verdict == NO_BAND for series in survey.series):
             yield Text(
                 f"\nno band: one is learnt from {ENOUGH_RUNS} runs, unless the bands file has one"
             )
+    for epoch in dict.fromkeys(
+        epoch_text(series.epoch)
+        for series in survey.series
+        if series.epoch and series.status.state is State.CALIBRATING
+    ):
+        yield Text(f"\ncalibrating in the epoch {printable(epoch)}")
     if survey.superseded:
         yield Text("\nSuperseded, as their checks now run at another scale", style="bold")
         for label in survey.superseded:

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 
 from iobands.acknowledged import Acknowledged
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
-from iobands.bands import Band, Epoch
+from iobands.bands import PROVISIONAL, Band, Epoch
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
 from iobands.survey import Survey
 
@@ -37,7 +37,8 @@ def state_text(status: Status) -> str:
 def band_text(band: Band, provisional: bool) -> str:
     """Return the quartiles of a band, lower, median, upper; `~` marks a provisional one."""
     quartiles = (band.lower_quartile, band.median, band.upper_quartile)
-    return ("~" if provisional else "") + "–".join(figure(value) for value in quartiles)
+    is_young = provisional or band.state == PROVISIONAL
+    return ("~" if is_young else "") + "–".join(figure(value) for value in quartiles)
 
 
 def act_text(act: Act) -> str:
