@@ -5,14 +5,14 @@ May know: acts, and series followed by their charts; nothing of files or of how 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from iobands.acts import ACKNOWLEDGE, Act
-from iobands.charts import DOWN, LARGEST_REFERENCE, begin, extend
+from iobands.bands import Band
+from iobands.charts import DOWN, Quartiles, begin, extend
 from iobands.charts.change import level_ratio
 from iobands.following import Budget, Change, Following, in_utc, is_drop
 from iobands.series import SeriesKey
@@ -98,8 +98,24 @@ def _since(following: Following, act: Act, budget: Budget) -> Following:
     if act.direction == DOWN and len(seen) and len(level):
         ratio = level_ratio(level, seen)
         factor = min(1.0, ratio.low if ratio.low > 0 else ratio.value)
-    history = np.exp(level[-LARGEST_REFERENCE:] + math.log(factor))
-    chart = extend(begin(history=history, limit=budget.limit), following.values[ended:])
+    if following.chart.level() is following.chart.reference:
+        normal = begin(history=factor * np.exp(level), limit=budget.limit)
+    else:  # of a published band, while there are too few runs for a reference
+        normal = begin(_scaled(following.chart.band, factor), limit=budget.limit)
+    chart = extend(normal, following.values[ended:])
     return Following(
         following.rows[ended:], following.times[ended:], following.values[ended:], chart, budget
+    )
+
+
+def _scaled(band: Quartiles | None, factor: float) -> Quartiles | None:
+    """Return the figures of a band times `factor`."""
+    if not isinstance(band, Band):
+        return None
+    return replace(
+        band,
+        lower_quartile=factor * band.lower_quartile,
+        median=factor * band.median,
+        upper_quartile=factor * band.upper_quartile,
+        maximum=None if band.maximum is None else factor * band.maximum,
     )

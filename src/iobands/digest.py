@@ -106,7 +106,7 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
     for epoch in dict.fromkeys(
         epoch_text(series.epoch)
         for series in survey.series
-        if series.epoch and series.status.state is State.CALIBRATING
+        if series.epoch and series.status.state is State.CALIBRATING and _is_cut(series)
     ):
         yield Text(f"\ncalibrating in the epoch {printable(epoch)}")
     if survey.superseded:
@@ -115,6 +115,12 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
             yield Text(f"  {printable(label)}")
     if survey.rejected:
         yield from _rejected(survey, all_rejected)
+
+
+def _is_cut(series: Series) -> bool:
+    """Tell whether there are samples of before the epoch, which do not compare."""
+    epoch, first = series.epoch, series.samples["job_completion_time"].iloc[0]
+    return epoch is not None and not epoch.continues and first < epoch.since
 
 
 def _concern(concern: Concern, *, is_quiet: bool = False) -> Text:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from iobands.acting import CannotAct
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act, Acts, bands_for, standing
 from iobands.bands import Band, Bands, Epoch
 from iobands.concerns import acknowledged_concerns, concerns
-from iobands.digest import as_json
+from iobands.digest import as_json, digest_text
 from iobands.explain import explain, explanation_text
-from iobands.learning import calibrate
+from iobands.learning import calibrate, epoch_by_hand
+from iobands.page import render
 from iobands.states import State, Status
 from iobands.survey import Survey
 from tests.package.acting_site import DAY, Site, levels
@@ -67,6 +70,15 @@ def test_a_markedly_worse_alarm_is_loud_and_can_be_acknowledged_again(tmp_path: 
     assert "; worse since 2026-11-0" in concern.why
     site.act(ACKNOWLEDGE)
     assert site.survey().exit_status == 1
+
+
+def test_worse_than_acknowledged_on_a_published_band(tmp_path: Path) -> None:
+    site = Site(tmp_path, disk=levels((35, 0.6), (10, 0.25)))
+    write_bands(tmp_path / "bands", (1.42, 1.5, 1.58))
+    site.survey(15)
+    site.act(ACKNOWLEDGE)
+    assert site.survey(35).exit_status == 1
+    assert site.survey(45).exit_status == 2
 
 
 def test_a_watched_series_has_no_alarm_to_act_on(tmp_path: Path) -> None:
@@ -236,3 +248,50 @@ def test_the_same_act_twice_is_one() -> None:
     assert standing([one, one], NOW + DAY) == (one, one)
     assert standing([one, one, back], NOW + DAY) == ()
     assert Acts("here", (one, back)).future(NOW + DAY) == ()
+
+
+def test_what_was_closed_is_told_where_another_series_moved(tmp_path: Path) -> None:
+    dropping = {
+        name: levels((105, 1), (15, 0.7), seed=seed) for seed, name in enumerate(("disk", "home"))
+    }
+    site = Site(tmp_path, **dropping)
+    site.survey(120)
+    site.act(CLOSE, "home")
+    found = site.survey()
+    text = explanation_text(explain(found, found.series[0]), found)
+    moved = text.split("Moved at the same time")[1].split("Did not move")[0]
+    assert "home fpp write_bw: since 2026-11-0" in moved
+    assert "close, 2026-11-21 01:30 by jane: a reason" in moved
+
+
+def test_the_band_s_state_and_the_epoch_are_told(tmp_path: Path) -> None:
+    site = Site(tmp_path, disk=levels((100, 1)))
+    site.survey(50)
+    options = {"now": site.now, "alarms": tmp_path / "alarms"}
+    (found,) = calibrate(tmp_path / "perflogs", tmp_path / "bands", **options)
+    found.change.write()
+    later = site.survey(60)
+    proposal = found.learnt[0].proposal
+    low, high = proposal.intervals["median"]
+    facts = f"provisional, from {proposal.runs} runs, own history, by iobands calibrate"
+    text = explanation_text(explain(later, later.series[0]), later)
+    assert facts in text
+    assert "95 % intervals: floor " in text
+    assert f"median {low:.3g} to {high:.3g}" in text
+    assert "Epoch       learnt-2026-10-02, since 2026-10-02 01:30: calibrated: the bands" in text
+    page = render(later)
+    assert facts in page
+    assert "Epoch learnt-2026-10-02, since 2026-10-02 01:30: calibrated" in page
+    (series,) = as_json(later)["series"]
+    assert (series["band"]["state"], series["epoch"]["continues"]) == ("provisional", True)
+    epoch_by_hand(
+        tmp_path / "bands",
+        "here",
+        "firmware",
+        reason="new",
+        since=site.now - 5 * DAY,
+        keep_bands=False,
+    ).write()
+    console = Console(width=100, file=StringIO())
+    said = digest_text(site.survey(), console)
+    assert "calibrating in the epoch firmware, since 2026-10-07 01:30: new\n" in said
