@@ -30,6 +30,7 @@ ROUNDS: Final = 1500
 _DAILY: Final = 365.0
 _TOLD_FOR: Final = 3  # file systems, where only one number of them is shown
 _QUIET: Final = 30  # rounds without it, and the next rise counts as another one
+_LEARNT_EVERY: Final = 5  # rounds, because it takes longer than the look
 _KEPT: Final = RECENT + EARLIER + ENDING
 
 
@@ -116,7 +117,7 @@ def false_rises(case: Quiet, file_systems: int, rounds: int, seed: int = 1) -> F
         hit = (values < floor).any(axis=0)
         chances = np.ones(rounds)
         for now in range(RECENT + LEAST_EARLIER, rounds + 1):
-            if case.learnt:
+            if case.learnt and now % _LEARNT_EVERY == 0:
                 lower, upper = np.quantile(values[0, :now], (0.25, 0.75))
                 hit = values[0] < np.log(log_fence(np.exp(lower), np.exp(upper)))
             compared = compare(hit[max(0, now - _KEPT) : now], 1.0)

@@ -66,7 +66,7 @@ def run(effort: Effort, processes: int, tell: Callable[[str], None]) -> Results:
         tell(f"{len(changed_cases)} cases with a change")
         changed = dict(pool.map(_changed, changed_cases, [effort] * len(changed_cases)))
         tell("collapses")
-        collapsed = collapses.run(effort.series * 4 // 3, collapses.ROUNDS, pool)
+        collapsed = collapses.run(effort.series * 2 // 3, collapses.ROUNDS, pool)
     return Results(quiet, changed, collapsed)
 
 
