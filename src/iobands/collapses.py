@@ -202,14 +202,15 @@ def level_for(false_changes_a_year: float, runs_a_year: float) -> float:
 
 
 def observed_days(days: NDArray[np.int64]) -> float:
-    """Return on how many days runs at `days` have observed.
+    """Return on how many days runs at `days`, in their order, have observed.
 
     A run stands for the time up to the next day with one. Of a gap more than three times as long
     as is usual the rest was not observed.
     """
     if not len(days):
         return 0.0
-    gaps = np.diff(np.unique(days)).astype(float)
+    gaps = np.diff(days).astype(float)
+    gaps = gaps[gaps > 0]
     usual = float(np.median(gaps)) if len(gaps) else 1.0
     return usual + float(np.minimum(gaps, _LONG_GAP * usual).sum())
 
@@ -234,7 +235,7 @@ def binomial_interval(events: int, runs: int) -> Interval:
 def _chance_of_more(one: Window, other: Window) -> float:
     """Return the chance of as many events in `one` or more, given the sum of both.
 
-    In whole numbers, because loading scipy.stats takes half of the time that `status` may.
+    In whole numbers, because scipy.stats takes as long to load as all else that `status` does.
     """
     both = one.events + other.events
     ways = sum(

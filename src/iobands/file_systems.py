@@ -220,9 +220,11 @@ def _floors(each: Watched, following: Following) -> NDArray[np.float64]:
     assert band is not None
     learnt = band.floor if each.status.provisional else np.nan
     floors = np.full(len(following.rows), learnt)
+    if each.bands is None:
+        return floors
     # as in a figure, what is known of the newest sample stands for all
     sample = each.samples.iloc[-1].copy()
-    for epoch in each.bands.epochs if each.bands else ():
+    for epoch in each.bands.epochs:
         sample["job_completion_time"] = pd.Timestamp(epoch.since)
         published = published_band(each.key, sample, each.bands)
         floors[_place(following, epoch.since) :] = published.floor if published else learnt
