@@ -112,7 +112,7 @@ class Comparison:
     def is_possible(self) -> bool:
         """Whether there is enough to say anything."""
         return (
-            self.recent.chances > 0
+            min(self.recent.chances, self.earlier.chances) > 0
             and self.earlier.runs >= LEAST_EARLIER
             and self.recent.events + self.earlier.events >= LEAST_EVENTS
         )

@@ -211,3 +211,9 @@ def test_the_level_falls_with_what_is_tested() -> None:
     # a look in ten runs: three file systems that run daily have 109.5 of their own a year
     assert level_for(0.5, 3 * DAILY) == pytest.approx(0.5 / 109.5)
     assert level_for(0.5, 1) == GREATEST_LEVEL
+
+
+def test_windows_without_a_chance_tell_nothing() -> None:
+    # collapsed all the time: the newest runs are of an event that began before them
+    compared = compare(np.ones(300, dtype=bool), 0.05)
+    assert (compared.recent.chances, compared.outcome, compared.ratio) == (0, None, None)
