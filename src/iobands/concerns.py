@@ -28,7 +28,7 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True)
 class Concern:
-    """Series or checks that share a state, or `collapsed` and the like, and the reason for it."""
+    """Series or checks that share a state or a word like `collapsed`, and the reason for it."""
 
     names: tuple[str, ...]
     word: str
