@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from iobands.acts import CLOSE, NEW_NORMAL, Act, standing
+from iobands.collapse_views import series_lines
 from iobands.following import Change, Following, utc
 from iobands.series import slug
 from iobands.states import State
@@ -140,6 +141,8 @@ def explain(survey: Survey, series: Series) -> Explanation:
 def explanation_text(told: Explanation, survey: Survey) -> str:
     """Return an explanation as lines of text."""
     lines = [*_head(told, survey), "", *_evidence(told.series)]
+    if told.series.status.runs:
+        lines += series_lines(told.series.key, survey)
     if told.since:
         lines += ["", f"Moved at the same time, about {told.since:%Y-%m-%d}"]
         lines += [f"{_INDENT}{line}" for line in _moved(told)]

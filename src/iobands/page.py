@@ -13,6 +13,7 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from iobands import __version__
+from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, change_text, name_of, rate_text
 from iobands.concerns import acknowledged_concerns, concerns
 from iobands.digest import sparkline
 from iobands.figures import MARKS, time_series
@@ -45,6 +46,8 @@ _SYMBOLS: Final = {
     "no data": "?",
     "calibrating": "…",
     "failed": "✖",
+    MORE_OFTEN: "▼",
+    LESS_OFTEN: "▲",
 }
 _RECENT: Final = 20
 _PUBLIC: Final = 0o644
@@ -96,6 +99,9 @@ def render(survey: Survey) -> str:
         epoch_text=epoch_text,
         state_text=state_text,
         acts_told=acts_told,
+        rate_text=rate_text,
+        change_text=change_text,
+        name_of=name_of,
         version=__version__,
     )
 

@@ -21,6 +21,7 @@ from iobands.acts import Act, Acts, bands_for, standing
 from iobands.alarms_file import future_text, load_acts
 from iobands.bands import Bands, Epoch
 from iobands.bands_file import load_bands
+from iobands.file_systems import SiteCollapses, Watched, site_collapses
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
 from iobands.readers.adapters import format_of
@@ -120,6 +121,7 @@ class Survey:
     budget: Budget = field(default_factory=Budget)
     common: tuple[Common, ...] = ()
     acknowledged: Mapping[str, Acknowledged] = field(default_factory=dict)
+    collapses: SiteCollapses = field(default_factory=SiteCollapses)
 
     def is_quiet(self, common: Common) -> bool:
         """Tell whether a common change was acknowledged, and is no worse since."""
@@ -134,6 +136,7 @@ class Survey:
             for each in self.common
             if is_drop(each.change)
         ]
+        statuses += [WARNING] if self.collapses.has_risen else []
         return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
 
     def counts(self) -> dict[State, int]:
@@ -212,6 +215,7 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
     followings = {each.key: each.status.following for each in series if each.status.following}
     common = common_changes(followings, budget)
     answers = {each.name: common_acknowledged(each, followings, done, budget) for each in common}
+    watched = (Watched(each.key, each.samples, each.bands, each.status) for each in series)
     return Survey(
         now=now,
         series=tuple(series),
@@ -221,6 +225,7 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         budget=budget,
         common=common,
         acknowledged={name: answer for name, answer in answers.items() if answer},
+        collapses=site_collapses(watched, common, budget),
     )
 
 

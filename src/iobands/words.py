@@ -11,6 +11,7 @@ from datetime import datetime, timezone
 from iobands.acknowledged import Acknowledged
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
 from iobands.bands import PROVISIONAL, Band, Epoch
+from iobands.collapses import RISEN
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
 from iobands.survey import Survey
 
@@ -119,6 +120,9 @@ def summary(survey: Survey) -> str:
         parts = [f"{plural(len(survey.series), 'series')}: {states}"]
     else:
         parts = ["no samples"]
+    risen = [each for each in survey.collapses.file_systems if each.collapses.outcome == RISEN]
+    if risen:
+        parts.append(f"{plural(len(risen), 'file system')} with more collapses")
     if survey.findings:
         parts.append(f"{plural(len(survey.findings), 'check')} failed without a series")
     if survey.rejected:
