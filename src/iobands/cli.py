@@ -31,7 +31,8 @@ from iobands.cli_options import (
     failure,
 )
 from iobands.cli_survey import Site, survey_of
-from iobands.digest import MAIL_WIDTH, as_json, digest_text
+from iobands.digest import MAIL_WIDTH, digest_text
+from iobands.digest_json import as_json
 from iobands.readers.fields import FIELDS
 from iobands.run import Outcome, RunError, Selection, find_root, measure
 from iobands.states import OK, UNKNOWN, worst

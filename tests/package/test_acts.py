@@ -13,7 +13,8 @@ from iobands.acting import CannotAct
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act, Acts, bands_for, standing
 from iobands.bands import Band, Bands, Epoch
 from iobands.concerns import acknowledged_concerns, concerns
-from iobands.digest import as_json, digest_text
+from iobands.digest import digest_text
+from iobands.digest_json import as_json
 from iobands.explain import explain, explanation_text
 from iobands.learning import calibrate, epoch_by_hand
 from iobands.page import render
