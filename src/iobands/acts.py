@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cached_property, lru_cache
 from typing import Final
 
 from iobands.bands import Band, Bands, Epoch
@@ -47,11 +48,16 @@ class Act:
 
     def names(self, key: SeriesKey) -> bool:
         """Tell whether the act is about the series `key`."""
-        fields = key.fields()
+        fields = _fields(key)
         return any(
-            all(canonical(fields[name]) == canonical(value) for name, value in wanted.items())
-            for wanted in self.series
+            all(fields[name] == value for name, value in wanted.items()) for wanted in self._wanted
         )
+
+    @cached_property
+    def _wanted(self) -> list[dict[str, object]]:
+        return [
+            {name: canonical(value) for name, value in wanted.items()} for wanted in self.series
+        ]
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,11 @@ class Acts:
     def future(self, now: datetime) -> tuple[Act, ...]:
         """Return the acts that do not hold yet, as they are of the future."""
         return tuple(act for act in self.every if is_future(act, now))
+
+
+@lru_cache(maxsize=10_000)
+def _fields(key: SeriesKey) -> dict[str, object]:
+    return {name: canonical(value) for name, value in key.fields().items()}
 
 
 def standing(acts: Iterable[Act], now: datetime) -> tuple[Act, ...]:

@@ -115,8 +115,8 @@ def status(
 ) -> None:
     """Print the digest: one line that says it all, what needs attention, every series.
 
-    The exit status is 0 when all is well, 1 for watch or for a file system that collapses more
-    often than it did, 2 for degraded and 3 for no data.
+    The exit status is 0 when all is well, 1 for watch, for a drop that was acknowledged or for a
+    file system that collapses more often than it did, 2 for degraded and 3 for no data.
     """
     site = Site(perflogs, bands, alarms, system, adapter)
     survey = survey_of(site, overdue=overdue, false_alarms=false_alarms)

@@ -192,7 +192,8 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
     systems = {key.system for key in keys}
     bands_of = {name: _bands(bands, name) for name in systems}
     acts_of = {name: load_acts(alarms, name) if alarms else Acts(name) for name in systems}
-    done = {key: standing(acts_of[key.system].of(key), now) for key in keys}
+    every_act = {key: acts_of[key.system].of(key) for key in keys}
+    done = {key: standing(acts, now) for key, acts in every_act.items()}
     names = labels(keys)
     tied = _tie(keys, sightings, reports.cases)
     often = {key: runs_a_year(utc(samples[key])) for key in keys if key in samples}
@@ -210,7 +211,7 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         status = assess(key, rows, misses, of_key, now=now, overdue=overdue, budget=budget)
         known = acknowledged(status.following, done[key], budget)
         status = replace(status, acknowledged=known)
-        series.append(Series(key, names[key], rows, of_key, status, acts_of[key.system].of(key)))
+        series.append(Series(key, names[key], rows, of_key, status, every_act[key]))
     every = labels({*samples, *without})
     followings = {each.key: each.status.following for each in series if each.status.following}
     common = common_changes(followings, budget)
