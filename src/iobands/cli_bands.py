@@ -88,7 +88,8 @@ def calibrate(
         raise failure(f"{logs}: no series" + (f" with {series!r} in its name" if series else ""))
     for one in found:
         typer.echo(
-            f"{one.system}: {plural(len(one.learnt), 'new band')} for runs from now on, "
+            f"{one.system}: {plural(len(one.learnt), 'new band')}"
+            f"{' for runs from now on' if one.learnt else ''}, "
             f"{plural(len(one.left_out), 'series')} as before"
         )
         for learnt in one.learnt:

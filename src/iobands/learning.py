@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from iobands.acts import Acts, bands_for, standing
@@ -131,13 +132,15 @@ def _learn(
             f"{int((~same).sum())} runs of another kernel, suite or fsync, until "
             f"{last:%Y-%m-%d}, are not mixed in"
         )
-    if begin is not None:
-        same &= (times >= begin).to_numpy()
+    early = same & (times < begin).to_numpy() if begin is not None else np.zeros_like(same)
+    same &= ~early
     closed = same & left_out(times, bands)
     history = samples[same & ~closed]
     stale = (
         bool(notes) and in_force is not None and _is_stale(in_force, times[alike(samples)], bands)
     )
+    if early.any():
+        notes.append(f"{int(early.sum())} runs from before {begin:%Y-%m-%d %H:%M} do not compare")
     if closed.any():
         notes.append(f"{int(closed.sum())} runs under closed alarms left out")
     if in_force is not None and in_force.state == FROZEN and not stale:
