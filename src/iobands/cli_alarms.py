@@ -42,8 +42,8 @@ AllOption = Annotated[bool, typer.Option("--all", help="All that SERIES may mean
 _DONE: Final = {
     ACKNOWLEDGE: "acknowledged, until it recovers or becomes worse",
     CLOSE: "closed: what was measured under it no longer counts, the runs after it do",
-    NEW_NORMAL: "a new normal: earlier runs and bands no longer count; checks, which read the bands file "
-    "alone, keep its band until `iobands calibrate` has written another",
+    NEW_NORMAL: "a new normal: earlier runs and bands no longer count; checks keep the band of the "
+    "bands file until `iobands calibrate` has written another",
     REOPEN: "taken back",
 }
 
