@@ -137,6 +137,13 @@ def test_the_cadence_is_that_of_the_newest_year() -> None:
     assert runs_a_year(times) == pytest.approx(365 / 7, rel=0.01)
 
 
+def test_a_time_without_runs_does_not_change_the_cadence() -> None:
+    # else the limit falls while nothing runs, and raises alarms about the past
+    hours = np.datetime64("2026-01-01T05:00") + np.timedelta64(12, "h") * np.arange(200)
+    gap = np.concatenate((hours[:90], hours[150:])).astype("datetime64[ns]")
+    assert runs_a_year(gap) == runs_a_year(hours.astype("datetime64[ns]")) == 730
+
+
 def test_json_tells_the_alarm_and_the_power(tmp_path: Path) -> None:
     found = survey(tmp_path, daily(dropped(120, 15, 0.7)))
     (series,) = json.loads(json.dumps(as_json(found), allow_nan=False))["series"]
