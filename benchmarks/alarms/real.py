@@ -5,7 +5,9 @@ May know: what the replay told, and matplotlib.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +30,7 @@ JUDGED: Final = TEMPLATES / "real-data-judged.yaml"
 _COLUMNS: Final = 2
 _COLOURS: Final = {DOWN: "#b3123e", UP: "#0072b2"}
 _WORDS: Final = {DOWN: "degraded", UP: "improved"}
+_LATE: Final = 70  # days before the end from which on there is no room for a text
 _DRAWN: Final = (-0.35, 0.2)  # how far beyond its runs a panel reaches, in decades
 
 
@@ -35,6 +38,7 @@ class RealPage:
     """Everything that the page says, as texts and pictures."""
 
     def __init__(self, told: Replay, source: Path) -> None:
+        """`source` is where the data came from, to be named on the page."""
         self.told = told
         self.source = source
         self.series: dict[SeriesKey, Series] = {each.key: each for each in told.survey.series}
@@ -51,7 +55,6 @@ class RealPage:
         )
         years = self.told.all_years
         days = [day for each in self.told.days.values() for day in each]
-        judged = sum(day.judged for day in days)
         return environment.get_template("real-data.md").render(
             date=date,
             source=self.source.name,
@@ -61,12 +64,12 @@ class RealPage:
             limits=sorted(self.told.limits),
             degraded=self._a_year(DOWN),
             improved=self._a_year(UP),
-            number={name: sum(a.first.direction == name for a in self.told.alarms) for name in _WORDS},
+            number=Counter(alarm.first.direction for alarm in self.told.alarms),
             watches=sum(len(self.told.watches(key)) for key in self.series) / years,
             transients=sum(len(self.told.transients(key)) for key in self.series) / years,
             under_quartile=sum(day.under_quartile for day in days) / years,
             under_reference=sum(day.under_reference for day in days) / years,
-            share_under_quartile=sum(day.under_quartile for day in days) / judged,
+            missed=judged().missed,
             rates=self.rates(),
             alarms=self.alarms(),
             common=self.common(),
@@ -105,12 +108,16 @@ class RealPage:
                 ]
             )
         head = ["series", "days with runs", "degraded", "improved", "watch a year"]
-        head += ["collapses a year", "under median − 30 % a year", "under the lower quartile a year"]
+        head += [
+            "collapses a year",
+            "under median − 30 % a year",
+            "under the lower quartile a year",
+        ]
         return table(head, rows)
 
     def alarms(self) -> str:
         """Every alarm, and what a person saw."""
-        said = judgements()
+        said = judged().alarms
         rows = []
         for alarm, number in self.numbers.items():
             first, last = alarm.first, alarm.last
@@ -153,19 +160,21 @@ class RealPage:
             chosen = [key for key in self.series if (key.file_system or "none") == name]
             rows = -(-len(chosen) // _COLUMNS)
             with mpl.rc_context({"font.size": 9, "axes.edgecolor": "#999999"}):
-                figure = Figure(figsize=(14, 2.7 * rows), layout="constrained")
-                axes = figure.subplots(rows, _COLUMNS, squeeze=False, sharex=True)
+                figure = Figure(figsize=(15, 2.9 * rows))
+                axes = figure.subplots(rows, _COLUMNS, squeeze=False)
                 for axis in axes.flat[len(chosen) :]:
                     axis.set_axis_off()
                 for axis, key in zip(axes.flat, chosen, strict=False):
                     self._draw_series(axis, key)
-                figure.savefig(
-                    directory / picture_name(name), dpi=80, metadata={"Software": None}
-                )
+                # constrained_layout gives way before log axes of so many panels
+                figure.subplots_adjust(0.045, 0.03, 0.995, 0.97, wspace=0.08, hspace=0.32)
+                path = directory / picture_name(name)
+                figure.savefig(path, dpi=75, metadata={"Software": None})
 
     def _draw_series(self, axis: object, key: SeriesKey) -> None:
         from matplotlib.axes import Axes  # noqa: PLC0415
-        from matplotlib.dates import ConciseDateFormatter, date2num  # noqa: PLC0415
+        from matplotlib.dates import ConciseDateFormatter, MonthLocator, date2num  # noqa: PLC0415
+        from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: PLC0415
 
         assert isinstance(axis, Axes)
         series = self.series[key]
@@ -177,14 +186,19 @@ class RealPage:
         axis.plot(collapsed, height.asof(collapsed), "x", color="#c46a00", markersize=5)
         low, high = values.min() * 10 ** _DRAWN[0], values.max() * 10 ** _DRAWN[1]
         axis.set_ylim(low, high)
-        watched = [date2num(day.when.replace(tzinfo=None)) for w in self.told.watches(key) for day in w]
+        stretches = self.told.watches(key)
+        watched = [date2num(day.when.replace(tzinfo=None)) for days in stretches for day in days]
         axis.plot(watched, [low] * len(watched), "|", color="#e69f00", markersize=12, clip_on=False)
         for alarm, number in self.numbers.items():
             if alarm.key == key:
                 self._draw_alarm(axis, alarm, number, times[-1])
         axis.set_title(series.label, loc="left", fontsize=10)
         axis.set_ylabel(key.unit)
+        axis.xaxis.set_major_locator(MonthLocator())
         axis.xaxis.set_major_formatter(ConciseDateFormatter(axis.xaxis.get_major_locator()))
+        axis.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+        axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.yaxis.set_minor_formatter(NullFormatter())
         axis.spines[["top", "right"]].set_visible(False)
 
     def _draw_alarm(self, axis: object, alarm: Alarm, number: int, last: float) -> None:
@@ -199,21 +213,31 @@ class RealPage:
         axis.axvspan(*interval, color=colour, alpha=0.25, linewidth=0)
         axis.axvline(date2num(first.since), color=colour, linewidth=0.8, linestyle=":")
         axis.axvline(date2num(first.raised), color=colour, linewidth=1.4)
+        is_late = last - date2num(first.raised) < _LATE
         axis.annotate(
             f"{number}: {ratio_text(alarm.last.ratio)}",
-            (date2num(first.raised), 0.04),
+            (date2num(first.raised), 0.04 + 0.1 * (number % 2)),  # two may be close together
             xycoords=("data", "axes fraction"),
-            xytext=(3, 0),
+            xytext=(-3 if is_late else 3, 0),
             textcoords="offset points",
+            horizontalalignment="right" if is_late else "left",
             color=colour,
             fontsize=9,
         )
 
 
-def judgements() -> Mapping[str, str]:
-    """Return what a person said of the alarms, by their marks."""
-    said = yaml.safe_load(JUDGED.read_text(encoding="utf-8")) if JUDGED.exists() else {}
-    return {str(name): " ".join(str(text).split()) for name, text in (said or {}).items()}
+@dataclass(frozen=True)
+class Judged:
+    """What a person said: of each alarm, by its mark, and of what no alarm said."""
+
+    alarms: Mapping[str, str]
+    missed: tuple[str, ...]
+
+
+def judged() -> Judged:
+    """Return what a person said after looking at the pictures."""
+    said = yaml.safe_load(JUDGED.read_text(encoding="utf-8"))
+    return Judged(said["alarms"], tuple(said["missed"]))
 
 
 def mark(label: str, alarm: Alarm) -> str:
@@ -229,5 +253,5 @@ def picture_name(file_system: str) -> str:
 def unjudged(told: Replay) -> Sequence[str]:
     """Return the marks of the alarms that nobody has said anything of."""
     labels = {each.key: each.label for each in told.survey.series}
-    said = judgements()
+    said = judged().alarms
     return [name for a in told.alarms if (name := mark(labels[a.key], a)) not in said]

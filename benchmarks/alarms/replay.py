@@ -15,10 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-import pandas as pd
-
 from iobands.bands import BELOW, COLLAPSED
-from iobands.following import Change
+from iobands.following import Change, Following
 from iobands.readers.adapters import FILE_NAME
 from iobands.series import SeriesKey
 from iobands.states import State
@@ -41,7 +39,6 @@ class Day:
     when: datetime
     state: State
     verdict: str
-    judged: bool
     under_quartile: bool
     under_reference: bool
     change: Change | None
@@ -160,7 +157,6 @@ def _told(survey: Survey) -> _Told:
             when=status.when,
             state=status.state,
             verdict=status.verdict,
-            judged=band is not None,
             under_quartile=status.verdict in {BELOW, COLLAPSED},
             under_reference=band is not None and status.value < REFERENCE * band.median,
             change=status.change,
@@ -186,7 +182,8 @@ def _gathered(survey: Survey, told: Sequence[_Told]) -> Replay:
                 last = ends[key].get((change.direction, change.raised), change)
                 found.alarms.append(Alarm(key, now, change, last))
         for common in commons:
-            mark = (common.name, common.first.direction, common.first.raised)
+            # the day of the raising may move by a run, because the weights of its series do
+            mark = (common.name, common.first.direction, common.first.since)
             if mark not in known:
                 known.add(mark)
                 found.common.append(common)
@@ -196,14 +193,6 @@ def _gathered(survey: Survey, told: Sequence[_Told]) -> Replay:
     return found
 
 
-def _changes(following: object) -> dict[tuple[str, datetime], Change]:
-    changes: Sequence[Change] = getattr(following, "changes", ())
+def _changes(following: Following | None) -> dict[tuple[str, datetime], Change]:
+    changes = following.changes if following else ()
     return {(change.direction, change.raised): change for change in changes}
-
-
-def values_of(samples: pd.DataFrame) -> pd.Series:
-    """Return the values of a series by time, in UTC."""
-    return pd.Series(
-        samples["perf_value"].to_numpy(dtype=float),
-        index=samples["job_completion_time"].dt.tz_convert("UTC").dt.tz_localize(None),
-    )

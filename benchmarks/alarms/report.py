@@ -51,11 +51,10 @@ def error_at(found: FalseAlarms, limit: float) -> float:
 class Page:
     """Everything that the page says, as texts."""
 
-    def __init__(self, results: Results, effort: Effort, real: str) -> None:
-        """`real` is what there is to say of real series, or empty."""
+    def __init__(self, results: Results, effort: Effort) -> None:
+        """`effort` says how much was drawn for the results."""
         self.results = results
         self.effort = effort
-        self.real = real
 
     def text(self, date: str) -> str:
         """Return the page."""
@@ -87,7 +86,6 @@ class Page:
             every_tail=self.every_tail(),
             changes=self.changes(),
             frontier=self.frontier(),
-            real=self.real,
         )
 
     def _least(self, column: int, value: float) -> float:
