@@ -70,6 +70,7 @@ class RealPage:
             under_quartile=sum(day.under_quartile for day in days) / years,
             under_reference=sum(day.under_reference for day in days) / years,
             missed=judged().missed,
+            watched=judged().watched,
             rates=self.rates(),
             alarms=self.alarms(),
             common=self.common(),
@@ -228,16 +229,17 @@ class RealPage:
 
 @dataclass(frozen=True)
 class Judged:
-    """What a person said: of each alarm, by its mark, and of what no alarm said."""
+    """What a person said: of each alarm, by its mark, of what no alarm said, and of `watch`."""
 
     alarms: Mapping[str, str]
-    missed: tuple[str, ...]
+    missed: Sequence[str]
+    watched: Sequence[str]
 
 
 def judged() -> Judged:
     """Return what a person said after looking at the pictures."""
     said = yaml.safe_load(JUDGED.read_text(encoding="utf-8"))
-    return Judged(said["alarms"], tuple(said["missed"]))
+    return Judged(said["alarms"], said["missed"], said["watched"])
 
 
 def mark(label: str, alarm: Alarm) -> str:
