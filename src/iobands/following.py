@@ -97,8 +97,8 @@ class Change:
         """Return it in words that can be read aloud."""
         return (
             f"since {span_text(self.since, self.since_low, self.since_high)}: "
-            f"{ratio_text(self.ratio)} its former level; raised at one false alarm "
-            f"in {_years_text(self.years)} of this site"
+            f"{ratio_text(self.ratio)} its former level; a false alarm as strong comes "
+            f"once in {_years_text(self.years)} on this site"
         )
 
 

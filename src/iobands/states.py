@@ -288,7 +288,7 @@ def _missing(
     if later:
         return max(later, key=lambda miss: miss.when).what
     if newest - now > _AHEAD:
-        return f"the newest sample is of {newest:%Y-%m-%d %H:%M}, which is yet to come: a clock is wrong"
+        return f"the newest sample is of {newest:%Y-%m-%d}, which is yet to come: a clock is wrong"
     if now - newest > overdue:
         age = (now - newest) / timedelta(days=1)
         return f"the newest sample is {age:.0f} days old"

@@ -54,7 +54,7 @@ def test_a_drop_is_degraded_with_its_date_and_size(tmp_path: Path) -> None:
     assert concern.word == "degraded"
     assert status.why.startswith("since 2026-11-0")
     assert "× (" in concern.why
-    assert concern.why.endswith("of this site")
+    assert concern.why.endswith("on this site")
 
 
 def test_a_rise_is_an_improvement(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_collapsed_runs_count_though_they_failed(tmp_path: Path) -> None:
 def test_a_degraded_series_without_news_stays_degraded(tmp_path: Path) -> None:
     status = only(survey(tmp_path, daily(dropped(120, 15, 0.5), last=9)))
     assert status.state is State.DEGRADED
-    assert status.why.endswith("of this site; and the newest sample is 9 days old")
+    assert status.why.endswith("on this site; and the newest sample is 9 days old")
     assert status.missing == "the newest sample is 9 days old"
 
 
