@@ -11,6 +11,7 @@ from typing import Annotated, Final
 import typer
 
 from benchmarks.alarms import plan
+from benchmarks.alarms.collapses_report import section
 from benchmarks.alarms.real import ADAPTER, RealPage, unjudged
 from benchmarks.alarms.replay import replay
 from benchmarks.alarms.report import Page
@@ -41,7 +42,7 @@ def bench(
     _follow_real(data, report, processes, today)
     if simulate:
         results = plan.run(effort := plan.Effort(series, changed=series * 4 // 3), processes, print)
-        page = Page(results, effort)
+        page = Page(results, effort, section(results.collapses))
         text = page.text(today)
         print(text)
         if report is not None:

@@ -17,6 +17,7 @@ import pandas as pd
 
 from iobands.charts import DOWN
 from iobands.charts.chart import RECOVERY
+from iobands.collapse_views import series_lines
 from iobands.following import Following, Times, ratio_text, utc
 from iobands.kin import BEFORE, Kin, kin_of, since_of
 from iobands.series import slug
@@ -114,6 +115,8 @@ def explain(survey: Survey, series: Series) -> Explanation:
 def explanation_text(told: Explanation, survey: Survey) -> str:
     """Return an explanation as lines of text."""
     lines = [*_head(told, survey), "", *_evidence(told.series)]
+    if told.series.status.runs:
+        lines += series_lines(told.series.key, survey)
     if told.since:
         lines += ["", f"Moved at the same time, about {told.since:%Y-%m-%d}"]
         lines += [f"{_INDENT}{line}" for line in _moved(told)]
