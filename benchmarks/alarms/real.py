@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ ADAPTER: Final = TEMPLATES / "real-data-adapter.yaml"
 #: What a person said of each alarm after looking at it.
 JUDGED: Final = TEMPLATES / "real-data-judged.yaml"
 _COLUMNS: Final = 2
+_MONTH: Final = timedelta(days=30)
 _COLOURS: Final = {DOWN: "#b3123e", UP: "#0072b2"}
 _WORDS: Final = {DOWN: "degraded", UP: "improved"}
 _LATE: Final = 70  # days before the end from which on there is no room for a text
@@ -74,6 +76,7 @@ class RealPage:
             rates=self.rates(),
             alarms=self.alarms(),
             common=self.common(),
+            rises=self.rises(),
             pictures=[(name, picture_name(name)) for name in self.file_systems],
         )
 
@@ -137,6 +140,14 @@ class RealPage:
             )
         head = ["", "what", "since, as told first", "raised", "ratio then", "ratio in the end"]
         return table([*head, "until", "what a person sees"], rows)
+
+    def rises(self) -> list[str]:
+        """Return when each file system was told to collapse more often than before."""
+        return [
+            f"{name}: {_spans(days)}" if days else f"{name}: never"
+            for name in self.file_systems
+            for days in [self.told.rises.get(name, [])]
+        ]
 
     def common(self) -> str:
         """The alarms of several series together."""
@@ -225,6 +236,16 @@ class RealPage:
             color=colour,
             fontsize=9,
         )
+
+
+def _spans(days: Sequence[datetime]) -> str:
+    """Return days as spans; those less than a month apart make one."""
+    spans = [[days[0], days[0]]]
+    for day in days[1:]:
+        if day - spans[-1][1] > _MONTH:
+            spans.append([day, day])
+        spans[-1][1] = day
+    return ", ".join(f"{begin:%Y-%m-%d} to {end:%Y-%m-%d}" for begin, end in spans)
 
 
 @dataclass(frozen=True)

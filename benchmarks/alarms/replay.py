@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from iobands.bands import BELOW, COLLAPSED
+from iobands.collapses import RISEN
 from iobands.following import Change, Following
 from iobands.readers.adapters import FILE_NAME
 from iobands.series import SeriesKey
@@ -66,13 +67,17 @@ class CommonAlarm:
 
 @dataclass
 class Replay:
-    """All that was told, and the survey of the last day."""
+    """All that was told, and the survey of the last day.
+
+    `rises` has for each file system the days on which it was told to collapse more often.
+    """
 
     survey: Survey
     days: dict[SeriesKey, list[Day]]
     alarms: list[Alarm] = field(default_factory=list)
     common: list[CommonAlarm] = field(default_factory=list)
     limits: set[float] = field(default_factory=set)
+    rises: dict[str, list[datetime]] = field(default_factory=dict)
 
     def years(self, key: SeriesKey) -> float:
         """Return how long a series was followed."""
@@ -105,7 +110,7 @@ class Replay:
         ]
 
 
-_Told = tuple[datetime, dict[SeriesKey, Day], list[CommonAlarm], float]
+_Told = tuple[datetime, dict[SeriesKey, Day], list[CommonAlarm], float, list[str]]
 
 
 def replay(table: Path, adapter: Path, processes: int) -> Replay:
@@ -162,7 +167,9 @@ def _told(survey: Survey) -> _Told:
             change=status.change,
         )
     common = [CommonAlarm(c.name, survey.now, c.change, c.keys) for c in survey.common]
-    return survey.now, found, common, survey.budget.limit
+    systems = survey.collapses.file_systems
+    risen = [each.name for each in systems if each.collapses.outcome == RISEN]
+    return survey.now, found, common, survey.budget.limit, risen
 
 
 def _gathered(survey: Survey, told: Sequence[_Told]) -> Replay:
@@ -170,8 +177,10 @@ def _gathered(survey: Survey, told: Sequence[_Told]) -> Replay:
     found = Replay(survey, ran)
     ends = {series.key: _changes(series.status.following) for series in survey.series}
     known: set[object] = set()
-    for now, days, commons, limit in told:
+    for now, days, commons, limit, risen in told:
         found.limits.add(limit)
+        for name in risen:
+            found.rises.setdefault(name, []).append(now - timedelta(days=1))
         for key, day in days.items():
             if key not in ran:
                 continue  # of another scale, superseded since
