@@ -22,7 +22,11 @@ _FILE_SYSTEM = {
     "type": (str, REQUIRED),
     "medium": (str, REQUIRED),
     "stripe_counts": (list, None),
+    "mounted_as": (str, None),
     "min_free_gib": ((int, float), None),
+    "min_free_inodes": (int, None),
+    "max_quota_percent": ((int, float), None),
+    "max_inactive_targets": (int, None),
     "striping": (dict, None),
 }
 # What may be asked of the striping besides the count, by the type of the file system.
@@ -80,6 +84,7 @@ _EXTRAS = {
     "reservation": (str, None),
     "qos": (str, None),
     "max_pending_time": (str, None),
+    "max_clock_skew_seconds": ((int, float), None),
 }
 # The numbers of nodes that a scheduler is asked for, and the schedulers that ReFrame can ask.
 _FLEXIBLE_NODES = ("all", "idle")
