@@ -59,7 +59,12 @@ def script(file_systems: Sequence[Mapping]) -> str:
     lines = ["#!/bin/bash", "export LC_ALL=C"]
     for number, settings in enumerate(file_systems):
         whole, part = answer_file(number), unfinished_file(number)
-        lines += ["(", *_look(settings), f") > {part} 2>&1 < /dev/null && mv {part} {whole} &"]
+        lines += [
+            "{ (",
+            *_look(settings),
+            # Nobody who reads what the script prints shall wait for what hangs.
+            f") > {part} 2>&1 && mv {part} {whole}; }} < /dev/null > /dev/null 2>&1 &",
+        ]
     waits = PATIENCE_SECONDS * 5
     lines += [
         "waits=0",

@@ -42,6 +42,7 @@ _STYLES: Final = {
     "watch": "yellow",
     "degraded": "bold red",
     "no data": "bold magenta",
+    "unfit": "bold magenta",
     "collapsed": "bold red",
     "below": "yellow",
 }
@@ -229,6 +230,17 @@ def as_json(survey: Survey) -> dict[str, object]:
         "superseded": list(survey.superseded),
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
+        ],
+        "obstacles": [
+            {
+                "subject": each.subject,
+                "system": each.system,
+                "partition": each.partition,
+                "why": each.why,
+                "when": each.when.isoformat(),
+                "checks": list(each.checks),
+            }
+            for each in survey.obstacles
         ],
         "rejected": [
             {"path": str(item.path), "line": item.line, "reason": item.reason}

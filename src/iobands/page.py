@@ -32,6 +32,7 @@ _SYMBOLS: Final = {
     "watch": "▼",
     "degraded": "✖",
     "no data": "?",
+    "unfit": "?",
     "calibrating": "…",
     "failed": "✖",
 }

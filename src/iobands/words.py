@@ -49,6 +49,10 @@ def summary(survey: Survey) -> str:
         parts = [f"{plural(len(survey.series), 'series')}: {states}"]
     else:
         parts = ["no samples"]
+    if survey.obstacles:
+        stopped = len({check for each in survey.obstacles for check in each.checks})
+        unfit = ", ".join(dict.fromkeys(each.subject for each in survey.obstacles))
+        parts.append(f"unfit: {unfit}; {plural(stopped, 'check')} not run")
     if survey.findings:
         parts.append(f"{plural(len(survey.findings), 'check')} failed without a series")
     if survey.rejected:
