@@ -197,6 +197,16 @@ def _check_file_system(file_system: dict, where: str) -> None:
     _check_choice(file_system["type"], FILE_SYSTEM_TYPES, f"{where}: type")
     if not Path(file_system["path"]).is_absolute():
         raise SiteConfigurationError(f"{where}: path {file_system['path']!r} must be absolute")
+    for name in ("min_free_gib", "min_free_inodes", "max_quota_percent", "max_inactive_targets"):
+        if file_system.get(name, 0) < 0:
+            raise SiteConfigurationError(
+                f"{where}: {name} is {file_system[name]}; it must be at least 0"
+            )
+    if not re.fullmatch(r"[\w.-]+", file_system.get("mounted_as", "any")):
+        # It becomes a word of a job script.
+        raise SiteConfigurationError(
+            f"{where}: mounted_as {file_system['mounted_as']!r} is no name of a type"
+        )
     if file_system.get("stripe_counts") == []:
         raise SiteConfigurationError(f"{where}: stripe_counts is empty; leave it out")
     for count in file_system.get("stripe_counts", []):

@@ -12,9 +12,9 @@ _NOT_FOUND = 127
 # a shell that knows none of them.
 _MISSING_MODULES = [
     re.compile(r"(Unable to locate a modulefile for '[^']*')"),
-    re.compile(r"(?s)following module\(s\) are unknown: *\"?([^\"\n]*)"),
+    re.compile(r"(?s)following module\(s\) are unknown:\s*\"?([^\"\n]*)"),
     re.compile(r"==> Error: (Spec '[^']*' matches no installed packages)"),
-    re.compile(r"((?:module|ml|spack)): (?:command )?not found"),
+    re.compile(r"((?:module|ml|spack): (?:command )?not found)"),
 ]
 
 
