@@ -50,7 +50,7 @@ def summary(survey: Survey) -> str:
     else:
         parts = ["no samples"]
     if survey.obstacles:
-        stopped = len({check for each in survey.obstacles for check in each.checks})
+        stopped = sum(len(each.checks) for each in survey.obstacles)
         unfit = ", ".join(dict.fromkeys(each.subject for each in survey.obstacles))
         parts.append(f"unfit: {unfit}; {plural(stopped, 'check')} not run")
     if survey.findings:

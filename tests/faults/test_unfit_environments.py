@@ -16,14 +16,19 @@ REASONS = {
     "compiler": "compiler of Fortran not there: nosuchftn",
     "module": "module: module: command not found",
     "launcher": "the launcher started 0 of 1 processes: mpirun: cannot reach the daemon",
-    "mpi": "MPI does not start: UCX  ERROR no network".replace("  ", " "),
+    "mpi": "MPI does not start: UCX ERROR no network",
 }
+
+# Of the environment's check, it starts the process; and then MPI does not start.
+NO_MPI = """
+case "$*" in *node.sh*) sh node.sh; echo 'UCX ERROR no network' >&2; exit 1 ;; esac"""
 
 LAUNCHERS = {
     "launcher": "echo 'mpirun: cannot reach the daemon' >&2; exit 1",
-    "mpi": """case "$*" in *node.sh*) sh node.sh; echo 'UCX  ERROR no network' >&2; exit 1 ;; esac""",
-    # A node whose clock is ahead of that of the job script, by a date of its own.
-    "clock": """PATH="${0%/*}/late:$PATH" exec {mpirun} "$@"""",
+    "mpi": NO_MPI,
+    # A node whose clock is ahead of that of the job script, by a date of its own. mpirun puts its
+    # own directory before all others.
+    "clock": 'shift 2; exec {mpirun} -np 1 env PATH="${0%/*}/late:$PATH" "$@"',
 }
 
 
