@@ -13,10 +13,10 @@ from ..striping.layout import Striping
 PATIENCE_SECONDS = 60
 
 _LUSTRE_QUOTA = """\
-lfs quota -q -u "$(id -un)" "$file_system"
-lfs quota -q -g "$(id -gn)" "$file_system"
-project=$(lfs project -d "$file_system" | awk '{ print $1 }')
-[ "${project:-0}" -eq 0 ] || lfs quota -q -p "$project" "$file_system\""""
+timeout 10 lfs quota -q -u "$(id -un)" "$file_system"
+timeout 10 lfs quota -q -g "$(id -gn)" "$file_system"
+project=$(timeout 10 lfs project -d "$file_system" | awk '{ print $1 }')
+[ "${project:-0}" -eq 0 ] || timeout 10 lfs quota -q -p "$project" "$file_system\""""
 
 # Of the directory and of all above it that are on the same file system.
 _CEPH_QUOTA = """\
@@ -33,7 +33,7 @@ done"""
 
 _POSIX_QUOTA = """\
 source=$(df --output=source "$file_system" | tail -n 1)
-quota -w -p -u -g | grep -F " $source " """
+timeout 10 quota -w -p -u -g | grep -F " $source " """
 
 _QUOTA = {"lustre": _LUSTRE_QUOTA, "cephfs": _CEPH_QUOTA, "posix": _POSIX_QUOTA}
 

@@ -246,17 +246,7 @@ def as_json(survey: Survey) -> dict[str, object]:
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
         ],
-        "obstacles": [
-            {
-                "subject": each.subject,
-                "system": each.system,
-                "partition": each.partition,
-                "why": each.why,
-                "when": each.when.isoformat(),
-                "checks": list(each.checks),
-            }
-            for each in survey.obstacles
-        ],
+        "obstacles": [each.as_json() for each in survey.obstacles],
         "rejected": [
             {"path": str(item.path), "line": item.line, "reason": item.reason}
             for item in survey.rejected

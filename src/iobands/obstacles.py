@@ -33,6 +33,11 @@ class Obstacle:
     checks: tuple[str, ...]
     keys: frozenset[SeriesKey]
 
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain data, without the series, which have the reason themselves."""
+        told = {name: value for name, value in vars(self).items() if name != "keys"}
+        return {**told, "when": self.when.isoformat(), "checks": list(self.checks)}
+
 
 def obstacles(
     tied: Mapping[SeriesKey | None, Sequence[RunCase]], newest: datetime | None, overdue: timedelta
