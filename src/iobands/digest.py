@@ -48,6 +48,7 @@ _STYLES: Final = {
     "watch": "yellow",
     "degraded": "bold red",
     "no data": "bold magenta",
+    "unfit": "bold magenta",
     "collapsed": "bold red",
     "below": "yellow",
     MORE_OFTEN: "yellow",
@@ -245,6 +246,7 @@ def as_json(survey: Survey) -> dict[str, object]:
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
         ],
+        "obstacles": [each.as_json() for each in survey.obstacles],
         "rejected": [
             {"path": str(item.path), "line": item.line, "reason": item.reason}
             for item in survey.rejected
