@@ -75,7 +75,7 @@ def survey_of(
         raise failure(f"{error.filename}: {error.strerror}") from error
     except (FileError, AdapterError) as error:
         raise failure(str(error)) from error
-    if site.system and not survey.series and not survey.findings:
+    if site.system and not (survey.series or survey.findings or survey.obstacles):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
         raise failure(f"{perflogs}: nothing of the system {site.system}; systems there: {known}")
     return survey

@@ -18,9 +18,11 @@ from iobands.following import Change, is_drop
 from iobands.series import SeriesKey
 from iobands.states import State
 from iobands.survey import Finding, Survey
-from iobands.words import answer_text, figure, time_text
+from iobands.words import answer_text, figure, plural, time_text
 
 _STATES: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
+#: The word for what checks could not be run on or with.
+UNFIT: Final = "unfit"
 # ReFrame's names carry each parameter; these say nothing where a site has no choice
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
 #: How many names are said of those that share a reason.
@@ -67,14 +69,11 @@ def _grouped(each: Iterable[tuple[str, str, str]]) -> list[Concern]:
 
 def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
     covered = _covered(survey)
-    labels = {series.key: series.label for series in survey.series}
-    for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
-        if not survey.is_quiet(common):
-            state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
-            names = ", ".join(labels[key] for key in common.keys)
-            worse = _worse(survey.acknowledged.get(common.name))
-            yield common.name, state.value, f"{common.change.text()}{worse}; seen in {names}"
+    yield from _common(survey)
     for state in _STATES:
+        if state is State.NO_DATA:
+            yield from _obstacles(survey)
+            covered.update((key, state.value) for each in survey.obstacles for key in each.keys)
         for series in survey.series:
             status = series.status
             if status.state is state and (series.key, state.value) not in covered:
@@ -96,6 +95,16 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
             yield name_of(each, survey), word, compared_text(each.collapses, "round")
     for finding in survey.findings:
         yield _IDLE_PARAMETERS.sub("", finding.name), "failed", _why(finding)
+
+
+def _common(survey: Survey) -> Iterator[tuple[str, str, str]]:
+    labels = {series.key: series.label for series in survey.series}
+    for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
+        if not survey.is_quiet(common):
+            state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
+            names = ", ".join(labels[key] for key in common.keys)
+            worse = _worse(survey.acknowledged.get(common.name))
+            yield common.name, state.value, f"{common.change.text()}{worse}; seen in {names}"
 
 
 def _covered(survey: Survey) -> set[tuple[SeriesKey, str]]:
@@ -132,6 +141,15 @@ def _known(change: Change, answer: Acknowledged) -> str:
 def _worse(answer: Acknowledged | None) -> str:
     """Return what is to be said of an alarm that is loud, though somebody knew of it."""
     return f"; {answer_text(answer)}" if answer else ""
+
+
+def _obstacles(survey: Survey) -> Iterator[tuple[str, str, str]]:
+    places = {(series.key.system, series.key.partition) for series in survey.series}
+    places |= {(each.system, each.partition) for each in survey.obstacles}
+    for each in survey.obstacles:
+        where = f" on {each.system}:{each.partition}" if len(places) > 1 else ""
+        stopped = f"{plural(len(each.checks), 'check')} not run" if each.checks else ""
+        yield f"{each.subject}{where}", UNFIT, "; ".join(filter(None, [each.why, stopped]))
 
 
 def _why(finding: Finding) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from iobands.following import in_utc, utc
+from iobands.kin import BEFORE
 from iobands.words import figure
 
 #: Figures that a run records beside its rate, and what they are called.
@@ -40,16 +41,16 @@ _FACTS: Final = {
     "fsync": "fsync",
     "cache": "cache",
 }
-_BEFORE: Final = 200  # runs that the ones since are held against, as many as a reference has
 _LEAST_BEFORE: Final = 5
 _USUAL: Final = (5, 95)  # percentiles
 _FEW_VALUES: Final = 0.5  # more different values than this share of runs: it changes by itself
 
 
-def covariates(samples: pd.DataFrame, since: datetime) -> tuple[list[str], list[str]]:
-    """Return what is to be said of what moved at `since`, and of what did not."""
+def covariates(samples: pd.DataFrame, since: datetime) -> tuple[list[str], list[str], list[str]]:
+    """Return what is to be said of facts that changed, of figures that moved, and of the rest."""
     start = int(np.searchsorted(utc(samples), in_utc(since)))
-    before, after = samples.iloc[max(0, start - _BEFORE) : start], samples.iloc[start:]
+    before, after = samples.iloc[max(0, start - BEFORE) : start], samples.iloc[start:]
+    changed: list[str] = []
     moved: list[str] = []
     still: list[str] = []
     for column, name in _FIGURES.items():
@@ -57,8 +58,8 @@ def covariates(samples: pd.DataFrame, since: datetime) -> tuple[list[str], list[
             _tell(_figure_moved(before[column], after[column]), name, moved, still)
     for column, name in _FACTS.items():
         if column in samples:
-            _tell(_fact_moved(before[column], after[column]), name, moved, still)
-    return moved, still
+            _tell(_fact_moved(before[column], after[column]), name, changed, still)
+    return changed, moved, still
 
 
 def _tell(found: tuple[bool, str] | None, name: str, moved: list[str], still: list[str]) -> None:

@@ -24,6 +24,7 @@ from iobands.bands_file import load_bands
 from iobands.file_systems import SiteCollapses, Watched, site_collapses
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
+from iobands.obstacles import Obstacle, obstacles
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import FIELDS, REQUIRED
 from iobands.readers.newest_cases import read_newest_cases
@@ -121,6 +122,7 @@ class Survey:
     budget: Budget = field(default_factory=Budget)
     common: tuple[Common, ...] = ()
     acknowledged: Mapping[str, Acknowledged] = field(default_factory=dict)
+    obstacles: tuple[Obstacle, ...] = ()
     collapses: SiteCollapses = field(default_factory=SiteCollapses)
 
     def is_quiet(self, common: Common) -> bool:
@@ -137,7 +139,8 @@ class Survey:
             if is_drop(each.change)
         ]
         statuses += [WARNING] if self.collapses.has_risen else []
-        return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
+        unknown = self.findings or self.obstacles or not self.series
+        return worst([*statuses, UNKNOWN if unknown else OK])
 
     def counts(self) -> dict[State, int]:
         """Return how many series are in each state that occurs, the worst first."""
@@ -226,6 +229,7 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         budget=budget,
         common=common,
         acknowledged={name: answer for name, answer in answers.items() if answer},
+        obstacles=obstacles(tied, reports.newest, overdue),
         collapses=site_collapses(watched, common, budget),
     )
 
@@ -282,7 +286,11 @@ def _tie(
     tied: defaultdict[SeriesKey | None, list[RunCase]] = defaultdict(list, {None: []})
     for case in cases:
         series = known.get(case.identity)
-        if not series and not case.fixture and case.fields.keys() >= set(SERIES_FIELDS):
+        if (
+            not series
+            and not (case.fixture or case.examines)
+            and case.fields.keys() >= set(SERIES_FIELDS)
+        ):
             series = alike.get(_series_fields(case.fields))
         for key in series or (None,):
             tied[key].append(case)
@@ -306,11 +314,13 @@ def _misses_of_rows(rows: pd.DataFrame | None) -> list[Miss]:
 
 
 def _misses_of_cases(key: SeriesKey, cases: Sequence[RunCase]) -> list[Miss]:
-    return [
-        Miss(case.when, _what(case.result, case.phase, case.reason, case.when))
-        for case in cases
-        if key.variable not in case.recorded
-    ]
+    return [Miss(case.when, _what_of(case)) for case in cases if key.variable not in case.recorded]
+
+
+def _what_of(case: RunCase) -> str:
+    if case.lacks:
+        return f"the check of {case.when:%Y-%m-%d %H:%M} was not run: {case.lacks}: {case.reason}"
+    return _what(case.result, case.phase, case.reason, case.when)
 
 
 def _what(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
@@ -341,6 +351,6 @@ def _findings(
             case.when,
         )
         for case in newest.values()
-        if case.result not in _FINE
+        if case.result not in _FINE and case.lacks is None
         if reports.newest is None or reports.newest - case.when <= overdue
     )
