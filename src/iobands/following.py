@@ -6,7 +6,7 @@ May know: the charts, bands, and the columns of samples; nothing of files or of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -26,6 +26,7 @@ from iobands.charts import (
     Ratio,
     begin,
     extend,
+    follow,
     limit_for,
     power,
     runs_between_false_alarms,
@@ -43,6 +44,13 @@ _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 _QUARTERS: Final = 4
 
 Times = NDArray[np.datetime64]
+#: What gives the chart of a series from its values, its band and the limit.
+Draw = Callable[[NDArray[np.float64], Band | None, float], Chart]
+
+
+def drawn(values: NDArray[np.float64], band: Band | None, limit: float) -> Chart:
+    """Return the chart of a series, drawn from the first run to the last."""
+    return follow(values, band, limit=limit)
 
 
 @dataclass(frozen=True)
@@ -201,12 +209,13 @@ def follow_series(
     *,
     resets: Sequence[datetime] = (),
     closed: Sequence[datetime] = (),
+    draw: Draw = drawn,
 ) -> Following:
     """Return the chart of the samples at `rows`, which are in the order of time.
 
     From the first run after each of `resets` on there is a new normal: what was before, and the
     band, no longer count. With the first run after each of `closed` the evidence starts at zero
-    again, on the same reference.
+    again, on the same reference. `draw` gives the chart where nothing of this was done.
     """
     values = samples["perf_value"].to_numpy(dtype=float)[rows]
     times = utc(samples)[rows]
@@ -215,6 +224,8 @@ def follow_series(
         rows, values, times = rows[fine], values[fine], times[fine]
     marks = {_first_after(times, when): True for when in closed}
     marks.update({_first_after(times, when): False for when in resets})
+    if not marks:
+        return Following(rows, times, values, draw(values, band, budget.limit), 0, budget)
     chart = begin(band, limit=budget.limit)
     at = offset = 0
     reset = None

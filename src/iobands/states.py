@@ -17,7 +17,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from iobands.bands import NO_BAND, Band, Bands, log_fence
-from iobands.following import PERFORMANCE, Budget, Change, Following, follow_series, is_drop
+from iobands.following import (
+    PERFORMANCE,
+    Budget,
+    Change,
+    Draw,
+    Following,
+    drawn,
+    follow_series,
+    is_drop,
+)
 from iobands.series import SeriesKey
 
 #: From how many runs of its own a series may learn a band.
@@ -113,6 +122,7 @@ def assess(
     now: datetime,
     overdue: timedelta,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
+    draw: Draw = drawn,
 ) -> Status:
     """Return the status of a series from its samples, in the order of time, and its misses."""
     if samples.empty:
@@ -123,7 +133,7 @@ def assess(
     value = float(newest["perf_value"])
     when = newest["job_completion_time"].to_pydatetime()
     published = published_band(key, newest, bands)
-    following = follow_series(samples, judged(samples, bands), published, budget)
+    following = follow_series(samples, judged(samples, bands), published, budget, draw=draw)
     history = comparable(samples, bands)
     band = published or learnt_band(key, _healthy(history, samples, following))
     state, why = _state(following)

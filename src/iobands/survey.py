@@ -20,13 +20,14 @@ from iobands.bands import Bands
 from iobands.bands_file import load_bands
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
+from iobands.kept_charts import KeptCharts
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import FIELDS, REQUIRED
 from iobands.readers.newest_cases import read_newest_cases
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports
-from iobands.series import Grouping, SeriesKey, combined, grouping, labels
+from iobands.series import Grouping, SeriesKey, combined, grouping, labels, slug
 from iobands.shared import Common, common_changes, groups
 from iobands.states import CRITICAL, OK, UNKNOWN, Miss, State, Status, assess, worst
 from iobands.vocabulary import SERIES_FIELDS, canonical
@@ -165,6 +166,7 @@ def take_survey(
     often = {key: runs_a_year(utc(samples[key])) for key in keys if key in samples}
     pooled = [max(often[key] for key in group) for group in groups(list(often)).values()]
     budget = Budget(false_alarms, sum(often.values()) + sum(pooled))
+    charts = KeptCharts.of(perflogs, system, adapter, false_alarms)
     series = []
     for key in keys:
         rows = samples.get(key, logs.samples.iloc[:0])
@@ -174,9 +176,17 @@ def take_survey(
             *_misses_of_rows(without.get(key)),
         ]
         status = assess(
-            key, rows, misses, bands_of[key.system], now=now, overdue=overdue, budget=budget
+            key,
+            rows,
+            misses,
+            bands_of[key.system],
+            now=now,
+            overdue=overdue,
+            budget=budget,
+            draw=charts.draw(slug(key)),
         )
         series.append(Series(key, names[key], rows, bands_of[key.system], status))
+    charts.save()
     every = labels({*samples, *without})
     return Survey(
         now=now,
