@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from iobands import charts
 from iobands.charts import DESIGNS, Chart, Quartiles, begin, extend
-from iobands.charts.chart import Found, with_scores
+from iobands.charts.chart import Found, Learnt
 from iobands.following import Draw
 from iobands.readers.cache import cache_file
 from iobands.readers.cache import replace as put_in_place
@@ -189,24 +189,22 @@ def _chart_of(row: Mapping[str, pa.Scalar], values: NDArray[np.float64], empty: 
     runs = row["runs"].as_py()
     found = [Found(**{**each, "before": np.array(each["before"])}) for each in said["found"]]
     still = said["open"] and Found(**{**said["open"], "before": np.array(said["open"]["before"])})
-    return with_scores(
-        replace(
-            empty,
-            logarithms=np.log(values[:runs]),
-            increments=_array(row["increments"], "<f4").reshape(runs, len(DESIGNS)),
-            down=_array(row["down"], "<f8"),
-            up=_array(row["up"], "<f8"),
-            reference=_array(row["reference"], "<f8"),
-            sums=np.array(said["sums"]),
-            starts=np.array(said["starts"], dtype=int),
-            usable=_array(row["usable"], "?"),
-            joined=said["joined"],
-            restarted=said["restarted"],
-            open=still,
-            recovery=np.array(said["recovery"]),
-            recovery_start=said["recovery_start"],
-            found=tuple(found),
-        )
+    return replace(
+        empty,
+        learnt=Learnt(_array(row["reference"], "<f8"), empty.band),
+        logarithms=np.log(values[:runs]),
+        increments=_array(row["increments"], "<f4").reshape(runs, len(DESIGNS)),
+        down=_array(row["down"], "<f8"),
+        up=_array(row["up"], "<f8"),
+        sums=np.array(said["sums"]),
+        starts=np.array(said["starts"], dtype=int),
+        usable=_array(row["usable"], "?"),
+        joined=said["joined"],
+        restarted=said["restarted"],
+        open=still,
+        recovery=np.array(said["recovery"]),
+        recovery_start=said["recovery_start"],
+        found=tuple(found),
     )
 
 

@@ -27,7 +27,7 @@ from iobands.readers.newest_cases import read_newest_cases
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports
-from iobands.series import Grouping, SeriesKey, combined, grouping, labels, slug
+from iobands.series import Grouping, SeriesKey, combined, grouping, labels
 from iobands.shared import Common, common_changes, groups
 from iobands.states import CRITICAL, OK, UNKNOWN, Miss, State, Status, assess, worst
 from iobands.vocabulary import SERIES_FIELDS, canonical
@@ -183,7 +183,7 @@ def take_survey(
             now=now,
             overdue=overdue,
             budget=budget,
-            draw=charts.draw(slug(key)),
+            draw=charts.draw(repr(key)),
         )
         series.append(Series(key, names[key], rows, bands_of[key.system], status))
     charts.save()

@@ -6,7 +6,8 @@ numpy, and its neighbours for scores, correlation and the size of changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -98,26 +99,55 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Learnt:
+    """What a chart judges by: a reference, a band, and what follows from them when it is needed."""
+
+    reference: Array
+    band: Quartiles | None
+
+    @property
+    def can_judge(self) -> bool:
+        """Whether there is a band or enough history for scores."""
+        return self.band is not None or len(self.reference) >= FIRST_REFERENCE
+
+    @cached_property
+    def correlation(self) -> float:
+        """The serial correlation of the reference; 0 while it is too short."""
+        enough = len(self.reference) >= FIRST_REFERENCE
+        return serial_correlation(self.reference) if enough else 0.0
+
+    @cached_property
+    def scores(self) -> Scores | None:
+        """What gives a run its scores, or None where there is neither a band nor a history."""
+        size = len(self.reference)
+        published = band_cells(self.band) if self.band is not None else None
+        if size < FIRST_REFERENCE:
+            return published
+        # the mean of n such runs varies like that of so many independent ones
+        own = history_cells(self.reference, size / inflation(self.correlation) ** 2)
+        if published is None or size >= FULL_REFERENCE:
+            return own
+        share = (size - FIRST_REFERENCE) / (FULL_REFERENCE - FIRST_REFERENCE)
+        return blended(own, published, share)
+
+
+@dataclass(frozen=True)
 class Chart:
     """The state of a chart after `runs` runs. Make one by `begin`, `extend` or `follow`.
 
     Of shape (runs,): `down` and `up`, the evidence after each run for a drop and for a rise, in
     nats (0 while nothing can be said, and while an alarm is open that of the alarm's direction
     goes on growing). Of shape (runs, designs): `increments`, what each run added for each of
-    `scores.DESIGNS`; pooled charts are made of them. `reference` has the logarithms of the
-    reference in the order of time, and `correlation` its serial correlation.
+    `scores.DESIGNS`; pooled charts are made of them. `learnt` is what further runs are judged by.
     """
 
-    band: Quartiles | None
+    learnt: Learnt
     limit: float
     watch: float
     logarithms: Array
     increments: NDArray[np.float32]
     down: Array
     up: Array
-    reference: Array
-    correlation: float
-    scores: Scores | None
     sums: Array
     starts: NDArray[np.int_]
     usable: NDArray[np.bool_]
@@ -127,6 +157,26 @@ class Chart:
     recovery: Array
     recovery_start: int
     found: tuple[Found, ...] = field(default=())
+
+    @property
+    def band(self) -> Quartiles | None:
+        """The published quartiles, as long as they hold."""
+        return self.learnt.band
+
+    @property
+    def reference(self) -> Array:
+        """The logarithms of the reference, in the order of time."""
+        return self.learnt.reference
+
+    @property
+    def correlation(self) -> float:
+        """The serial correlation of the reference."""
+        return self.learnt.correlation
+
+    @property
+    def scores(self) -> Scores | None:
+        """What gives a run its scores, or None where there is neither a band nor a history."""
+        return self.learnt.scores
 
     @property
     def scale(self) -> float:
@@ -153,7 +203,7 @@ class Chart:
     @property
     def can_judge(self) -> bool:
         """Whether there is a band or enough history for evidence."""
-        return self.scores is not None
+        return self.learnt.can_judge
 
     def level(self) -> Array:
         """Return logarithms that are spread like healthy values, of shape (n,); maybe empty."""
@@ -229,17 +279,17 @@ def begin(
     if not (limit > 0 and watch > 0):
         raise ValueError(f"limits are positive: limit {limit}, watch {watch}")
     empty = np.empty(0)
-    chart = Chart(
-        band=band,
+    learnt = Learnt(logarithms_of(history)[-LARGEST_REFERENCE:], band)
+    if band is not None:
+        band_cells(band)  # which says now what is wrong with it
+    return Chart(
+        learnt=learnt,
         limit=float(limit),
         watch=float(watch),
         logarithms=empty,
         increments=np.empty((0, len(DESIGNS)), dtype=np.float32),
         down=empty,
         up=empty,
-        reference=logarithms_of(history)[-LARGEST_REFERENCE:],
-        correlation=0.0,
-        scores=None,
         sums=np.zeros(len(DESIGNS)),
         starts=np.zeros(len(DESIGNS), dtype=int),
         usable=np.empty(0, dtype=bool),
@@ -249,7 +299,6 @@ def begin(
         recovery=np.zeros(1),
         recovery_start=0,
     )
-    return with_scores(chart)
 
 
 def logarithms_of(values: ArrayLike) -> Array:
@@ -265,19 +314,3 @@ def logarithms_of(values: ArrayLike) -> Array:
     if wrong.size:
         raise ValueError(f"value {wrong[0]} is {numbers[wrong[0]]}: not a positive finite number")
     return np.log(numbers)
-
-
-def with_scores(chart: Chart) -> Chart:
-    """Return `chart` with the scores that its reference and its band now give."""
-    size = len(chart.reference)
-    published = band_cells(chart.band) if chart.band is not None else None
-    if size < FIRST_REFERENCE:
-        return replace(chart, scores=published, correlation=0.0)
-    correlation = serial_correlation(chart.reference)
-    # the mean of n such runs varies like that of so many independent ones
-    own = history_cells(chart.reference, size / inflation(correlation) ** 2)
-    scores: Scores = own
-    if published is not None and size < FULL_REFERENCE:
-        share = (size - FIRST_REFERENCE) / (FULL_REFERENCE - FIRST_REFERENCE)
-        scores = blended(own, published, share)
-    return replace(chart, scores=scores, correlation=correlation)

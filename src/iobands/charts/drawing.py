@@ -28,9 +28,9 @@ from iobands.charts.chart import (
     WATCH,
     Chart,
     Found,
+    Learnt,
     begin,
     logarithms_of,
-    with_scores,
 )
 from iobands.charts.correlation import inflation
 from iobands.charts.scores import DESIGNS, DROPS, Array, Quartiles, grained
@@ -118,7 +118,7 @@ class _Drawing:
         while self.at < stop:
             if self.chart.open is not None:
                 self._while_open(stop)
-            elif self.chart.scores is None:
+            elif not self.chart.can_judge:
                 self._while_learning(stop)
             else:
                 self._while_quiet(stop)
@@ -129,16 +129,13 @@ class _Drawing:
             # an onset cannot lie behind the mark, nor a mark before the run that raised it
             found = (*found, replace(self.chart.open, ended=mark, closed=mark, end=NEW_NORMAL))
         self.sums[:], self.starts[:] = 0.0, mark
-        self.chart = with_scores(
-            replace(
-                self.chart,
-                band=None,
-                reference=np.empty(0),
-                joined=mark,
-                restarted=mark,
-                open=None,
-                found=found,
-            )
+        self.chart = replace(
+            self.chart,
+            learnt=Learnt(np.empty(0), None),
+            joined=mark,
+            restarted=mark,
+            open=None,
+            found=found,
         )
 
     def _while_learning(self, stop: int) -> None:
@@ -146,7 +143,7 @@ class _Drawing:
         end = min(stop, self.at + needed)
         reference = np.concatenate((self.chart.reference, self.logarithms[self.at : end]))
         self.starts[:] = end
-        self.chart = with_scores(replace(self.chart, reference=reference, joined=end))
+        self._learn(reference, end)
         self.at = end
 
     def _scored(self, stop: int) -> Array:
@@ -201,7 +198,11 @@ class _Drawing:
         first = self.chart.joined
         joined = self.logarithms[first:joining][self.usable[first:joining]]
         reference = np.concatenate((self.chart.reference, joined))
-        self.chart = with_scores(replace(self.chart, reference=reference, joined=joining))
+        self._learn(reference, joining)
+
+    def _learn(self, reference: Array, joined: int) -> None:
+        learnt = Learnt(reference, self.chart.band)
+        self.chart = replace(self.chart, learnt=learnt, joined=joined)
 
     def _raise(self, raised: int) -> None:
         design = int(np.argmax(self.sums))
