@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from iobands import charts
-from iobands.charts import DESIGNS, Chart, Quartiles, begin, extend
+from iobands.charts import DESIGNS, Alarm, Chart, Quartiles, Ratio, begin, extend
 from iobands.charts.chart import Found, Learnt
 from iobands.following import Draw
 from iobands.readers.cache import cache_file
@@ -171,23 +171,18 @@ def _state(chart: Chart) -> dict[str, object]:
         "sums": chart.sums.tolist(),
         "starts": chart.starts.tolist(),
         "joined": chart.joined,
-        "restarted": chart.restarted,
-        "open": chart.open and _found_as_json(chart.open),
+        "open": chart.open and {**asdict(chart.open), "before": chart.open.before.tolist()},
         "recovery": chart.recovery.tolist(),
         "recovery_start": chart.recovery_start,
-        "found": [_found_as_json(found) for found in chart.found],
+        "ended": [asdict(alarm) for alarm in chart.ended],
     }
-
-
-def _found_as_json(found: Found) -> dict[str, object]:
-    return {**asdict(found), "before": found.before.tolist()}
 
 
 def _chart_of(row: Mapping[str, pa.Scalar], values: NDArray[np.float64], empty: Chart) -> Chart:
     """Return the chart that a row keeps of the first of `values`; `empty` is the one of none."""
     said = json.loads(row["state"].as_py())
     runs = row["runs"].as_py()
-    found = [Found(**{**each, "before": np.array(each["before"])}) for each in said["found"]]
+    ended = [Alarm(**{**each, "ratio": Ratio(**each["ratio"])}) for each in said["ended"]]
     still = said["open"] and Found(**{**said["open"], "before": np.array(said["open"]["before"])})
     return replace(
         empty,
@@ -200,11 +195,10 @@ def _chart_of(row: Mapping[str, pa.Scalar], values: NDArray[np.float64], empty: 
         starts=np.array(said["starts"], dtype=int),
         usable=_array(row["usable"], "?"),
         joined=said["joined"],
-        restarted=said["restarted"],
         open=still,
         recovery=np.array(said["recovery"]),
         recovery_start=said["recovery_start"],
-        found=tuple(found),
+        ended=tuple(ended),
     )
 
 

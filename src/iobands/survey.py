@@ -22,7 +22,7 @@ from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
 from iobands.kept_charts import KeptCharts
 from iobands.readers.adapters import format_of
-from iobands.readers.fields import FIELDS, REQUIRED
+from iobands.readers.fields import FIELDS
 from iobands.readers.newest_cases import read_newest_cases
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
@@ -37,9 +37,15 @@ _FINE: Final = frozenset({"pass", "skip", "xfail"})
 #: The series fields that say how large a run is: a site changes them for all runs of a check.
 _SCALE: Final = ("nodes", "tasks", "gib")
 
-#: The columns without which there is no survey.
+#: The columns of samples without which there is no survey. What all samples of a series have in
+#: common is not among them: the key of the series says it.
 STATUS_COLUMNS: Final = (
-    *REQUIRED,
+    "job_completion_time",
+    "result",
+    "tool_version",
+    "medium",
+    "file_system_type",
+    "perf_value",
     "fail_phase",
     "stripe_count",
     "stripe_size",
@@ -150,12 +156,12 @@ def take_survey(
         FileNotFoundError: there are no perflogs.
         BandsError: a bands file cannot be used.
     """
-    logs = read_perflogs(
-        perflogs, system, format_of(perflogs, adapter), {*columns, *STATUS_COLUMNS}
-    )
+    wanted = {*columns, *STATUS_COLUMNS}
+    logs = read_perflogs(perflogs, system, format_of(perflogs, adapter), wanted)
     reports = read_newest_cases(perflogs, system)
     of_samples, of_misses = grouping(logs.samples), grouping(logs.misses)
-    samples = dict(of_samples.split(logs.samples))
+    table = logs.samples[[name for name in logs.samples if name in wanted]]
+    samples = dict(of_samples.split(table))
     without = dict(of_misses.split(logs.misses))
     sightings = [*_sightings(logs.samples, of_samples), *_sightings(logs.misses, of_misses)]
     past = _superseded(sightings)
@@ -169,7 +175,7 @@ def take_survey(
     charts = KeptCharts.of(perflogs, system, adapter, false_alarms)
     series = []
     for key in keys:
-        rows = samples.get(key, logs.samples.iloc[:0])
+        rows = samples.get(key, table.iloc[:0])
         misses = [
             # of two with the same time max() takes the first, and reports know more
             *_misses_of_cases(key, tied.get(key, ())),

@@ -6,7 +6,8 @@ numpy, and its neighbours for scores, correlation and the size of changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -84,7 +85,7 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Found:
-    """An alarm as the chart keeps it; `Chart.alarms` tells the onset and the size as well."""
+    """An alarm that is open, as the chart keeps it; `told` adds its onset and its size."""
 
     design: int
     raised: int
@@ -93,9 +94,6 @@ class Found:
     limit: float
     before: Array
     inflation: float
-    ended: int | None = None
-    closed: int | None = None
-    end: str | None = None
 
 
 @dataclass(frozen=True)
@@ -152,11 +150,10 @@ class Chart:
     starts: NDArray[np.int_]
     usable: NDArray[np.bool_]
     joined: int
-    restarted: int
     open: Found | None
     recovery: Array
     recovery_start: int
-    found: tuple[Found, ...] = field(default=())
+    ended: tuple[Alarm, ...] = ()
 
     @property
     def band(self) -> Quartiles | None:
@@ -216,44 +213,56 @@ class Chart:
         """Whether the evidence for a drop is over the watch limit, and no alarm is open yet."""
         return self.open is None and self.runs > 0 and float(self.down[-1]) >= self.watch
 
-    @property
+    @cached_property
     def open_alarm(self) -> Alarm | None:
         """The alarm that is open, or None."""
-        return self._told(self.open) if self.open else None
+        if self.open is None:
+            return None
+        return told(self.open, self.ended, self.logarithms, self.increments)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
         """All alarms in the order in which they were raised; the last may be open."""
-        every = (*self.found, self.open) if self.open else self.found
-        return tuple(self._told(found) for found in every)
+        return (*self.ended, self.open_alarm) if self.open_alarm else self.ended
 
-    def _told(self, found: Found) -> Alarm:
-        stop = min(self.runs, found.raised + 1 + _AFTER_ALARM)
-        if found.ended is not None:
-            stop = max(found.raised + 1, min(stop, found.ended))
-        first = max(0, found.start - _BEFORE_ONSET)
-        earlier = [other.ended for other in self.found if other.raised < found.raised]
-        first = max([first, *(ended for ended in earlier if ended is not None)])
-        # runs that the reference was learnt from were never judged, and have no increments
-        learnt = np.flatnonzero(~self.increments[first : found.start].any(axis=1))
-        first += int(learnt[-1]) + 1 if learnt.size else 0
-        increments = self.increments[first:stop, found.design].astype(float)
-        onset, low, high = (first + i for i in onset_interval(increments, found.raised - first))
-        after = self.logarithms[onset : found.ended]
-        return Alarm(
-            direction=DOWN if found.design < len(DROPS) else UP,
-            raised=found.raised,
-            onset=onset,
-            onset_low=low,
-            onset_high=high,
-            ratio=level_ratio(found.before, after, found.inflation),
-            score=found.score,
-            limit=found.limit,
-            design=DESIGNS[found.design],
-            ended=found.ended,
-            closed=found.closed,
-            end=found.end,
-        )
+
+def told(
+    found: Found,
+    earlier: Sequence[Alarm],
+    logarithms: Array,
+    increments: NDArray[np.float32],
+    ended: int | None = None,
+    closed: int | None = None,
+    end: str | None = None,
+) -> Alarm:
+    """Return an alarm with its onset and its size, from all runs so far and `earlier` alarms.
+
+    Of an alarm that has `ended` nothing of this will change with further runs.
+    """
+    stop = min(len(logarithms), found.raised + 1 + _AFTER_ALARM)
+    if ended is not None:
+        stop = max(found.raised + 1, min(stop, ended))
+    first = max(0, found.start - _BEFORE_ONSET)
+    first = max([first, *(other.ended for other in earlier if other.ended is not None)])
+    # runs that the reference was learnt from were never judged, and have no increments
+    unjudged = np.flatnonzero(~increments[first : found.start].any(axis=1))
+    first += int(unjudged[-1]) + 1 if unjudged.size else 0
+    speaking = increments[first:stop, found.design].astype(float)
+    onset, low, high = (first + i for i in onset_interval(speaking, found.raised - first))
+    return Alarm(
+        direction=DOWN if found.design < len(DROPS) else UP,
+        raised=found.raised,
+        onset=onset,
+        onset_low=low,
+        onset_high=high,
+        ratio=level_ratio(found.before, logarithms[onset:ended], found.inflation),
+        score=found.score,
+        limit=found.limit,
+        design=DESIGNS[found.design],
+        ended=ended,
+        closed=closed,
+        end=end,
+    )
 
 
 def begin(
@@ -294,7 +303,6 @@ def begin(
         starts=np.zeros(len(DESIGNS), dtype=int),
         usable=np.empty(0, dtype=bool),
         joined=0,
-        restarted=0,
         open=None,
         recovery=np.zeros(1),
         recovery_start=0,

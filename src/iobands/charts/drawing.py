@@ -31,6 +31,7 @@ from iobands.charts.chart import (
     Learnt,
     begin,
     logarithms_of,
+    told,
 )
 from iobands.charts.correlation import inflation
 from iobands.charts.scores import DESIGNS, DROPS, Array, Quartiles, grained
@@ -124,19 +125,21 @@ class _Drawing:
                 self._while_quiet(stop)
 
     def _restart(self, mark: int) -> None:
-        found = self.chart.found
         if self.chart.open is not None:
             # an onset cannot lie behind the mark, nor a mark before the run that raised it
-            found = (*found, replace(self.chart.open, ended=mark, closed=mark, end=NEW_NORMAL))
+            self._end(mark, mark, NEW_NORMAL)
         self.sums[:], self.starts[:] = 0.0, mark
         self.chart = replace(
             self.chart,
             learnt=Learnt(np.empty(0), None),
             joined=mark,
-            restarted=mark,
-            open=None,
-            found=found,
         )
+
+    def _end(self, ended: int, closed: int, end: str) -> None:
+        chart = self.chart
+        assert chart.open is not None
+        alarm = told(chart.open, chart.ended, self.logarithms, self.increments, ended, closed, end)
+        self.chart = replace(chart, open=None, ended=(*chart.ended, alarm))
 
     def _while_learning(self, stop: int) -> None:
         needed = FIRST_REFERENCE - len(self.chart.reference)
@@ -266,11 +269,10 @@ class _Drawing:
             # a change to the other side is the end of this one; the runs since are drawn again,
             # from no evidence, and raise the alarm that they deserve
             start = min(start, max(turn, found.raised + 1)) if turned[event] else start
-            ended = replace(found, ended=start, closed=done - 1, end=RECOVERED)
+            self._end(start, done - 1, RECOVERED)
             self.usable[found.start : start] = False
             self.sums[:], self.starts[:] = 0.0, start
             self.at = start
-            self.chart = replace(self.chart, open=None, found=(*self.chart.found, ended))
             return
         self.chart = replace(self.chart, recovery=back[event].copy(), recovery_start=start)
 
