@@ -26,7 +26,7 @@ from iobands import charts
 from iobands.charts import DESIGNS, Alarm, Chart, Quartiles, Ratio, begin, extend
 from iobands.charts.chart import Found, Learnt
 from iobands.following import Draw
-from iobands.readers.cache import cache_file
+from iobands.readers.cache import cache_file, read_parquet
 from iobands.readers.cache import replace as put_in_place
 
 #: Goes up whenever the layout of what is kept changes.
@@ -131,7 +131,7 @@ def _code() -> str:
 
 def _load(path: Path) -> pa.Table | None:
     try:
-        table = pq.read_table(path, page_checksum_verification=True, partitioning=None)
+        table = read_parquet(path)
         code = table.schema.metadata[_KEY].decode()
         right = table.schema.remove_metadata() == _SCHEMA and code == _code()
     except Exception:  # whatever a damaged file makes a library raise: it is written anew
