@@ -139,7 +139,13 @@ class _Drawing:
         chart = self.chart
         assert chart.open is not None
         alarm = told(chart.open, chart.ended, self.logarithms, self.increments, ended, closed, end)
-        self.chart = replace(chart, open=None, ended=(*chart.ended, alarm))
+        self.chart = replace(
+            chart,
+            open=None,
+            recovery=np.zeros(1),
+            recovery_start=0,
+            ended=(*chart.ended, alarm),
+        )
 
     def _while_learning(self, stop: int) -> None:
         needed = FIRST_REFERENCE - len(self.chart.reference)
