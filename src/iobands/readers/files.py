@@ -19,7 +19,7 @@ from iobands.readers.fields import TIME
 from iobands.readers.lines import Contract, Format, Found, read_lines
 from iobands.readers.table import LINE, from_rows, joined
 
-_BLOCK: Final = 2**21  # bytes: more does not fit into the caches of a processor
+_BLOCK: Final = 2**20  # bytes: more does not fit into the caches of a processor
 #: Fewer lines than this are read one by one, which is faster then.
 FEW_LINES: Final = 40
 _MANY: Final = 2**16  # bytes, of lines that are not counted before they are read
