@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from iobands.acknowledged import Acknowledged
 from iobands.bands import NO_BAND, Band, Bands, log_fence
 from iobands.following import (
     PERFORMANCE,
@@ -31,6 +32,8 @@ from iobands.series import SeriesKey
 
 #: From how many runs of its own a series may learn a band.
 ENOUGH_RUNS: Final = 20
+#: How far a clock may be ahead of ours.
+_AHEAD: Final = timedelta(days=1)
 #: What a learnt band says of its source.
 OWN_HISTORY: Final = "own history, provisional"
 
@@ -88,6 +91,8 @@ class Status:
     and `usable` how many earlier ones a band may be learnt from. `why` explains the state.
     `following` has the chart that the state comes from, None where there is no sample.
     `missing` tells why the newest sample is not the one that is expected, if it is not.
+    `acknowledged` is who knows of the lasting change, if anybody does. `is_closed` tells whether
+    the newest sample is of an alarm that was closed.
     """
 
     state: State
@@ -101,6 +106,14 @@ class Status:
     usable: int
     following: Following | None = None
     missing: str | None = None
+    acknowledged: Acknowledged | None = None
+    is_closed: bool = False
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the state is a lasting change that was acknowledged, and no worse since."""
+        known = self.acknowledged is not None and self.acknowledged.holds
+        return known and self.state in {State.DEGRADED, State.IMPROVED}
 
     @property
     def change(self) -> Change | None:
@@ -110,6 +123,8 @@ class Status:
     @property
     def exit_status(self) -> int:
         """The exit status of a monitoring plugin for this series."""
+        if self.is_quiet and self.state is State.DEGRADED:
+            return UNKNOWN if self.missing else WARNING
         return self.state.exit_status
 
 
@@ -135,12 +150,15 @@ def assess(
     published = published_band(key, samples.iloc[-1], bands) if bands else None
     compares = _comparing(samples, bands)
     passed = _says(samples["result"], "pass")
-    following = follow_series(samples, _judged(samples, compares), published, budget, draw=draw)
+    following = follow_series(samples, _judged(samples, compares), published, budget, draw)
     usable = _earlier(passed & compares)
     history = usable.copy()
     history[following.rows[~following.healthy]] = False  # an open alarm must not become normal
     band = published or learnt_band(key, values[history])
     state, why = _state(following)
+    is_closed = bool(left_out(samples["job_completion_time"].iloc[-1:], bands)[0])
+    if is_closed and not why:
+        why = "its alarm was closed, and there was no run since"
     if band is None:
         state = State.CALIBRATING
         why = f"{np.count_nonzero(usable) + passed[-1]} of {ENOUGH_RUNS} runs"
@@ -162,6 +180,7 @@ def assess(
         usable=int(np.count_nonzero(usable)),
         following=following,
         missing=missing,
+        is_closed=is_closed,
     )
 
 
@@ -232,10 +251,20 @@ def _comparing(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
     """Return which samples compare with the newest: measured alike, in epochs that compare."""
     times = samples["job_completion_time"]
     chosen = alike(samples)
-    since = bands.compares_since(times.iloc[-1].to_pydatetime()) if bands else None
+    if bands is None:
+        return chosen
+    since = bands.compares_since(times.iloc[-1].to_pydatetime())
     if since is not None:
         chosen = chosen & (times >= since).to_numpy()
-    return chosen
+    return chosen & ~left_out(times, bands)
+
+
+def left_out(times: pd.Series, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples, taken at `times`, compare with nothing, as their alarm was closed."""
+    found = np.zeros(len(times), dtype=bool)
+    for begin, end in bands.left_out if bands else ():
+        found |= ((times >= begin) & (times <= end)).to_numpy()
+    return found
 
 
 def alike(samples: pd.DataFrame) -> np.ndarray:
@@ -292,7 +321,9 @@ def verdicts(
     what that was learnt from.
     """
     learnt = status.band if status.provisional else None
-    covered = {*comparable(samples, bands).index, samples.index[-1]} if learnt else set()
+    covered = set(comparable(samples, bands).index) if learnt else set()
+    if not status.is_closed:
+        covered.add(samples.index[-1])
     found = []
     for index, sample in samples.iterrows():
         band = published_band(key, sample, bands) or (learnt if index in covered else None)
@@ -307,6 +338,8 @@ def _missing(
     later = [miss for miss in misses if miss.when > newest]
     if later:
         return max(later, key=lambda miss: miss.when).what
+    if newest - now > _AHEAD:
+        return f"the newest sample is of {newest:%Y-%m-%d}, which is yet to come: a clock is wrong"
     if now - newest > overdue:
         age = (now - newest) / timedelta(days=1)
         return f"the newest sample is {age:.0f} days old"

@@ -13,7 +13,7 @@ import pytest
 from iobands import kept_charts
 from iobands.bands import Band
 from iobands.charts import Chart, follow
-from iobands.digest import as_json
+from iobands.digest_json import as_json
 from iobands.kept_charts import KeptCharts
 from iobands.survey import take_survey
 from tests.package.factory import NOW, daily, days_ago, line, write_bands, write_perflog

@@ -22,6 +22,7 @@ from iobands.readers.fields import (
     FLOATS,
     INTEGERS,
     NEVER_NULL,
+    RATES,
     TEXTS,
     TIME,
 )
@@ -204,7 +205,8 @@ def _check_numbers(fields: dict[str, pa.Array], names: Sequence[str], proved: np
     values = np.array([cell.fill_null(1.0) if cell.null_count else cell for cell in cells])
     proved &= np.isfinite(values).all(axis=0)
     if "perf_value" in names:
-        proved &= values[names.index("perf_value")] > 0
+        rates = values[names.index("perf_value")]
+        proved &= (rates >= RATES[0]) & (rates <= RATES[1])
     integers = [place for place, name in enumerate(names) if name in INTEGERS]
     whole = values[integers]
     with np.errstate(invalid="ignore"):
