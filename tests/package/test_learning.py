@@ -167,11 +167,11 @@ def test_commands(tmp_path: Path) -> None:
     assert (status, load_bands(path).epochs[0].continues) == (0, True)
     assert "Nothing to write." in run("calibrate", *logs, "--yes")[1]
     assert run("calibrate", *logs, "--series", "nowhere")[0] == 3
-    assert run("epoch", "x", *where)[0] == 2  # without a reason, a usage error
-    assert run("epoch", "x", "--reason", "r", "--since", "soon", *where)[0] == 3
-    assert run("epoch", "x", "--reason", "r", "--since", "2026-01-01", "--yes", *where)[0] == 0
+    assert run("epoch", "x", *logs)[0] == 2  # without a reason, a usage error
+    assert run("epoch", "x", "--reason", "r", "--since", "soon", *logs)[0] == 3
+    assert run("epoch", "x", "--reason", "r", "--since", "2026-01-01", "--yes", *logs)[0] == 0
     assert load_bands(path).epochs[0].name == "x"
-    status, said = run("epoch", "x", "--reason", "r", "--since", "2040-01-01", *where)
+    status, said = run("epoch", "x", "--reason", "r", "--since", "2040-01-01", *logs)
     assert (status, "given twice" in said) == (3, True)
 
 
