@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from iobands.charts.change import level_ratio, onset_interval
 from iobands.charts.chart import (
@@ -25,6 +25,7 @@ from iobands.charts.chart import (
     Alarm,
     Chart,
 )
+from iobands.charts.correlation import correlation_between
 from iobands.charts.scores import DESIGNS, DROPS, Array, grained
 
 #: What series of one session have in common at the least, as a correlation, and what is taken
@@ -32,36 +33,89 @@ from iobands.charts.scores import DESIGNS, DROPS, Array, grained
 LEAST_SHARED: Final = 0.3
 UNKNOWN_SHARED: Final = 0.5
 MOST_SHARED: Final = 0.9
-_ENOUGH_SESSIONS: Final = 30
+#: From how much evidence of its own, in nats, a series counts as one that took part in a change.
+TOOK_PART: Final = 2.0
 
 _BEFORE_ONSET: Final = 60
 _AFTER_ALARM: Final = 30
+_SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one series brings into a pool, run by run, in the order of `sessions`.
+
+    `sessions`, whole numbers of shape (runs,), rise strictly: runs of several series that have
+    the same one belong together. `increments` is of shape (runs, designs). `speaks` tells which
+    runs count: a series speaks until its own alarm is raised, and again when that is over, so
+    that one series alone can never raise a common alarm. `residuals` are logarithms over the
+    usual level, NaN where that is not known.
+    """
+
+    sessions: NDArray[np.int_]
+    increments: NDArray[np.float32]
+    speaks: NDArray[np.bool_]
+    residuals: Array
+
+    @classmethod
+    def of(cls, chart: Chart, sessions: ArrayLike) -> Part:
+        """Return what the series of `chart` brings, whose runs belong to `sessions`.
+
+        Raises:
+            ValueError: there are not as many sessions as runs, or they do not rise.
+        """
+        places = np.asarray(sessions, dtype=np.int64)
+        if places.shape != (chart.runs,) or (np.diff(places) <= 0).any():
+            raise ValueError(f"{len(places)} sessions, not rising ones for {chart.runs} runs")
+        speaks = np.ones(chart.runs, dtype=bool)
+        for alarm in chart.alarms:
+            speaks[alarm.raised + 1 : alarm.ended] = False
+        usual = float(np.median(chart.level())) if chart.can_judge else np.nan
+        return cls(places, chart.increments, speaks, chart.logarithms - usual)
+
+    def only(self, runs: NDArray[np.bool_]) -> Part:
+        """Return the part that `runs`, of shape (runs,), marks."""
+        return Part(
+            self.sessions[runs], self.increments[runs], self.speaks[runs], self.residuals[runs]
+        )
+
+    def sums(self, since: int, until: int | None, direction: str) -> Array:
+        """Return the evidence of the sessions from `since` to before `until`, in nats.
+
+        It is of shape (designs,), for the designs of `direction`.
+        """
+        span = _within(self.sessions, since, until)
+        return self.increments[span, _SIDES[direction]].sum(axis=0, dtype=float)
 
 
 @dataclass(frozen=True)
 class CommonAlarm:
     """A lasting change that several series share; `alarm` counts sessions where others count runs.
 
-    `contributions`, one a series, is the evidence that each gave from the onset to the alarm.
+    `contributions`, one a part, is the evidence that each has given since the onset for the design
+    that fits it best. `total` is that of all of them for the one that fits them together best.
     """
 
     alarm: Alarm
     contributions: tuple[float, ...]
+    total: float
 
     @property
     def series(self) -> tuple[int, ...]:
-        """Which series, by column, speak for the change, the strongest first."""
+        """Which parts took part in the change, the strongest first."""
         order = sorted(range(len(self.contributions)), key=lambda j: -self.contributions[j])
-        return tuple(j for j in order if self.contributions[j] > 0)
+        return tuple(j for j in order if self.contributions[j] >= TOOK_PART)
 
 
 @dataclass(frozen=True)
 class PooledChart:
     """The outcome of `follow_together`; `down` and `up` are of shape (sessions,), in nats.
 
-    `shared` is the correlation between series that the chart reckoned with.
+    `sessions` are the numbers that the parts had for them. `shared` is the correlation between
+    series that the chart reckoned with.
     """
 
+    sessions: NDArray[np.int_]
     down: Array
     up: Array
     shared: float
@@ -74,110 +128,81 @@ class PooledChart:
 
 
 def follow_together(
-    values: ArrayLike,
-    charts: Sequence[Chart],
-    *,
-    limit: float = DEGRADED,
-    shared: float | None = None,
+    parts: Sequence[Part], *, limit: float = DEGRADED, shared: float | None = None
 ) -> PooledChart:
     """Return the chart of what several series have in common.
 
     The scores of a session's m runs are added and divided by 1 + (m - 1) rho, rho being the
     correlation between series: the sum of m normal scores that correlate so has the variance
     m (1 + (m - 1) rho), and the quotient is again a log-likelihood ratio of about the right size.
-    A series speaks until its own alarm is raised, and again when that is over: one series alone
-    can therefore never raise a common alarm.
 
     Args:
-        values: of shape (sessions, series), in the units of the series, NaN where a session has
-            no sample of a series.
-        charts: one a column: `follow` over the column without its NaN.
+        parts: one a series, two at least.
         limit: the evidence, in nats, at which an alarm is raised.
         shared: rho; None to measure it on the first 200 sessions, from 0.3 to 0.9.
 
     Raises:
-        ValueError: there are fewer than two series, or a chart does not fit its column.
+        ValueError: there are fewer than two series.
     """
-    table = np.asarray(values, dtype=float)
-    if table.ndim != 2 or table.shape[1] != len(charts) or len(charts) < 2:  # noqa: PLR2004
-        raise ValueError(f"{len(charts)} charts for values of shape {table.shape}: two at least")
-    present = ~np.isnan(table)
-    for column, chart in enumerate(charts):
-        if int(present[:, column].sum()) != chart.runs:
-            raise ValueError(f"the chart of column {column} has not the runs of that column")
-    increments = np.zeros((*table.shape, len(DESIGNS)))
-    speaks = np.zeros(table.shape, dtype=bool)
-    residuals = np.full(table.shape, np.nan)
-    for column, chart in enumerate(charts):
-        rows = np.flatnonzero(present[:, column])
-        increments[rows, column] = chart.increments
-        speaks[rows, column] = _speaks(chart)
-        if chart.can_judge:
-            residuals[rows, column] = chart.logarithms - np.median(chart.level())
-    rho = _shared(residuals) if shared is None else shared
-    return _Drawing(increments, present, speaks, residuals, rho, limit).through()
+    if len(parts) < 2:  # noqa: PLR2004
+        raise ValueError(f"{len(parts)} series have nothing in common: two at least")
+    sessions = np.unique(np.concatenate([part.sessions for part in parts]))
+    placed = [replace(part, sessions=np.searchsorted(sessions, part.sessions)) for part in parts]
+    rho = _shared(placed, len(sessions)) if shared is None else shared
+    return _Drawing(sessions, placed, rho, limit).through()
 
 
-def _speaks(chart: Chart) -> Array:
-    speaks = np.ones(chart.runs, dtype=bool)
-    for alarm in chart.alarms:
-        speaks[alarm.raised + 1 : alarm.ended] = False
-    return speaks
-
-
-def _shared(residuals: Array) -> float:
-    """Return the mean correlation between the columns of the first sessions, by ranks."""
-    early = residuals[:LARGEST_REFERENCE]
-    found, weights = 0.0, 0
-    for one in range(early.shape[1]):
-        for other in range(one):
-            both = ~np.isnan(early[:, one]) & ~np.isnan(early[:, other])
-            if both.sum() < _ENOUGH_SESSIONS:
-                continue
-            ranks = [np.argsort(np.argsort(early[both, j])) for j in (one, other)]
-            found += float(np.corrcoef(*ranks)[0, 1]) * int(both.sum())
-            weights += int(both.sum())
-    return float(np.clip(found / weights, LEAST_SHARED, MOST_SHARED)) if weights else UNKNOWN_SHARED
-
-
-def _together(increments: Array, taken: Array, shared: float) -> Array:
-    """Return the scores of sessions, of shape (sessions, designs)."""
-    count = taken.sum(axis=1)
-    total = np.where(taken[:, :, None], increments, 0.0).sum(axis=1)
-    return grained(total / (1 + np.maximum(count - 1, 0) * shared)[:, None])
+def _shared(parts: Sequence[Part], sessions: int) -> float:
+    """Return the mean correlation between the series of the first sessions that have several."""
+    count = np.zeros(sessions, dtype=int)
+    for part in parts:
+        count[part.sessions] += 1
+    early = np.flatnonzero(count > 1)[:LARGEST_REFERENCE]
+    if not early.size:
+        return UNKNOWN_SHARED
+    table = np.full((len(early), len(parts)), np.nan)
+    for column, part in enumerate(parts):
+        of_early = np.isin(part.sessions, early)
+        rows = np.searchsorted(early, part.sessions[of_early])
+        table[rows, column] = part.residuals[of_early]
+    found = correlation_between(table)
+    return UNKNOWN_SHARED if found is None else float(np.clip(found, LEAST_SHARED, MOST_SHARED))
 
 
 class _Drawing:
     def __init__(
-        self,
-        increments: Array,
-        present: Array,
-        speaks: Array,
-        residuals: Array,
-        shared: float,
-        limit: float,
+        self, sessions: NDArray[np.int_], parts: Sequence[Part], shared: float, limit: float
     ) -> None:
-        self.increments = increments
-        self.residuals = residuals
+        self.sessions = sessions
+        self.parts = parts
         self.shared = shared
         self.limit = limit
-        self.quiet = _together(increments, speaks, shared)
-        self.all = _together(increments, present, shared)
-        self.down = np.zeros(len(present))
-        self.up = np.zeros(len(present))
+        self.quiet = self._together([part.only(part.speaks) for part in parts])
+        self.all = self._together(parts)
+        self.down = np.zeros(len(sessions))
+        self.up = np.zeros(len(sessions))
         self.alarms: list[CommonAlarm] = []
 
     def through(self) -> PooledChart:
         at = 0
         while at < len(self.down):
             at = self._until_alarm(at)
-        return PooledChart(self.down, self.up, self.shared, tuple(self.alarms))
+        return PooledChart(self.sessions, self.down, self.up, self.shared, tuple(self.alarms))
+
+    def _together(self, parts: Sequence[Part]) -> Array:
+        """Return the scores of sessions, of shape (sessions, designs)."""
+        total = np.zeros((len(self.sessions), len(DESIGNS)))
+        count = np.zeros(len(self.sessions))
+        for part in parts:
+            total[part.sessions] += part.increments
+            count[part.sessions] += 1
+        return grained(total / (1 + np.maximum(count - 1, 0) * self.shared)[:, None])
 
     def _until_alarm(self, begun: int) -> int:
         total = np.cumsum(self.quiet[begun:], axis=0)
         sums = total - np.minimum(np.minimum.accumulate(total, axis=0), 0.0)
-        self.down[begun:] = sums[:, : len(DROPS)].max(axis=1)
-        self.up[begun:] = sums[:, len(DROPS) :].max(axis=1)
+        self.down[begun:] = sums[:, _SIDES[DOWN]].max(axis=1)
+        self.up[begun:] = sums[:, _SIDES[UP]].max(axis=1)
         over = np.flatnonzero(sums.max(axis=1) >= self.limit)
         if not over.size:
             return len(self.down)
@@ -222,16 +247,32 @@ class _Drawing:
         first = max(begun, alarm.raised - _BEFORE_ONSET - _AFTER_ALARM)
         dated = onset_interval(self.all[first:stop, design], alarm.raised - first)
         onset, low, high = (first + i for i in dated)
-        levels = np.array([_median(row) for row in self.residuals])
-        before = levels[max(0, onset - LARGEST_REFERENCE) : onset]
-        after = levels[onset : alarm.ended]
-        before, after = before[~np.isnan(before)], after[~np.isnan(after)]
+        before = self._levels(max(0, onset - LARGEST_REFERENCE), onset)
+        after = self._levels(onset, alarm.ended)
         ratio = level_ratio(before if before.size else np.zeros(1), after)
         told = replace(alarm, onset=onset, onset_low=low, onset_high=high, ratio=ratio)
-        shares = self.increments[onset : alarm.raised + 1, :, design].sum(axis=0)
-        return CommonAlarm(told, tuple(float(share) for share in shares))
+        given = [part.sums(onset, alarm.ended, alarm.direction) for part in self.parts]
+        total = float(np.sum(given, axis=0).max())
+        return CommonAlarm(told, tuple(float(sums.max()) for sums in given), total)
+
+    def _levels(self, first: int, last: int | None) -> Array:
+        """Return the median residual of each session from `first` to before `last` that has one."""
+        spans = [_within(part.sessions, first, last) for part in self.parts]
+        places = np.concatenate(
+            [part.sessions[span] for part, span in zip(self.parts, spans, strict=True)]
+        )
+        values = np.concatenate(
+            [part.residuals[span] for part, span in zip(self.parts, spans, strict=True)]
+        )
+        known = ~np.isnan(values)
+        places, values = places[known], values[known]
+        order = np.lexsort((values, places))
+        values = values[order]
+        _, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
+        return (values[starts + (counts - 1) // 2] + values[starts + counts // 2]) / 2
 
 
-def _median(row: Array) -> float:
-    there = row[~np.isnan(row)]
-    return float(np.median(there)) if there.size else float("nan")
+def _within(sessions: NDArray[np.int_], first: int, last: int | None) -> slice:
+    """Return which of the rising `sessions` lie from `first` to before `last`."""
+    stop = len(sessions) if last is None else int(np.searchsorted(sessions, last))
+    return slice(int(np.searchsorted(sessions, first)), stop)
