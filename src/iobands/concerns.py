@@ -59,7 +59,7 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
     for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
         state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
         names = ", ".join(labels[key] for key in common.keys)
-        yield common.name, state.value, f"{common.change.text()}; seen in {names}"
+        yield common.name, state.value, f"{common.text()}; seen in {names}"
         covered.update((key, state.value) for key in common.keys)
         if state is State.DEGRADED:
             covered.update((key, State.WATCH.value) for key in common.keys)

@@ -98,7 +98,7 @@ class Change:
         return (
             f"since {span_text(self.since, self.since_low, self.since_high)}: "
             f"{ratio_text(self.ratio)} its former level; raised at one false alarm "
-            f"in {_years_text(self.years)} of this site"
+            f"in {years_text(self.years)} of this site"
         )
 
 
@@ -308,7 +308,8 @@ def _first_after(times: Times, when: datetime) -> int:
     return int(np.searchsorted(times, moment_of, side="right"))
 
 
-def _years_text(years: float) -> str:
+def years_text(years: float) -> str:
+    """Return a number of years in words."""
     many = 1000
     if years >= many:
         return "more than 1000 years"

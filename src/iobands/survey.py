@@ -27,7 +27,9 @@ from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey, combined, grouping, labels
-from iobands.shared import Common, common_changes, groups
+from iobands.pools import charts_a_year, pools_of
+from iobands.sessions import sessions_of
+from iobands.shared import Common, Pooled, common_changes, follow_pools
 from iobands.states import CRITICAL, OK, UNKNOWN, Miss, State, Status, assess, worst
 from iobands.vocabulary import SERIES_FIELDS, canonical
 
@@ -47,6 +49,7 @@ STATUS_COLUMNS: Final = (
     "cache",
     "fsync",
     "suite_version",
+    "job_nodelist",
 )
 
 _Identity = tuple[str, str, str, str]
@@ -103,6 +106,7 @@ class Survey:
     findings: tuple[Finding, ...]
     rejected: tuple[Rejected, ...]
     budget: Budget = field(default_factory=Budget)
+    pooled: tuple[Pooled, ...] = ()
     common: tuple[Common, ...] = ()
 
     @property
@@ -162,9 +166,14 @@ def take_survey(
     bands_of = {name: _bands(bands, name) for name in {key.system for key in keys}}
     names = labels(keys)
     tied = _tie(keys, sightings, reports.cases)
-    often = {key: runs_a_year(utc(samples[key])) for key in keys if key in samples}
-    pooled = [max(often[key] for key in group) for group in groups(list(often)).values()]
-    budget = Budget(false_alarms, sum(often.values()) + sum(pooled))
+    of_keys = {key: samples[key] for key in keys if key in samples}
+    sessions = sessions_of({key: utc(each) for key, each in of_keys.items()})
+    pools = pools_of(of_keys)
+    budget = Budget(
+        false_alarms,
+        sum(runs_a_year(utc(each)) for each in of_keys.values())
+        + sum(charts_a_year(pool, sessions) for pool in pools),
+    )
     series = []
     for key in keys:
         rows = samples.get(key, logs.samples.iloc[:0])
@@ -178,6 +187,8 @@ def take_survey(
         )
         series.append(Series(key, names[key], rows, bands_of[key.system], status))
     every = labels({*samples, *without})
+    followings = {each.key: each.status.following for each in series if each.status.following}
+    pooled = follow_pools(pools, followings, sessions, budget)
     return Survey(
         now=now,
         series=tuple(series),
@@ -185,9 +196,8 @@ def take_survey(
         findings=_findings(tied[None], reports, overdue),
         rejected=(*logs.rejected, *reports.rejected),
         budget=budget,
-        common=common_changes(
-            {each.key: each.status.following for each in series if each.status.following}, budget
-        ),
+        pooled=pooled,
+        common=common_changes(pooled, followings, budget),
     )
 
 

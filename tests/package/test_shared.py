@@ -26,10 +26,10 @@ def test_a_common_drop_is_one_concern(tmp_path: Path) -> None:
     assert len(common.keys) == 4
     assert common.change.ratio.low < 0.75 < common.change.ratio.high
     told = [each for each in concerns(found) if each.word == "degraded"]
-    assert [each.names for each in told] == [("all disk write_bw",)]
+    assert [each.names for each in told] == [("all disk",)]
     assert found.exit_status == 2
     (told_as_data,) = as_json(found)["common"]
-    assert (told_as_data["name"], len(told_as_data["series"])) == ("all disk write_bw", 4)
+    assert (told_as_data["name"], len(told_as_data["series"])) == ("all disk", 4)
 
 
 def test_one_series_alone_is_no_common_drop(tmp_path: Path) -> None:
