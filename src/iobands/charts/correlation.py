@@ -58,15 +58,19 @@ def inflation(correlation: float) -> float:
 def correlation_between(table: Array) -> float | None:
     """Return the mean correlation between columns, by ranks; None where too few rows are common.
 
-    `table` is of shape (sessions, series), NaN where a session has no run of a series. Pairs of
-    series count as many times as they have sessions in common. All pairs at once are a few
-    products of matrices, which is what makes hundreds of series cheap.
+    `table` is of shape (sessions, series), NaN where a session has no run of a series. Ranks are
+    held against their mean over blocks of some 30 sessions: a level shift that all series share is
+    what the chart is to find, and no correlation. Pairs of series count as many times as they have
+    sessions in common. All pairs at once are a few products of matrices, which is what makes
+    hundreds of series cheap.
     """
     there = ~np.isnan(table)
     # NaN sorts last, so that the ranks of what is there come out right
-    ranks = np.argsort(np.argsort(table, axis=0), axis=0).astype(float)
-    middle = (there.sum(axis=0) - 1) / 2
-    centred = np.where(there, ranks - middle, 0.0)
+    ranks = np.where(there, np.argsort(np.argsort(table, axis=0), axis=0), 0.0)
+    centred = np.zeros_like(table)
+    for rows in np.array_split(np.arange(len(table)), max(1, round(len(table) / _BLOCK))):
+        middle = ranks[rows].sum(axis=0) / np.maximum(there[rows].sum(axis=0), 1)
+        centred[rows] = np.where(there[rows], ranks[rows] - middle, 0.0)
     mask = there.astype(float)
     number = mask.T @ mask
     sums = centred.T @ mask  # of the first of a pair, over the sessions that both have

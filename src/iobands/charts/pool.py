@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -177,8 +178,9 @@ class _Drawing:
         self.parts = parts
         self.shared = shared
         self.limit = limit
-        self.quiet = self._together([part.only(part.speaks) for part in parts])
-        self.all = self._together(parts)
+        self.quiet = self._together(
+            [part if part.speaks.all() else part.only(part.speaks) for part in parts]
+        )
         self.down = np.zeros(len(sessions))
         self.up = np.zeros(len(sessions))
         self.alarms: list[CommonAlarm] = []
@@ -188,6 +190,11 @@ class _Drawing:
         while at < len(self.down):
             at = self._until_alarm(at)
         return PooledChart(self.sessions, self.down, self.up, self.shared, tuple(self.alarms))
+
+    @cached_property
+    def all(self) -> Array:
+        """The scores of sessions with all runs, as after an alarm, of shape (sessions, designs)."""
+        return self._together(self.parts)
 
     def _together(self, parts: Sequence[Part]) -> Array:
         """Return the scores of sessions, of shape (sessions, designs)."""
