@@ -239,7 +239,7 @@ def _without(
     if len(rest) < _SEVERAL:
         return None
     parts, moments = zip(*rest.values(), strict=True)
-    chart = follow_together(parts, limit=budget.limit, shared=pooled.chart.shared)
+    chart = follow_together(parts, limit=budget.limit, depends=pooled.chart.depends)
     return replace(pooled, keys=tuple(rest), parts=parts, moments=moments, chart=chart)
 
 

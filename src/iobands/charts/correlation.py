@@ -55,6 +55,18 @@ def inflation(correlation: float) -> float:
     return float(np.sqrt((1 + correlation) / (1 - correlation)))
 
 
+def scale_for(correlation: float, limit: float, watch: float) -> float:
+    """Return what every score is divided by for the serial correlation of a series.
+
+    For limits up to `watch` it is sqrt((1 + phi) / (1 - phi)). The higher the limit, the more
+    runs that depend on each other add up to a false alarm, and in the end their long-run variance
+    decides, which is (1 + phi) / (1 - phi) times as large. From twice `watch` on the exponent is
+    3/4, which is what was measured to hold (docs/error-rates.md).
+    """
+    share = min(max((limit - watch) / watch, 0.0), 1.0)
+    return inflation(correlation) ** (1 + share / 2)
+
+
 def correlation_between(table: Array) -> float | None:
     """Return the mean correlation between columns, by ranks; None where too few rows are common.
 

@@ -23,15 +23,16 @@ from iobands.charts.chart import (
     RECOVERED,
     RECOVERY,
     UP,
+    WATCH,
     Alarm,
     Chart,
 )
-from iobands.charts.correlation import correlation_between
+from iobands.charts.correlation import correlation_between, scale_for, serial_correlation
 from iobands.charts.scores import DESIGNS, DROPS, Array, grained
 
 #: What series of one session have in common at the least, as a correlation, and what is taken
 #: for it until there are enough sessions to measure it.
-LEAST_SHARED: Final = 0.3
+LEAST_SHARED: Final = 0.1
 UNKNOWN_SHARED: Final = 0.5
 MOST_SHARED: Final = 0.9
 #: From how much evidence of its own, in nats, a series counts as one that took part in a change.
@@ -47,16 +48,22 @@ class Part:
     """What one series brings into a pool, run by run, in the order of `sessions`.
 
     `sessions`, whole numbers of shape (runs,), rise strictly: runs of several series that have
-    the same one belong together. `increments` is of shape (runs, designs). `speaks` tells which
-    runs count: a series speaks until its own alarm is raised, and again when that is over, so
+    the same one belong together. `increments` is of shape (runs, designs), and `judged` tells which
+    runs have any, as those that a reference was first learnt from have none. `speaks` tells which
+    count: a series speaks until its own alarm is raised, and again when that is over, so
     that one series alone can never raise a common alarm. `residuals` are logarithms over the
-    usual level, NaN where that is not known.
+    usual level, NaN where that is not known. `scale` is what the increments were divided by for
+    serial correlation, and `penalty`, of shape (designs,), what each is less by for the error of
+    the reference.
     """
 
     sessions: NDArray[np.int_]
     increments: NDArray[np.float32]
+    judged: NDArray[np.bool_]
     speaks: NDArray[np.bool_]
     residuals: Array
+    scale: float
+    penalty: Array
 
     @classmethod
     def of(cls, chart: Chart, sessions: ArrayLike) -> Part:
@@ -68,16 +75,24 @@ class Part:
         places = np.asarray(sessions, dtype=np.int64)
         if places.shape != (chart.runs,) or (np.diff(places) <= 0).any():
             raise ValueError(f"{len(places)} sessions, not rising ones for {chart.runs} runs")
-        speaks = np.ones(chart.runs, dtype=bool)
+        judged = chart.increments.any(axis=1)
+        speaks = judged.copy()
         for alarm in chart.alarms:
             speaks[alarm.raised + 1 : alarm.ended] = False
         usual = float(np.median(chart.level())) if chart.can_judge else np.nan
-        return cls(places, chart.increments, speaks, chart.logarithms - usual)
+        penalty = chart.scores.penalty / chart.scale if chart.scores else np.zeros(len(DESIGNS))
+        residuals = chart.logarithms - usual
+        return cls(places, chart.increments, judged, speaks, residuals, chart.scale, penalty)
 
     def only(self, runs: NDArray[np.bool_]) -> Part:
         """Return the part that `runs`, of shape (runs,), marks."""
-        return Part(
-            self.sessions[runs], self.increments[runs], self.speaks[runs], self.residuals[runs]
+        return replace(
+            self,
+            sessions=self.sessions[runs],
+            increments=self.increments[runs],
+            judged=self.judged[runs],
+            speaks=self.speaks[runs],
+            residuals=self.residuals[runs],
         )
 
     def sums(self, since: int, until: int | None, direction: str) -> Array:
@@ -112,14 +127,14 @@ class CommonAlarm:
 class PooledChart:
     """The outcome of `follow_together`; `down` and `up` are of shape (sessions,), in nats.
 
-    `sessions` are the numbers that the parts had for them. `shared` is the correlation between
-    series that the chart reckoned with.
+    `sessions` are the numbers that the parts had for them, and `depends` is what the chart
+    reckoned with.
     """
 
     sessions: NDArray[np.int_]
     down: Array
     up: Array
-    shared: float
+    depends: Dependence
     alarms: tuple[CommonAlarm, ...]
 
     @property
@@ -129,18 +144,20 @@ class PooledChart:
 
 
 def follow_together(
-    parts: Sequence[Part], *, limit: float = DEGRADED, shared: float | None = None
+    parts: Sequence[Part], *, limit: float = DEGRADED, depends: Dependence | None = None
 ) -> PooledChart:
     """Return the chart of what several series have in common.
 
     The scores of a session's m runs are added and divided by 1 + (m - 1) rho, rho being the
     correlation between series: the sum of m normal scores that correlate so has the variance
     m (1 + (m - 1) rho), and the quotient is again a log-likelihood ratio of about the right size.
+    The errors of m references are not all to one side either: of what was taken off the scores for
+    them so much is given back that the rest grows with m like the error of their sum.
 
     Args:
         parts: one a series, two at least.
         limit: the evidence, in nats, at which an alarm is raised.
-        shared: rho; None to measure it on the first 200 sessions, from 0.3 to 0.9.
+        depends: rho, and more; None to measure it on the first 200 sessions.
 
     Raises:
         ValueError: there are fewer than two series.
@@ -149,38 +166,54 @@ def follow_together(
         raise ValueError(f"{len(parts)} series have nothing in common: two at least")
     sessions = np.unique(np.concatenate([part.sessions for part in parts]))
     placed = [replace(part, sessions=np.searchsorted(sessions, part.sessions)) for part in parts]
-    rho = _shared(placed, len(sessions)) if shared is None else shared
-    return _Drawing(sessions, placed, rho, limit).through()
+    depends = depends or _dependence(placed, len(sessions), limit)
+    return _Drawing(sessions, placed, depends, limit).through()
 
 
-def _shared(parts: Sequence[Part], sessions: int) -> float:
-    """Return the mean correlation between the series of the first sessions that have several."""
+@dataclass(frozen=True)
+class Dependence:
+    """How much the runs of a pool depend on each other.
+
+    `shared` is the correlation between the series of a session. The scores of a pool are divided
+    by `scale`, 1 or more: what the series share may last from one session to the next while each
+    of them, whose own noise hides that, reckons with less.
+    """
+
+    shared: float
+    scale: float
+
+
+def _dependence(parts: Sequence[Part], sessions: int, limit: float) -> Dependence:
+    """Return what the first sessions that have runs of several series tell."""
     count = np.zeros(sessions, dtype=int)
     for part in parts:
         count[part.sessions] += 1
     early = np.flatnonzero(count > 1)[:LARGEST_REFERENCE]
-    if not early.size:
-        return UNKNOWN_SHARED
     table = np.full((len(early), len(parts)), np.nan)
     for column, part in enumerate(parts):
         of_early = np.isin(part.sessions, early)
         rows = np.searchsorted(early, part.sessions[of_early])
         table[rows, column] = part.residuals[of_early]
     found = correlation_between(table)
-    return UNKNOWN_SHARED if found is None else float(np.clip(found, LEAST_SHARED, MOST_SHARED))
+    if found is None:
+        return Dependence(UNKNOWN_SHARED, 1.0)
+    known = ~np.isnan(table)
+    together = np.where(known, table, 0.0).sum(axis=1)[known.any(axis=1)]
+    together /= known.sum(axis=1)[known.any(axis=1)]
+    needed = scale_for(serial_correlation(together), limit, WATCH)
+    usual = float(np.mean([part.scale for part in parts]))
+    return Dependence(float(np.clip(found, LEAST_SHARED, MOST_SHARED)), max(1.0, needed / usual))
 
 
 class _Drawing:
     def __init__(
-        self, sessions: NDArray[np.int_], parts: Sequence[Part], shared: float, limit: float
+        self, sessions: NDArray[np.int_], parts: Sequence[Part], depends: Dependence, limit: float
     ) -> None:
         self.sessions = sessions
         self.parts = parts
-        self.shared = shared
+        self.depends = depends
         self.limit = limit
-        self.quiet = self._together(
-            [part if part.speaks.all() else part.only(part.speaks) for part in parts]
-        )
+        self.quiet = self._together([part.speaks for part in parts])
         self.down = np.zeros(len(sessions))
         self.up = np.zeros(len(sessions))
         self.alarms: list[CommonAlarm] = []
@@ -189,21 +222,27 @@ class _Drawing:
         at = 0
         while at < len(self.down):
             at = self._until_alarm(at)
-        return PooledChart(self.sessions, self.down, self.up, self.shared, tuple(self.alarms))
+        return PooledChart(self.sessions, self.down, self.up, self.depends, tuple(self.alarms))
 
     @cached_property
     def all(self) -> Array:
         """The scores of sessions with all runs, as after an alarm, of shape (sessions, designs)."""
-        return self._together(self.parts)
+        return self._together([part.judged for part in self.parts])
 
-    def _together(self, parts: Sequence[Part]) -> Array:
-        """Return the scores of sessions, of shape (sessions, designs)."""
+    def _together(self, runs: Sequence[NDArray[np.bool_]]) -> Array:
+        """Return the scores of sessions, of shape (sessions, designs), of these runs of each."""
         total = np.zeros((len(self.sessions), len(DESIGNS)))
+        taken_off = np.zeros_like(total)
         count = np.zeros(len(self.sessions))
-        for part in parts:
-            total[part.sessions] += part.increments
-            count[part.sessions] += 1
-        return grained(total / (1 + np.maximum(count - 1, 0) * self.shared)[:, None])
+        for part, chosen in zip(self.parts, runs, strict=True):
+            places = part.sessions[chosen]
+            total[places] += part.increments[chosen]
+            taken_off[places] += part.penalty
+            count[places] += 1
+        count = np.maximum(count, 1)[:, None]
+        spread = 1 + (count - 1) * self.depends.shared
+        total += taken_off * (1 - np.minimum(np.sqrt(spread / count) * self.depends.scale, 1.0))
+        return grained(total / spread / self.depends.scale)
 
     def _until_alarm(self, begun: int) -> int:
         total = np.cumsum(self.quiet[begun:], axis=0)
