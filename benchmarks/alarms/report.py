@@ -22,7 +22,8 @@ from benchmarks.alarms.plan import (
     Effort,
     Results,
 )
-from benchmarks.alarms.tables import delay_text, table
+from benchmarks.alarms.tables import delay_text as _told
+from benchmarks.alarms.tables import table
 from benchmarks.alarms.together_page import SITE, Together, limit_of_site
 from benchmarks.alarms.worlds import BANDS, HELD_OUT, TAILS
 from iobands.charts import DEGRADED, WATCH, limit_for, runs_between_false_alarms
@@ -144,10 +145,10 @@ class Page:
         for band, goal in GOALS.items():
             best = self._delay("oracle", band, MAIN, 0, 0.7, 0.0)
             known = self._delay("known", band, MAIN, 0, 0.7, 0.0)
-            row = [band, delay_text(best), f"× {known.mean / best.mean:.2f}"]
+            row = [band, _told(best), f"× {known.mean / best.mean:.2f}"]
             for learnt in LEARNT:
                 ours = self._delay("step", band, MAIN, learnt, 0.7, WATCH)
-                row.append(f"{delay_text(ours)}, × {ours.mean / best.mean:.2f}")
+                row.append(f"{_told(ours)}, × {ours.mean / best.mean:.2f}")
             ours = self._delay("step", band, MAIN, 200, 0.7, WATCH)
             error = ours.mean / best.mean * np.hypot(ours.error / ours.mean, best.error / best.mean)
             reached = ours.mean / best.mean <= goal
@@ -165,7 +166,7 @@ class Page:
                 best = self._delay("oracle", band, tail, 0, 0.7, 0.0)
                 found = [self._delay("step", band, tail, n, 0.7, WATCH) for n in LEARNT]
                 told = (f"{ours.mean:.1f}, × {ours.mean / best.mean:.2f}" for ours in found)
-                rows.append([band, tail, delay_text(best), *told])
+                rows.append([band, tail, _told(best), *told])
         head = ["band", "tail", "oracle", "band alone", *(f"{n} runs" for n in LEARNT[1:])]
         return table(head, rows)
 
@@ -175,21 +176,21 @@ class Page:
         for band in BANDS:
             for factor in DROPS:
                 best = self._delay("oracle", band, MAIN, 0, factor, 0.0)
-                row = [band, f"drop × {factor}", delay_text(best)]
-                row += [delay_text(self._delay("step", band, MAIN, n, factor, WATCH)) for n in (60, 200)]
+                row = [band, f"drop × {factor}", _told(best)]
+                row += [_told(self._delay("step", band, MAIN, n, factor, WATCH)) for n in (60, 200)]
                 limited = (60, 200)
                 row += [
-                    delay_text(self._delay("step", band, MAIN, n, factor, FLEET_LIMIT)) for n in limited
+                    _told(self._delay("step", band, MAIN, n, factor, FLEET_LIMIT)) for n in limited
                 ]
                 rows.append(row)
             for factor in RISES:
                 row = [band, f"rise × {factor:.2f}", ""]
-                row += [delay_text(self._delay("step", band, MAIN, n, factor, WATCH)) for n in (60, 200)]
+                row += [_told(self._delay("step", band, MAIN, n, factor, WATCH)) for n in (60, 200)]
                 rows.append([*row, "", ""])
             for length in DRIFTS:
                 row = [band, f"drift to × 0.7 over {length} runs", ""]
                 row += [
-                    delay_text(self._delay("drift", band, MAIN, n, length, WATCH)) for n in (60, 200)
+                    _told(self._delay("drift", band, MAIN, n, length, WATCH)) for n in (60, 200)
                 ]
                 rows.append([*row, "", ""])
         high = f"at {FLEET_LIMIT:g}"

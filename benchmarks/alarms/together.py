@@ -53,9 +53,7 @@ class Days:
     shared: float = 0.0
     serial: float = 0.0
 
-    def draw(
-        self, random: np.random.Generator, world: World, series: int, sessions: int
-    ) -> Array:
+    def draw(self, random: np.random.Generator, world: World, series: int, sessions: int) -> Array:
         """Return logarithms of healthy values of one pool, of shape (series, sessions)."""
         day = random.standard_normal(sessions)
         for at in range(1, sessions if self.serial else 0):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from datetime import datetime, timedelta, timezone
 from enum import Enum
 from inspect import cleandoc
@@ -33,7 +33,7 @@ from iobands.readers.adapters import AdapterError
 from iobands.readers.fields import FIELDS
 from iobands.run import Outcome, RunError, Selection, find_root, measure
 from iobands.states import OK, UNKNOWN, worst
-from iobands.survey import STATUS_COLUMNS, Series, Survey, take_survey
+from iobands.survey import STATUS_COLUMNS, Survey, take_survey
 
 app = typer.Typer(
     name="iobands",
@@ -266,7 +266,9 @@ def explain(
     wanted: Annotated[
         str,
         typer.Argument(
-            metavar="SERIES", help="A label, some words of it, or the name that its files have."
+            metavar="SERIES",
+            help="A label, some words of it, or the name that its files have; or a pool, such as "
+            "'all disk', as `iobands status` calls it.",
         ),
     ],
     perflogs: PerflogsOption = None,
@@ -282,13 +284,12 @@ def explain(
 ) -> None:
     """Tell why a series is in its state: since when, how sure, what else moved and what did not.
 
-    The exit status is 0 once it is told; 3 when SERIES is none or several.
+    Of a pool, which series moved together and which did not. The exit status is 0 once it is told;
+    3 when SERIES is none or several.
     """
-    from iobands.explain import chosen, explanation_text  # noqa: PLC0415 (as below)
-    from iobands.explain import explain as explained  # noqa: PLC0415
+    from iobands.cli_explain import tell  # noqa: PLC0415 (a digest does without)
 
-    form = figure.suffix[1:].lower() if figure else ""
-    if figure and form not in {"svg", "png"}:
+    if figure and figure.suffix.lower() not in {".svg", ".png"}:
         raise failure(f"{figure}: give --figure a file that ends in .svg or .png")
     survey = _survey(
         perflogs,
@@ -299,27 +300,7 @@ def explain(
         false_alarms=false_alarms,
         columns=FIELDS,
     )
-    series = _one(chosen(survey, wanted), wanted, [each.label for each in survey.series])
-    typer.echo(explanation_text(explained(survey, series), survey), nl=False)
-    if figure and series.status.runs:
-        from iobands.figures import evidence  # noqa: PLC0415 (matplotlib takes its time)
-
-        try:
-            figure.write_bytes(evidence(series, survey.now, form))
-        except OSError as error:
-            raise failure(f"{figure}: {error.strerror}") from error
-        typer.echo(f"Figure: {figure.resolve()}")
-
-
-def _one(found: Sequence[Series], wanted: str, known: Sequence[str]) -> Series:
-    """Return the only series of `found`, or end with a message that lists the candidates."""
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = "".join(f"\n  {each.label}" for each in found)
-        raise failure(f"{wanted} may be any of {len(found)} series:{names}")
-    names = "".join(f"\n  {label}" for label in known)
-    raise failure(f"no series is called {wanted}; there are:{names}")
+    tell(survey, wanted, figure)
 
 
 def _measure(root: Path, selection: Selection, verbose: bool) -> Outcome:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from iobands.bands import COLLAPSED
-from iobands.following import is_drop
+from iobands.following import is_drop, ratio_text
 from iobands.series import SeriesKey
+from iobands.shared import Common
 from iobands.states import State
 from iobands.survey import Finding, Survey
 from iobands.words import figure, time_text
@@ -26,11 +27,15 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True)
 class Concern:
-    """Series or checks that share a state, or `collapsed` or `failed`, and the reason for it."""
+    """Series or checks that share a state, or `collapsed` or `failed`, and the reason for it.
+
+    `under` has a line for each series that took part in a change of a pool.
+    """
 
     names: tuple[str, ...]
     word: str
     why: str
+    under: tuple[str, ...] = ()
 
     @property
     def who(self) -> str:
@@ -47,22 +52,35 @@ class Concern:
 
 def concerns(survey: Survey) -> list[Concern]:
     """Return what needs attention, the worst first, in the order of the series within that."""
+    found = list(_in_common(survey))
     shared: dict[tuple[str, str], list[str]] = {}
     for name, word, why in _each(survey):
         shared.setdefault((word, why), []).append(name)
-    return [Concern(tuple(names), word, why) for (word, why), names in shared.items()]
+    found += [Concern(tuple(names), word, why) for (word, why), names in shared.items()]
+    return found
+
+
+def _state(common: Common) -> State:
+    return State.DEGRADED if is_drop(common.change) else State.IMPROVED
+
+
+def _in_common(survey: Survey) -> Iterator[Concern]:
+    labels = {series.key: series.label for series in survey.series}
+    for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
+        under = tuple(
+            f"{labels[member.key]}: {ratio_text(member.ratio)}"
+            for member in common.members
+            if member.took_part
+        )
+        why = f"{common.text()}; in {len(under)} of its {len(common.members)} series"
+        yield Concern((common.name,), _state(common).value, why, under)
 
 
 def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
     covered: set[tuple[SeriesKey, str]] = set()
-    labels = {series.key: series.label for series in survey.series}
-    for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
-        state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
-        names = ", ".join(labels[key] for key in common.keys)
-        yield common.name, state.value, f"{common.text()}; seen in {names}"
-        covered.update((key, state.value) for key in common.keys)
-        if state is State.DEGRADED:
-            covered.update((key, State.WATCH.value) for key in common.keys)
+    for common in survey.common:
+        states = [State.DEGRADED, State.WATCH] if is_drop(common.change) else [State.IMPROVED]
+        covered.update((key, state.value) for key in common.keys for state in states)
     for state in _STATES:
         for series in survey.series:
             if series.status.state is state and (series.key, state.value) not in covered:

@@ -18,8 +18,10 @@ from rich.text import Text
 from sparklines import sparklines
 
 from iobands.bands import NO_BAND
+from iobands.charts import Ratio
 from iobands.concerns import Concern, concerns
 from iobands.following import Change, Following
+from iobands.shared import Common
 from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
 from iobands.words import band_text, figure, plural, printable, summary, time_text
@@ -46,6 +48,7 @@ _STYLES: Final = {
     "below": "yellow",
 }
 _LONGEST_REASON: Final = 240  # characters: some tell a whole log
+_NAMED_UNDER: Final = 8
 _THIS_YEAR: Final = timedelta(days=300)
 _HEADINGS: Final = (
     "SERIES",
@@ -78,7 +81,9 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
     needed = concerns(survey)
     if needed:
         yield Text("\nNeeds attention", style="bold")
-        yield from (_concern(concern) for concern in needed)
+        for concern in needed:
+            yield _concern(concern)
+            yield from _under(concern)
     if survey.series:
         yield Text("")
         yield _table(survey, width)
@@ -101,6 +106,14 @@ def _concern(concern: Concern) -> Text:
     text.append(concern.word, style=_STYLES.get(concern.word, "bold"))
     shown = shorten(printable(concern.why), _LONGEST_REASON, placeholder=" …")
     return text.append(f"{concern.joint}{shown}" if shown else "")
+
+
+def _under(concern: Concern) -> Iterator[Text]:
+    for line in concern.under[:_NAMED_UNDER]:
+        yield Text(f"    {printable(line)}")
+    hidden = len(concern.under) - _NAMED_UNDER
+    if hidden > 0:
+        yield Text(f"    and {hidden} more: iobands explain '{printable(concern.who)}'")
 
 
 def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:
@@ -218,14 +231,7 @@ def as_json(survey: Survey) -> dict[str, object]:
         "false_alarms_a_year": survey.budget.false_alarms_a_year,
         "limit": survey.budget.limit,
         "series": [_series_as_json(series) for series in survey.series],
-        "common": [
-            {
-                "name": common.name,
-                **change_as_json(common.change),
-                "series": [each.label for each in survey.series if each.key in common.keys],
-            }
-            for common in survey.common
-        ],
+        "common": [_common_as_json(common, survey) for common in survey.common],
         "superseded": list(survey.superseded),
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
@@ -234,6 +240,37 @@ def as_json(survey: Survey) -> dict[str, object]:
             {"path": str(item.path), "line": item.line, "reason": item.reason}
             for item in survey.rejected
         ],
+    }
+
+
+def _common_as_json(common: Common, survey: Survey) -> dict[str, object]:
+    labels = {series.key: series.label for series in survey.series}
+    return {
+        "name": common.name,
+        "kind": common.pool.kind,
+        **change_as_json(common.change),
+        "changes": [
+            {"variable": variable, **change_as_json(change)}
+            for variable, change in common.changes.items()
+        ],
+        "series": [labels[key] for key in common.keys],
+        "members": [
+            {
+                "series": labels[member.key],
+                "took_part": member.took_part,
+                **_ratio_as_json(member.ratio),
+                "evidence": member.evidence,
+            }
+            for member in common.members
+        ],
+    }
+
+
+def _ratio_as_json(ratio: Ratio) -> dict[str, object]:
+    return {
+        "ratio": _finite(ratio.value),
+        "ratio_low": ratio.low if ratio.low > 0 else None,
+        "ratio_high": _finite(ratio.high),
     }
 
 
@@ -276,9 +313,7 @@ def change_as_json(change: Change) -> dict[str, object]:
         "since_low": change.since_low.isoformat(),
         "since_high": change.since_high.isoformat(),
         "raised": change.raised.isoformat(),
-        "ratio": change.ratio.value,
-        "ratio_low": change.ratio.low if change.ratio.low > 0 else None,
-        "ratio_high": _finite(change.ratio.high),
+        **_ratio_as_json(change.ratio),
         "score": change.score,
         "limit": change.limit,
         "years_to_false_alarm": change.years,

@@ -103,7 +103,7 @@ def explain(survey: Survey, series: Series) -> Explanation:
         if other is not series and other.key.system == series.key.system
     ]
     kin.sort(key=lambda each: -len(each.shared))
-    moved, still = _covariates(series.samples, since) if since else ((), ())
+    moved, still = covariates(series.samples, since) if since else ((), ())
     return Explanation(
         series,
         since,
@@ -154,7 +154,7 @@ def _advice_by_kin(told: Explanation, file_system: str) -> str:
     if with_it:
         in_common = set.intersection(*(set(each.shared) for each in with_it))
         telling = in_common - {name for each in without for name in each.shared}
-        common = f", which have the {_listed(sorted(telling))} in common" if telling else ""
+        common = f", which have the {listed(sorted(telling))} in common" if telling else ""
         return f"at the {len(with_it) + 1} series of {file_system} that moved{common}"
     return (
         "at what this series alone uses: nothing else moved. A rerun of its check tells whether "
@@ -231,7 +231,7 @@ def _moved(told: Explanation) -> Iterator[str]:
     for each in told.moved_kin:
         change = each.change
         assert change is not None
-        shared = f"same {_listed(each.shared)}" if each.shared else "same system"
+        shared = f"same {listed(each.shared)}" if each.shared else "same system"
         yield (
             f"{each.series.label}: {change.direction} since {change.since:%Y-%m-%d}, "
             f"{change.ratio.value:.2f} × ({shared})"
@@ -292,7 +292,7 @@ def _shared(one: Series, other: Series) -> tuple[str, ...]:
     return tuple(name for name, mine, its in pairs if mine == its and mine is not None)
 
 
-def _covariates(samples: pd.DataFrame, since: datetime) -> tuple[list[str], list[str]]:
+def covariates(samples: pd.DataFrame, since: datetime) -> tuple[list[str], list[str]]:
     """Return what is to be said of what moved at `since`, and of what did not."""
     start = int(np.searchsorted(utc(samples), np.datetime64(since.replace(tzinfo=None), "ns")))
     before, after = samples.iloc[max(0, start - _BEFORE) : start], samples.iloc[start:]
@@ -341,7 +341,8 @@ def _fact_moved(before: pd.Series, after: pd.Series) -> tuple[bool, str] | None:
     return False, newest
 
 
-def _listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """Return `words` as one reads them aloud."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 

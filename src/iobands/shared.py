@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from iobands.charts import LARGEST_REFERENCE, Part, PooledChart, Ratio, follow_together
 from iobands.charts.change import level_ratio
-from iobands.charts.pool import TOOK_PART
 from iobands.following import (
     Budget,
     Change,
@@ -116,7 +115,7 @@ class Common:
             f"{variable} {ratio_text(change.ratio)}" for variable, change in self.changes.items()
         )
         return (
-            f"since {span_text(lead.since, lead.since_low, lead.since_high)}: {sizes} the former "
+            f"since {span_text(lead.since, lead.since_low, lead.since_high)}: {sizes} its former "
             f"level; raised at one false alarm in {years_text(lead.years)} of this site"
         )
 

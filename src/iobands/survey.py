@@ -20,6 +20,7 @@ from iobands.bands import Bands
 from iobands.bands_file import load_bands
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
+from iobands.pools import Pool, charts_a_year, pools_of
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import FIELDS, REQUIRED
 from iobands.readers.newest_cases import read_newest_cases
@@ -27,7 +28,6 @@ from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey, combined, grouping, labels
-from iobands.pools import charts_a_year, pools_of
 from iobands.sessions import sessions_of
 from iobands.shared import Common, Pooled, common_changes, follow_pools
 from iobands.states import CRITICAL, OK, UNKNOWN, Miss, State, Status, assess, worst
@@ -106,6 +106,7 @@ class Survey:
     findings: tuple[Finding, ...]
     rejected: tuple[Rejected, ...]
     budget: Budget = field(default_factory=Budget)
+    pools: tuple[Pool, ...] = ()
     pooled: tuple[Pooled, ...] = ()
     common: tuple[Common, ...] = ()
 
@@ -196,6 +197,7 @@ def take_survey(
         findings=_findings(tied[None], reports, overdue),
         rejected=(*logs.rejected, *reports.rejected),
         budget=budget,
+        pools=pools,
         pooled=pooled,
         common=common_changes(pooled, followings, budget),
     )

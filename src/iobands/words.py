@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from iobands.bands import Band
+from iobands.following import is_drop
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING
 from iobands.survey import Survey
 
@@ -49,6 +50,9 @@ def summary(survey: Survey) -> str:
         parts = [f"{plural(len(survey.series), 'series')}: {states}"]
     else:
         parts = ["no samples"]
+    fallen = [common.name for common in survey.common if is_drop(common.change)]
+    if fallen:
+        parts.append(f"common {'drop' if len(fallen) == 1 else 'drops'}: {', '.join(fallen)}")
     if survey.findings:
         parts.append(f"{plural(len(survey.findings), 'check')} failed without a series")
     if survey.rejected:

@@ -45,7 +45,9 @@ def test_it_is_told_under_the_pool_of_those_that_fell(
     (common,) = found.common
     assert (common.name, len(common.keys)) == (name, number)
     assert degraded(found) == [(name,)]
-    assert all(getattr(key, field) == value for key in common.keys for field, value in fields.items())
+    assert all(
+        getattr(key, field) == value for key in common.keys for field, value in fields.items()
+    )
     assert common.change.ratio.low < 0.75 < common.change.ratio.high
     assert found.exit_status == 2
 
