@@ -31,6 +31,9 @@ OTHER_SIZES: Final = (2, 4, 40)
 DROPS: Final = (0.9, 0.8, 0.7)
 MAIN: Final = "plain"
 _OF_SIZES: Final = "NVMe FPP"
+_ONE: Final = dict(
+    zip(KINDS, ("a file system", "a transport", "the partition", "a node"), strict=True)
+)
 _LIMITS: Final = (6.0, 8.0, 10.0, 12.0, 14.0)
 _LONGEST: Final = 150
 _YEAR: Final = 365
@@ -108,14 +111,10 @@ class Together:
             return f"0 seen, below {3 / years:.2f}"
         return f"{alarms / years:.2f} ± {alarms**0.5 / years:.2f}"
 
-    def least(self, days: str, limit: float) -> float:
-        """Return the least ARL0 of any band at `limit` where series share their `days`."""
-        index = int(np.argmin(np.abs(LIMITS - limit)))
-        return min(
-            float(found.run_length[index])
-            for key, found in self.results.items()
-            if key[0] == "quiet" and key[2] == days
-        )
+    def gain(self, days: str) -> Delays:
+        """Return the delays of a drop of 10 % of ten series on NVMe."""
+        found: Delays = self.results["delay", _OF_SIZES, days, TOLD_SIZE, 0.9]
+        return found
 
     def delays(self) -> str:
         """Delays of a common drop of 10 %, pooled and single."""
@@ -138,7 +137,7 @@ class Together:
                 every = found.right + found.wrong + found.none
                 counts = (found.right, found.wrong, found.none, found.more)
                 shares = [f"{count / every:.0%}" for count in counts]
-                rows.append([band, f"× {factor}", f"one {kind}", *shares])
+                rows.append([band, f"× {factor}", _ONE[kind], *shares])
         head = ["band", "drop", "what fell", "told so", "under another", "not yet", "and one more"]
         return table(head, rows)
 

@@ -86,6 +86,8 @@ class Part:
 
     def only(self, runs: NDArray[np.bool_]) -> Part:
         """Return the part that `runs`, of shape (runs,), marks."""
+        if runs.all():
+            return self
         return replace(
             self,
             sessions=self.sessions[runs],
@@ -164,7 +166,7 @@ def follow_together(
     """
     if len(parts) < 2:  # noqa: PLR2004
         raise ValueError(f"{len(parts)} series have nothing in common: two at least")
-    sessions = np.unique(np.concatenate([part.sessions for part in parts]))
+    sessions = _every([part.sessions for part in parts])
     placed = [replace(part, sessions=np.searchsorted(sessions, part.sessions)) for part in parts]
     depends = depends or _dependence(placed, len(sessions), limit)
     return _Drawing(sessions, placed, depends, limit).through()
@@ -235,8 +237,8 @@ class _Drawing:
         taken_off = np.zeros_like(total)
         count = np.zeros(len(self.sessions))
         for part, chosen in zip(self.parts, runs, strict=True):
-            places = part.sessions[chosen]
-            total[places] += part.increments[chosen]
+            places = _span(part.sessions[chosen])
+            total[places] += part.increments[_span(np.flatnonzero(chosen))]
             taken_off[places] += part.penalty
             count[places] += 1
         count = np.maximum(count, 1)[:, None]
@@ -316,6 +318,23 @@ class _Drawing:
         values = values[order]
         _, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
         return (values[starts + (counts - 1) // 2] + values[starts + counts // 2]) / 2
+
+
+def _every(lists: Sequence[NDArray[np.int_]]) -> NDArray[np.int_]:
+    """Return all numbers that occur, in their order; the lists rise and lie close together."""
+    first = min((int(each[0]) for each in lists if each.size), default=0)
+    last = max((int(each[-1]) for each in lists if each.size), default=-1)
+    found = np.zeros(last - first + 1, dtype=bool)
+    for each in lists:
+        found[each - first] = True
+    return first + np.flatnonzero(found)
+
+
+def _span(rising: NDArray[np.int_]) -> slice | NDArray[np.int_]:
+    """Return `rising` as an index: a slice where it has no gap, which is several times as fast."""
+    if rising.size and rising[-1] - rising[0] == len(rising) - 1:
+        return slice(int(rising[0]), int(rising[-1]) + 1)
+    return rising
 
 
 def _within(sessions: NDArray[np.int_], first: int, last: int | None) -> slice:
