@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.alarms import measure, together_page
+from benchmarks.alarms import collapses, measure, together_page
 from benchmarks.alarms.measure import Delay, FalseAlarms
 from benchmarks.alarms.worlds import BANDS, TAILS, world
 from iobands.charts import WATCH
@@ -54,6 +54,7 @@ class Results:
     quiet: Mapping[Key, FalseAlarms]
     changed: Mapping[Key, Delay]
     pooled: Mapping[Key, Any]
+    collapses: collapses.Results
 
 
 def run(effort: Effort, processes: int, tell: Callable[[str], None]) -> Results:
@@ -68,7 +69,9 @@ def run(effort: Effort, processes: int, tell: Callable[[str], None]) -> Results:
         pooled_cases = together_page.cases()
         tell(f"{len(pooled_cases)} cases of pooled series")
         pooled = dict(pool.map(_pooled, pooled_cases, [effort] * len(pooled_cases)))
-    return Results(quiet, changed, pooled)
+        tell("collapses")
+        collapsed = collapses.run(effort.series * 2 // 3, collapses.ROUNDS, pool)
+    return Results(quiet, changed, pooled, collapsed)
 
 
 def _quiet_cases() -> list[Key]:

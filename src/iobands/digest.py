@@ -19,6 +19,12 @@ from sparklines import sparklines
 
 from iobands.bands import NO_BAND
 from iobands.charts import Ratio
+from iobands.collapse_views import (
+    LESS_OFTEN,
+    MORE_OFTEN,
+    collapses_as_json,
+    file_systems_as_json,
+)
 from iobands.concerns import Concern, concerns
 from iobands.following import Change, Following
 from iobands.shared import Common
@@ -46,6 +52,8 @@ _STYLES: Final = {
     "no data": "bold magenta",
     "collapsed": "bold red",
     "below": "yellow",
+    MORE_OFTEN: "yellow",
+    LESS_OFTEN: "green",
 }
 _LONGEST_REASON: Final = 240  # characters: some tell a whole log
 _NAMED_UNDER: Final = 8
@@ -230,7 +238,14 @@ def as_json(survey: Survey) -> dict[str, object]:
         "time": survey.now.isoformat(),
         "false_alarms_a_year": survey.budget.false_alarms_a_year,
         "limit": survey.budget.limit,
-        "series": [_series_as_json(series) for series in survey.series],
+        "series": [
+            {
+                **_series_as_json(series),
+                "collapses": collapses_as_json(survey.collapses.of(series.key)),
+            }
+            for series in survey.series
+        ],
+        "file_systems": file_systems_as_json(survey),
         "common": [_common_as_json(common, survey) for common in survey.common],
         "superseded": list(survey.superseded),
         "findings": [

@@ -89,7 +89,7 @@ def pools_of(samples: Mapping[SeriesKey, pd.DataFrame]) -> tuple[Pool, ...]:
     return tuple(every)
 
 
-def charts_a_year(pool: Pool, sessions: Sessions) -> float:
+def charts_a_year(pool: Pool, sessions: Sessions[SeriesKey]) -> float:
     """Return how many sessions a year the charts of `pool`, one a variable, have to judge."""
     total = 0.0
     for keys in pool.by_variable().values():

@@ -1,24 +1,26 @@
 """Sessions: which runs of different series belong together, because they are of one day.
 
-May know: series and times; nothing of bands or verdicts.
+May know: times; nothing of bands or verdicts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iobands.following import Times, runs_a_year
-from iobands.series import SeriesKey
 
-_YEAR = 365
+_YEAR: Final = 365
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class Sessions:
+class Sessions(Generic[Key]):
     """The session of each sample of each series, as whole numbers that rise with time.
 
     A session is a day, and the n-th run of a day goes with the n-th of the others. The day begins
@@ -26,7 +28,7 @@ class Sessions:
     `a_day` is how many sessions a day has room for.
     """
 
-    numbers: Mapping[SeriesKey, NDArray[np.int_]]
+    numbers: Mapping[Key, NDArray[np.int_]]
     a_day: int
 
     def a_year(self, numbers: Iterable[NDArray[np.int_]]) -> float:
@@ -39,7 +41,7 @@ class Sessions:
         return runs_a_year(days.astype("datetime64[D]").astype("datetime64[ns]"))
 
 
-def sessions_of(times: Mapping[SeriesKey, Times]) -> Sessions:
+def sessions_of(times: Mapping[Key, Times]) -> Sessions[Key]:
     """Return the sessions of series with runs at `times`, in UTC and in their order."""
     if not any(len(each) for each in times.values()):
         return Sessions({key: np.empty(0, dtype=np.int64) for key in times}, 1)

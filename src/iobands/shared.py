@@ -80,6 +80,10 @@ class Member:
     took_part: bool
 
 
+#: The bits of the number of a session that tell the runs of a day apart.
+RUNS_OF_A_DAY: Final = 20
+
+
 @dataclass(frozen=True)
 class Common:
     """A lasting change that series of a pool share.
@@ -123,7 +127,7 @@ class Common:
 def follow_pools(
     pools: Sequence[Pool],
     followings: Mapping[SeriesKey, Following],
-    sessions: Sessions,
+    sessions: Sessions[SeriesKey],
     budget: Budget,
 ) -> tuple[Pooled, ...]:
     """Return each pool followed, variable by variable, as far as series in it can be judged."""

@@ -18,6 +18,7 @@ import pandas as pd
 
 from iobands.bands import Bands
 from iobands.bands_file import load_bands
+from iobands.file_systems import SiteCollapses, Watched, site_collapses
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
 from iobands.pools import Pool, charts_a_year, pools_of
@@ -30,7 +31,7 @@ from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey, combined, grouping, labels
 from iobands.sessions import sessions_of
 from iobands.shared import Common, Pooled, common_changes, follow_pools
-from iobands.states import CRITICAL, OK, UNKNOWN, Miss, State, Status, assess, worst
+from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, Miss, State, Status, assess, worst
 from iobands.vocabulary import SERIES_FIELDS, canonical
 
 #: The results of a case that did what was asked of it.
@@ -109,12 +110,14 @@ class Survey:
     pools: tuple[Pool, ...] = ()
     pooled: tuple[Pooled, ...] = ()
     common: tuple[Common, ...] = ()
+    collapses: SiteCollapses = field(default_factory=SiteCollapses)
 
     @property
     def exit_status(self) -> int:
         """0 OK, 1 warning, 2 critical, 3 unknown; no series at all is unknown."""
         statuses = [series.status.exit_status for series in self.series]
         statuses += [CRITICAL for each in self.common if is_drop(each.change)]
+        statuses += [WARNING] if self.collapses.has_risen else []
         return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
 
     def counts(self) -> dict[State, int]:
@@ -190,6 +193,8 @@ def take_survey(
     every = labels({*samples, *without})
     followings = {each.key: each.status.following for each in series if each.status.following}
     pooled = follow_pools(pools, followings, sessions, budget)
+    common = common_changes(pooled, followings, budget)
+    watched = (Watched(each.key, each.samples, each.bands, each.status) for each in series)
     return Survey(
         now=now,
         series=tuple(series),
@@ -199,7 +204,8 @@ def take_survey(
         budget=budget,
         pools=pools,
         pooled=pooled,
-        common=common_changes(pooled, followings, budget),
+        common=common,
+        collapses=site_collapses(watched, common, budget),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from iobands.bands import Band
+from iobands.collapses import RISEN
 from iobands.following import is_drop
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING
 from iobands.survey import Survey
@@ -53,6 +54,9 @@ def summary(survey: Survey) -> str:
     fallen = [common.name for common in survey.common if is_drop(common.change)]
     if fallen:
         parts.append(f"common {'drop' if len(fallen) == 1 else 'drops'}: {', '.join(fallen)}")
+    risen = [each for each in survey.collapses.file_systems if each.collapses.outcome == RISEN]
+    if risen:
+        parts.append(f"{plural(len(risen), 'file system')} with more collapses")
     if survey.findings:
         parts.append(f"{plural(len(survey.findings), 'check')} failed without a series")
     if survey.rejected:

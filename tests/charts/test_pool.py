@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from iobands.charts import DOWN, Part, follow, follow_together
+from iobands.charts.correlation import correlation_between
 from tests.charts.parts import charts, parts
 
 
@@ -46,6 +48,42 @@ def test_one_series_alone_is_nothing_in_common():
     single = charts(values)
     assert single[2].open_alarm is not None
     assert follow_together(parts(values), limit=8.0).alarms == ()
+
+
+def test_a_series_that_is_down_already_keeps_no_common_alarm_open():
+    values = sessions(420, 4, 6)
+    values[200:, 0] *= 0.4
+    values[300:330, 1:] *= 0.7
+    pooled = follow_together(parts(values), limit=8.0)
+    assert [each.alarm.direction for each in pooled.alarms] == [DOWN]
+    (common,) = pooled.alarms
+    assert abs(common.alarm.onset - 300) <= 2
+    assert common.alarm.ended is not None
+    assert abs(common.alarm.ended - 330) <= 3
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.3, 0.6])
+def test_what_series_share_is_measured_by_ranks(shared):
+    table = np.log(sessions(200, 12, 8, shared))
+    table[150:] += np.log(0.7)  # which is no correlation
+    table[np.random.default_rng(8).random(table.shape) < 0.2] = np.nan
+    # every pair by itself, over the sessions that both have: slowly, and in blocks of their own
+    found = []
+    for one in range(12):
+        for other in range(one):
+            for rows in (slice(0, 150), slice(150, 200)):
+                pair = table[rows][:, [one, other]]
+                pair = pair[~np.isnan(pair).any(axis=1)]
+                found.append(spearmanr(pair[:, 0], pair[:, 1]).statistic)
+    assert correlation_between(table) == pytest.approx(np.mean(found), abs=0.04)
+
+
+def test_too_few_common_sessions_tell_nothing():
+    assert correlation_between(np.log(sessions(29, 3, 1))) is None
+    alternating = np.log(sessions(100, 2, 1))
+    alternating[::2, 0] = alternating[1::2, 1] = np.nan
+    assert correlation_between(alternating) is None
+    assert correlation_between(np.full((50, 3), np.nan)) is None
 
 
 def test_healthy_series_that_share_their_days_raise_nothing():

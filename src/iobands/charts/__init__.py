@@ -44,7 +44,8 @@ from iobands.charts.chart import (
 from iobands.charts.correlation import serial_correlation
 from iobands.charts.drawing import extend, follow
 from iobands.charts.limits import limit_for, power, runs_between_false_alarms
-from iobands.charts.pool import CommonAlarm, Part, PooledChart, follow_together
+from iobands.charts.parts import Part
+from iobands.charts.pool import CommonAlarm, PooledChart, follow_together
 from iobands.charts.scores import DESIGNS, Quartiles
 
 __all__ = [
