@@ -65,17 +65,17 @@ def test_a_series_that_is_down_already_keeps_no_common_alarm_open():
 @pytest.mark.parametrize("shared", [0.0, 0.3, 0.6])
 def test_what_series_share_is_measured_by_ranks(shared):
     table = np.log(sessions(200, 12, 8, shared))
-    table[150:] += np.log(0.7)  # which is no correlation
+    table[144:] += np.log(0.7)  # where a block begins: no correlation
     table[np.random.default_rng(8).random(table.shape) < 0.2] = np.nan
     # every pair by itself, over the sessions that both have: slowly, and in blocks of their own
     found = []
     for one in range(12):
         for other in range(one):
-            for rows in (slice(0, 150), slice(150, 200)):
+            for rows in (slice(0, 144), slice(144, 200)):
                 pair = table[rows][:, [one, other]]
                 pair = pair[~np.isnan(pair).any(axis=1)]
                 found.append(spearmanr(pair[:, 0], pair[:, 1]).statistic)
-    assert correlation_between(table) == pytest.approx(np.mean(found), abs=0.04)
+    assert correlation_between(table) == pytest.approx(np.mean(found), abs=0.05)
 
 
 def test_too_few_common_sessions_tell_nothing():
