@@ -6,6 +6,8 @@ the same runs touched. May know: series and the columns of their samples; nothin
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +33,8 @@ KINDS: Final = (FILE_SYSTEM, TRANSPORT, PARTITION, NODES)
 LEAST_RUNS: Final = 5
 _YEAR: Final = np.timedelta64(365, "D")
 _COLUMN: Final = "job_nodelist"
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_SLUG_LENGTH: Final = 120  # file systems allow 255
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,12 @@ class Pool:
     name: str
     keys: tuple[SeriesKey, ...]
     rows: Mapping[SeriesKey, NDArray[np.int_]] | None = None
+
+    @property
+    def slug(self) -> str:
+        """A file name, which stays the same whatever else is there."""
+        digest = hashlib.sha256(self.name.encode("utf-8", "replace")).hexdigest()
+        return f"{_UNSAFE.sub('_', self.name)[:_SLUG_LENGTH]}-{digest[:8]}"
 
     def by_variable(self) -> Mapping[str, list[SeriesKey]]:
         """Return the series of each variable: writes and reads are never added."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from rich.console import Console
 from iobands.digest import digest_text
 from iobands.explain_pool import chosen_pools, explain_pool, pool_text
 from iobands.figures_pool import pool_evidence
-from iobands.page import render
+from iobands.page import render, write_page
 from iobands.survey import Survey
 from tests.package.conftest import Command
 from tests.package.factory import NOW
@@ -85,6 +86,13 @@ def test_many_series_under_a_change_are_cut_short(tmp_path: Path) -> None:
     assert "    and 4 more: iobands explain 'all a'" in text
     page = render(found)
     assert page.count("<li>a ") == 12
+
+
+def test_the_page_draws_it(tmp_path: Path) -> None:
+    found = site(tmp_path, slow(0.7, file_system="a"), days=90)
+    page = write_page(found, tmp_path / "page").read_text()
+    (name,) = re.findall(r'img src="(figures/all_a[^"]*)"', page)
+    assert "run over the usual level" in (tmp_path / "page" / name).read_text()
 
 
 @pytest.mark.parametrize("form", ["svg", "png"])
