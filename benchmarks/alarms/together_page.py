@@ -13,7 +13,7 @@ from benchmarks.alarms.tables import delay_text, table
 from benchmarks.alarms.together import Days, Delays, Told
 from benchmarks.alarms.worlds import BANDS, world
 from iobands.charts import limit_for, runs_between_false_alarms
-from iobands.pools import KINDS
+from iobands.pools import FILE_SYSTEM, KINDS, NODES
 
 #: The days that series share: nothing, the day, and days that depend on the day before.
 ALONE: Final = Days()
@@ -53,7 +53,8 @@ def cases() -> list[Key]:
         found += [("quiet", band, name, TOLD_SIZE, 1.0) for name in DAYS]
         for name in DAYS:
             found += [("delay", band, name, TOLD_SIZE, 0.9)]
-        found += [("told", band, "a common daily factor", kind, 0.7) for kind in KINDS]
+        kinds = KINDS if band == _OF_SIZES else (FILE_SYSTEM, NODES)
+        found += [("told", band, "a common daily factor", kind, 0.7) for kind in kinds]
     for size in OTHER_SIZES:
         found.append(("quiet", _OF_SIZES, "a common daily factor", size, 1.0))
         found.append(("delay", _OF_SIZES, "a common daily factor", size, 0.9))
@@ -75,9 +76,9 @@ def measured(case: Key, series: int, sessions: int, seed: int) -> FalseAlarms | 
         return together.pooled_false_alarms(made, DAYS[days], size, pools, sessions, seed)
     if kind == "delay":
         return together.pooled_delay(
-            made, DAYS[days], size, factor, limit, max(4, series // 3), _LONGEST, seed
+            made, DAYS[days], size, factor, limit, max(4, series // 4), _LONGEST, seed
         )
-    return together.told(made, DAYS[days], size, factor, limit, max(2, series // 5), seed)
+    return together.told(made, DAYS[days], size, factor, limit, max(2, series // 8), seed)
 
 
 class Together:
