@@ -36,12 +36,17 @@ _WHERE: Final = {
 
 @dataclass(frozen=True)
 class PoolExplanation:
-    """What is known of a pool; `common` is the open change that is told under it, if any."""
+    """What is known of a pool; `common` is the open change that is told under it, if any.
+
+    `changed`, `moved` and `still` are sentences on the facts that changed, on the figures that
+    moved, and on the rest.
+    """
 
     pool: Pool
     common: Common | None
     series: tuple[Series, ...]
     pooled: tuple[Pooled, ...]
+    changed: tuple[str, ...]
     moved: tuple[str, ...]
     still: tuple[str, ...]
 
@@ -63,9 +68,9 @@ def explain_pool(survey: Survey, pool: Pool) -> PoolExplanation:
     # a drop goes before a rise
     common = min(of_pool, key=lambda each: not is_drop(each.change), default=None)
     series = tuple(each for each in survey.series if each.key in set(pool.keys))
-    moved, still = _covariates(common, series) if common else ((), ())
+    changed, moved, still = _covariates(common, series) if common else ((), (), ())
     pooled = tuple(each for each in survey.pooled if each.pool is pool)
-    return PoolExplanation(pool, common, series, pooled, moved, still)
+    return PoolExplanation(pool, common, series, pooled, changed, moved, still)
 
 
 def pool_text(told: PoolExplanation, survey: Survey) -> str:
@@ -76,7 +81,7 @@ def pool_text(told: PoolExplanation, survey: Survey) -> str:
         others = [member for member in told.common.members if not member.took_part]
         lines += ["", f"Moved together, about {told.common.change.since:%Y-%m-%d}"]
         lines += _members(taking, survey)
-        lines += [f"{_INDENT}{line}" for line in told.moved]
+        lines += [f"{_INDENT}{line}" for line in (*told.changed, *told.moved)]
         lines += ["", "Did not move"]
         lines += _members(others, survey)
         lines += [f"{_INDENT}{line}" for line in (*_elsewhere(told, survey), *told.still)]
@@ -185,31 +190,34 @@ def _others(told: PoolExplanation, survey: Survey) -> Mapping[str, list[Member]]
 
 def _covariates(
     common: Common, series: Sequence[Series]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what moved with most of the series that moved, and what did with none of them."""
-    moved: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    still: defaultdict[str, Counter[str]] = defaultdict(Counter)
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return what changed and what moved with most of the series, and what did with none."""
+    told: tuple[defaultdict[str, Counter[str]], ...] = tuple(defaultdict(Counter) for _ in range(3))
     keys = set(common.keys)
     for each in series:
         if each.key in keys:
             for found, into in zip(
-                covariates(each.samples, common.change.since), (moved, still), strict=True
+                covariates(each.samples, common.change.since), told, strict=True
             ):
                 for sentence in found:
                     name, _, what = sentence.partition(": ")
                     into[name][what] += 1
-    often = {name: sum(found.values()) for name, found in moved.items()}
-    told = [
-        f"{name}: {moved[name].most_common(1)[0][0]} (in {count} of {len(keys)} series)"
-        for name, count in often.items()
-        if count >= _SHARE * len(keys)
-    ]
+    changed, moved, still = told
     none = [
         f"{name}: {found.most_common(1)[0][0]}"
         for name, found in still.items()
-        if name not in often
+        if name not in {*changed, *moved}
     ]
-    return tuple(told), tuple(none)
+    return _with_most(changed, len(keys)), _with_most(moved, len(keys)), tuple(none)
+
+
+def _with_most(found: Mapping[str, Counter[str]], series: int) -> tuple[str, ...]:
+    """Return what is to be said of all that was so for half of the series or more."""
+    return tuple(
+        f"{name}: {each.most_common(1)[0][0]} (in {each.total()} of {series} series)"
+        for name, each in found.items()
+        if each.total() >= _SHARE * series
+    )
 
 
 def _advice(told: PoolExplanation, survey: Survey) -> str:
@@ -220,8 +228,13 @@ def _advice(told: PoolExplanation, survey: Survey) -> str:
             return f"at {listed(others)}, under which a change of some of its series is told"
         moved = [each.label for each in told.series if each.status.change]
         return f"at {listed(moved)}, each on its own" if moved else "nowhere"
-    if told.moved:
-        return f"at what changed with them ({told.moved[0].split(':')[0]}), before the rest"
+    if told.changed:
+        return f"at what changed with them ({_names(told.changed)}), before the rest"
+    also = f"; and at the {_names(told.moved)}, which moved with them" if told.moved else ""
     if common.change.direction != DOWN:
-        return "at what was changed on that day, to know that the rise is real"
-    return _WHERE[told.pool.kind]
+        return f"at what was changed on that day, to know that the rise is real{also}"
+    return f"{_WHERE[told.pool.kind]}{also}"
+
+
+def _names(sentences: Sequence[str]) -> str:
+    return listed([sentence.split(":", maxsplit=1)[0] for sentence in sentences])

@@ -39,7 +39,9 @@ def pool_evidence(told: PoolExplanation, now: datetime, form: str = "svg") -> by
         _draw_evidence(below, told, first)
         for axes in (above, below):
             axes.spines[["top", "right"]].set_visible(False)
-        draw_changes((above, below), tuple(told.common.changes.values()) if told.common else ())
+        changes = tuple(told.common.changes.values()) if told.common else ()
+        draw_changes((above, below), changes, now)
+        below.legend(loc="upper left", ncols=3, frameon=False, fontsize=8)
         state = "nothing in common" if told.common is None else told.common.text()
         above.set_title(f"{told.pool.name}: {state.split('; ')[0]}", loc="left", fontsize=10)
         locator = AutoDateLocator(minticks=3, maxticks=9)
@@ -118,4 +120,3 @@ def _draw_evidence(axes: Axes, told: PoolExplanation, first: np.datetime64) -> N
                 top = max(top, float(shown.max()))
     axes.set_ylim(0, max(1.3 * limit, min(1.05 * top, _HIGHEST * limit), 1.0))
     axes.set_ylabel("evidence in nats")
-    axes.legend(loc="upper left", ncols=3, frameon=False, fontsize=8)

@@ -120,7 +120,7 @@ class Common:
         )
         return (
             f"since {span_text(lead.since, lead.since_low, lead.since_high)}: {sizes} its former "
-            f"level; raised at one false alarm in {years_text(lead.years)} of this site"
+            f"level; a false alarm as strong comes once in {years_text(lead.years)} on this site"
         )
 
 
