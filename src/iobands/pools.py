@@ -104,9 +104,11 @@ def charts_a_year(pool: Pool, sessions: Sessions[SeriesKey]) -> float:
     total = 0.0
     for keys in pool.by_variable().values():
         numbers = [sessions.numbers[key] for key in keys]
-        if pool.rows is not None:
-            numbers = [each[pool.rows[key]] for key, each in zip(keys, numbers, strict=True)]
-        total += sessions.a_year(numbers)
+        if pool.rows is None:
+            total += sessions.a_year(numbers)
+        else:
+            touched = [each[pool.rows[key]] for key, each in zip(keys, numbers, strict=True)]
+            total += sessions.of_a_year(touched)
     return total
 
 

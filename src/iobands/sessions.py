@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from iobands.following import Times, runs_a_year
 
 _YEAR: Final = 365
+_LEAST_DAYS: Final = 30
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -32,13 +33,22 @@ class Sessions(Generic[Key]):
     a_day: int
 
     def a_year(self, numbers: Iterable[NDArray[np.int_]]) -> float:
-        """Return how many sessions a year there are in which one of `numbers` has a run."""
+        """Return how many sessions a year there are in which one of `numbers` has a run.
+
+        These runs come regularly, as those of series do.
+        """
         every = list(numbers)
         newest = max((int(each[-1]) for each in every if len(each)), default=0)
         recent = newest - _YEAR * self.a_day
         of_year = [each[np.searchsorted(each, recent) :] for each in every]
         days = np.unique(np.concatenate(of_year)) // self.a_day
         return runs_a_year(days.astype("datetime64[D]").astype("datetime64[ns]"))
+
+    def of_a_year(self, numbers: Iterable[NDArray[np.int_]]) -> float:
+        """Return the same for runs that come by chance, as on one node of many, by their number."""
+        found = np.unique(np.concatenate(list(numbers)))
+        days = (found[-1] - found[0]) / self.a_day if len(found) else 0
+        return len(found) * _YEAR / float(np.clip(days, _LEAST_DAYS, _YEAR))
 
 
 def sessions_of(times: Mapping[Key, Times]) -> Sessions[Key]:
