@@ -24,6 +24,7 @@ from .benchio_build import BuildBenchio
 from .failure_reason import reason_in
 from .mixins.band_verdict import BandVerdictMixin
 from .mixins.covariates import CovariatesMixin
+from .mixins.environment import EnvironmentMixin
 from .mixins.file_system import FileSystemMixin
 from .mixins.hints import HintsMixin
 from .mixins.run_directory import RunDirectoryMixin
@@ -45,6 +46,7 @@ MIB_BLOCK = (128, 128, 8)
 class BenchioBase(
     rfm.RunOnlyRegressionTest,
     FileSystemMixin,
+    EnvironmentMixin,
     ScaleMixin,
     SelectionMixin,
     RunDirectoryMixin,

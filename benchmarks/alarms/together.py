@@ -28,7 +28,6 @@ from iobands.charts import (
 from iobands.following import Budget, Following
 from iobands.pools import FILE_SYSTEM, NODES, PARTITION, TRANSPORT, pools_of
 from iobands.series import SeriesKey
-from iobands.sessions import sessions_of
 from iobands.shared import common_changes, follow_pools
 
 #: The site that causes are told apart on: file systems, transports, and series of each of both.
@@ -182,11 +181,10 @@ def _site(
         values[place, hit & (np.arange(sessions) >= start)] += np.log(factor)
         chart = _chart(values[place], budget.limit)
         rows = np.arange(sessions)
-        followings[key] = Following(rows, times, np.exp(values[place]), chart, 0, budget)
+        followings[key] = Following(rows, times, np.exp(values[place]), chart, budget)
         lists = [f"n{one},n{other}" for one, other in nodes[place]]
         samples[key] = pd.DataFrame(
             {"job_completion_time": pd.to_datetime(times, utc=True), "job_nodelist": lists}
         )
-    sessions_of_all = sessions_of(dict.fromkeys(keys, times))
-    pooled = follow_pools(pools_of(samples), followings, sessions_of_all, budget)
+    pooled = follow_pools(pools_of(samples), followings, budget)
     return [each.name for each in common_changes(pooled, followings, budget)]

@@ -1,13 +1,11 @@
-"""The digest: a site's survey as text for a terminal or a cron mail, or as JSON.
+"""The digest: a site's survey as text for a terminal or a cron mail.
 
 May know: surveys and how they are worded; nothing of files or of the command line.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from textwrap import shorten
 from typing import Final
@@ -18,19 +16,23 @@ from rich.text import Text
 from sparklines import sparklines
 
 from iobands.bands import NO_BAND
-from iobands.charts import Ratio
 from iobands.collapse_views import (
     LESS_OFTEN,
     MORE_OFTEN,
-    collapses_as_json,
-    file_systems_as_json,
 )
-from iobands.concerns import Concern, concerns
-from iobands.following import Change, Following
-from iobands.shared import Common
+from iobands.concerns import Concern, acknowledged_concerns, concerns
 from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
-from iobands.words import band_text, figure, plural, printable, summary, time_text
+from iobands.words import (
+    band_text,
+    epoch_text,
+    figure,
+    plural,
+    printable,
+    state_text,
+    summary,
+    time_text,
+)
 
 #: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20
@@ -50,6 +52,7 @@ _STYLES: Final = {
     "watch": "yellow",
     "degraded": "bold red",
     "no data": "bold magenta",
+    "unfit": "bold magenta",
     "collapsed": "bold red",
     "below": "yellow",
     MORE_OFTEN: "yellow",
@@ -92,15 +95,25 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
         for concern in needed:
             yield _concern(concern)
             yield from _under(concern)
+    known = acknowledged_concerns(survey)
+    if known:
+        yield Text("\nAcknowledged", style="bold")
+        yield from (_concern(concern, is_quiet=True) for concern in known)
     if survey.series:
         yield Text("")
         yield _table(survey, width)
-        if any(series.status.provisional for series in survey.series):
+        if any(_band(series).startswith("~") for series in survey.series):
             yield Text("\n~ a band learnt from the series' own history, provisional")
         if any(series.status.verdict == NO_BAND for series in survey.series):
             yield Text(
                 f"\nno band: one is learnt from {ENOUGH_RUNS} runs, unless the bands file has one"
             )
+    for epoch in dict.fromkeys(
+        epoch_text(series.epoch)
+        for series in survey.series
+        if series.epoch and series.status.state is State.CALIBRATING and _is_cut(series)
+    ):
+        yield Text(f"\ncalibrating in the epoch {printable(epoch)}")
     if survey.superseded:
         yield Text("\nSuperseded, as their checks now run at another scale", style="bold")
         for label in survey.superseded:
@@ -109,9 +122,15 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
         yield from _rejected(survey, all_rejected)
 
 
-def _concern(concern: Concern) -> Text:
+def _is_cut(series: Series) -> bool:
+    """Tell whether there are samples of before the epoch, which do not compare."""
+    epoch, first = series.epoch, series.samples["job_completion_time"].iloc[0]
+    return epoch is not None and not epoch.continues and first < epoch.since
+
+
+def _concern(concern: Concern, *, is_quiet: bool = False) -> Text:
     text = Text(f"  {printable(concern.who)}: ")
-    text.append(concern.word, style=_STYLES.get(concern.word, "bold"))
+    text.append(concern.word, style="" if is_quiet else _STYLES.get(concern.word, "bold"))
     shown = shorten(printable(concern.why), _LONGEST_REASON, placeholder=" …")
     return text.append(f"{concern.joint}{shown}" if shown else "")
 
@@ -192,7 +211,10 @@ def _row(series: Series, now: datetime) -> list[Text]:
         Text(_band(series)),
         Text(str(status.runs)),
         Text(""),
-        Text(status.state.value, style=_STYLES.get(status.state.value, "")),
+        Text(
+            state_text(status),
+            style="" if status.is_quiet else _STYLES.get(status.state.value, ""),
+        ),
         Text(_when(status.when, now)),
     ]
 
@@ -227,129 +249,3 @@ def is_unicode(encoding: str) -> bool:
 def to_ascii(text: str) -> str:
     """Return `text` in ASCII: blocks become the digits 1 to 8, and dashes hyphens."""
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
-
-
-def as_json(survey: Survey) -> dict[str, object]:
-    """Return the survey as plain data; values are in the unit beside them, times ISO 8601."""
-    return {
-        "schema": "iobands-status/1",
-        "status": survey.exit_status,
-        "summary": summary(survey),
-        "time": survey.now.isoformat(),
-        "false_alarms_a_year": survey.budget.false_alarms_a_year,
-        "limit": survey.budget.limit,
-        "series": [
-            {
-                **_series_as_json(series),
-                "collapses": collapses_as_json(survey.collapses.of(series.key)),
-            }
-            for series in survey.series
-        ],
-        "file_systems": file_systems_as_json(survey),
-        "common": [_common_as_json(common, survey) for common in survey.common],
-        "superseded": list(survey.superseded),
-        "findings": [
-            {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
-        ],
-        "rejected": [
-            {"path": str(item.path), "line": item.line, "reason": item.reason}
-            for item in survey.rejected
-        ],
-    }
-
-
-def _common_as_json(common: Common, survey: Survey) -> dict[str, object]:
-    labels = {series.key: series.label for series in survey.series}
-    return {
-        "name": common.name,
-        "kind": common.pool.kind,
-        **change_as_json(common.change),
-        "changes": [
-            {"variable": variable, **change_as_json(change)}
-            for variable, change in common.changes.items()
-        ],
-        "series": [labels[key] for key in common.keys],
-        "members": [
-            {
-                "series": labels[member.key],
-                "took_part": member.took_part,
-                **_ratio_as_json(member.ratio),
-                "evidence": member.evidence,
-            }
-            for member in common.members
-        ],
-    }
-
-
-def _ratio_as_json(ratio: Ratio) -> dict[str, object]:
-    return {
-        "ratio": _finite(ratio.value),
-        "ratio_low": ratio.low if ratio.low > 0 else None,
-        "ratio_high": _finite(ratio.high),
-    }
-
-
-def _series_as_json(series: Series) -> dict[str, object]:
-    status, band = series.status, series.status.band
-    return {
-        "label": series.label,
-        **series.key.fields(),
-        "state": status.state.value,
-        "why": status.why,
-        "value": status.value,
-        "unit": series.key.unit,
-        "when": status.when.isoformat() if status.when else None,
-        "verdict": status.verdict,
-        "missing": status.missing,
-        "alarm": change_as_json(status.change) if status.change else None,
-        "evidence": _evidence_as_json(status.following),
-        "runs": status.runs,
-        "in_effect": asdict(series.in_effect),
-        "band": band
-        and {
-            "lower_quartile": band.lower_quartile,
-            "median": band.median,
-            "upper_quartile": band.upper_quartile,
-            "maximum": band.maximum,
-            "floor": band.floor,
-            "runs": band.runs,
-            "epoch": band.epoch or None,
-            "source": band.source,
-            "provisional": status.provisional,
-        },
-    }
-
-
-def change_as_json(change: Change) -> dict[str, object]:
-    """Return a lasting change as plain data; a bound that is not known is null."""
-    return {
-        "direction": change.direction,
-        "since": change.since.isoformat(),
-        "since_low": change.since_low.isoformat(),
-        "since_high": change.since_high.isoformat(),
-        "raised": change.raised.isoformat(),
-        **_ratio_as_json(change.ratio),
-        "score": change.score,
-        "limit": change.limit,
-        "years_to_false_alarm": change.years,
-        "ended": change.ended.isoformat() if change.ended else None,
-        "end": change.end,
-    }
-
-
-def _evidence_as_json(following: Following | None) -> dict[str, object] | None:
-    if following is None or not following.chart.runs:
-        return None
-    chart = following.chart
-    return {
-        "down": float(chart.down[-1]),
-        "up": float(chart.up[-1]),
-        "watch": chart.watch,
-        "limit": chart.limit,
-        "judges": chart.can_judge,
-        "power_runs": _finite(following.power),
-    }
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None

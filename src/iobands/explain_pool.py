@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 
 from iobands.charts import DOWN
-from iobands.explain import covariates, listed
+from iobands.covariates import covariates
+from iobands.explain import listed
 from iobands.following import Change, change_of, is_drop, ratio_text
 from iobands.pools import FILE_SYSTEM, NODES, PARTITION, TRANSPORT, Pool
 from iobands.shared import Common, Member, Pooled, member_since

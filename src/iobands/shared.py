@@ -27,7 +27,7 @@ from iobands.following import (
 )
 from iobands.pools import KINDS, Pool
 from iobands.series import SeriesKey
-from iobands.sessions import Sessions
+from iobands.sessions import sessions_of
 
 _SEVERAL: Final = 2
 #: Changes of writes and of reads that began within so much of each other are one.
@@ -127,27 +127,21 @@ class Common:
 def follow_pools(
     pools: Sequence[Pool],
     followings: Mapping[SeriesKey, Following],
-    sessions: Sessions[SeriesKey],
     budget: Budget,
 ) -> tuple[Pooled, ...]:
     """Return each pool followed, variable by variable, as far as series in it can be judged."""
-    runs = {
-        key: each.rows[each.offset :] for key, each in followings.items() if each.chart.can_judge
-    }
-    parts = {
-        key: Part.of(followings[key].chart, sessions.numbers[key][rows])
-        for key, rows in runs.items()
-    }
+    able = {key: each for key, each in followings.items() if each.chart.can_judge}
+    sessions = sessions_of({key: each.times for key, each in able.items()})
+    parts = {key: Part.of(each.chart, sessions.numbers[key]) for key, each in able.items()}
     found = []
     for pool in pools:
         for variable, keys in pool.by_variable().items():
             brought = {}
             for key in keys:
                 if key in parts:
-                    mine = pool.of(key, runs[key])
-                    times = followings[key].times[followings[key].offset :]
+                    mine = pool.of(key, able[key].rows)
                     if mine.any():
-                        brought[key] = parts[key].only(mine), times[mine]
+                        brought[key] = parts[key].only(mine), able[key].times[mine]
             if len(brought) >= _SEVERAL:
                 of, moments = zip(*brought.values(), strict=True)
                 chart = follow_together(of, limit=budget.limit)

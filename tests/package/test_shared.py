@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iobands.concerns import concerns
-from iobands.digest import as_json
+from iobands.digest_json import as_json
 from iobands.survey import Survey
 from tests.package.sites import Factor, site
 
