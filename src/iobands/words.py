@@ -121,7 +121,8 @@ def summary(survey: Survey) -> str:
         parts = [f"{plural(len(survey.series), 'series')}: {states}"]
     else:
         parts = ["no samples"]
-    fallen = [common.name for common in survey.common if is_drop(common.change)]
+    loud = (each for each in survey.common if not survey.is_quiet(each))
+    fallen = [common.name for common in loud if is_drop(common.change)]
     if fallen:
         parts.append(f"common {'drop' if len(fallen) == 1 else 'drops'}: {', '.join(fallen)}")
     if survey.obstacles:
