@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.alarms.collapses import SITES, WITHIN, FalseRises, Found, Results
-from benchmarks.alarms.report import table, templates
+from benchmarks.alarms.report import templates
+from benchmarks.alarms.tables import table
 from iobands.collapses import ENDING
 from iobands.file_systems import FALSE_RISES
 

@@ -60,7 +60,7 @@ class Delay:
     missed: int
 
 
-def _first_over(evidence: Array) -> Array:
+def first_over(evidence: Array) -> Array:
     """Return for each of `LIMITS` the first run over it, counted from 1; one too many if none."""
     return np.searchsorted(np.maximum.accumulate(evidence), LIMITS) + 1
 
@@ -93,7 +93,7 @@ def false_alarms(
     random = np.random.default_rng(seed)
     firsts = np.array(
         [
-            _first_over(_evidence(values, world, learnt, limit, up))
+            first_over(_evidence(values, world, learnt, limit, up))
             for values in world.draw(random, series, learnt + runs)
         ],
         dtype=float,
@@ -118,10 +118,11 @@ def delay(world: World, learnt: int, change: Array, limit: float, series: int, s
             continue
         missed += not over.size
         found.append(over[0] - WARM_UP + 1 if over.size else len(change))
-    return _summary(found, missed)
+    return summary(found, missed)
 
 
-def _summary(found: list[int], missed: int = 0) -> Delay:
+def summary(found: list[int], missed: int = 0) -> Delay:
+    """Return what is to be said of the delays `found`."""
     if not found:
         return Delay(float("nan"), float("nan"), float("nan"), 0, 0)
     numbers = np.array(found, dtype=float)
@@ -146,7 +147,7 @@ def oracle(world: World, factor: float, run_length: float, series: int, seed: in
         return total - np.minimum(np.minimum.accumulate(total), 0)
 
     firsts = np.array(
-        [_first_over(path(values)) for values in world.draw(random, series, runs)], dtype=float
+        [first_over(path(values)) for values in world.draw(random, series, runs)], dtype=float
     )
     tuned = FalseAlarms(np.minimum(firsts, runs).sum(axis=0), (firsts <= runs).sum(axis=0))
     limit = tuned.limit_for(run_length)
@@ -158,7 +159,7 @@ def oracle(world: World, factor: float, run_length: float, series: int, seed: in
             continue
         over = np.flatnonzero(evidence >= limit)
         found.append(over[0] - WARM_UP + 1 if over.size else 300)
-    return _summary(found)
+    return summary(found)
 
 
 def well_known(world: World, factor: float, run_length: float, series: int, seed: int) -> Delay:
@@ -176,7 +177,7 @@ def well_known(world: World, factor: float, run_length: float, series: int, seed
         return (total - np.minimum(np.minimum.accumulate(total, axis=0), 0)).max(axis=1)
 
     cells = history_cells(world.draw(random, 1, 5000)[0])
-    firsts = np.array([_first_over(path(v)) for v in world.draw(random, series, runs)], float)
+    firsts = np.array([first_over(path(v)) for v in world.draw(random, series, runs)], float)
     tuned = FalseAlarms(np.minimum(firsts, runs).sum(axis=0), (firsts <= runs).sum(axis=0))
     limit = tuned.limit_for(run_length)
     found = []
@@ -186,4 +187,4 @@ def well_known(world: World, factor: float, run_length: float, series: int, seed
         if over.size and over[0] < WARM_UP:
             continue
         found.append(over[0] - WARM_UP + 1 if over.size else 200)
-    return _summary(found)
+    return summary(found)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.alarms import collapses, measure
+from benchmarks.alarms import collapses, measure, together_page
 from benchmarks.alarms.measure import Delay, FalseAlarms
 from benchmarks.alarms.worlds import BANDS, TAILS, world
 from iobands.charts import WATCH
@@ -53,6 +53,7 @@ class Results:
 
     quiet: Mapping[Key, FalseAlarms]
     changed: Mapping[Key, Delay]
+    pooled: Mapping[Key, Any]
     collapses: collapses.Results
 
 
@@ -65,9 +66,12 @@ def run(effort: Effort, processes: int, tell: Callable[[str], None]) -> Results:
         changed_cases = _changed_cases()
         tell(f"{len(changed_cases)} cases with a change")
         changed = dict(pool.map(_changed, changed_cases, [effort] * len(changed_cases)))
+        pooled_cases = together_page.cases()
+        tell(f"{len(pooled_cases)} cases of pooled series")
+        pooled = dict(pool.map(_pooled, pooled_cases, [effort] * len(pooled_cases)))
         tell("collapses")
         collapsed = collapses.run(effort.series * 2 // 3, collapses.ROUNDS, pool)
-    return Results(quiet, changed, collapsed)
+    return Results(quiet, changed, pooled, collapsed)
 
 
 def _quiet_cases() -> list[Key]:
@@ -138,6 +142,10 @@ def _changed(case: Key, effort: Effort) -> tuple[Key, Delay]:
     else:
         change = np.full(_LONGEST, np.log(size))
     return case, measure.delay(made, learnt, change, limit, effort.changed, seed)
+
+
+def _pooled(case: Key, effort: Effort) -> tuple[Key, Any]:
+    return case, together_page.measured(case, effort.series, effort.runs, _seed(case))
 
 
 def _seed(case: Key) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -23,19 +22,15 @@ from benchmarks.alarms.plan import (
     Effort,
     Results,
 )
+from benchmarks.alarms.tables import delay_text as _told
+from benchmarks.alarms.tables import table
+from benchmarks.alarms.together_page import SITE, Together, limit_of_site
 from benchmarks.alarms.worlds import BANDS, HELD_OUT, TAILS
 from iobands.charts import DEGRADED, WATCH, limit_for, runs_between_false_alarms
 
 _TEMPLATES: Final = Path(__file__).resolve().parents[1] / "templates"
 GOALS: Final = {"NVMe FPP": 1.25, "SSF NVMe": 1.25, "SSF HDD": 1.10, "FPP HDD": 1.5}
 _FRONTIER: Final = (4.0, 5.0, 6.0, 7.0, 8.0, 9.0)
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [" | ".join(head), " | ".join("---" for _ in head)]
-    lines += [" | ".join(row) for row in rows]
-    return "\n".join(f"| {line} |" for line in lines)
 
 
 def templates() -> Environment:
@@ -95,6 +90,9 @@ class Page:
                 changes=self.changes(),
                 frontier=self.frontier(),
                 collapses=self.collapses,
+                together=Together(self.results.pooled),
+                site=SITE,
+                limit_of_site=limit_of_site(),
             )
         )
 
@@ -253,8 +251,3 @@ class Page:
         figure.tight_layout()
         figure.savefig(path, metadata={"Date": None})
         plt.close(figure)
-
-
-def _told(delay: Delay) -> str:
-    missed = f", {delay.missed / delay.number:.0%} missed" if delay.missed else ""
-    return f"{delay.mean:.1f} ({delay.ninth_decile:.0f}){missed}"

@@ -72,11 +72,15 @@ class World:
         fresh = np.sqrt(1 - self.correlation**2)
         for run in range(1, runs if self.correlation else 0):
             normal[run] = self.correlation * normal[run - 1] + fresh * normal[run]
-        values = np.interp(normal.T, _AT, self.quantiles)
+        values = self.at(normal.T)
         if self.outliers:
             stray = random.random(values.shape) < self.outliers
             values[stray] = np.log(BANDS[self.band].median * _OUTLIER)
         return values
+
+    def at(self, normal: Array) -> Array:
+        """Return the logarithms of healthy values at quantiles of the normal distribution."""
+        return np.interp(normal, _AT, self.quantiles)
 
     def log_density(self, values: Array) -> Array:
         """Return the log-density of independent runs at the logarithms `values`."""

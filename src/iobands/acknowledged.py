@@ -15,8 +15,9 @@ from iobands.bands import Band
 from iobands.charts import DOWN, Quartiles, begin, extend
 from iobands.charts.change import level_ratio
 from iobands.following import Budget, Change, Following, in_utc, is_drop
+from iobands.pools import Pool
 from iobands.series import SeriesKey
-from iobands.shared import Common, common_changes
+from iobands.shared import Common, common_changes, follow_pools
 
 
 @dataclass(frozen=True)
@@ -54,14 +55,28 @@ def common_acknowledged(
     budget: Budget,
 ) -> Acknowledged | None:
     """Return how the alarm of several series was acknowledged: for each that speaks for it."""
-    answers = {key: _answer(common.change, acts[key]) for key in common.keys}
+    answers = {key: _answer(common.changes[key.variable], acts[key]) for key in common.keys}
     found = {key: act for key, act in answers.items() if act}
     if len(found) < len(answers):
         return None
-    later = {key: _since(followings[key], act, budget) for key, act in found.items()}
-    worse = [each.change for each in common_changes(later, budget) if is_drop(each.change)]
+    mine = {key: _runs_of(common.pool, key, followings[key]) for key in found}
+    later = {key: _since(mine[key], act, budget) for key, act in found.items()}
+    pooled = follow_pools([common.pool], later, budget)
+    changes = common_changes(pooled, later, budget)
+    worse = [each.change for each in changes if is_drop(each.change)]
     newest = max(found.values(), key=lambda act: act.when)
     return Acknowledged(newest, worse[0] if worse else None)
+
+
+def _runs_of(pool: Pool, key: SeriesKey, following: Following) -> Following:
+    """Return the runs that a pool has of a series, on the chart of them all."""
+    mine = pool.of(key, following.rows)
+    return replace(
+        following,
+        rows=following.rows[mine],
+        times=following.times[mine],
+        values=following.values[mine],
+    )
 
 
 def _answer(change: Change, acts: Sequence[Act]) -> Act | None:

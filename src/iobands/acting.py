@@ -13,7 +13,6 @@ from typing import Final
 from iobands.acts import ACKNOWLEDGE, NEW_NORMAL, REOPEN, Act, standing
 from iobands.following import Change
 from iobands.series import SeriesKey, slug
-from iobands.shared import groups
 from iobands.states import State
 from iobands.survey import Series, Survey
 from iobands.words import act_text
@@ -124,15 +123,13 @@ def act_of(target: Target, request: Request, survey: Survey) -> Act | None:
 def _targets(survey: Survey) -> list[Target]:
     """Return all that can be acted on, shared causes first."""
     by_key = {each.key: each for each in survey.series}
-    members: dict[str, Sequence[SeriesKey]] = dict(groups(list(by_key)))
     common = {each.name: each for each in survey.common}
-    members.update({name: each.keys for name, each in common.items() if name not in members})
     shared = []
-    for name, keys in members.items():
-        found = common.get(name)
+    for pool in survey.pools:
+        found = common.get(pool.name)
         change, moved = (found.change, found.keys) if found else (None, ())
-        series = tuple(by_key[key] for key in keys)
-        shared.append(Target(name, series, change, frozenset(moved)))
+        series = tuple(by_key[key] for key in pool.keys)
+        shared.append(Target(pool.name, series, change, frozenset(moved)))
     alone = [
         Target(each.label, (each,), each.status.change, frozenset([each.key]))
         for each in survey.series

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Sequence
 from enum import Enum
 from inspect import cleandoc
 from pathlib import Path
@@ -36,7 +35,7 @@ from iobands.digest_json import as_json
 from iobands.readers.fields import FIELDS
 from iobands.run import Outcome, RunError, Selection, find_root, measure
 from iobands.states import OK, UNKNOWN, worst
-from iobands.survey import Series, Survey
+from iobands.survey import Survey
 
 app = typer.Typer(
     name="iobands",
@@ -222,38 +221,16 @@ def explain(
 ) -> None:
     """Tell why a series is in its state: since when, how sure, what else moved and what did not.
 
-    The exit status is 0 once it is told; 3 when SERIES is none or several.
+    Of a pool, which series moved together and which did not. The exit status is 0 once it is told;
+    3 when SERIES is none or several.
     """
-    from iobands.explain import chosen, explanation_text  # noqa: PLC0415 (as below)
-    from iobands.explain import explain as explained  # noqa: PLC0415
+    from iobands.cli_explain import tell  # noqa: PLC0415 (a digest does without)
 
-    form = figure.suffix[1:].lower() if figure else ""
-    if figure and form not in {"svg", "png"}:
+    if figure and figure.suffix.lower() not in {".svg", ".png"}:
         raise failure(f"{figure}: give --figure a file that ends in .svg or .png")
     site = Site(perflogs, bands, alarms, system, adapter)
     survey = survey_of(site, overdue=overdue, false_alarms=false_alarms, columns=FIELDS)
-    wanted = " ".join(words)
-    series = _one(chosen(survey, wanted), wanted, [each.label for each in survey.series])
-    typer.echo(explanation_text(explained(survey, series), survey), nl=False)
-    if figure and series.status.runs:
-        from iobands.figures import evidence  # noqa: PLC0415 (matplotlib takes its time)
-
-        try:
-            figure.write_bytes(evidence(series, survey.now, form))
-        except OSError as error:
-            raise failure(f"{figure}: {error.strerror}") from error
-        typer.echo(f"Figure: {figure.resolve()}")
-
-
-def _one(found: Sequence[Series], wanted: str, known: Sequence[str]) -> Series:
-    """Return the only series of `found`, or end with a message that lists the candidates."""
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = "".join(f"\n  {each.label}" for each in found)
-        raise failure(f"{wanted} may be any of {len(found)} series:{names}")
-    names = "".join(f"\n  {label}" for label in known)
-    raise failure(f"no series is called {wanted}; there are:{names}")
+    tell(survey, " ".join(words), figure)
 
 
 def _measure(root: Path, selection: Selection, verbose: bool) -> Outcome:

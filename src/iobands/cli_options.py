@@ -37,7 +37,8 @@ SeriesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SERIES",
-        help="A label, some words of it, or the name that its files have.",
+        help="A label, some words of it, or the name that its files have; or a pool, such as "
+        "'all disk', as `iobands status` calls it.",
         show_default=False,
     ),
 ]

@@ -14,7 +14,7 @@ from iobands.acknowledged import Acknowledged
 from iobands.bands import COLLAPSED
 from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, compared_text, name_of
 from iobands.collapses import FALLEN, RISEN
-from iobands.following import Change, is_drop
+from iobands.following import Change, is_drop, ratio_text
 from iobands.series import SeriesKey
 from iobands.states import State
 from iobands.survey import Finding, Survey
@@ -31,11 +31,15 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True)
 class Concern:
-    """Series or checks that share a state or a word like `collapsed`, and the reason for it."""
+    """Series or checks that share a state or a word like `collapsed`, and the reason for it.
+
+    `under` has a line for each series that took part in a change of a pool.
+    """
 
     names: tuple[str, ...]
     word: str
     why: str
+    under: tuple[str, ...] = ()
 
     @property
     def who(self) -> str:
@@ -52,7 +56,7 @@ class Concern:
 
 def concerns(survey: Survey) -> list[Concern]:
     """Return what needs attention, the worst first, in the order of the series within that."""
-    return _grouped(_each(survey))
+    return [*_common(survey), *_grouped(_each(survey))]
 
 
 def acknowledged_concerns(survey: Survey) -> list[Concern]:
@@ -69,7 +73,6 @@ def _grouped(each: Iterable[tuple[str, str, str]]) -> list[Concern]:
 
 def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
     covered = _covered(survey)
-    yield from _common(survey)
     for state in _STATES:
         if state is State.NO_DATA:
             yield from _obstacles(survey)
@@ -97,14 +100,19 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
         yield _IDLE_PARAMETERS.sub("", finding.name), "failed", _why(finding)
 
 
-def _common(survey: Survey) -> Iterator[tuple[str, str, str]]:
+def _common(survey: Survey) -> Iterator[Concern]:
     labels = {series.key: series.label for series in survey.series}
     for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
         if not survey.is_quiet(common):
             state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
-            names = ", ".join(labels[key] for key in common.keys)
+            under = tuple(
+                f"{labels[member.key]}: {ratio_text(member.ratio)}"
+                for member in common.members
+                if member.took_part
+            )
             worse = _worse(survey.acknowledged.get(common.name))
-            yield common.name, state.value, f"{common.change.text()}{worse}; seen in {names}"
+            why = f"{common.text()}{worse}; in {len(under)} of its {len(common.members)} series"
+            yield Concern((common.name,), state.value, why, under)
 
 
 def _covered(survey: Survey) -> set[tuple[SeriesKey, str]]:

@@ -59,6 +59,7 @@ _STYLES: Final = {
     LESS_OFTEN: "green",
 }
 _LONGEST_REASON: Final = 240  # characters: some tell a whole log
+_NAMED_UNDER: Final = 8
 _THIS_YEAR: Final = timedelta(days=300)
 _HEADINGS: Final = (
     "SERIES",
@@ -91,7 +92,9 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
     needed = concerns(survey)
     if needed:
         yield Text("\nNeeds attention", style="bold")
-        yield from (_concern(concern) for concern in needed)
+        for concern in needed:
+            yield _concern(concern)
+            yield from _under(concern)
     known = acknowledged_concerns(survey)
     if known:
         yield Text("\nAcknowledged", style="bold")
@@ -130,6 +133,14 @@ def _concern(concern: Concern, *, is_quiet: bool = False) -> Text:
     text.append(concern.word, style="" if is_quiet else _STYLES.get(concern.word, "bold"))
     shown = shorten(printable(concern.why), _LONGEST_REASON, placeholder=" …")
     return text.append(f"{concern.joint}{shown}" if shown else "")
+
+
+def _under(concern: Concern) -> Iterator[Text]:
+    for line in concern.under[:_NAMED_UNDER]:
+        yield Text(f"    {printable(line)}")
+    hidden = len(concern.under) - _NAMED_UNDER
+    if hidden > 0:
+        yield Text(f"    and {hidden} more: iobands explain '{printable(concern.who)}'")
 
 
 def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:

@@ -10,8 +10,10 @@ from dataclasses import asdict
 
 from iobands.acknowledged import Acknowledged
 from iobands.acts import Act
+from iobands.charts import Ratio
 from iobands.collapse_views import collapses_as_json, file_systems_as_json
 from iobands.following import Change, Following
+from iobands.shared import Common
 from iobands.survey import Series, Survey
 from iobands.words import summary
 
@@ -33,15 +35,7 @@ def as_json(survey: Survey) -> dict[str, object]:
             for series in survey.series
         ],
         "file_systems": file_systems_as_json(survey),
-        "common": [
-            {
-                "name": common.name,
-                **change_as_json(common.change),
-                "acknowledged": _answer_as_json(survey.acknowledged.get(common.name)),
-                "series": [each.label for each in survey.series if each.key in common.keys],
-            }
-            for common in survey.common
-        ],
+        "common": [_common_as_json(common, survey) for common in survey.common],
         "superseded": list(survey.superseded),
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
@@ -51,6 +45,38 @@ def as_json(survey: Survey) -> dict[str, object]:
             {"path": str(item.path), "line": item.line, "reason": item.reason}
             for item in survey.rejected
         ],
+    }
+
+
+def _common_as_json(common: Common, survey: Survey) -> dict[str, object]:
+    labels = {series.key: series.label for series in survey.series}
+    return {
+        "name": common.name,
+        "kind": common.pool.kind,
+        **change_as_json(common.change),
+        "changes": [
+            {"variable": variable, **change_as_json(change)}
+            for variable, change in common.changes.items()
+        ],
+        "acknowledged": _answer_as_json(survey.acknowledged.get(common.name)),
+        "series": [labels[key] for key in common.keys],
+        "members": [
+            {
+                "series": labels[member.key],
+                "took_part": member.took_part,
+                **_ratio_as_json(member.ratio),
+                "evidence": member.evidence,
+            }
+            for member in common.members
+        ],
+    }
+
+
+def _ratio_as_json(ratio: Ratio) -> dict[str, object]:
+    return {
+        "ratio": _finite(ratio.value),
+        "ratio_low": ratio.low if ratio.low > 0 else None,
+        "ratio_high": _finite(ratio.high),
     }
 
 
@@ -123,9 +149,7 @@ def change_as_json(change: Change) -> dict[str, object]:
         "since_low": change.since_low.isoformat(),
         "since_high": change.since_high.isoformat(),
         "raised": change.raised.isoformat(),
-        "ratio": change.ratio.value,
-        "ratio_low": change.ratio.low if change.ratio.low > 0 else None,
-        "ratio_high": _finite(change.ratio.high),
+        **_ratio_as_json(change.ratio),
         "score": change.score,
         "limit": change.limit,
         "years_to_false_alarm": change.years,

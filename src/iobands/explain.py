@@ -127,7 +127,7 @@ def advice(told: Explanation) -> str:
 
 
 def _names(sentences: Sequence[str]) -> str:
-    return _listed([sentence.split(":", maxsplit=1)[0] for sentence in sentences])
+    return listed([sentence.split(":", maxsplit=1)[0] for sentence in sentences])
 
 
 def _advice_by_kin(told: Explanation, file_system: str) -> str:
@@ -152,7 +152,7 @@ def _advice_by_kin(told: Explanation, file_system: str) -> str:
     if with_it:
         in_common = set.intersection(*(set(each.shared) for each in with_it))
         telling = in_common - {name for each in without for name in each.shared}
-        common = f", which have the {_listed(sorted(telling))} in common" if telling else ""
+        common = f", which have the {listed(sorted(telling))} in common" if telling else ""
         return f"at the {len(with_it) + 1} series of {file_system} that went {direction}{common}"
     return (
         f"at what this series alone uses: no other went {direction}. A rerun of its check tells "
@@ -249,7 +249,7 @@ def _cadence(times: Times) -> str:
 
 def _moved(told: Explanation) -> Iterator[str]:
     for each in told.moved_kin:
-        shared = f"same {_listed(each.shared)}" if each.shared else "same system"
+        shared = f"same {listed(each.shared)}" if each.shared else "same system"
         yield f"{each.series.label}: {_move(each)} ({shared})"
     yield from told.changed
     yield from told.moved
@@ -285,7 +285,8 @@ def _still(told: Explanation) -> Iterator[str]:
         yield "nothing that is recorded"
 
 
-def _listed(words: Sequence[str]) -> str:
+def listed(words: Sequence[str]) -> str:
+    """Return `words` as one reads them aloud."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 

@@ -18,6 +18,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band
+from iobands.following import Change
 from iobands.states import comparable, published_band, verdicts
 from iobands.survey import Series
 
@@ -39,16 +40,17 @@ _SILENT: Final = 0.3  # share of the history: how much of a silence up to now is
 _DENSE: Final = 120  # points from which on they are drawn smaller
 _CHANGED: Final = "#e69f00"
 _BAND_COLOUR: Final = "#56b4e9"
-_INK: Final = "#333333"
-_STYLE: Final = {
+#: What text and axes are drawn in, and how every figure is set.
+INK: Final = "#333333"
+STYLE: Final = {
     "svg.fonttype": "none",  # text stays text: small, sharp and searchable
     "svg.hashsalt": "iobands",  # the same survey gives the same file
     "font.family": "sans-serif",
     "font.size": 10,
     "axes.edgecolor": "#999999",
-    "axes.labelcolor": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
 }
 
 
@@ -70,7 +72,7 @@ def time_series(series: Series, now: datetime) -> str:
     Each band is shaded from its lower to its upper quartile for as long as it was in force, with
     a line at the median and a dashed one at the floor.
     """
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=_SIZE, layout="constrained")
         axes = figure.add_subplot()
         spans = _spans(series, now)
@@ -91,7 +93,7 @@ def evidence(series: Series, now: datetime, form: str = "svg") -> bytes:
     evidence after each run for a drop and for a rise, in nats, and the limits for watch and alarm.
     The series has at least one sample.
     """
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=_TALL, layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         spans = _spans(series, now)
@@ -103,7 +105,9 @@ def evidence(series: Series, now: datetime, form: str = "svg") -> bytes:
         _legend(above)
         above.set_title(f"{series.label}: {series.status.state.value}", loc="left", fontsize=11)
         _draw_evidence(below, series)
-        _draw_changes((above, below), series)
+        following = series.status.following
+        newest = series.samples["job_completion_time"].iloc[-1].to_pydatetime()
+        draw_changes((above, below), following.changes if following else (), newest)
         _legend(below)
         buffer = io.BytesIO()
         metadata = {"Date": None, "Creator": None} if form == "svg" else None
@@ -123,7 +127,7 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
     ):
         axes.plot(times, values, color=colour, linewidth=1.2, linestyle=style, label=name)
     for height, name, style in ((chart.watch, "watch", ":"), (chart.limit, "alarm", "-.")):
-        axes.axhline(height, color=_INK, linewidth=0.9, linestyle=style, label=name)
+        axes.axhline(height, color=INK, linewidth=0.9, linestyle=style, label=name)
     top = max(float(chart.down.max()), float(chart.up.max()))
     # an open alarm's evidence grows without end, and would flatten all that came before
     axes.set_ylim(0, max(1.3 * chart.limit, min(1.05 * top, _HIGHEST * chart.limit)))
@@ -132,11 +136,8 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _draw_changes(panels: Sequence[Axes], series: Series) -> None:
+def draw_changes(panels: Sequence[Axes], changes: Sequence[Change], newest: datetime) -> None:
     """Draw each lasting change: when it may have begun, most likely did, was raised and ended."""
-    following = series.status.following
-    changes = following.changes if following else ()
-    newest = series.samples["job_completion_time"].iloc[-1].to_pydatetime()
     for number, change in enumerate(changes):
         begin, end = date2num(change.since), date2num(change.ended or newest)
         interval = date2num(change.since_low), date2num(change.since_high)

@@ -22,7 +22,8 @@ from iobands.bands import Bands
 from iobands.collapses import RISEN, Comparison, Count
 from iobands.following import Budget, Following, Times, is_drop, moment, runs_a_year
 from iobands.series import SeriesKey
-from iobands.shared import RUNS_OF_A_DAY, Common, session_numbers
+from iobands.sessions import sessions_of
+from iobands.shared import Common
 from iobands.states import Status, published_band
 
 #: How many rises of a rate are told a year that are none, for each false alarm that the site
@@ -142,9 +143,13 @@ def _told(count: Count, comparison: Comparison, times: Times) -> Collapses:
 
 @dataclass(frozen=True)
 class _Rounds:
-    """The runs of the series of a file system, in rounds; `places` has the round of each run."""
+    """The runs of the series of a file system, in rounds; `places` has the round of each run.
 
-    numbers: NDArray[np.int64]
+    The `numbers` of the rounds of one day are the same when divided by `a_day`.
+    """
+
+    numbers: NDArray[np.int_]
+    a_day: int
     times: Times
     places: tuple[NDArray[np.int_], ...]
     collapsed: tuple[NDArray[np.bool_], ...]
@@ -152,19 +157,24 @@ class _Rounds:
     @staticmethod
     def of(series: Sequence[_Runs]) -> _Rounds:
         """Return the rounds of several series; a round has each of them once at most."""
-        parts = session_numbers([each.times for each in series])
+        sessions = sessions_of({place: each.times for place, each in enumerate(series)})
+        parts = [sessions.numbers[place] for place in range(len(series))]
         numbers, places = np.unique(np.concatenate(parts), return_inverse=True)
         times = np.empty(len(numbers), dtype="datetime64[ns]")
         times[places] = np.concatenate([each.times for each in series])
         ends = np.cumsum([len(part) for part in parts])[:-1]
         return _Rounds(
-            numbers, times, tuple(np.split(places, ends)), tuple(each.collapsed for each in series)
+            numbers,
+            sessions.a_day,
+            times,
+            tuple(np.split(places, ends)),
+            tuple(each.collapsed for each in series),
         )
 
     def collapses(self, level: float) -> Collapses:
         """Return the collapses of the file system."""
         chosen = range(len(self.places))
-        count = collapses.count(self._hit(chosen), self.numbers >> RUNS_OF_A_DAY)
+        count = collapses.count(self._hit(chosen), self.numbers // self.a_day)
         return _told(count, self._comparison(level), self.times)
 
     def _hit(self, series: Iterable[int]) -> NDArray[np.bool_]:
@@ -232,13 +242,16 @@ def _floors(each: Watched, following: Following) -> NDArray[np.float64]:
 
 
 def _dropped(key: SeriesKey, following: Following, common: Sequence[Common]) -> NDArray[np.bool_]:
-    """Return which runs are of a drop that was raised, of the series or of the file system."""
+    """Return which runs are of a drop that was raised, of the series or of a pool that it is in."""
     found = np.zeros(len(following.rows), dtype=bool)
-    drops = [each for each in following.changes if is_drop(each)]
-    drops += [each.change for each in common if key in each.keys and is_drop(each.change)]
-    for drop in drops:
-        end = None if drop.ended is None else _place(following, drop.ended)
-        found[_place(following, drop.since) : end] = True
+    for drop in following.changes:
+        if is_drop(drop):
+            end = None if drop.ended is None else _place(following, drop.ended)
+            found[_place(following, drop.since) : end] = True
+    for each in common:
+        if key in each.keys and is_drop(each.change):
+            since = _place(following, each.changes[key.variable].since)
+            found[since:] |= each.pool.of(key, following.rows[since:])
     return found
 
 

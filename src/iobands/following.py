@@ -103,7 +103,7 @@ class Change:
         return (
             f"since {span_text(self.since, self.since_low, self.since_high)}: "
             f"{ratio_text(self.ratio)} its former level; a false alarm as strong comes "
-            f"once in {_years_text(self.years)} on this site"
+            f"once in {years_text(self.years)} on this site"
         )
 
 
@@ -281,7 +281,8 @@ def is_drop(change: Change | None) -> bool:
     return change is not None and change.direction == DOWN
 
 
-def _years_text(years: float) -> str:
+def years_text(years: float) -> str:
+    """Return a number of years in words."""
     many = 1000
     if years >= many:
         return "more than 1000 years"

@@ -16,7 +16,10 @@ from iobands import __version__
 from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, change_text, name_of, rate_text
 from iobands.concerns import acknowledged_concerns, concerns
 from iobands.digest import sparkline
+from iobands.explain_pool import explain_pool
 from iobands.figures import MARKS, time_series
+from iobands.figures_pool import pool_evidence
+from iobands.pools import Pool
 from iobands.series import slug
 from iobands.survey import Survey
 from iobands.words import (
@@ -67,6 +70,9 @@ def write_page(survey: Survey, directory: Path) -> Path:
     figures.mkdir(parents=True, exist_ok=True)
     for series in (each for each in survey.series if each.status.runs):
         _replace(figures / f"{slug(series.key)}.svg", time_series(series, survey.now))
+    for pool in _pools(survey):
+        drawn = pool_evidence(explain_pool(survey, pool), survey.now).decode()
+        _replace(figures / f"{pool.slug}.svg", drawn)
     page = directory / "index.html"
     _replace(page, render(survey))
     return page
@@ -87,6 +93,7 @@ def render(survey: Survey) -> str:
         summary=summary(survey),
         status_word=summary(survey).split(":")[0].split()[-1],
         concerns=concerns(survey),
+        pools=_pools(survey),
         acknowledged=acknowledged_concerns(survey),
         any_in_effect=any(series.in_effect.brief() for series in survey.series),
         figures=_FIGURES,
@@ -105,6 +112,11 @@ def render(survey: Survey) -> str:
         name_of=name_of,
         version=__version__,
     )
+
+
+def _pools(survey: Survey) -> list[Pool]:
+    """Return the pools whose series changed in common, each once."""
+    return list({common.name: common.pool for common in survey.common}.values())
 
 
 def _css(word: str) -> str:

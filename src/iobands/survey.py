@@ -26,6 +26,7 @@ from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
 from iobands.kept_charts import KeptCharts
 from iobands.obstacles import Obstacle, obstacles
+from iobands.pools import Pool, charts_a_year, pools_of
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import FIELDS
 from iobands.readers.newest_cases import read_newest_cases
@@ -33,7 +34,8 @@ from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey, combined, grouping, labels
-from iobands.shared import Common, common_changes, groups
+from iobands.sessions import sessions_of
+from iobands.shared import Common, Pooled, common_changes, follow_pools
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, Miss, State, Status, assess, worst
 from iobands.vocabulary import SERIES_FIELDS, canonical
 
@@ -59,6 +61,7 @@ STATUS_COLUMNS: Final = (
     "cache",
     "fsync",
     "suite_version",
+    "job_nodelist",
 )
 
 _Identity = tuple[str, str, str, str]
@@ -127,6 +130,8 @@ class Survey:
     findings: tuple[Finding, ...]
     rejected: tuple[Rejected, ...]
     budget: Budget = field(default_factory=Budget)
+    pools: tuple[Pool, ...] = ()
+    pooled: tuple[Pooled, ...] = ()
     common: tuple[Common, ...] = ()
     acknowledged: Mapping[str, Acknowledged] = field(default_factory=dict)
     obstacles: tuple[Obstacle, ...] = ()
@@ -206,9 +211,14 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
     done = {key: standing(acts, now) for key, acts in every_act.items()}
     names = labels(keys)
     tied = _tie(keys, sightings, reports.cases)
-    often = {key: runs_a_year(utc(samples[key])) for key in keys if key in samples}
-    pooled = [max(often[key] for key in group) for group in groups(list(often)).values()]
-    budget = Budget(false_alarms, sum(often.values()) + sum(pooled))
+    of_keys = {key: samples[key] for key in keys if key in samples}
+    sessions = sessions_of({key: utc(each) for key, each in of_keys.items()})
+    pools = pools_of(of_keys)
+    budget = Budget(
+        false_alarms,
+        sum(runs_a_year(utc(each)) for each in of_keys.values())
+        + sum(charts_a_year(pool, sessions) for pool in pools),
+    )
     charts = KeptCharts.of(perflogs, system, adapter, false_alarms)
     series = []
     for key in keys:
@@ -235,7 +245,8 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
     charts.save()
     every = labels({*samples, *without})
     followings = {each.key: each.status.following for each in series if each.status.following}
-    common = common_changes(followings, budget)
+    pooled = follow_pools(pools, followings, budget)
+    common = common_changes(pooled, followings, budget)
     answers = {each.name: common_acknowledged(each, followings, done, budget) for each in common}
     watched = (Watched(each.key, each.samples, each.bands, each.status) for each in series)
     return Survey(
@@ -245,6 +256,8 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         findings=_findings(tied[None], reports, overdue),
         rejected=(*logs.rejected, *reports.rejected, *_not_yet(acts_of.values(), alarms, now)),
         budget=budget,
+        pools=pools,
+        pooled=pooled,
         common=common,
         acknowledged={name: answer for name, answer in answers.items() if answer},
         obstacles=obstacles(tied, reports.newest, overdue),

@@ -12,6 +12,7 @@ from iobands.acknowledged import Acknowledged
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
 from iobands.bands import PROVISIONAL, Band, Epoch
 from iobands.collapses import RISEN
+from iobands.following import is_drop
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
 from iobands.survey import Survey
 
@@ -120,6 +121,10 @@ def summary(survey: Survey) -> str:
         parts = [f"{plural(len(survey.series), 'series')}: {states}"]
     else:
         parts = ["no samples"]
+    loud = (each for each in survey.common if not survey.is_quiet(each))
+    fallen = [common.name for common in loud if is_drop(common.change)]
+    if fallen:
+        parts.append(f"common {'drop' if len(fallen) == 1 else 'drops'}: {', '.join(fallen)}")
     if survey.obstacles:
         stopped = sum(len(each.checks) for each in survey.obstacles)
         unfit = ", ".join(dict.fromkeys(each.subject for each in survey.obstacles))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
-from iobands.charts import DOWN, follow, follow_together
+from iobands.charts import DOWN, Part, follow, follow_together
+from iobands.charts.correlation import correlation_between
+from tests.charts.parts import charts, parts
 
 
 def sessions(count: int, series: int, seed: int, shared: float = 0.3) -> np.ndarray:
@@ -15,10 +18,6 @@ def sessions(count: int, series: int, seed: int, shared: float = 0.3) -> np.ndar
     return 100 * np.exp(0.15 * (common + own))
 
 
-def charts(values: np.ndarray, limit: float = 8.0):
-    return [follow(column[~np.isnan(column)], limit=limit) for column in values.T]
-
-
 def test_a_common_drop_is_found_sooner_than_in_the_single_series():
     alone, together = [], []
     for seed in range(12):
@@ -26,7 +25,7 @@ def test_a_common_drop_is_found_sooner_than_in_the_single_series():
         values[300:] *= 0.9
         values[np.random.default_rng(seed).random(values.shape) < 0.05] = np.nan
         single = charts(values)
-        pooled = follow_together(values, single, limit=8.0)
+        pooled = follow_together(parts(values), limit=8.0)
         together += [next((a.alarm.raised for a in pooled.alarms), 420) - 300]
         alone += [next((a.raised for a in single[0].alarms), 400) - 285]
     assert np.mean(together) < 0.6 * np.mean(alone)
@@ -35,7 +34,7 @@ def test_a_common_drop_is_found_sooner_than_in_the_single_series():
 def test_it_is_told_once_with_the_series_under_it():
     values = sessions(360, 6, 3)
     values[300:, :4] *= 0.75
-    pooled = follow_together(values, charts(values), limit=8.0)
+    pooled = follow_together(parts(values), limit=8.0)
     common = pooled.open_alarm
     assert common is not None
     assert common.alarm.direction == DOWN
@@ -48,18 +47,55 @@ def test_one_series_alone_is_nothing_in_common():
     values[250:, 2] *= 0.3
     single = charts(values)
     assert single[2].open_alarm is not None
-    assert follow_together(values, single, limit=8.0).alarms == ()
+    assert follow_together(parts(values), limit=8.0).alarms == ()
+
+
+def test_a_series_that_is_down_already_keeps_no_common_alarm_open():
+    values = sessions(420, 4, 6)
+    values[200:, 0] *= 0.4
+    values[300:330, 1:] *= 0.7
+    pooled = follow_together(parts(values), limit=8.0)
+    assert [each.alarm.direction for each in pooled.alarms] == [DOWN]
+    (common,) = pooled.alarms
+    assert abs(common.alarm.onset - 300) <= 2
+    assert common.alarm.ended is not None
+    assert abs(common.alarm.ended - 330) <= 3
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.3, 0.6])
+def test_what_series_share_is_measured_by_ranks(shared):
+    table = np.log(sessions(200, 12, 8, shared))
+    table[144:] += np.log(0.7)  # where a block begins: no correlation
+    table[np.random.default_rng(8).random(table.shape) < 0.2] = np.nan
+    # every pair by itself, over the sessions that both have: slowly, and in blocks of their own
+    found = []
+    for one in range(12):
+        for other in range(one):
+            for rows in (slice(0, 144), slice(144, 200)):
+                pair = table[rows][:, [one, other]]
+                pair = pair[~np.isnan(pair).any(axis=1)]
+                found.append(spearmanr(pair[:, 0], pair[:, 1]).statistic)
+    assert correlation_between(table) == pytest.approx(np.mean(found), abs=0.05)
+
+
+def test_too_few_common_sessions_tell_nothing():
+    assert correlation_between(np.log(sessions(29, 3, 1))) is None
+    alternating = np.log(sessions(100, 2, 1))
+    alternating[::2, 0] = alternating[1::2, 1] = np.nan
+    assert correlation_between(alternating) is None
+    assert correlation_between(np.full((50, 3), np.nan)) is None
 
 
 def test_healthy_series_that_share_their_days_raise_nothing():
     for seed in range(5):
         values = sessions(500, 10, 20 + seed, shared=0.5)
-        assert follow_together(values, charts(values), limit=8.0).alarms == ()
+        assert follow_together(parts(values), limit=8.0).alarms == ()
 
 
 def test_what_does_not_fit_is_refused():
     values = sessions(50, 2, 5)
     with pytest.raises(ValueError, match="two at least"):
-        follow_together(values[:, :1], charts(values)[:1])
-    with pytest.raises(ValueError, match="column 1"):
-        follow_together(values, [charts(values)[0], follow(values[:40, 1])])
+        follow_together(parts(values)[:1])
+    for wrong in (np.arange(49), np.zeros(50, dtype=int)):
+        with pytest.raises(ValueError, match="for 50 runs"):
+            Part.of(follow(values[:, 0]), wrong)

@@ -24,11 +24,11 @@ def shared(tmp_path: Path) -> Site:
 
 def test_a_shared_cause_is_acknowledged_in_one_go(shared: Site) -> None:
     found = shared.survey(120)
-    assert [each.name for each in found.common] == ["all disk write_bw"]
+    assert [each.name for each in found.common] == ["all disk"]
     act = shared.act(ACKNOWLEDGE, "disk")
     known = shared.survey()
     assert (known.exit_status, concerns(known)) == (1, [])
-    assert [each.who for each in acknowledged_concerns(known)] == ["all disk write_bw"]
+    assert [each.who for each in acknowledged_concerns(known)] == ["all disk"]
     assert [act.names(each.key) for each in known.series] == [True, True, False]
     assert shared.survey(150).exit_status == 1
     worse = shared.survey(170)
@@ -41,7 +41,7 @@ def test_a_shared_cause_stays_loud_while_one_series_is_not_acknowledged(shared: 
     shared.act(ACKNOWLEDGE, "disk fpp write_bw")
     one = shared.survey()
     assert one.exit_status == 2
-    assert next(each.who for each in concerns(one)) == "all disk write_bw"
+    assert next(each.who for each in concerns(one)) == "all disk"
     shared.act(ACKNOWLEDGE, "disk ssf write_bw")
     assert shared.survey().exit_status == 1
 

@@ -9,7 +9,8 @@ The interface, all pure functions over plain numbers; nothing here knows files, 
     alarm.direction, .raised, .onset, .onset_low, .onset_high, .ratio.value/.low/.high,
          .score, .limit, .design, .ended, .closed, .end, .is_open
 
-    pooled = follow_together(matrix, charts)      # sessions x series, NaN where there is none
+    parts = [Part.of(chart, sessions_of_its_runs), ...]    # .only(mask) for some of its runs
+    pooled = follow_together(parts)
     pooled.alarms[i].alarm, .contributions, .series; pooled.down, pooled.up, pooled.open_alarm
 
     limit_for(false_alarms_a_year=1, series=500, runs_a_year=365)   # fleet budget -> limit
@@ -43,6 +44,7 @@ from iobands.charts.chart import (
 from iobands.charts.correlation import serial_correlation
 from iobands.charts.drawing import extend, follow
 from iobands.charts.limits import limit_for, power, runs_between_false_alarms
+from iobands.charts.parts import Part
 from iobands.charts.pool import CommonAlarm, PooledChart, follow_together
 from iobands.charts.scores import DESIGNS, Quartiles
 
@@ -61,6 +63,7 @@ __all__ = [
     "Alarm",
     "Chart",
     "CommonAlarm",
+    "Part",
     "PooledChart",
     "Quartiles",
     "Ratio",

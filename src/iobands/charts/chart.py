@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from iobands.charts.change import Ratio, level_ratio, onset_interval
-from iobands.charts.correlation import inflation, serial_correlation
+from iobands.charts.correlation import inflation, scale_for, serial_correlation
 from iobands.charts.scores import (
     DESIGNS,
     DROPS,
@@ -177,15 +177,8 @@ class Chart:
 
     @property
     def scale(self) -> float:
-        """What every score is divided by for the serial correlation of the series.
-
-        For limits up to `WATCH` it is sqrt((1 + phi) / (1 - phi)). The higher the limit, the more
-        runs that depend on each other add up to a false alarm, and in the end their long-run
-        variance decides, which is (1 + phi) / (1 - phi) times as large. From twice `WATCH` on the
-        exponent is 3/4, which is what was measured to hold (docs/error-rates.md).
-        """
-        share = min(max((self.limit - WATCH) / WATCH, 0.0), 1.0)
-        return inflation(self.correlation) ** (1 + share / 2)
+        """What every score is divided by for the serial correlation of the series."""
+        return scale_for(self.correlation, self.limit, WATCH)
 
     @property
     def runs(self) -> int:

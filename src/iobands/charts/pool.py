@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from iobands.charts.change import level_ratio, onset_interval
 from iobands.charts.chart import (
@@ -23,16 +23,12 @@ from iobands.charts.chart import (
     RECOVERY,
     UP,
     Alarm,
-    Chart,
 )
+from iobands.charts.parts import SIDES, Dependence, Part, dependence, every_session, indexed, within
 from iobands.charts.scores import DESIGNS, DROPS, Array, grained
 
-#: What series of one session have in common at the least, as a correlation, and what is taken
-#: for it until there are enough sessions to measure it.
-LEAST_SHARED: Final = 0.3
-UNKNOWN_SHARED: Final = 0.5
-MOST_SHARED: Final = 0.9
-_ENOUGH_SESSIONS: Final = 30
+#: From how much evidence of its own, in nats, a series counts as one that took part in a change.
+TOOK_PART: Final = 2.0
 
 _BEFORE_ONSET: Final = 60
 _AFTER_ALARM: Final = 30
@@ -42,29 +38,33 @@ _AFTER_ALARM: Final = 30
 class CommonAlarm:
     """A lasting change that several series share; `alarm` counts sessions where others count runs.
 
-    `contributions`, one a series, is the evidence that each gave from the onset to the alarm.
+    `contributions`, one a part, is the evidence that each has given since the onset for the design
+    that fits it best. `total` is that of all of them for the one that fits them together best.
     """
 
     alarm: Alarm
     contributions: tuple[float, ...]
+    total: float
 
     @property
     def series(self) -> tuple[int, ...]:
-        """Which series, by column, speak for the change, the strongest first."""
+        """Which parts took part in the change, the strongest first."""
         order = sorted(range(len(self.contributions)), key=lambda j: -self.contributions[j])
-        return tuple(j for j in order if self.contributions[j] > 0)
+        return tuple(j for j in order if self.contributions[j] >= TOOK_PART)
 
 
 @dataclass(frozen=True)
 class PooledChart:
     """The outcome of `follow_together`; `down` and `up` are of shape (sessions,), in nats.
 
-    `shared` is the correlation between series that the chart reckoned with.
+    `sessions` are the numbers that the parts had for them, and `depends` is what the chart
+    reckoned with.
     """
 
+    sessions: NDArray[np.int_]
     down: Array
     up: Array
-    shared: float
+    depends: Dependence
     alarms: tuple[CommonAlarm, ...]
 
     @property
@@ -74,120 +74,97 @@ class PooledChart:
 
 
 def follow_together(
-    values: ArrayLike,
-    charts: Sequence[Chart],
-    *,
-    limit: float = DEGRADED,
-    shared: float | None = None,
+    parts: Sequence[Part], *, limit: float = DEGRADED, depends: Dependence | None = None
 ) -> PooledChart:
     """Return the chart of what several series have in common.
 
     The scores of a session's m runs are added and divided by 1 + (m - 1) rho, rho being the
     correlation between series: the sum of m normal scores that correlate so has the variance
     m (1 + (m - 1) rho), and the quotient is again a log-likelihood ratio of about the right size.
-    A series speaks until its own alarm is raised, and again when that is over: one series alone
-    can therefore never raise a common alarm.
+    The errors of m references are not all to one side either: of what was taken off the scores for
+    them so much is given back that the rest grows with m like the error of their sum.
 
     Args:
-        values: of shape (sessions, series), in the units of the series, NaN where a session has
-            no sample of a series.
-        charts: one a column: `follow` over the column without its NaN.
+        parts: one a series, two at least.
         limit: the evidence, in nats, at which an alarm is raised.
-        shared: rho; None to measure it on the first 200 sessions, from 0.3 to 0.9.
+        depends: rho, and more; None to measure it on the first 200 sessions.
 
     Raises:
-        ValueError: there are fewer than two series, or a chart does not fit its column.
+        ValueError: there are fewer than two series.
     """
-    table = np.asarray(values, dtype=float)
-    if table.ndim != 2 or table.shape[1] != len(charts) or len(charts) < 2:  # noqa: PLR2004
-        raise ValueError(f"{len(charts)} charts for values of shape {table.shape}: two at least")
-    present = ~np.isnan(table)
-    for column, chart in enumerate(charts):
-        if int(present[:, column].sum()) != chart.runs:
-            raise ValueError(f"the chart of column {column} has not the runs of that column")
-    increments = np.zeros((*table.shape, len(DESIGNS)))
-    speaks = np.zeros(table.shape, dtype=bool)
-    residuals = np.full(table.shape, np.nan)
-    for column, chart in enumerate(charts):
-        rows = np.flatnonzero(present[:, column])
-        increments[rows, column] = chart.increments
-        speaks[rows, column] = _speaks(chart)
-        if chart.can_judge:
-            residuals[rows, column] = chart.logarithms - np.median(chart.level())
-    rho = _shared(residuals) if shared is None else shared
-    return _Drawing(increments, present, speaks, residuals, rho, limit).through()
-
-
-def _speaks(chart: Chart) -> Array:
-    speaks = np.ones(chart.runs, dtype=bool)
-    for alarm in chart.alarms:
-        speaks[alarm.raised + 1 : alarm.ended] = False
-    return speaks
-
-
-def _shared(residuals: Array) -> float:
-    """Return the mean correlation between the columns of the first sessions, by ranks."""
-    early = residuals[:LARGEST_REFERENCE]
-    found, weights = 0.0, 0
-    for one in range(early.shape[1]):
-        for other in range(one):
-            both = ~np.isnan(early[:, one]) & ~np.isnan(early[:, other])
-            if both.sum() < _ENOUGH_SESSIONS:
-                continue
-            ranks = [np.argsort(np.argsort(early[both, j])) for j in (one, other)]
-            found += float(np.corrcoef(*ranks)[0, 1]) * int(both.sum())
-            weights += int(both.sum())
-    return float(np.clip(found / weights, LEAST_SHARED, MOST_SHARED)) if weights else UNKNOWN_SHARED
-
-
-def _together(increments: Array, taken: Array, shared: float) -> Array:
-    """Return the scores of sessions, of shape (sessions, designs)."""
-    count = taken.sum(axis=1)
-    total = np.where(taken[:, :, None], increments, 0.0).sum(axis=1)
-    return grained(total / (1 + np.maximum(count - 1, 0) * shared)[:, None])
+    if len(parts) < 2:  # noqa: PLR2004
+        raise ValueError(f"{len(parts)} series have nothing in common: two at least")
+    sessions = every_session([part.sessions for part in parts])
+    placed = [replace(part, sessions=np.searchsorted(sessions, part.sessions)) for part in parts]
+    depends = depends or dependence(placed, len(sessions), limit)
+    return _Drawing(sessions, placed, depends, limit).through()
 
 
 class _Drawing:
     def __init__(
-        self,
-        increments: Array,
-        present: Array,
-        speaks: Array,
-        residuals: Array,
-        shared: float,
-        limit: float,
+        self, sessions: NDArray[np.int_], parts: Sequence[Part], depends: Dependence, limit: float
     ) -> None:
-        self.increments = increments
-        self.residuals = residuals
-        self.shared = shared
+        self.sessions = sessions
+        self.parts = parts
+        self.depends = depends
         self.limit = limit
-        self.quiet = _together(increments, speaks, shared)
-        self.all = _together(increments, present, shared)
-        self.down = np.zeros(len(present))
-        self.up = np.zeros(len(present))
+        self.quiet = self._together([part.speaks for part in parts])
+        self.down = np.zeros(len(sessions))
+        self.up = np.zeros(len(sessions))
         self.alarms: list[CommonAlarm] = []
 
     def through(self) -> PooledChart:
         at = 0
         while at < len(self.down):
             at = self._until_alarm(at)
-        return PooledChart(self.down, self.up, self.shared, tuple(self.alarms))
+        return PooledChart(self.sessions, self.down, self.up, self.depends, tuple(self.alarms))
+
+    def _taking_part(self, since: int, raised: int) -> Array:
+        """Return the scores of sessions, of the series that spoke from `since` to an alarm.
+
+        Those whose own alarm was open before would else keep this one open for ever.
+        """
+        return self._together(
+            [
+                part.judged & part.speaks[within(part.sessions, since, raised + 1)].any()
+                for part in self.parts
+            ]
+        )
+
+    def _together(self, runs: Sequence[NDArray[np.bool_]]) -> Array:
+        """Return the scores of sessions, of shape (sessions, designs), of these runs of each."""
+        total = np.zeros((len(self.sessions), len(DESIGNS)))
+        taken_off = np.zeros_like(total)
+        count = np.zeros(len(self.sessions))
+        for part, chosen in zip(self.parts, runs, strict=True):
+            places = indexed(part.sessions[chosen])
+            total[places] += part.increments[indexed(np.flatnonzero(chosen))]
+            taken_off[places] += part.penalty
+            count[places] += 1
+        count = np.maximum(count, 1)[:, None]
+        spread = 1 + (count - 1) * self.depends.shared
+        total += taken_off * (1 - np.minimum(np.sqrt(spread / count) * self.depends.scale, 1.0))
+        return grained(total / spread / self.depends.scale)
 
     def _until_alarm(self, begun: int) -> int:
         total = np.cumsum(self.quiet[begun:], axis=0)
         sums = total - np.minimum(np.minimum.accumulate(total, axis=0), 0.0)
-        self.down[begun:] = sums[:, : len(DROPS)].max(axis=1)
-        self.up[begun:] = sums[:, len(DROPS) :].max(axis=1)
+        self.down[begun:] = sums[:, SIDES[DOWN]].max(axis=1)
+        self.up[begun:] = sums[:, SIDES[UP]].max(axis=1)
         over = np.flatnonzero(sums.max(axis=1) >= self.limit)
         if not over.size:
             return len(self.down)
-        design = int(np.argmax(sums[over[0]]))
-        return self._raise(begun, begun + int(over[0]), design, float(sums[over[0], design]))
+        event = int(over[0])
+        design = int(np.argmax(sums[event]))
+        zeros = np.flatnonzero(sums[:event, design] == 0)
+        since = begun + (int(zeros[-1]) + 1 if zeros.size else 0)
+        scores = self._taking_part(since, begun + event)[:, design]
+        return self._raise(begun, begun + event, design, float(sums[event, design]), scores)
 
-    def _raise(self, begun: int, raised: int, design: int, score: float) -> int:
+    def _raise(self, begun: int, raised: int, design: int, score: float, scores: Array) -> int:
         is_down = design < len(DROPS)
         evidence = self.down if is_down else self.up
-        later = self.all[raised + 1 :, design]
+        later = scores[raised + 1 :]
         evidence[raised + 1 :] = np.maximum(score + np.cumsum(later), 0.0)
         (self.up if is_down else self.down)[raised + 1 :] = 0.0
         back = np.cumsum(-later)
@@ -212,26 +189,36 @@ class _Drawing:
             closed=closed,
             end=RECOVERED if over.size else None,
         )
-        self.alarms.append(self._dated(alarm, begun, design))
+        self.alarms.append(self._dated(alarm, begun, scores))
         return len(self.down) if ended is None else ended
 
-    def _dated(self, alarm: Alarm, begun: int, design: int) -> CommonAlarm:
+    def _dated(self, alarm: Alarm, begun: int, scores: Array) -> CommonAlarm:
         stop = min(len(self.down), alarm.raised + 1 + _AFTER_ALARM)
         if alarm.ended is not None:
             stop = max(alarm.raised + 1, min(stop, alarm.ended))
         first = max(begun, alarm.raised - _BEFORE_ONSET - _AFTER_ALARM)
-        dated = onset_interval(self.all[first:stop, design], alarm.raised - first)
+        dated = onset_interval(scores[first:stop], alarm.raised - first)
         onset, low, high = (first + i for i in dated)
-        levels = np.array([_median(row) for row in self.residuals])
-        before = levels[max(0, onset - LARGEST_REFERENCE) : onset]
-        after = levels[onset : alarm.ended]
-        before, after = before[~np.isnan(before)], after[~np.isnan(after)]
+        before = self._levels(max(0, onset - LARGEST_REFERENCE), onset)
+        after = self._levels(onset, alarm.ended)
         ratio = level_ratio(before if before.size else np.zeros(1), after)
         told = replace(alarm, onset=onset, onset_low=low, onset_high=high, ratio=ratio)
-        shares = self.increments[onset : alarm.raised + 1, :, design].sum(axis=0)
-        return CommonAlarm(told, tuple(float(share) for share in shares))
+        given = [part.sums(onset, alarm.ended, alarm.direction) for part in self.parts]
+        total = float(np.sum(given, axis=0).max())
+        return CommonAlarm(told, tuple(float(sums.max()) for sums in given), total)
 
-
-def _median(row: Array) -> float:
-    there = row[~np.isnan(row)]
-    return float(np.median(there)) if there.size else float("nan")
+    def _levels(self, first: int, last: int | None) -> Array:
+        """Return the median residual of each session from `first` to before `last` that has one."""
+        spans = [within(part.sessions, first, last) for part in self.parts]
+        places = np.concatenate(
+            [part.sessions[span] for part, span in zip(self.parts, spans, strict=True)]
+        )
+        values = np.concatenate(
+            [part.residuals[span] for part, span in zip(self.parts, spans, strict=True)]
+        )
+        known = ~np.isnan(values)
+        places, values = places[known], values[known]
+        order = np.lexsort((values, places))
+        values = values[order]
+        _, starts, counts = np.unique(places[order], return_index=True, return_counts=True)
+        return (values[starts + (counts - 1) // 2] + values[starts + counts // 2]) / 2
