@@ -52,6 +52,7 @@ PERFLOG_COLUMNS = (
     "check_client_written_gib",
     "check_client_read_gib",
     "check_band_verdict",
+    "check_case",
     "check_perf_var",
     "check_perf_value",
     "check_perf_unit",

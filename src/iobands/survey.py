@@ -29,7 +29,7 @@ from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey, combined, grouping, labels
 from iobands.shared import Common, common_changes, groups
 from iobands.states import CRITICAL, OK, UNKNOWN, Miss, State, Status, assess, worst
-from iobands.vocabulary import SERIES_FIELDS, canonical
+from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, canonical
 
 #: The results of a case that did what was asked of it.
 _FINE: Final = frozenset({"pass", "skip", "xfail"})
@@ -173,8 +173,10 @@ def take_survey(
             *_misses_of_cases(key, tied.get(key, ())),
             *_misses_of_rows(without.get(key)),
         ]
+        # a case is run on demand, and never expected
+        due = timedelta.max if key.case else overdue
         status = assess(
-            key, rows, misses, bands_of[key.system], now=now, overdue=overdue, budget=budget
+            key, rows, misses, bands_of[key.system], now=now, overdue=due, budget=budget
         )
         series.append(Series(key, names[key], rows, bands_of[key.system], status))
     every = labels({*samples, *without})
@@ -236,7 +238,11 @@ def _tie(
     tied: defaultdict[SeriesKey | None, list[RunCase]] = defaultdict(list, {None: []})
     for case in cases:
         series = known.get(case.identity)
-        if not series and not case.fixture and case.fields.keys() >= set(SERIES_FIELDS):
+        if (
+            not series
+            and not case.fixture
+            and case.fields.keys() | LATER_FIELDS >= set(SERIES_FIELDS)
+        ):
             series = alike.get(_series_fields(case.fields))
         for key in series or (None,):
             tied[key].append(case)
@@ -244,7 +250,7 @@ def _tie(
 
 
 def _series_fields(fields: Mapping[str, object]) -> tuple[object, ...]:
-    return tuple(canonical(fields[name]) for name in SERIES_FIELDS)
+    return tuple(canonical(fields.get(name)) for name in SERIES_FIELDS)
 
 
 def _misses_of_rows(rows: pd.DataFrame | None) -> list[Miss]:

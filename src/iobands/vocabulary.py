@@ -25,7 +25,11 @@ SERIES_FIELDS: Final = (
     "nodes",
     "tasks",
     "gib",
+    "case",
 )
+
+#: The series fields that came later: an older perflog has no column of them, and none is missing.
+LATER_FIELDS: Final = frozenset({"case"})
 
 #: The series fields that are numbers.
 NUMERIC_FIELDS: Final = frozenset({"stripe_count_asked", "nodes", "tasks", "gib"})
@@ -33,8 +37,22 @@ NUMERIC_FIELDS: Final = frozenset({"stripe_count_asked", "nodes", "tasks", "gib"
 #: What the `match` of a band may name (contract 3).
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", "medium", "file_system_type")
 
-#: The unit of each variable. GiB is 2**30 bytes.
-VARIABLE_UNITS: Final[Mapping[str, str]] = {"write_bw": "GiB/s", "read_bw": "GiB/s"}
+#: The unit of each variable. GiB is 2**30 bytes, and "1" that of a ratio.
+VARIABLE_UNITS: Final[Mapping[str, str]] = {
+    "write_bw": "GiB/s",
+    "read_bw": "GiB/s",
+    # of a case that compares: with the setting against without it, and the interval of that
+    **{
+        f"{operation}_{name}": unit
+        for operation in ("write", "read")
+        for name, unit in (
+            ("bw_without", "GiB/s"),
+            ("ratio", "1"),
+            ("ratio_lower", "1"),
+            ("ratio_upper", "1"),
+        )
+    },
+}
 
 #: How a perflog spells a missing value.
 NULLS: Final = frozenset({"", "null", "None"})
