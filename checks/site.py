@@ -132,3 +132,19 @@ def selecting_partitions(valid_systems: list[str]) -> list[tuple[dict, str]]:
         for part in _partitions()
         if part.fullname in valid_systems and part.environs
     ]
+
+
+def stripe_counts_of(file_system: str) -> list[int | None]:
+    """The stripe counts of a file system in any partition; None alone where it has no stripes."""
+    return _unique(
+        count
+        for part in _partitions()
+        for name, entry in part.extras["filesystems"].items()
+        if name == file_system
+        for count in entry.get("stripe_counts", [None])
+    )
+
+
+def default_transports() -> list[str]:
+    """The transports of the partitions' first environments, which users have who choose none."""
+    return _unique(transport_of(part.environs[0]) for part in _partitions() if part.environs)
