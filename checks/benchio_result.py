@@ -30,6 +30,7 @@ class Expectation:
     fsync: bool
     #: How much larger than the data the files may be: the formats of libraries have headers.
     overhead_bytes: int = 0
+    operations: tuple[str, ...] = OPERATIONS
 
 
 def read_result(path: Path) -> list[dict]:
@@ -57,7 +58,9 @@ def read_result(path: Path) -> list[dict]:
 
 def unproven(records: list[dict], expected: Expectation) -> list[str]:
     """What these records fail to prove, in words; empty when all is proven."""
-    wanted = [(op, repeat) for repeat in range(1, expected.repeats + 1) for op in OPERATIONS]
+    wanted = [
+        (op, repeat) for repeat in range(1, expected.repeats + 1) for op in expected.operations
+    ]
     measured = [(record.get("operation"), record.get("repeat")) for record in records]
     problems = [
         f"{operation}, repeat {repeat}: not measured"

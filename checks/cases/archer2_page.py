@@ -94,9 +94,8 @@ class OfEitherPattern(Archer2Comparison):
     #: File per process or single shared file, by benchio's layer.
     recommended_for = parameter(["proc", "mpiio"])
 
-    @run_after("init")
-    def take_layer(self) -> None:
-        self.layer = self.recommended_for
+    def layer_of_point(self) -> str:
+        return self.recommended_for
 
 
 @rfm.simple_test
@@ -196,7 +195,8 @@ class Archer2FileSystem(Archer2Case):
     #: File per process on one stripe, or single shared file on all, by benchio's layer.
     recommended_for = parameter(["proc", "mpiio"])
 
-    @run_after("init")
-    def take_layer(self) -> None:
-        self.layer = self.recommended_for
-        self.stripes = "one" if self.layer == "proc" else "all"
+    def layer_of_point(self) -> str:
+        return self.recommended_for
+
+    def wanted_stripes(self) -> str:
+        return "one" if self.layer == "proc" else "all"

@@ -62,10 +62,15 @@ class Case(BenchioBase):
 
     @run_after("init")
     def name_case(self) -> None:
+        self.layer = self.layer_of_point() or self.layer
         self.tags = {"io", "benchio", "case", self.source}
         self.case = " ".join([kebab(type(self).__name__), *self.case_settings()])
         self.pattern, self.interface = self.kind.pattern, self.kind.interface
         self.file_per = self.kind.file_per
+
+    def layer_of_point(self) -> str | None:
+        """The layer, where a parameter says which."""
+        return None
 
     def case_settings(self) -> list[str]:
         """The settings of this point that are no series field, as words."""
@@ -86,8 +91,12 @@ class Case(BenchioBase):
             # without stripes there is one point all the same, which says what it needs
             "each but one": [count for count in counts if count != one] or counts[:1],
         }
-        if self.stripe_count_asked not in wanted[self.stripes]:
+        if self.stripe_count_asked not in wanted[self.wanted_stripes()]:
             self.valid_systems = []
+
+    def wanted_stripes(self) -> str:
+        """What `stripes` says, unless a parameter does."""
+        return self.stripes
 
     @run_after("setup")
     def see_what_is_needed(self) -> None:

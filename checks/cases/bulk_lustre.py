@@ -1,7 +1,7 @@
 """The bulk Lustre experiment: one process, all at random, or each target from one node."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after
+from reframe.core.builtins import parameter
 
 from . import shapes
 from .base import Published
@@ -31,9 +31,8 @@ class BulkLustreCase(ComparedCase):
     #: How the stripes are dealt: at random, or each target to processes of one node.
     access = parameter(["aligned-random", "aligned"])
 
-    @run_after("init")
-    def take_layer(self) -> None:
-        self.layer = self.access
+    def layer_of_point(self) -> str:
+        return self.access
 
     def without_setting(self) -> Setting:
         return Setting("aligned-single", asked=self.asked_striping)

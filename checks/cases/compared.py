@@ -31,6 +31,12 @@ class ComparedCase(Case):
     #: How many pairs: six are the fewest that have an interval of 95 %.
     pairs = variable(int, value=FEWEST_PAIRS)
 
+    #: What is measured.
+    operations: tuple[str, ...] = result.OPERATIONS
+
+    #: How many times the volume is on the file system at once, at the most.
+    copies = variable(int, value=2)
+
     def without_setting(self) -> Setting:
         """What is compared with."""
         return Setting(self.layer, asked=self.asked_striping)
@@ -81,7 +87,7 @@ class ComparedCase(Case):
         # The launcher's command, the program and its options become arguments of this function.
         self.job.launcher.modifier = "iobands_pairs"
         self.prerun_cmds = [
-            *self.before_program(2 * self.gib),
+            *self.before_program(self.copies * self.gib),
             *comparison.striping_commands(settings, self.striping),
             *comparison.function_commands(settings, self.pairs, self.place, self.before_each()),
         ]
@@ -139,21 +145,21 @@ class ComparedCase(Case):
     def judge_by_bands(self) -> None:
         if self.is_dry_run():
             return
-        values = {}
-        for operation in result.OPERATIONS:
+        values, bounds = {}, {}
+        for operation in self.operations:
             ratio = self.ratio_of(operation)
-            more = {
-                "bw_without": statistics.median(self.bandwidths_of(WITHOUT, operation)),
-                "ratio": ratio.median,
-                "ratio_lower": ratio.lower,
-                "ratio_upper": ratio.upper,
-            }
             values[f"{operation}_bw"] = statistics.median(self.bandwidths(operation))
-            values |= {f"{operation}_{name}": value for name, value in more.items()}
-        for name, value in values.items():
-            self.perf_variables[name] = make_performance_function(
-                float, VARIABLE_UNITS[name], value
-            )
+            without = self.bandwidths_of(WITHOUT, operation)
+            values[f"{operation}_bw_without"] = statistics.median(without)
+            values[f"{operation}_ratio"] = ratio.median
+            if ratio.lower is not None and ratio.upper is not None:
+                bounds[f"{operation}_ratio_lower"] = ratio.lower
+                bounds[f"{operation}_ratio_upper"] = ratio.upper
+        self.perf_variables = {
+            name: make_performance_function(float, VARIABLE_UNITS[name], value)
+            for name, value in {**values, **bounds}.items()
+        }
+        # The ends of an interval are figures of one run, and have no band.
         self.judge(values)
 
     def ratio_of(self, operation: str) -> Ratio:
