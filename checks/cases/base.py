@@ -63,7 +63,7 @@ class Case(BenchioBase):
     @run_after("init")
     def name_case(self) -> None:
         self.layer = self.layer_of_point() or self.layer
-        self.tags = {"io", "benchio", "case", self.source}
+        self.tags = {"io", self.tool, "case", self.source}
         self.case = " ".join([kebab(type(self).__name__), *self.case_settings()])
         self.pattern, self.interface = self.kind.pattern, self.kind.interface
         self.file_per = self.kind.file_per
@@ -83,13 +83,12 @@ class Case(BenchioBase):
     @run_after("init")
     def take_stripe_counts(self) -> None:
         counts = site.stripe_counts_of(self.file_system)
-        one, most = min(counts, key=_as_number), max(counts, key=_as_number)
         wanted = {
-            "one": [one],
-            "all": [most],
+            "one": [self.fewest_stripes],
+            "all": [self.most_stripes],
             "each": counts,
             # without stripes there is one point all the same, which says what it needs
-            "each but one": [count for count in counts if count != one] or counts[:1],
+            "each but one": [each for each in counts if each != self.fewest_stripes] or counts[:1],
         }
         if self.stripe_count_asked not in wanted[self.wanted_stripes()]:
             self.valid_systems = []
@@ -146,6 +145,11 @@ class Case(BenchioBase):
     def fewest_stripes(self) -> int | None:
         """The smallest stripe count that the site has of the file system."""
         return min(site.stripe_counts_of(self.file_system), key=_as_number)
+
+    @property
+    def most_stripes(self) -> int | None:
+        """The largest stripe count that the site has of the file system; -1 is all there are."""
+        return max(site.stripe_counts_of(self.file_system), key=_as_number)
 
     def asking(self, **changes: int) -> Asked:
         """What is asked of the striping, with these changes."""

@@ -119,8 +119,9 @@ class CrayHints(CrayCase):
 
     @run_after("init")
     def leave_out_sizes(self) -> None:
-        # Without stripes that could be set one point is enough.
-        if self.stripe_count_asked is None and self.stripe_kib != STRIPE_KIB[1]:
+        # As in the slides' table: every count of stripes of 1 MiB, and every size on all.
+        sizes_too = self.stripe_count_asked == self.most_stripes is not None
+        if self.stripe_kib != STRIPE_KIB[1] and not sizes_too:
             self.valid_systems = []
 
     def with_setting(self) -> Setting:

@@ -19,7 +19,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from iobands import __version__, cli_bands
+from iobands import __version__, cli_bands, cli_compare
 from iobands.bands_file import BandsError
 from iobands.cli_options import (
     BandsOption,
@@ -48,6 +48,7 @@ app = typer.Typer(
       iobands status     print the digest of what was measured so far
       iobands report     write it as a static web page
       iobands explain    tell why a series is in its state
+      iobands compare    give the ratio of series that differ in one field
       iobands calibrate  propose bands from the site's own history
       iobands epoch      begin an epoch: what is measured has changed
 
@@ -349,6 +350,7 @@ def _write_page(survey: Survey, directory: Path) -> None:
 
 
 cli_bands.register(app)
+cli_compare.register(app)
 
 
 def entry() -> NoReturn:

@@ -38,9 +38,7 @@ class Ratio:
     def differs(self) -> bool:
         """Whether the interval leaves 1 out."""
         return (
-            self.lower is not None
-            and self.upper is not None
-            and not self.lower <= 1 <= self.upper
+            self.lower is not None and self.upper is not None and not self.lower <= 1 <= self.upper
         )
 
 

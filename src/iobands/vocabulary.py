@@ -37,7 +37,10 @@ NUMERIC_FIELDS: Final = frozenset({"stripe_count_asked", "nodes", "tasks", "gib"
 #: What the `match` of a band may name (contract 3).
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", "medium", "file_system_type")
 
-#: The unit of each variable. GiB is 2**30 bytes, and "1" that of a ratio.
+#: The unit of a ratio.
+RATIO_UNIT: Final = "1"
+
+#: The unit of each variable. GiB is 2**30 bytes.
 VARIABLE_UNITS: Final[Mapping[str, str]] = {
     "write_bw": "GiB/s",
     "read_bw": "GiB/s",
@@ -47,9 +50,9 @@ VARIABLE_UNITS: Final[Mapping[str, str]] = {
         for operation in ("write", "read")
         for name, unit in (
             ("bw_without", "GiB/s"),
-            ("ratio", "1"),
-            ("ratio_lower", "1"),
-            ("ratio_upper", "1"),
+            ("ratio", RATIO_UNIT),
+            ("ratio_lower", RATIO_UNIT),
+            ("ratio_upper", RATIO_UNIT),
         )
     },
 }
