@@ -4,7 +4,6 @@ Pure functions over files; knows nothing of ReFrame or of a site.
 """
 
 import json
-import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,15 +106,9 @@ def misplaced_files(listing: str, expected: Expectation) -> list[str]:
     return problems
 
 
-def median_bandwidth(records: list[dict], operation: str) -> float:
-    """The median of the repeats, in GiB/s: one job gives one sample.
-
-    Raises:
-        statistics.StatisticsError: the operation was not measured.
-    """
-    return statistics.median(
-        record["bandwidth_gib_s"] for record in records if record["operation"] == operation
-    )
+def bandwidths(records: list[dict], operation: str) -> list[float]:
+    """The bandwidth of each repeat, in GiB/s; their median is the job's one sample."""
+    return [record["bandwidth_gib_s"] for record in records if record["operation"] == operation]
 
 
 def cache_of_reads(records: list[dict]) -> str:
