@@ -8,20 +8,38 @@ the files do not have, and must fail: the proof that the others could have.
 import statistics
 from pathlib import Path
 
-from reframe.core.builtins import performance_function, run_before, sanity_function, variable
+from reframe.core.builtins import (
+    fixture,
+    performance_function,
+    run_after,
+    run_before,
+    sanity_function,
+    variable,
+)
 from reframe.core.exceptions import SanityError
 
 from . import ior_result as result
+from . import site
 from .io_base import IoBase
 from .mixins.program import ProgramMixin
 from .mixins.scale import MIB_PER_GIB
 from .program_output import read_output
+from .spack_install import SpackInstall
 
 BYTES_PER_MIB = 2**20
 
 
+def _pages_file(repeat: str) -> str:
+    """The name of the file with the pages that were in memory before the read of a repeat."""
+    return f"pages-{repeat}.txt"
+
+
 class IorBase(IoBase, ProgramMixin):
     """Writes, reads and verifies on one file system with IOR."""
+
+    if site.asks_spack_for("ior"):
+        #: IOR, installed by Spack once for each programming environment.
+        spack = fixture(SpackInstall, scope="environment", variables={"program": "ior"})
 
     #: Whether each process has a file of its own.
     file_per_process = variable(bool, value=False)
@@ -56,6 +74,11 @@ class IorBase(IoBase, ProgramMixin):
 
     def size_for(self, nodes: int) -> None:
         super().size_for(nodes)
+        self.take_volume()
+
+    # Last, when the check has said its sizes.
+    @run_after("init", always_last=True)
+    def take_volume(self) -> None:
         self.gib = self.tasks * self.segments * self.block_bytes / BYTES_PER_MIB / MIB_PER_GIB
 
     @run_before("run")
@@ -108,7 +131,7 @@ class IorBase(IoBase, ProgramMixin):
             "repeat() {",
             "signature=$(( RANDOM * 32768 + RANDOM + 1 ))",
             phase(result.WRITE, f'{limit}{sync}-w -G "$signature"') + " || return",
-            *self.leave_page_cache(),
+            self.leave_page_cache(),
             phase(result.READ, '-r -G "$signature"') + " || return",
             phase(result.VERIFY, '-r -R -G "$signature"', f" > {said[result.VERIFY]} 2>&1"),
             f'echo "$?" > {result.file_of(result.VERIFY, 0).replace("-0.json", "-$1.status")}',
@@ -128,9 +151,29 @@ class IorBase(IoBase, ProgramMixin):
             "repeats",
         ]
 
-    def leave_page_cache(self) -> list[str]:
-        """Shell commands between a write and its read."""
-        return []
+    def leave_page_cache(self) -> str:
+        """The shell command between a write and its read: each node lets go of the files.
+
+        It counts the pages that are still there, and that is the proof; where these commands are
+        missing or a file system keeps its pages, as one in memory does, the label says `none`.
+        """
+        return self.on_each_node(
+            'find "$1" -type f -exec dd if={} iflag=nocache count=0 \\; ; '
+            'find "$1" -type f -exec fincore --noheadings --bytes --output PAGES {} +; echo node',
+            _pages_file("$1"),
+            '"$run_directory"',
+        )
+
+    def cache_of_reads(self, stage: Path) -> str:
+        """What kept all reads from finding their data in memory, as contract 1 says."""
+        counts = [
+            result.resident_pages(read_output(stage / _pages_file(str(repeat))), self.nodes)
+            for repeat in range(1, self.repeats + 1)
+        ]
+        if all(count == 0 for count in counts):
+            return "dropped"
+        # An aggregator may read what it wrote itself, whichever process asked for it.
+        return "shifted" if self.nodes > 1 and not self.collective else "none"
 
     def expectation(self) -> result.Expectation:
         """What the JSON files must prove."""
@@ -164,6 +207,7 @@ class IorBase(IoBase, ProgramMixin):
                 written = run[result.WRITE, self.repeats]
                 problems += result.misplaced_files(listing, expected, written.bytes)
                 self.tool_version = written.version
+                self.cache = self.cache_of_reads(stage)
             problems += self.environment_problems(stage)
         except (result.ResultError, OSError) as error:
             raise SanityError(str(error)) from error

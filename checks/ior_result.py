@@ -221,6 +221,18 @@ def misplaced_files(listing: str, expected: Expectation, written: int) -> list[s
     return problems
 
 
+def resident_pages(said: str, nodes: int) -> int | None:
+    """How many pages of the files were in memory, over all nodes; None where that is not known.
+
+    A node prints the number of each file, and `node` when it is done.
+    """
+    words = said.split()
+    numbers = [int(word) for word in words if word.isdecimal()]
+    if words.count("node") != nodes or not numbers:
+        return None
+    return sum(numbers)
+
+
 def lacks_api(said: str) -> bool:
     """Whether IOR says that it was built without the interface that it was asked for."""
     return bool(_NO_API.search(said))

@@ -6,18 +6,19 @@ says so in `not_installed`, which the digest reads.
 """
 
 import shutil
-from pathlib import Path
 
 import reframe as rfm
 import reframe.core.runtime as rt
 from reframe.core.builtins import run_after, run_before, variable
 
 from .. import programs
-from ..refusal import refuse
-
 
 class ProgramMixin(rfm.RegressionTestPlugin):
-    """Finds `program`, and makes the job script able to call it."""
+    """Finds `program`, and makes the job script able to call it.
+
+    A check that may get it from Spack has a fixture `spack`, a SpackInstall, if
+    `site.asks_spack_for` says that it is needed.
+    """
 
     #: The program, as its authors call it; an entry of `programs` in the site configuration.
     program = variable(str)
@@ -25,7 +26,7 @@ class ProgramMixin(rfm.RegressionTestPlugin):
     #: What is missing and how to provide it, when the check was skipped for that.
     not_installed = variable(str, type(None), value=None, loggable=True)
 
-    #: Shell commands after which the program is found, before anything else.
+    #: Shell commands after which the program can be called.
     load_program = variable(list, value=[])
 
     @run_after("setup")
@@ -35,15 +36,19 @@ class ProgramMixin(rfm.RegressionTestPlugin):
         if found is None:
             self.skip_as_not_installed(programs.how_to_provide(self.program))
         self.executable = found.command
-        if rt.runtime().modules_system.name == "nomod":
+        if found.spack:
+            self.load_program = [self.spack.load_command]
+        elif rt.runtime().modules_system.name == "nomod":
+            # ReFrame would load nothing; the environments load theirs by such commands, too.
             self.load_program = [
-                f"module load {name} || {refuse(f'the module {name} cannot be loaded')}"
+                f"module load {name} || "
+                f'{{ echo "iobands: the module {name} cannot be loaded" >&2; exit 1; }}'
                 for name in found.modules
             ]
         else:
             self.modules = [*self.modules, *found.modules]
 
-    # Last, when the check has written its commands; a trap or an option comes before it or after.
+    # Last, when the check has written its commands.
     @run_before("run", always_last=True)
     def load_before_all(self) -> None:
         self.prerun_cmds = [*self.load_program, *self.prerun_cmds]
