@@ -1,19 +1,19 @@
 """Where a program that this suite does not build comes from, and what is told when there is none.
 
 In this order: what the site configuration names (a path, or modules), the program on PATH, a Spack
-spec of the site configuration. Where there is none of them the check is skipped, and the run report
-says so in `not_installed`, which the digest reads.
+spec of the site configuration. Where there is none of them the check is skipped, and the digest
+says so.
 """
 
 import shutil
 
-import reframe as rfm
 import reframe.core.runtime as rt
 from reframe.core.builtins import run_after, run_before, variable
 
 from .. import programs
+from .skip_reason import SkipReasonMixin
 
-class ProgramMixin(rfm.RegressionTestPlugin):
+class ProgramMixin(SkipReasonMixin):
     """Finds `program`, and makes the job script able to call it.
 
     A check that may get it from Spack has a fixture `spack`, a SpackInstall, if
@@ -22,9 +22,6 @@ class ProgramMixin(rfm.RegressionTestPlugin):
 
     #: The program, as its authors call it; an entry of `programs` in the site configuration.
     program = variable(str)
-
-    #: What is missing and how to provide it, when the check was skipped for that.
-    not_installed = variable(str, type(None), value=None, loggable=True)
 
     #: Shell commands after which the program can be called.
     load_program = variable(list, value=[])
@@ -55,5 +52,4 @@ class ProgramMixin(rfm.RegressionTestPlugin):
 
     def skip_as_not_installed(self, why: str) -> None:
         """Skip the check with one line that says what is missing and how to provide it."""
-        self.not_installed = why
-        self.skip(f"not installed: {why}")
+        self.skip_because(f"not installed: {why}")

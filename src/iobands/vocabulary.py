@@ -34,7 +34,31 @@ NUMERIC_FIELDS: Final = frozenset({"stripe_count_asked", "nodes", "tasks", "gib"
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", "medium", "file_system_type")
 
 #: The unit of each variable. GiB is 2**30 bytes.
-VARIABLE_UNITS: Final[Mapping[str, str]] = {"write_bw": "GiB/s", "read_bw": "GiB/s"}
+VARIABLE_UNITS: Final[Mapping[str, str]] = {
+    "write_bw": "GiB/s",
+    "read_bw": "GiB/s",
+    # Of metadata: files created, looked at, read and removed.
+    "create_rate": "1/s",
+    "stat_rate": "1/s",
+    "read_rate": "1/s",
+    "remove_rate": "1/s",
+    # Of IO500, whose own names and units these are.
+    "io500_score": "points",
+    "io500_bandwidth": "GiB/s",
+    "io500_metadata": "kIOPS",
+    "ior_easy_write": "GiB/s",
+    "ior_easy_read": "GiB/s",
+    "ior_hard_write": "GiB/s",
+    "ior_hard_read": "GiB/s",
+    "mdtest_easy_write": "kIOPS",
+    "mdtest_easy_stat": "kIOPS",
+    "mdtest_easy_delete": "kIOPS",
+    "mdtest_hard_write": "kIOPS",
+    "mdtest_hard_stat": "kIOPS",
+    "mdtest_hard_read": "kIOPS",
+    "mdtest_hard_delete": "kIOPS",
+    "find": "kIOPS",
+}
 
 #: How a perflog spells a missing value.
 NULLS: Final = frozenset({"", "null", "None"})
