@@ -13,6 +13,9 @@ SMOKE_PATTERN = "fpp"
 #: The tool that the suite brings along; what others measure is weekly, unless a site says more.
 DEFAULT_TOOL = "benchio"
 
+#: What takes so long that only a list of the site's selects it; and of daily it is never part.
+NEVER_UNASKED = frozenset({"io500"})
+
 
 def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
     """The tags of `check`, by its fields, on a partition whose default transport is `transport`.
@@ -33,6 +36,8 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
     # A site that recommends settings for some patterns has said which ones matter to it.
     patterns = {entry["pattern"] for entry in recommended if "pattern" in entry}
     matters = check["tool"] == DEFAULT_TOOL and (check["pattern"] in patterns or not patterns)
+    if check["tool"] in NEVER_UNASKED:
+        by_default = is_recommended = False
     if selected("daily", is_recommended or (by_default and matters)):
         tags |= {"daily", "weekly"}
     if selected("weekly", by_default):

@@ -11,11 +11,12 @@ from pathlib import Path
 
 # The striping backends of checks/striping; see there for how to add one.
 FILE_SYSTEM_TYPES = ("lustre", "cephfs", "beegfs", "gpfs", "posix")
+PROGRAMS = ("ior", "mdtest", "io500.sh")
 TOOLS = ("benchio", "ior", "mdtest", "io500")
 PATTERNS = (
     *("serial", "fpp", "fpn", "ssf", "ssf-independent"),
     *("strided-47008", "strided-1000000", "strided-10000"),
-    *("metadata-easy", "metadata-hard"),
+    *("metadata-easy", "metadata-hard", "io500", "io500-limited"),
 )
 TRANSPORTS = ("default", "ofi", "ucx")
 # What checks/transport.py knows how to ask for the transport in effect.
@@ -194,13 +195,16 @@ def _check_extras(extras: dict, where: str) -> None:
     _check_fields(selections, _SELECTIONS, f"{where}: selections")
     for name, entries in {"recommended": extras.get("recommended", []), **selections}.items():
         for number, selection in enumerate(entries, start=1):
-            _check_selection(selection, extras, f"{where}: {name}, entry {number}")
+            here = f"{where}: {name}, entry {number}"
+            _check_selection(selection, extras, here)
+            if selection.get("tool") == "io500" and name in ("daily", "recommended"):
+                raise SiteConfigurationError(f"{here}: io500 is never daily; it takes too long")
 
 
 def _check_programs(programs: dict, where: str) -> None:
     for name, program in programs.items():
         here = f"{where}: program {name!r}"
-        _check_choice(name, TOOLS[1:], f"{where}: programs: the name")
+        _check_choice(name, PROGRAMS, f"{where}: programs: the name")
         _check_fields(program, _PROGRAM, here)
         if not program:
             raise SiteConfigurationError(f"{here}: say its path, its modules or its Spack spec")

@@ -96,7 +96,7 @@ system = {
                 "programs": {
                     "ior": {"modules": ["ior/4.0.0"]},
                     # "mdtest": {"path": "/opt/ior/bin/mdtest"},
-                    # "io500": {"path": "/opt/io500/io500.sh"},
+                    # "io500.sh": {"path": "/opt/io500/io500.sh"},
                     # "ior": {"spack": "ior@4.0.0 +hdf5 +ncmpi"},
                 },
                 # IOBANDS_ACCOUNT, IOBANDS_RESERVATION and IOBANDS_QOS in the environment come
