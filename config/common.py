@@ -51,6 +51,7 @@ PERFLOG_COLUMNS = (
     "check_other_jobs",
     "check_client_written_gib",
     "check_client_read_gib",
+    "check_spread",
     "check_band_verdict",
     "check_case",
     "check_perf_var",

@@ -23,8 +23,9 @@ class HintsMixin(rfm.RegressionTestPlugin):
 
     @property
     def hint_preset(self) -> dict:
-        """The hint preset in the site configuration; the default one is empty."""
-        return self.current_partition.extras.get("hint_presets", {}).get(self.hints, {})
+        """The hint preset of the check or of the site configuration; the default one is empty."""
+        presets = {**self.current_partition.extras.get("hint_presets", {}), **self.own_presets}
+        return presets.get(self.hints, {})
 
     @run_before("run")
     def set_hints(self) -> None:

@@ -18,7 +18,7 @@ from rich.text import Text
 from sparklines import sparklines
 
 from iobands.bands import NO_BAND
-from iobands.concerns import Concern, concerns
+from iobands.concerns import Concern, concerns, skipped
 from iobands.following import Change, Following
 from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
@@ -88,6 +88,10 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
             yield Text(
                 f"\nno band: one is learnt from {ENOUGH_RUNS} runs, unless the bands file has one"
             )
+    without = skipped(survey)
+    if without:
+        yield Text("\nNot measured", style="bold")
+        yield from (_concern(concern) for concern in without)
     if survey.superseded:
         yield Text("\nSuperseded, as their checks now run at another scale", style="bold")
         for label in survey.superseded:
@@ -229,6 +233,9 @@ def as_json(survey: Survey) -> dict[str, object]:
         "superseded": list(survey.superseded),
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
+        ],
+        "skipped": [
+            {**vars(skip), "when": skip.when.isoformat()} for skip in survey.skipped
         ],
         "rejected": [
             {"path": str(item.path), "line": item.line, "reason": item.reason}

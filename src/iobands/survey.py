@@ -6,7 +6,7 @@ What all views show. May know the readers, bands and states; nothing of how it i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -93,6 +93,9 @@ class Finding:
 class Survey:
     """What is known of a site, or of one system, at the time `now`.
 
+    `skipped` are the checks without a series that were skipped for a reason, such as a program
+    that is not installed; that is no fault.
+
     `superseded` are the names of series that are not expected any more: their check now gives
     samples of another scale, as after its number of nodes was changed.
     """
@@ -102,6 +105,7 @@ class Survey:
     superseded: tuple[str, ...]
     findings: tuple[Finding, ...]
     rejected: tuple[Rejected, ...]
+    skipped: tuple[Finding, ...] = ()
     budget: Budget = field(default_factory=Budget)
     common: tuple[Common, ...] = ()
 
@@ -184,7 +188,8 @@ def take_survey(
         now=now,
         series=tuple(series),
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
-        findings=_findings(tied[None], reports, overdue),
+        findings=tuple(_findings(tied[None], reports, overdue, lambda r: r not in _FINE)),
+        skipped=tuple(_findings(tied[None], reports, overdue, lambda r: r == "skip")),
         rejected=(*logs.rejected, *reports.rejected),
         budget=budget,
         common=common_changes(
@@ -284,23 +289,25 @@ def _what(result: str, phase: str | None, reason: str | None, when: datetime) ->
 
 
 def _findings(
-    cases: Sequence[RunCase], reports: RunReports, overdue: timedelta
-) -> tuple[Finding, ...]:
-    """Return the cases without a series whose newest run failed.
+    cases: Sequence[RunCase],
+    reports: RunReports,
+    overdue: timedelta,
+    wanted: Callable[[str], bool],
+) -> Iterator[Finding]:
+    """Yield the cases without a series whose newest run had a result that is wanted.
 
     One that later reports no longer hold has left the suite, and is dropped once it is overdue.
     """
     newest = {case.identity: case for case in cases}  # they come in the order of time
-    return tuple(
-        Finding(
-            case.name,
-            case.system,
-            case.partition,
-            case.phase,
-            case.reason or case.result,
-            case.when,
-        )
-        for case in newest.values()
-        if case.result not in _FINE
-        if reports.newest is None or reports.newest - case.when <= overdue
-    )
+    for case in newest.values():
+        if wanted(case.result) and (
+            reports.newest is None or reports.newest - case.when <= overdue
+        ):
+            yield Finding(
+                case.name,
+                case.system,
+                case.partition,
+                case.phase,
+                case.reason or case.result,
+                case.when,
+            )

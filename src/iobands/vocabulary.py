@@ -55,6 +55,27 @@ VARIABLE_UNITS: Final[Mapping[str, str]] = {
             ("ratio_upper", RATIO_UNIT),
         )
     },
+    # Of metadata: files created, looked at, read and removed.
+    "create_rate": "1/s",
+    "stat_rate": "1/s",
+    "read_rate": "1/s",
+    "remove_rate": "1/s",
+    # Of IO500, whose own names and units these are.
+    "io500_score": "points",
+    "io500_bandwidth": "GiB/s",
+    "io500_metadata": "kIOPS",
+    "ior_easy_write": "GiB/s",
+    "ior_easy_read": "GiB/s",
+    "ior_hard_write": "GiB/s",
+    "ior_hard_read": "GiB/s",
+    "mdtest_easy_write": "kIOPS",
+    "mdtest_easy_stat": "kIOPS",
+    "mdtest_easy_delete": "kIOPS",
+    "mdtest_hard_write": "kIOPS",
+    "mdtest_hard_stat": "kIOPS",
+    "mdtest_hard_read": "kIOPS",
+    "mdtest_hard_delete": "kIOPS",
+    "find": "kIOPS",
 }
 
 #: How a perflog spells a missing value.
