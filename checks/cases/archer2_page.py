@@ -141,7 +141,9 @@ class Archer2Hints(Archer2Comparison):
 
     @run_after("init")
     def bind_to_preset(self) -> None:
-        self.valid_prog_environs = site.environments_for(self.transport, self.preset)
+        self.valid_prog_environs = site.environments_for(
+            self.transport, self.preset, self.own_presets
+        )
 
     def lacking(self) -> list[str]:
         reasons = super().lacking()

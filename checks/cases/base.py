@@ -15,6 +15,7 @@ from .. import benchio_result as result
 from .. import site
 from ..benchio_base import BenchioBase
 from ..mixins.scale import MIB_PER_GIB
+from ..mixins.skip_reason import SkipReasonMixin
 from ..striping import Asked
 from . import shapes
 from .layers import LAYERS, Layer
@@ -36,7 +37,7 @@ def kebab(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
-class Case(BenchioBase):
+class Case(BenchioBase, SkipReasonMixin):
     """One case of a source: what benchio is told, for a volume."""
 
     #: The source, by the name of its tag.
@@ -100,7 +101,7 @@ class Case(BenchioBase):
     @run_after("setup")
     def see_what_is_needed(self) -> None:
         for reason in self.lacking():
-            self.skip(reason)
+            self.skip_because(reason)
 
     def lacking(self) -> list[str]:
         """What the case needs and does not have here, each in one line."""

@@ -10,7 +10,7 @@ set -u
 unset TAR_OPTIONS
 
 fail() {
-    echo "untar: $*" >&2
+    echo "iobands: untar: $*" >&2
     exit 1
 }
 
