@@ -48,7 +48,8 @@ class Archer2Untar(ComparedCase):
             f"head -c {self.shape.sizes[2]}M /dev/urandom"
             ' > "$run_directory/packed/file$number" || exit 1',
             "done",
-            'tar -c -f "$run_directory/archive.tar" -C "$run_directory/packed" . || exit 1',
+            # The files alone: a directory may yet change, on CephFS, when it is archived.
+            '(cd "$run_directory/packed" && tar -c -f "$run_directory/archive.tar" file*) || exit 1',
             'rm -r -- "$run_directory/packed" && sync "$run_directory/archive.tar"',
         ]
 

@@ -5,7 +5,6 @@ each shows. It has a tag for all cases and one for its source, and none of the s
 is run when somebody wants to know, not every day.
 """
 
-import re
 from dataclasses import dataclass, replace
 
 import reframe.utility.typecheck as typ
@@ -19,6 +18,7 @@ from ..mixins.skip_reason import SkipReasonMixin
 from ..striping import Asked
 from . import shapes
 from .layers import LAYERS, Layer
+from .naming import kebab
 
 BYTES_PER_GIB = 2**30
 
@@ -30,11 +30,6 @@ class Published:
     nodes: int
     tasks_per_node: int
     gib: float
-
-
-def kebab(name: str) -> str:
-    """The name of a class in small letters, with a hyphen before each word."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", name).lower()
 
 
 class Case(BenchioBase, SkipReasonMixin):
