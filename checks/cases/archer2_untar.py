@@ -49,7 +49,7 @@ class Archer2Untar(ComparedCase):
             ' > "$run_directory/packed/file$number" || exit 1',
             "done",
             # The files alone: a directory may yet change, on CephFS, when it is archived.
-            '(cd "$run_directory/packed" && tar -c -f "$run_directory/archive.tar" file*) || exit 1',
+            '(cd "$run_directory/packed" && tar -c -f ../archive.tar file*) || exit 1',
             'rm -r -- "$run_directory/packed" && sync "$run_directory/archive.tar"',
         ]
 
