@@ -83,9 +83,7 @@ def partitions_for(
     ]
 
 
-def environments_for(
-    transport: str, hints: str, own_presets: Mapping[str, dict]
-) -> list[str]:
+def environments_for(transport: str, hints: str, own_presets: Mapping[str, dict]) -> list[str]:
     """The programming environments with this transport in which the hint preset has an effect."""
     return _unique(
         env.name

@@ -13,6 +13,7 @@ from reframe.core.builtins import run_after, run_before, variable
 from .. import programs
 from .skip_reason import SkipReasonMixin
 
+
 class ProgramMixin(SkipReasonMixin):
     """Finds `program`, and makes the job script able to call it.
 

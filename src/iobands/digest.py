@@ -234,9 +234,7 @@ def as_json(survey: Survey) -> dict[str, object]:
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
         ],
-        "skipped": [
-            {**vars(skip), "when": skip.when.isoformat()} for skip in survey.skipped
-        ],
+        "skipped": [{**vars(skip), "when": skip.when.isoformat()} for skip in survey.skipped],
         "rejected": [
             {"path": str(item.path), "line": item.line, "reason": item.reason}
             for item in survey.rejected
