@@ -27,10 +27,7 @@ class Part:
 def up(site: Place) -> None:
     """Start the site, unless it is up; one that is half up is ended and started anew."""
     check(site)
-    place.make(site)
     with place.held(site, patience=180):
-        # `down` may have removed it while this call waited.
-        place.make(site)
         if site.read_settings():
             down_parts = [part.name for part in parts(site) if not part.up]
             if not down_parts:

@@ -132,7 +132,7 @@ def claim(place: Place) -> None:
 
 
 def make(place: Place) -> None:
-    """Make the directory, which may be there."""
+    """Make the directory, which may be there, below one that is."""
     try:
         place.root.mkdir(mode=0o755, exist_ok=True)
     except OSError as error:
@@ -176,7 +176,7 @@ def discard(entry: Path) -> None:
 
 @contextmanager
 def held(place: Place, patience: float) -> Iterator[None]:
-    """Hold the directory against other calls of `up` and `down`, as far as there is one.
+    """Make the directory where there is none, and hold it against other calls of `up` and `down`.
 
     The lock is on the directory itself: it goes with the process that held it, however that
     ended, and there is no lock file to be left behind.
@@ -187,8 +187,11 @@ def held(place: Place, patience: float) -> Iterator[None]:
         try:
             directory = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
-            yield
-            return
+            # Also `down` needs something to hold: an `up` may be about to begin.
+            make(place)
+            continue
+        except NotADirectoryError as error:
+            raise SiteError(f"{place.root} is no directory") from error
         try:
             # Whoever held it before may have removed it.
             if _lock(directory) and _is_same(directory, place.root):

@@ -25,6 +25,10 @@ BYTES_PER_GIB = 2**30
 _NODES_BEFORE = "nodes_before.txt"
 _NODES_AFTER = "nodes_after.txt"
 _JOBS = "jobs.txt"
+_NODE_LIST = "node_list.txt"
+
+# Where a job script of Slurm finds the nodes that it was given.
+_SLURM = ("slurm", "squeue")
 
 # The launchers that can put one process on each node of the job in a step of its own. With any
 # other, only a run on one node knows the load of all of its nodes.
@@ -55,7 +59,10 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
     def look_around_before(self) -> list[str]:
         """The shell commands straight before the program; they need `$file_system`."""
         commands = [self.on_each_node(f"{NODE_COMMAND}; {self._client_statistics}", _NODES_BEFORE)]
-        jobs = JOBS_COMMANDS.get(self.current_partition.scheduler.registered_name)
+        scheduler = self.current_partition.scheduler.registered_name
+        if scheduler in _SLURM:
+            commands.append(f'echo "$SLURM_JOB_NODELIST" > {_NODE_LIST}')
+        jobs = JOBS_COMMANDS.get(scheduler)
         if jobs:
             # Under its name only when it is whole: no job at all is an answer, too.
             commands.append(
@@ -93,6 +100,7 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
         if self.is_dry_run():
             return
         stage = Path(self.stagedir)
+        self._complete_node_list(stage)
         targets = self.striping.targets(stage)
         if targets:
             self.targets_active, self.targets_inactive = targets.active, targets.inactive
@@ -106,3 +114,12 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
         if difference:
             self.client_written_gib = difference.written / BYTES_PER_GIB
             self.client_read_gib = difference.read / BYTES_PER_GIB
+
+    def _complete_node_list(self, stage: Path) -> None:
+        """Tell ReFrame the nodes of a job that ended before ReFrame could ask for them.
+
+        Without Slurm's accounting nobody knows them any more, and ReFrame would log `None`.
+        """
+        # ReFrame has no public way in: the names are worked out of this, its own field.
+        if not getattr(self.job, "_nodespec", "nothing to complete"):
+            self.job._nodespec = read_output(stage / _NODE_LIST).strip()

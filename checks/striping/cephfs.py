@@ -48,23 +48,23 @@ class CephStriping:
 
     @staticmethod
     def _count_targets(asked: Asked) -> list[str]:
-        if asked.stripe_count is None:
+        if asked.stripe_count in (None, 1):
             return []
         if asked.targets is not None:
             count = f"targets={asked.targets}"
         else:
             count = f"targets=$(sed -n 's/.*\"num_up_osds\": *\\([0-9]*\\).*/\\1/p' {TARGETS_FILE})"
-        if asked.stripe_count == ALL_TARGETS:
-            problem = refuse(
-                "stripe count asked: all OSDs; how many are up cannot be seen here with ceph osd "
-                "stat: say it as targets in the site file's striping"
-            )
-            return [count, f'[ -n "$targets" ] || {problem}']
-        problem = refuse(f"stripe count asked: {asked.stripe_count}; there are $targets OSDs up")
-        return [
-            count,
-            f'[ "${{targets:-{asked.stripe_count}}}" -ge {asked.stripe_count} ] || {problem}',
-        ]
+        every = asked.stripe_count == ALL_TARGETS
+        wanted = "all OSDs" if every else asked.stripe_count
+        unseen = refuse(
+            f"stripe count asked: {wanted}; how many are up cannot be seen here with ceph osd "
+            "stat: say it as targets in the site file's striping"
+        )
+        commands = [count, f'[ -n "$targets" ] || {unseen}']
+        if not every:
+            few = refuse(f"stripe count asked: {asked.stripe_count}; there are $targets OSDs up")
+            commands.append(f'[ "$targets" -ge {asked.stripe_count} ] || {few}')
+        return commands
 
     def read_back_commands(self) -> list[str]:
         return [
@@ -78,6 +78,11 @@ class CephStriping:
         if targets is None:
             seen = self.targets(stage_directory)
             targets = seen.active if seen else None
+        if targets is None and (asked.stripe_count or 1) > 1:
+            raise StripingError(
+                f"stripe count asked: {asked.stripe_count}; how many OSDs are up could not be "
+                "seen: say it as `targets` in the site file's striping"
+            )
         return agreed(layouts, asked, targets, "OSDs up")
 
     def targets(self, stage_directory: Path) -> Targets | None:

@@ -69,8 +69,8 @@ def test_osds_that_are_up():
         (Asked(-1, targets=4), "c4", False, Layout(4, MIB)),
         (Asked(2, 1024, 8192, pool="data"), "all", True, Layout(2, MIB)),
         (Asked(), "c1", False, Layout(1, 4 * MIB)),
-        # Nobody could count the OSDs: the layout is all that can be held against it.
-        (Asked(8), "c8", False, Layout(8, 4 * MIB)),
+        # One stripe needs no count of the OSDs.
+        (Asked(1), "c1", False, Layout(1, 4 * MIB)),
     ],
 )
 def test_layout_as_asked(stage, asked, directory, counted, layout):
@@ -82,6 +82,8 @@ def test_layout_as_asked(stage, asked, directory, counted, layout):
     [
         # Ceph takes it, and the files' layout says 8.
         (Asked(8), "c8", True, "stripe count asked: 8; there are 4 OSDs up"),
+        # Ceph takes it and the layout says 8, and nobody could count the OSDs.
+        (Asked(8), "c8", False, "stripe count asked: 8; how many OSDs are up could not be seen"),
         (Asked(8, targets=6), "c8", False, "stripe count asked: 8; there are 6 OSDs up"),
         (Asked(-1), "c4", False, "asked: all OSDs up; how many these are could not be seen"),
         (Asked(-1), "c8", True, "asked: all 4 OSDs up; in effect: 8"),

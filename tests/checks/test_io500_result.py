@@ -29,8 +29,8 @@ def test_a_limited_run_breaks_the_rules_of_length_alone():
     found = read_result(TEXT)
     assert found.invalid[0] == "stonewall-time 1s != 300s"
     assert unproven(found, 2, limited=True) == []
-    assert (
-        "invalid by IO500's rules: stonewall-time 1s != 300s" in unproven(found, 2, limited=False)
+    assert "invalid by IO500's rules: stonewall-time 1s != 300s" in unproven(
+        found, 2, limited=False
     )
 
 

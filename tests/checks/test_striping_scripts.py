@@ -188,7 +188,7 @@ def ceph_on(node, count=None):
         # What the site says holds where the OSDs of a pool are fewer than all.
         (Asked(-1, targets=2), 3, "stripe_count=2"),
         (Asked(3), 3, "stripe_count=3"),
-        (Asked(8), None, "stripe_count=8"),
+        (Asked(1), None, "stripe_count=1"),
         (
             Asked(2, 1024, 8192, pool="data"),
             3,
@@ -208,6 +208,7 @@ def test_ceph_is_asked_for_all_at_once(node, asked, up, attributes):
     [
         (Asked(4), 3, "stripe count asked: 4; there are 3 OSDs up"),
         (Asked(8, targets=6), None, "stripe count asked: 8; there are 6 OSDs up"),
+        (Asked(8), None, "asked: 8; how many are up cannot be seen here"),
         (Asked(-1), None, "how many are up cannot be seen here"),
     ],
 )

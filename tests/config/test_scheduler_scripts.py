@@ -73,11 +73,16 @@ NOT_IN_SMALL = {
 }
 
 
+def _add_site(copy, name: str) -> None:
+    for file in ("_batch.py", f"{name}.py"):
+        shutil.copy(DATA / file, copy.root / "config" / "systems")
+
+
 @pytest.fixture(scope="module", params=sorted(MARKS))
 def site(request, tmp_path_factory):
     """The name of a site, and the scripts of its two scales."""
     copy = copy_suite(tmp_path_factory.mktemp(request.param))
-    shutil.copy(DATA / f"{request.param}.py", copy.root / "config" / "systems")
+    _add_site(copy, request.param)
     asked = {}
     if request.param == "fluxsite":
         shutil.copytree(DATA / "stand-in", copy.root / "stand-in")
@@ -126,7 +131,7 @@ def test_the_run_directory_is_removed_whatever_the_scheduler_sends(site):
     ],
 )
 def test_the_environment_comes_before_the_site_file(site_copy, environment, expected):
-    shutil.copy(DATA / "slurmsite.py", site_copy.root / "config" / "systems")
+    _add_site(site_copy, "slurmsite")
     dry_run(site_copy, "--system=slurmsite", "-n", "BenchioFPP", **environment)
     for text in scripts(site_copy, "job").values():
         asked = [
@@ -138,7 +143,7 @@ def test_the_environment_comes_before_the_site_file(site_copy, environment, expe
 
 
 def test_what_a_scheduler_does_not_have_is_told(site_copy, monkeypatch):
-    shutil.copy(DATA / "pbsprosite.py", site_copy.root / "config" / "systems")
+    _add_site(site_copy, "pbsprosite")
     monkeypatch.setenv("IOBANDS_QOS", "fast")
     run = site_copy.reframe("--dry-run", "--system=pbsprosite", "-n", "BenchioFPP")
     assert run.returncode == 1

@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from minisite.errors import SiteError
-from minisite.place import Place
-from minisite.requirements import check
+from tests.minisite.sites import skip_unless_possible
 from tests.site_copy import ROOT, SiteCopy, copy_suite
 
 #: How long anything may take on a machine that is busy with other tests, in seconds.
@@ -99,12 +97,7 @@ class Suite:
 
 @pytest.fixture(scope="session")
 def minisite(tmp_path_factory) -> Iterator[Minisite]:
-    try:
-        check(Place(Path("/var/tmp/mst")))
-    except SiteError as error:
-        if os.environ.get("IOBANDS_REQUIRE_MINISITE"):
-            raise
-        pytest.skip(f"no minisite here: {error}")
+    skip_unless_possible()
     root = Path(f"/var/tmp/iobands-test-{os.getpid()}")
     env = {**os.environ, "IOBANDS_MINISITE": str(root)}
     try:

@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from minisite.errors import SiteError
-from minisite.place import Place
-from minisite.requirements import check
-from tests.minisite.sites import Site
+from tests.minisite.sites import Site, skip_unless_possible
 
 _numbers = itertools.count()
 
@@ -21,12 +18,7 @@ def _new() -> Site:
 
 @pytest.fixture(scope="session", autouse=True)
 def _possible():
-    try:
-        check(Place(Path("/var/tmp/mst")))
-    except SiteError as error:
-        if os.environ.get("IOBANDS_REQUIRE_MINISITE"):
-            raise
-        pytest.skip(f"no minisite here: {error}")
+    skip_unless_possible()
 
 
 @pytest.fixture

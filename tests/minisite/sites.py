@@ -6,7 +6,23 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
+from minisite.errors import SiteError
+from minisite.place import Place
+from minisite.requirements import check
+
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def skip_unless_possible() -> None:
+    """Skip where no minisite can be had, unless IOBANDS_REQUIRE_MINISITE says that it must."""
+    try:
+        check(Place(Path("/var/tmp/mst")))
+    except SiteError as error:
+        if os.environ.get("IOBANDS_REQUIRE_MINISITE"):
+            raise
+        pytest.skip(f"no minisite here: {error}")
 
 
 @dataclass(frozen=True)

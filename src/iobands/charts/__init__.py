@@ -39,10 +39,9 @@ from iobands.charts.chart import (
     Alarm,
     Chart,
     begin,
-    extend,
-    follow,
 )
 from iobands.charts.correlation import serial_correlation
+from iobands.charts.drawing import extend, follow
 from iobands.charts.limits import limit_for, power, runs_between_false_alarms
 from iobands.charts.pool import CommonAlarm, PooledChart, follow_together
 from iobands.charts.scores import DESIGNS, Quartiles

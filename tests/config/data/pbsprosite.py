@@ -1,35 +1,11 @@
-"""A site that exists nowhere, with pbspro: what its scripts would be is stored in ../golden."""
+"""A site that exists nowhere, with PBS Pro: what its scripts would be is stored in ../golden."""
 
-system = {
-    "name": "pbsprosite",
-    "hostnames": ["no host is called so"],
-    "partitions": [
-        {
-            "name": "batch",
-            "scheduler": "pbspro",
-            "launcher": "mpiexec",
-            "access": ["-q batch"],
-            "environs": ["mpi"],
-            "features": ["io"],
-            "extras": {
-                "filesystems": {"work": {"path": "/work/io", "type": "posix", "medium": "hdd"}},
-                "scales": {
-                    "large": {
-                        "nodes": 4,
-                        "tasks_per_node": 64,
-                        "mib_per_task": 16,
-                        "time_limit": "1h30m",
-                    },
-                    "small": {
-                        "nodes": 2,
-                        "tasks_per_node": 8,
-                        "mib_per_task": 64,
-                        "exclusive": False,
-                    },
-                },
-                "account": "budget",
-            },
-        }
-    ],
-}
-environments = [{"name": "mpi", "cc": "mpicc", "cxx": "mpicxx", "ftn": "mpifort"}]
+import runpy
+from pathlib import Path
+
+_batch = runpy.run_path(str(Path(__file__).with_name("_batch.py")))
+
+system = _batch["batch_system"](
+    "pbsprosite", scheduler="pbspro", launcher="mpiexec", access=["-q batch"]
+)
+environments = _batch["environments"]

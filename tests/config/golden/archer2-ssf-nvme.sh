@@ -34,6 +34,7 @@ free_kib=$(awk 'NR == 2 { print $4 }' df.txt)
 timeout 20 lfs osts "$file_system" > targets.txt 2> /dev/null || :
 said=$(lfs setstripe -c -1 -S 1024k "$run_directory" 2>&1) || { echo "iobands: $file_system: Lustre did not take the layout asked for: $(printf '%s\n' "$said" | head -n 1)" >&2; exit 1; }
 timeout -k 5 20 srun --mpi=none --nodes=16 --ntasks=16 --ntasks-per-node=1 sh -c 'read -r load rest < /proc/loadavg; echo "load $load"; client=$(lfs getname "$1" | cut -d " " -f 1) && lctl get_param -n "llite.$client.stats"' sh "$file_system" > nodes_before.txt 2> /dev/null || :
+echo "$SLURM_JOB_NODELIST" > node_list.txt
 { id -un && timeout 10 squeue --noheader --states=RUNNING --partition="$SLURM_JOB_PARTITION" --format=%u; } > jobs.txt.part 2> /dev/null && mv jobs.txt.part jobs.txt || :
 ldd "$(command -v ROOT/stage/archer2/compute/gnu-ucx/BuildBenchio_HASH/build/benchio)" > libraries.txt 2>&1
 srun --cpus-per-task=1 ROOT/stage/archer2/compute/gnu-ucx/BuildBenchio_HASH/build/benchio 128 128 256 local mpiio fsync --directory="$run_directory" --read --verify --repeats=1 --result=result.jsonl --keep

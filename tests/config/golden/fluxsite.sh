@@ -6,7 +6,7 @@
 #flux: --signal=TERM@60
 #flux: --bank=budget
 trap 'exit 129' HUP
-file_system="/work/io"
+file_system="/scratch/io"
 run_directory=$(mktemp -d "$file_system/iobands-BenchioFPP-XXXXXXXXXX") || { echo "iobands: $file_system: no directory can be made there: does it exist, may you write?" >&2; exit 1; }
 trap 'rm -rf -- "$run_directory"' EXIT
 echo "$run_directory" > run_directory.txt

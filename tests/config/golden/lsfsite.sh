@@ -12,7 +12,7 @@
 #BSUB -wa TERM -wt 1
 #BSUB -x
 trap 'exit 140' USR2
-file_system="/work/io"
+file_system="/scratch/io"
 run_directory=$(mktemp -d "$file_system/iobands-BenchioFPP-XXXXXXXXXX") || { echo "iobands: $file_system: no directory can be made there: does it exist, may you write?" >&2; exit 1; }
 trap 'rm -rf -- "$run_directory"' EXIT
 echo "$run_directory" > run_directory.txt

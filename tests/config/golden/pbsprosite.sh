@@ -9,7 +9,7 @@
 #PBS -q R7
 #PBS -l place=scatter:exclhost
 cd ROOT/stage/pbsprosite/batch/mpi/BenchioFPP_HASH
-file_system="/work/io"
+file_system="/scratch/io"
 run_directory=$(mktemp -d "$file_system/iobands-BenchioFPP-XXXXXXXXXX") || { echo "iobands: $file_system: no directory can be made there: does it exist, may you write?" >&2; exit 1; }
 trap 'rm -rf -- "$run_directory"' EXIT
 echo "$run_directory" > run_directory.txt

@@ -1,0 +1,312 @@
+"""Further runs for a chart: evidence run by run, alarms, and a reference that grows meanwhile.
+
+`extend` returns a chart with further runs, and `follow` begins one first. However the runs are
+dealt out to calls of `extend`, the outcome is the same to the last bit. May know: numpy, the chart
+and its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from iobands.charts.change import level_ratio
+from iobands.charts.chart import (
+    DEGRADED,
+    DOWN,
+    FIRST_REFERENCE,
+    FULL_REFERENCE,
+    LAG,
+    NEW_NORMAL,
+    RECOVERED,
+    RECOVERY,
+    UP,
+    WATCH,
+    Chart,
+    Found,
+    begin,
+    logarithms_of,
+    with_scores,
+)
+from iobands.charts.correlation import inflation
+from iobands.charts.scores import DESIGNS, DROPS, Array, Quartiles, grained
+
+#: The reference is learnt anew when it has grown to one of these sizes.
+GROWTH: Final = (FIRST_REFERENCE, 25, 30, 40, 50, FULL_REFERENCE, 80, 100, 130, 160, 200)
+
+_DIRECTIONS: Final = ((DOWN, slice(0, len(DROPS))), (UP, slice(len(DROPS), len(DESIGNS))))
+_CHUNK: Final = 64
+# A little under a half, so that 0.9 goes with 0.8.
+_RECOVERY_SHARE: Final = 0.45
+
+
+def follow(
+    values: ArrayLike,
+    band: Quartiles | None = None,
+    *,
+    history: ArrayLike = (),
+    resets: Sequence[int] = (),
+    limit: float = DEGRADED,
+    watch: float = WATCH,
+) -> Chart:
+    """Return the chart of a series: `begin`, then `extend`."""
+    chart = begin(band, history=history, limit=limit, watch=watch)
+    return extend(chart, values, resets=resets)
+
+
+def extend(chart: Chart, values: ArrayLike, *, resets: Sequence[int] = ()) -> Chart:
+    """Return `chart` with further runs.
+
+    Args:
+        chart: stays as it is.
+        values: positive values in the unit of the series, in the order of time, one a job.
+        resets: the runs, counted from the first that the chart ever got, from which on a person
+            declared a new normal. The reference and the evidence start anew there, an open alarm
+            ends, and the band, which describes the old normal, no longer holds.
+
+    Raises:
+        ValueError: a value is not a positive finite number, or a reset lies among runs that the
+            chart has seen or beyond the last.
+    """
+    added = logarithms_of(values)
+    total = chart.runs + len(added)
+    marks = sorted(set(resets))
+    if marks and not (chart.runs <= marks[0] and marks[-1] < total):
+        raise ValueError(f"resets {marks} are not among the runs {chart.runs} to {total - 1}")
+    return _Drawing(chart, added).through(marks)
+
+
+class _Drawing:
+    """One call of `extend` at work: the chart so far, and arrays that are filled in place."""
+
+    def __init__(self, chart: Chart, added: Array) -> None:
+        seen, total = chart.runs, chart.runs + len(added)
+        self.at = seen
+        self.total = total
+        self.logarithms = np.concatenate((chart.logarithms, added))
+        self.increments = np.zeros((total, len(DESIGNS)), dtype=np.float32)
+        self.increments[:seen] = chart.increments
+        self.evidence = {DOWN: np.zeros(total), UP: np.zeros(total)}
+        self.evidence[DOWN][:seen], self.evidence[UP][:seen] = chart.down, chart.up
+        self.usable = np.ones(total, dtype=bool)
+        self.usable[:seen] = chart.usable
+        self.chart = chart
+        self.sums, self.starts = chart.sums.copy(), chart.starts.copy()
+
+    def through(self, marks: Sequence[int]) -> Chart:
+        """Draw all runs, starting anew at each of `marks`."""
+        for mark in marks:
+            self._until(mark)
+            self._restart(mark)
+        self._until(self.total)
+        return replace(
+            self.chart,
+            logarithms=self.logarithms,
+            increments=self.increments,
+            down=self.evidence[DOWN],
+            up=self.evidence[UP],
+            usable=self.usable,
+            sums=self.sums,
+            starts=self.starts,
+        )
+
+    def _until(self, stop: int) -> None:
+        while self.at < stop:
+            if self.chart.open is not None:
+                self._while_open(stop)
+            elif self.chart.scores is None:
+                self._while_learning(stop)
+            else:
+                self._while_quiet(stop)
+
+    def _restart(self, mark: int) -> None:
+        found = self.chart.found
+        if self.chart.open is not None:
+            # an onset cannot lie behind the mark, nor a mark before the run that raised it
+            found = (*found, replace(self.chart.open, ended=mark, closed=mark, end=NEW_NORMAL))
+        self.sums[:], self.starts[:] = 0.0, mark
+        self.chart = with_scores(
+            replace(
+                self.chart,
+                band=None,
+                reference=np.empty(0),
+                joined=mark,
+                restarted=mark,
+                open=None,
+                found=found,
+            )
+        )
+
+    def _while_learning(self, stop: int) -> None:
+        needed = FIRST_REFERENCE - len(self.chart.reference)
+        end = min(stop, self.at + needed)
+        reference = np.concatenate((self.chart.reference, self.logarithms[self.at : end]))
+        self.starts[:] = end
+        self.chart = with_scores(replace(self.chart, reference=reference, joined=end))
+        self.at = end
+
+    def _scored(self, stop: int) -> Array:
+        """Return the increments of the runs up to `stop`, of shape (runs, designs)."""
+        assert self.chart.scores is not None
+        scores = self.chart.scores.scores(self.logarithms[self.at : stop])
+        return grained(scores / self.chart.scale)
+
+    def _while_quiet(self, stop: int) -> None:
+        joining, due = self._next_growth()
+        end = min(stop, max(due, self.at) + _CHUNK)
+        scores = self._scored(end)
+        sums = _cusum(scores, self.sums)
+        best = {name: sums[:, columns].max(axis=1) for name, columns in _DIRECTIONS}
+        most = np.maximum(best[DOWN], best[UP])
+        last = len(most) - 1
+        alarm = _first(most >= self.chart.limit, last + 1)
+        grow = max(due - self.at, 0)
+        grow += _first(most[grow:] < self.chart.watch, last + 1)
+        event = min(alarm, grow, last)
+        begun, done = self.at, self.at + event + 1
+        self.increments[begun:done] = scores[: event + 1]
+        for name, evidence in best.items():
+            self.evidence[name][begun:done] = evidence[: event + 1]
+        zeros = sums[: event + 1] == 0
+        latest = event - np.argmax(zeros[::-1], axis=0)
+        self.starts = np.where(zeros.any(axis=0), begun + latest + 1, self.starts)
+        self.sums = sums[event].copy()
+        self.at = done
+        if alarm == event:
+            self._raise(done - 1)
+        elif grow == event:
+            self._grow(joining)
+
+    def _next_growth(self) -> tuple[int, int]:
+        """Return up to which run the reference grows next, and the run after which it may."""
+        size = len(self.chart.reference)
+        target = next((milestone for milestone in GROWTH if milestone > size), None)
+        if target is None:
+            return 0, self.total
+        first = self.chart.joined
+        there = np.flatnonzero(self.usable[first : first + target - size + self._gaps(first)])
+        if len(there) < target - size:
+            return 0, self.total
+        newest = first + int(there[target - size - 1])
+        return newest + 1, newest + LAG
+
+    def _gaps(self, first: int) -> int:
+        return int(np.count_nonzero(~self.usable[first:]))
+
+    def _grow(self, joining: int) -> None:
+        first = self.chart.joined
+        joined = self.logarithms[first:joining][self.usable[first:joining]]
+        reference = np.concatenate((self.chart.reference, joined))
+        self.chart = with_scores(replace(self.chart, reference=reference, joined=joining))
+
+    def _raise(self, raised: int) -> None:
+        design = int(np.argmax(self.sums))
+        found = Found(
+            design=design,
+            raised=raised,
+            start=int(self.starts[design]),
+            score=float(self.sums[design]),
+            limit=self.chart.limit,
+            before=self.chart.level(),
+            inflation=inflation(self.chart.correlation),
+        )
+        is_down = design < len(DROPS)
+        since = self.logarithms[found.start : raised + 1]
+        against = _opposite(design)
+        if (level_ratio(found.before, since).value < 1) != is_down:
+            # Where the history has two levels, leaving one of them may look like any change. What
+            # is no lower than before is no drop, whatever its ranks say.
+            mine = _DIRECTIONS[0 if is_down else 1][1]
+            self.sums[mine], self.starts[mine] = 0.0, raised + 1
+            return
+        self.sums[against], self.starts[against] = 0.0, raised + 1
+        self.chart = replace(
+            self.chart,
+            open=found,
+            recovery=np.zeros(len(_recovery_designs(design))),
+            recovery_start=raised + 1,
+        )
+
+    def _while_open(self, stop: int) -> None:
+        found = self.chart.open
+        assert found is not None and self.chart.scores is not None
+        scores = self._scored(stop)
+        columns = _recovery_designs(found.design)
+        # without what was taken off for the error of the reference, which no longer matters
+        penalty = self.chart.scores.penalty[columns] / self.chart.scale
+        back = _cusum(grained(-scores[:, columns] - penalty), self.chart.recovery)
+        against = _opposite(found.design)
+        opposite = _cusum(scores[:, against], self.sums[against])
+        turned = opposite.max(axis=1) >= self.chart.limit
+        over = (back.min(axis=1) >= RECOVERY) | turned
+        event = min(_first(over, len(over)), len(over) - 1)
+        begun, done = self.at, self.at + event + 1
+        self.increments[begun:done] = scores[: event + 1]
+        start = _last_zero(
+            back[: event + 1, columns.index(found.design)], begun, self.chart.recovery_start
+        )
+        worst = int(np.argmax(opposite[event]))
+        turn = _last_zero(opposite[: event + 1, worst], begun, int(self.starts[against][worst]))
+        # shown, and no more: an open alarm is closed by evidence for recovery alone
+        shown = self.sums[found.design] + np.cumsum(scores[: event + 1, found.design])
+        name = DOWN if found.design < len(DROPS) else UP
+        self.evidence[name][begun:done] = np.maximum(shown, 0.0)
+        self.sums[found.design] = shown[-1]
+        zeros = opposite[: event + 1] == 0
+        latest = event - np.argmax(zeros[::-1], axis=0)
+        self.starts[against] = np.where(zeros.any(axis=0), begun + latest + 1, self.starts[against])
+        self.sums[against] = opposite[event]
+        self.at = done
+        if over[event]:
+            # a change to the other side is the end of this one; the runs since are drawn again,
+            # from no evidence, and raise the alarm that they deserve
+            start = min(start, max(turn, found.raised + 1)) if turned[event] else start
+            ended = replace(found, ended=start, closed=done - 1, end=RECOVERED)
+            self.usable[found.start : start] = False
+            self.sums[:], self.starts[:] = 0.0, start
+            self.at = start
+            self.chart = replace(self.chart, open=None, found=(*self.chart.found, ended))
+            return
+        self.chart = replace(self.chart, recovery=back[event].copy(), recovery_start=start)
+
+
+def _recovery_designs(design: int) -> list[int]:
+    """Return the designs that must all speak for recovery: as large as `design`, down to half.
+
+    The design that fitted best at an alarm may be larger than the change is. Then the true level
+    lies between it and the healthy one, and it alone would soon take that for a recovery.
+    """
+    columns = next(columns for _, columns in _DIRECTIONS if columns.start <= design < columns.stop)
+    size = abs(np.log(DESIGNS[design]))
+    return [
+        column
+        for column in range(columns.start, design + 1)
+        if abs(np.log(DESIGNS[column])) >= _RECOVERY_SHARE * size
+    ]
+
+
+def _opposite(design: int) -> slice:
+    """Return the designs of the other direction than `design`."""
+    return _DIRECTIONS[1 if design < len(DROPS) else 0][1]
+
+
+def _cusum(scores: Array, begun: Array) -> Array:
+    """Return the sums after each run, from `begun` on, never below zero; by column."""
+    total = np.cumsum(scores, axis=0)
+    return total - np.minimum(np.minimum.accumulate(total, axis=0), -begun)
+
+
+def _last_zero(sums: Array, first: int, otherwise: int) -> int:
+    """Return the run after the last of `sums` that is zero, the first of them being `first`."""
+    zeros = np.flatnonzero(sums == 0)
+    return first + int(zeros[-1]) + 1 if zeros.size else otherwise
+
+
+def _first(true: NDArray[np.bool_], otherwise: int) -> int:
+    """Return the first index at which `true` is so, or `otherwise`."""
+    found = int(np.argmax(true)) if true.size else 0
+    return found if true.size and true[found] else otherwise

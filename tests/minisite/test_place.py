@@ -1,0 +1,25 @@
+"""One call at a time changes a site, also where there is none yet."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from minisite.errors import SiteError
+from minisite.place import Place, held
+
+
+def test_a_directory_that_is_not_there_is_held_as_well(tmp_path):
+    site = Place(tmp_path / "site")
+    with held(site, patience=0):
+        with ExitStack() as second, pytest.raises(SiteError, match="for too long"):
+            second.enter_context(held(site, patience=0))
+        # As `down` does in the end; whoever waited has to hold what is made after it.
+        site.root.rmdir()
+        with held(site, patience=0):
+            assert site.root.is_dir()
+
+
+def test_a_file_is_no_place(tmp_path):
+    (tmp_path / "file").touch()
+    with ExitStack() as first, pytest.raises(SiteError, match="is no directory"):
+        first.enter_context(held(Place(tmp_path / "file"), patience=0))
