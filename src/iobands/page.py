@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from iobands import __version__
 from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, change_text, name_of, rate_text
-from iobands.concerns import concerns
+from iobands.concerns import concerns, skipped
 from iobands.digest import sparkline
 from iobands.figures import MARKS, time_series
 from iobands.series import slug
@@ -75,6 +75,7 @@ def render(survey: Survey) -> str:
         summary=summary(survey),
         status_word=summary(survey).split(":")[0].split()[-1],
         concerns=concerns(survey),
+        skipped=skipped(survey),
         any_in_effect=any(series.in_effect.brief() for series in survey.series),
         figures=_FIGURES,
         slug=slug,

@@ -1,4 +1,4 @@
-"""IO500's result file: captured from a run of two processes that was limited to a second a phase."""
+"""IO500's result file, captured from a run of two processes, limited to a second a phase."""
 
 import re
 from pathlib import Path
