@@ -123,7 +123,11 @@ class Mdtest(IoBase, ProgramMixin, LaunchesMixin):
             "launch -h > help.txt 2>&1",
             "seed=",
             "if grep -q '^ *-G=' help.txt; then seed=\"-G $(( RANDOM + 1 ))\"",
-            *([f'elif [ -s help.txt ]; then echo "{result.TOO_OLD}"; exit 0'] if verify else []),
+            *(
+                [f'elif grep -q verify-read help.txt; then echo "{result.TOO_OLD}"; exit 0']
+                if verify
+                else []
+            ),
             "fi",
         ]
         repeat = [

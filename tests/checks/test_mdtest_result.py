@@ -52,8 +52,8 @@ def test_a_version_that_cannot_verify_is_caught():
 
 
 def test_wrong_data_is_told():
-    control, read = "iobands: phase control 1", "iobands: phase read 1"
-    text = output("4.1.0").replace(read, "iobands: phase other 1").replace(control, read)
+    control, read = "== phase control 1", "== phase read 1"
+    text = output("4.1.0").replace(read, "== phase other 1").replace(control, read)
     problems = unproven(phases_in(text), EXPECTED)
     wanted = "read, repeat 1: verifying the data on read (1 errors)! "
     assert any(problem.startswith(wanted) for problem in problems)
@@ -74,8 +74,8 @@ def test_what_is_not_as_asked_is_named(asked, said):
 
 
 def test_files_that_were_not_removed_are_told():
-    head, _, tail = output("4.0.0").rpartition("iobands: files 0")
-    assert unproven(phases_in(f"{head}iobands: files 3{tail}"), EXPECTED) == [
+    head, _, tail = output("4.0.0").rpartition("== files 0")
+    assert unproven(phases_in(f"{head}== files 3{tail}"), EXPECTED) == [
         "remove, repeat 1: files on disk asked: 0, in effect: 3"
     ]
 

@@ -23,7 +23,10 @@ INTERFACES = {"fpp": "posix", "fpn": "posix", "ssf": "mpiio"}
 
 
 def selected(tag, tool="benchio", **said):
-    """What of a tool is tagged on a partition with UCX by default, each as `ssf fast 4 ucx default large`."""
+    """What of a tool is tagged on a partition with UCX by default.
+
+    Each as `ssf fast 4 ucx default large`.
+    """
     extras = {**EXTRAS, **said}
     found = set()
     for pattern, name, transport, hints, scale in itertools.product(
