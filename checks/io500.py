@@ -19,6 +19,7 @@ from . import io500_result as result
 from . import site
 from .io_base import IoBase
 from .mdtest import FILES_PER_TASK, HARD_BYTES
+from .mixins.launches import LaunchesMixin
 from .mixins.program import ProgramMixin
 from .mixins.scale import MIB_PER_GIB
 
@@ -30,7 +31,7 @@ STONEWALL_SECONDS = 300
 
 
 @rfm.simple_test
-class Io500(IoBase, ProgramMixin):
+class Io500(IoBase, ProgramMixin, LaunchesMixin):
     """Runs io500.sh, which starts MPI and stripes its directories itself, as the site has it.
 
     It finds the number of processes that it must start in `$IOBANDS_TASKS`. The files that it made
@@ -63,7 +64,7 @@ class Io500(IoBase, ProgramMixin):
         self.take_volume()
 
     def take_volume(self) -> None:
-        """Set the volume: that of the two cases of IOR and of mdtest's files, or what is allowed."""
+        """Set the volume: of IOR's two cases and mdtest's hard one, or what is allowed."""
         mib = 2 * self.scale_settings["mib_per_task"] + self.files * HARD_BYTES / BYTES_PER_MIB
         self.gib = self.most_gib or self.tasks * mib / MIB_PER_GIB
 
@@ -91,7 +92,6 @@ class Io500(IoBase, ProgramMixin):
 
     @run_before("run")
     def write_commands(self) -> None:
-        self.executable_opts = ['"$@"']
         settings = Path(self.stagedir, "io500.ini")
         self.prerun_cmds = [
             *self.make_run_directory(self.gib),
@@ -107,11 +107,6 @@ class Io500(IoBase, ProgramMixin):
             *self.leave_run_directory(),
         ]
         Path(self.stagedir, "io500.ini.in").write_text(self.settings(), encoding="utf-8")
-
-    # Last: the launch of the program becomes a function.
-    @run_before("run", always_last=True)
-    def make_launch_a_function(self) -> None:
-        self.prerun_cmds += ["launch() {"]
 
     def settings(self) -> str:
         """The ini file; the script fills in the directories."""

@@ -21,6 +21,7 @@ from reframe.core.exceptions import SanityError
 from . import ior_result as result
 from . import site
 from .io_base import IoBase
+from .mixins.launches import LaunchesMixin
 from .mixins.program import ProgramMixin
 from .mixins.scale import MIB_PER_GIB
 from .program_output import read_output
@@ -34,7 +35,7 @@ def _pages_file(repeat: str) -> str:
     return f"pages-{repeat}.txt"
 
 
-class IorBase(IoBase, ProgramMixin):
+class IorBase(IoBase, ProgramMixin, LaunchesMixin):
     """Writes, reads and verifies on one file system with IOR."""
 
     if site.asks_spack_for("ior"):
@@ -83,16 +84,10 @@ class IorBase(IoBase, ProgramMixin):
 
     @run_before("run")
     def write_commands(self) -> None:
-        self.executable_opts = ['"$@"']
         self.prerun_cmds = self.before_program(self.gib)
-        self.postrun_cmds = ["}", *self.phases(), *self.after_program()]
+        self.postrun_cmds = [*self.phases(), *self.after_program()]
         if self.hint_preset.get("hints"):
             self.env_vars.setdefault("ROMIO_PRINT_HINTS", "1")
-
-    # Last: the launch of the program becomes a function, which the phases call.
-    @run_before("run", always_last=True)
-    def make_launch_a_function(self) -> None:
-        self.prerun_cmds += ["launch() {"]
 
     @property
     def common_options(self) -> list[str]:
@@ -119,37 +114,27 @@ class IorBase(IoBase, ProgramMixin):
         sync = "-e " if self.fsync else ""
 
         def phase(name: str, flags: str, output: str = "") -> str:
-            file = result.file_of(name, 0).replace("-0.", "-$1.")
+            file = result.file_of(name, "$1")
             return f"launch {options} {stop}{flags} -O summaryFile={file}{output}"
 
-        said = {
-            name: result.output_of(name, 0).replace("-0.", "-$1.")
-            for name in (result.VERIFY, result.CONTROL)
-        }
-        last = self.repeats
-        return [
-            "repeat() {",
-            "signature=$(( RANDOM * 32768 + RANDOM + 1 ))",
-            phase(result.WRITE, f'{limit}{sync}-w -G "$signature"') + " || return",
-            self.leave_page_cache(),
-            phase(result.READ, '-r -G "$signature"') + " || return",
-            phase(result.VERIFY, '-r -R -G "$signature"', f" > {said[result.VERIFY]} 2>&1"),
-            f'echo "$?" > {result.file_of(result.VERIFY, 0).replace("-0.json", "-$1.status")}',
-            f'[ "$1" -lt {last} ] || '
-            + phase(
-                result.CONTROL,
-                '-r -R -G "$(( signature + 1 ))"',
-                f" > {said[result.CONTROL]} 2>&1",
-            ),
-            ":",
-            "}",
-            "repeats() {",
-            f"for number in {' '.join(map(str, range(1, last + 1)))}; do",
-            'repeat "$number" || return',
-            "done",
-            "}",
-            "repeats",
-        ]
+        said = {name: result.output_of(name, "$1") for name in (result.VERIFY, result.CONTROL)}
+        return self.repeated(
+            [
+                "signature=$(( RANDOM * 32768 + RANDOM + 1 ))",
+                phase(result.WRITE, f'{limit}{sync}-w -G "$signature"') + " || return",
+                self.leave_page_cache(),
+                phase(result.READ, '-r -G "$signature"') + " || return",
+                phase(result.VERIFY, '-r -R -G "$signature"', f" > {said[result.VERIFY]} 2>&1"),
+                f'echo "$?" > {result.status_of("$1")}',
+                f'[ "$1" -lt {self.repeats} ] || '
+                + phase(
+                    result.CONTROL,
+                    '-r -R -G "$(( signature + 1 ))"',
+                    f" > {said[result.CONTROL]} 2>&1",
+                ),
+                ":",
+            ]
+        )
 
     def leave_page_cache(self) -> str:
         """The shell command between a write and its read: each node lets go of the files.
@@ -220,14 +205,14 @@ class IorBase(IoBase, ProgramMixin):
         said = read_output(stage / str(self.stderr), stage / str(self.stdout))
         if result.lacks_api(said):
             api = result.APIS[self.interface]
-            self.skip_as_not_installed(f"{self.program} was built without {api}; build it with it")
+            self.skip_as_not_installed(f"{self.program} was built without {api}")
 
     def verification_problems(self, stage: Path) -> list[str]:
         """What the verifications found, or that they could have found nothing."""
         problems = []
         for repeat in range(1, self.repeats + 1):
             said = read_output(stage / result.output_of(result.VERIFY, repeat))
-            status = read_output(stage / f"ior-{result.VERIFY}-{repeat}.status").strip()
+            status = read_output(stage / result.status_of(repeat)).strip()
             wrong = result.wrong_data(said, status)
             if wrong:
                 problems.append(f"verification, repeat {repeat}: {wrong}")

@@ -82,14 +82,19 @@ class Phase:
     bandwidth_gib_s: float
 
 
-def file_of(phase: str, repeat: int) -> str:
+def file_of(phase: str, repeat: int | str) -> str:
     """The name of the JSON file of a phase."""
     return f"ior-{phase}-{repeat}.json"
 
 
-def output_of(phase: str, repeat: int) -> str:
-    """The name of the file with what IOR said in a phase of a verification."""
+def output_of(phase: str, repeat: int | str) -> str:
+    """The name of the file with what IOR said in a verification or its control."""
     return f"ior-{phase}-{repeat}.out"
+
+
+def status_of(repeat: int | str) -> str:
+    """The name of the file with the exit status of a verification."""
+    return f"ior-{VERIFY}-{repeat}.status"
 
 
 def read_phase(path: Path) -> Phase:

@@ -18,6 +18,7 @@ from reframe.core.exceptions import SanityError
 from . import mdtest_result as result
 from . import site
 from .io_base import IoBase
+from .mixins.launches import LaunchesMixin
 from .mixins.program import ProgramMixin
 from .program_output import read_output
 from .refusal import refuse
@@ -33,7 +34,7 @@ FILES_PER_TASK = 1000
 
 
 @rfm.simple_test
-class Mdtest(IoBase, ProgramMixin):
+class Mdtest(IoBase, ProgramMixin, LaunchesMixin):
     """Creates, looks at, reads and removes small files, each phase in a launch of its own."""
 
     descr = "mdtest: rates of small files"
@@ -81,14 +82,8 @@ class Mdtest(IoBase, ProgramMixin):
 
     @run_before("run")
     def write_commands(self) -> None:
-        self.executable_opts = ['"$@"']
         self.prerun_cmds = [*self.before_program(self.gib), *self.require_inodes()]
-        self.postrun_cmds = ["}", *self.phases(), *self.after_program()]
-
-    # Last: the launch of the program becomes a function, which the phases call.
-    @run_before("run", always_last=True)
-    def make_launch_a_function(self) -> None:
-        self.prerun_cmds += ["launch() {"]
+        self.postrun_cmds = [*self.phases(), *self.after_program()]
 
     def require_inodes(self) -> list[str]:
         """Shell commands that end the job where the file system has no room for the files."""
@@ -121,17 +116,21 @@ class Mdtest(IoBase, ProgramMixin):
                 'printf spoilt | dd of="$file" conv=notrunc bs=1 seek=8 2> /dev/null',
                 f"launch -E -X {options}",
             ]
-        return [
+        prepare = [
             'tree="$run_directory/tree"',
             # What is written is drawn anew by each launch of 4.x, unless it is told. 3.3 knows no
             # such option, and tells of wrong data in the files of the first process alone.
             "launch -h > help.txt 2>&1",
             "seed=",
             "if grep -q '^ *-G=' help.txt; then seed=\"-G $(( RANDOM + 1 ))\"",
-            f"elif grep -q verify-read help.txt && {'true' if verify else 'false'}; then "
-            f'echo "{result.TOO_OLD}"; exit 0',
+            *(
+                [f'elif grep -q verify-read help.txt; then echo "{result.TOO_OLD}"; exit 0']
+                if verify
+                else []
+            ),
             "fi",
-            "repeat() {",
+        ]
+        repeat = [
             *phase(result.CREATE, "-C"),
             *phase(result.STAT, "-T"),
             *phase(result.READ, f"-E{verify}"),
@@ -141,14 +140,9 @@ class Mdtest(IoBase, ProgramMixin):
             ":",
             "fi",
             *phase(result.REMOVE, "-r"),
-            "}",
-            "repeats() {",
-            f"for number in {' '.join(map(str, range(1, self.repeats + 1)))}; do",
-            'repeat "$number" || return',
-            "done",
-            "}",
-            "repeats",
         ]
+        end_of_launch, *repeats = self.repeated(repeat)
+        return [end_of_launch, *prepare, *repeats]
 
     def read_layout_back(self) -> list[str]:
         """Shell commands that read the layout of one of the files; that of all would take long."""

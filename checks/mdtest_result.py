@@ -16,8 +16,8 @@ CREATE, STAT, READ, CONTROL, REMOVE = "create", "stat", "read", "control", "remo
 VARIABLES = {"create_rate": CREATE, "stat_rate": STAT, "read_rate": READ, "remove_rate": REMOVE}
 
 _ROWS = {CREATE: "creation", STAT: "stat", READ: "read", REMOVE: "removal"}
-_MARK = re.compile(r"^iobands: phase (\w+) (\d+)$\n?", re.MULTILINE)
-_FOUND = re.compile(r"^iobands: files (\d+)$", re.MULTILINE)
+_MARK = re.compile(r"^== phase (\w+) (\d+)$\n?", re.MULTILINE)
+_FOUND = re.compile(r"^== files (\d+)$", re.MULTILINE)
 _BEGIN = re.compile(r"^mdtest-(\S+) was launched with (\d+) total task\(s\) on (\d+) node", re.M)
 _FILES = re.compile(r"^\s*\d+ tasks, (\d+) files$", re.MULTILINE)
 _WRONG_DATA = re.compile(r"^ERROR: verifying the data.*", re.MULTILINE)
@@ -69,12 +69,12 @@ Phases = Mapping[tuple[str, int], Phase]
 
 def mark(phase: str, repeat: str) -> str:
     """The shell command that says in the output that a phase begins."""
-    return f'echo "iobands: phase {phase} {repeat}"'
+    return f'echo "== phase {phase} {repeat}"'
 
 
 def count(directory: str) -> str:
     """The shell command that says in the output how many files there are."""
-    return f'echo "iobands: files $(find "{directory}" -type f | wc -l)"'
+    return f'echo "== files $(find "{directory}" -type f | wc -l)"'
 
 
 def is_too_old(output: str) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.alarms import plan, real
+from benchmarks.alarms.collapses_report import section
 from benchmarks.alarms.report import Page
 from iobands.charts import DEGRADED, DOWN, UP
 
@@ -36,7 +37,7 @@ def bench(
         print(told)
     effort = plan.Effort(series, changed=series * 4 // 3)
     results = plan.run(effort, processes, print)
-    page = Page(results, effort, told)
+    page = Page(results, effort, section(results.collapses), told)
     text = page.text(datetime.now(timezone.utc).date().isoformat())
     print(text)
     if report is not None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.alarms import measure
+from benchmarks.alarms import collapses, measure
 from benchmarks.alarms.measure import Delay, FalseAlarms
 from benchmarks.alarms.worlds import BANDS, TAILS, world
 from iobands.charts import WATCH
@@ -53,6 +53,7 @@ class Results:
 
     quiet: Mapping[Key, FalseAlarms]
     changed: Mapping[Key, Delay]
+    collapses: collapses.Results
 
 
 def run(effort: Effort, processes: int, tell: Callable[[str], None]) -> Results:
@@ -64,7 +65,9 @@ def run(effort: Effort, processes: int, tell: Callable[[str], None]) -> Results:
         changed_cases = _changed_cases()
         tell(f"{len(changed_cases)} cases with a change")
         changed = dict(pool.map(_changed, changed_cases, [effort] * len(changed_cases)))
-    return Results(quiet, changed)
+        tell("collapses")
+        collapsed = collapses.run(effort.series * 2 // 3, collapses.ROUNDS, pool)
+    return Results(quiet, changed, collapsed)
 
 
 def _quiet_cases() -> list[Key]:

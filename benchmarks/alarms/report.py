@@ -38,6 +38,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
+def templates() -> Environment:
+    """Return where the templates are found."""
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
 def at(found: FalseAlarms, limit: float) -> float:
     """Return ARL0 at `limit`."""
     return float(found.run_length[int(np.argmin(np.abs(LIMITS - limit)))])
@@ -51,43 +62,42 @@ def error_at(found: FalseAlarms, limit: float) -> float:
 class Page:
     """Everything that the page says, as texts."""
 
-    def __init__(self, results: Results, effort: Effort, real: str) -> None:
-        """`real` is what there is to say of real series, or empty."""
+    def __init__(self, results: Results, effort: Effort, collapses: str, real: str) -> None:
+        """`collapses` is the section on these, and `real` what there is to say of real series."""
         self.results = results
+        self.collapses = collapses
         self.effort = effort
         self.real = real
 
     def text(self, date: str) -> str:
         """Return the page."""
-        environment = Environment(
-            loader=FileSystemLoader(_TEMPLATES),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
         independent = [f for key, f in self.results.quiet.items() if key[3:6] == (0.0, 0.0, WATCH)]
         worst = {phi: self._least(3, phi) for phi in CORRELATIONS}
-        return environment.get_template("error-rates.md").render(
-            date=date,
-            watch=WATCH,
-            degraded=DEGRADED,
-            fleet=FLEET_LIMIT,
-            fleet_500=limit_for(1, 500),
-            effort=self.effort,
-            error=max(error_at(found, WATCH) for found in independent),
-            least=min(at(found, WATCH) for found in independent),
-            worst=worst,
-            worst_outliers=self._least(4, OUTLIERS),
-            quiet=self.quiet(),
-            limits=self.limits(),
-            goals=self.goals(),
-            tails=TAILS,
-            held_out=HELD_OUT,
-            every_tail=self.every_tail(),
-            changes=self.changes(),
-            frontier=self.frontier(),
-            real=self.real,
+        return (
+            templates()
+            .get_template("error-rates.md")
+            .render(
+                date=date,
+                watch=WATCH,
+                degraded=DEGRADED,
+                fleet=FLEET_LIMIT,
+                fleet_500=limit_for(1, 500),
+                effort=self.effort,
+                error=max(error_at(found, WATCH) for found in independent),
+                least=min(at(found, WATCH) for found in independent),
+                worst=worst,
+                worst_outliers=self._least(4, OUTLIERS),
+                quiet=self.quiet(),
+                limits=self.limits(),
+                goals=self.goals(),
+                tails=TAILS,
+                held_out=HELD_OUT,
+                every_tail=self.every_tail(),
+                changes=self.changes(),
+                frontier=self.frontier(),
+                collapses=self.collapses,
+                real=self.real,
+            )
         )
 
     def _least(self, column: int, value: float) -> float:

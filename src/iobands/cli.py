@@ -128,7 +128,8 @@ def status(
 ) -> None:
     """Print the digest: one line that says it all, what needs attention, every series.
 
-    The exit status is 0 when all is well, 1 for watch, 2 for degraded and 3 for no data.
+    The exit status is 0 when all is well, 1 for watch or for a file system that collapses more
+    often than it did, 2 for degraded and 3 for no data.
     """
     survey = _survey(perflogs, bands, system, overdue, adapter=adapter, false_alarms=false_alarms)
     if output is Format.JSON:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from iobands.bands import COLLAPSED
+from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, compared_text, name_of
+from iobands.collapses import FALLEN, RISEN
 from iobands.following import is_drop
 from iobands.series import SeriesKey
 from iobands.states import State
@@ -26,7 +28,7 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True)
 class Concern:
-    """Series or checks that share a state, or `collapsed` or `failed`, and the reason for it."""
+    """Series or checks that share a state or a word like `collapsed`, and the reason for it."""
 
     names: tuple[str, ...]
     word: str
@@ -88,6 +90,10 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
             floor = figure(status.band.floor)
             why = f"{figure(status.value)} {unit} is under the floor of {floor} {unit}"
             yield series.label, COLLAPSED, why
+    for each in survey.collapses.file_systems:
+        word = {RISEN: MORE_OFTEN, FALLEN: LESS_OFTEN}.get(each.collapses.outcome or "")
+        if word:
+            yield name_of(each, survey), word, compared_text(each.collapses, "round")
     for finding in survey.findings:
         yield _IDLE_PARAMETERS.sub("", finding.name), "failed", _why(finding)
 

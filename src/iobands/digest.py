@@ -18,6 +18,12 @@ from rich.text import Text
 from sparklines import sparklines
 
 from iobands.bands import NO_BAND
+from iobands.collapse_views import (
+    LESS_OFTEN,
+    MORE_OFTEN,
+    collapses_as_json,
+    file_systems_as_json,
+)
 from iobands.concerns import Concern, concerns, skipped
 from iobands.following import Change, Following
 from iobands.states import ENOUGH_RUNS, State
@@ -44,6 +50,8 @@ _STYLES: Final = {
     "no data": "bold magenta",
     "collapsed": "bold red",
     "below": "yellow",
+    MORE_OFTEN: "yellow",
+    LESS_OFTEN: "green",
 }
 _LONGEST_REASON: Final = 240  # characters: some tell a whole log
 _THIS_YEAR: Final = timedelta(days=300)
@@ -221,7 +229,14 @@ def as_json(survey: Survey) -> dict[str, object]:
         "time": survey.now.isoformat(),
         "false_alarms_a_year": survey.budget.false_alarms_a_year,
         "limit": survey.budget.limit,
-        "series": [_series_as_json(series) for series in survey.series],
+        "series": [
+            {
+                **_series_as_json(series),
+                "collapses": collapses_as_json(survey.collapses.of(series.key)),
+            }
+            for series in survey.series
+        ],
+        "file_systems": file_systems_as_json(survey),
         "common": [
             {
                 "name": common.name,

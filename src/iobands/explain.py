@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from iobands.collapse_views import series_lines
 from iobands.following import Change, Following, utc
 from iobands.series import slug
 from iobands.states import State
@@ -117,6 +118,8 @@ def explain(survey: Survey, series: Series) -> Explanation:
 def explanation_text(told: Explanation, survey: Survey) -> str:
     """Return an explanation as lines of text."""
     lines = [*_head(told, survey), "", *_evidence(told.series)]
+    if told.series.status.runs:
+        lines += series_lines(told.series.key, survey)
     if told.since:
         lines += ["", f"Moved at the same time, about {told.since:%Y-%m-%d}"]
         lines += [f"{_INDENT}{line}" for line in _moved(told)]

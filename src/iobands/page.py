@@ -13,7 +13,8 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from iobands import __version__
-from iobands.concerns import concerns
+from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, change_text, name_of, rate_text
+from iobands.concerns import concerns, skipped
 from iobands.digest import sparkline
 from iobands.figures import MARKS, time_series
 from iobands.series import slug
@@ -34,6 +35,8 @@ _SYMBOLS: Final = {
     "no data": "?",
     "calibrating": "…",
     "failed": "✖",
+    MORE_OFTEN: "▼",
+    LESS_OFTEN: "▲",
 }
 _RECENT: Final = 20
 _PUBLIC: Final = 0o644
@@ -72,6 +75,7 @@ def render(survey: Survey) -> str:
         summary=summary(survey),
         status_word=summary(survey).split(":")[0].split()[-1],
         concerns=concerns(survey),
+        skipped=skipped(survey),
         any_in_effect=any(series.in_effect.brief() for series in survey.series),
         figures=_FIGURES,
         slug=slug,
@@ -79,6 +83,9 @@ def render(survey: Survey) -> str:
         colours={verdict: colour for verdict, (_, colour) in MARKS.items()},
         trend=lambda series: sparkline(series.samples["perf_value"].tolist()[-_RECENT:]),
         band_text=lambda status: band_text(status.band, status.provisional),
+        rate_text=rate_text,
+        change_text=change_text,
+        name_of=name_of,
         version=__version__,
     )
 

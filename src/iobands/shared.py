@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from numpy.typing import NDArray
 from iobands.charts import follow_together
 from iobands.following import Budget, Change, Following, Times, change_of
 from iobands.series import SeriesKey
+
+#: The bits of the number of a session that tell the runs of a day apart.
+RUNS_OF_A_DAY: Final = 20
 
 
 @dataclass(frozen=True)
@@ -52,21 +56,26 @@ def common_changes(followings: Mapping[SeriesKey, Following], budget: Budget) ->
     return tuple(found)
 
 
-def _sessions(followings: Sequence[Following]) -> tuple[NDArray[np.float64], Times]:
-    """Return values of shape (sessions, series), and the time of each session.
+def session_numbers(runs: Sequence[Times]) -> list[NDArray[np.int64]]:
+    """Return the session of each run of several series, as numbers in the order of time.
 
     A session is a day, and the n-th run of a day goes with the n-th of the others. The day begins
     at the hour at which the fewest runs are made, so that no night of runs is cut in two.
     """
-    runs = [each.times[each.offset :] for each in followings]
     hours = np.concatenate(runs).astype("datetime64[h]").astype(np.int64) % 24
     begin = int(np.argmin(np.bincount(hours, minlength=24)))
-    parts = []
+    found = []
     for times in runs:
         days = (times - np.timedelta64(begin, "h")).astype("datetime64[D]").astype(np.int64)
         nth = np.arange(len(days)) - np.searchsorted(days, days)
-        parts.append((days << 20) + nth)
-    sessions, places = np.unique(np.concatenate(parts), return_inverse=True)
+        found.append((days << RUNS_OF_A_DAY) + nth)
+    return found
+
+
+def _sessions(followings: Sequence[Following]) -> tuple[NDArray[np.float64], Times]:
+    """Return values of shape (sessions, series), and the time of each session."""
+    runs = [each.times[each.offset :] for each in followings]
+    sessions, places = np.unique(np.concatenate(session_numbers(runs)), return_inverse=True)
     table = np.full((len(sessions), len(runs)), np.nan)
     when = np.empty(len(sessions), dtype="datetime64[ns]")
     at = 0

@@ -18,6 +18,7 @@ import pandas as pd
 
 from iobands.bands import Bands
 from iobands.bands_file import load_bands
+from iobands.file_systems import SiteCollapses, Watched, site_collapses
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
 from iobands.readers.adapters import format_of
@@ -28,7 +29,7 @@ from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey, combined, grouping, labels
 from iobands.shared import Common, common_changes, groups
-from iobands.states import CRITICAL, OK, UNKNOWN, Miss, State, Status, assess, worst
+from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, Miss, State, Status, assess, worst
 from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, canonical
 
 #: The results of a case that did what was asked of it.
@@ -108,12 +109,14 @@ class Survey:
     skipped: tuple[Finding, ...] = ()
     budget: Budget = field(default_factory=Budget)
     common: tuple[Common, ...] = ()
+    collapses: SiteCollapses = field(default_factory=SiteCollapses)
 
     @property
     def exit_status(self) -> int:
         """0 OK, 1 warning, 2 critical, 3 unknown; no series at all is unknown."""
         statuses = [series.status.exit_status for series in self.series]
         statuses += [CRITICAL for each in self.common if is_drop(each.change)]
+        statuses += [WARNING] if self.collapses.has_risen else []
         return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
 
     def counts(self) -> dict[State, int]:
@@ -184,6 +187,10 @@ def take_survey(
         )
         series.append(Series(key, names[key], rows, bands_of[key.system], status))
     every = labels({*samples, *without})
+    common = common_changes(
+        {each.key: each.status.following for each in series if each.status.following}, budget
+    )
+    watched = (Watched(each.key, each.samples, each.bands, each.status) for each in series)
     return Survey(
         now=now,
         series=tuple(series),
@@ -192,9 +199,8 @@ def take_survey(
         skipped=tuple(_findings(tied[None], reports, overdue, lambda r: r == "skip")),
         rejected=(*logs.rejected, *reports.rejected),
         budget=budget,
-        common=common_changes(
-            {each.key: each.status.following for each in series if each.status.following}, budget
-        ),
+        common=common,
+        collapses=site_collapses(watched, common, budget),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from iobands.bands import Band
+from iobands.collapses import RISEN
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING
 from iobands.survey import Survey
 
@@ -49,6 +50,9 @@ def summary(survey: Survey) -> str:
         parts = [f"{plural(len(survey.series), 'series')}: {states}"]
     else:
         parts = ["no samples"]
+    risen = [each for each in survey.collapses.file_systems if each.collapses.outcome == RISEN]
+    if risen:
+        parts.append(f"{plural(len(risen), 'file system')} with more collapses")
     if survey.findings:
         parts.append(f"{plural(len(survey.findings), 'check')} failed without a series")
     if survey.rejected:

@@ -1,0 +1,254 @@
+"""Transient collapses of each series and of each file system, from charts and bands.
+
+A collapse that belongs to a lasting drop is no transient one, and neither a chance for one: such
+runs do not count at all. Jobs of one file system in one night that collapse are one event. May
+know: series, their states, charts and bands; nothing of files or of how it is shown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from iobands import collapses
+from iobands.bands import Bands
+from iobands.collapses import RISEN, Comparison, Count
+from iobands.following import Budget, Following, Times, is_drop, moment, runs_a_year
+from iobands.series import SeriesKey
+from iobands.shared import RUNS_OF_A_DAY, Common, session_numbers
+from iobands.states import Status, published_band
+
+#: How many rises of a rate are told a year that are none, for each false alarm that the site
+#: allows: all file systems together, and all series together.
+FALSE_RISES: Final = 0.5
+#: A series counts in the comparison if its share of the rounds has at most doubled or halved. The
+#: more series there are the more rounds have a collapse, and that is no change of the file system.
+_ALIKE: Final = 2.0
+
+
+@dataclass(frozen=True)
+class Collapses:
+    """The transient collapses of a series, in runs, or of a file system, in rounds of runs.
+
+    `newest` is when the newest event began, in UTC. With no `count` nothing was counted, and
+    `why` says why.
+    """
+
+    count: Count | None = None
+    comparison: Comparison | None = None
+    newest: datetime | None = None
+    why: str = ""
+
+    @property
+    def outcome(self) -> str | None:
+        """Whether the rate has risen or fallen; None where there is too little to tell."""
+        return self.comparison.outcome if self.comparison else None
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """A file system of `system`, and the collapses of so many `series` with a floor."""
+
+    system: str
+    name: str
+    series: int
+    collapses: Collapses
+
+
+@dataclass(frozen=True)
+class SiteCollapses:
+    """The collapses of all series and file systems of a site."""
+
+    of_series: Mapping[SeriesKey, Collapses] = field(default_factory=dict)
+    file_systems: tuple[FileSystem, ...] = ()
+
+    @property
+    def has_risen(self) -> bool:
+        """Whether any file system collapses more often than it did."""
+        return any(each.collapses.outcome == RISEN for each in self.file_systems)
+
+    def of(self, key: SeriesKey) -> Collapses:
+        """Return the collapses of a series."""
+        return self.of_series.get(key, Collapses(why="no sample"))
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What is needed of a series: as the survey has it."""
+
+    key: SeriesKey
+    samples: pd.DataFrame
+    bands: Bands | None
+    status: Status
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """The runs of a series that were held against a floor, and in no lasting drop."""
+
+    times: Times
+    collapsed: NDArray[np.bool_]
+
+
+def site_collapses(
+    series: Iterable[Watched], common: Sequence[Common], budget: Budget
+) -> SiteCollapses:
+    """Return the collapses of each series and of each file system."""
+    runs: dict[SeriesKey, _Runs] = {}
+    found: dict[SeriesKey, Collapses] = {}
+    for each in series:
+        counted = _runs(each, common)
+        if isinstance(counted, str):
+            found[each.key] = Collapses(why=counted)
+        else:
+            runs[each.key] = counted
+    allowed = FALSE_RISES * budget.false_alarms_a_year
+    level = collapses.level_for(allowed, sum(runs_a_year(each.times) for each in runs.values()))
+    found.update({key: _of_series(each, level) for key, each in runs.items()})
+    grouped: defaultdict[tuple[str, str], list[_Runs]] = defaultdict(list)
+    for key, each in runs.items():
+        grouped[key.system, key.file_system or "none"].append(each)
+    rounds = {place: _Rounds.of(each) for place, each in grouped.items()}
+    level = collapses.level_for(allowed, sum(runs_a_year(each.times) for each in rounds.values()))
+    return SiteCollapses(
+        found,
+        tuple(
+            FileSystem(*place, len(grouped[place]), each.collapses(level))
+            for place, each in sorted(rounds.items())
+        ),
+    )
+
+
+def _of_series(runs: _Runs, level: float) -> Collapses:
+    days = runs.times.astype("datetime64[D]").astype(np.int64)
+    return _told(
+        collapses.count(runs.collapsed, days),
+        collapses.compare(runs.collapsed, level),
+        runs.times,
+    )
+
+
+def _told(count: Count, comparison: Comparison, times: Times) -> Collapses:
+    newest = None if count.newest is None else moment(times[count.newest])
+    return Collapses(count, comparison, newest)
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """The runs of the series of a file system, in rounds; `places` has the round of each run."""
+
+    numbers: NDArray[np.int64]
+    times: Times
+    places: tuple[NDArray[np.int_], ...]
+    collapsed: tuple[NDArray[np.bool_], ...]
+
+    @staticmethod
+    def of(series: Sequence[_Runs]) -> _Rounds:
+        """Return the rounds of several series; a round has each of them once at most."""
+        parts = session_numbers([each.times for each in series])
+        numbers, places = np.unique(np.concatenate(parts), return_inverse=True)
+        times = np.empty(len(numbers), dtype="datetime64[ns]")
+        times[places] = np.concatenate([each.times for each in series])
+        ends = np.cumsum([len(part) for part in parts])[:-1]
+        return _Rounds(
+            numbers, times, tuple(np.split(places, ends)), tuple(each.collapsed for each in series)
+        )
+
+    def collapses(self, level: float) -> Collapses:
+        """Return the collapses of the file system."""
+        chosen = range(len(self.places))
+        count = collapses.count(self._hit(chosen), self.numbers >> RUNS_OF_A_DAY)
+        return _told(count, self._comparison(level), self.times)
+
+    def _hit(self, series: Iterable[int]) -> NDArray[np.bool_]:
+        """Return in which rounds any of `series` collapsed."""
+        hit = np.zeros(len(self.numbers), dtype=bool)
+        for each in series:
+            hit[self.places[each][self.collapsed[each]]] = True
+        return hit
+
+    def _comparison(self, level: float) -> Comparison:
+        """Return the newest rounds against those before, of the series that are in both alike."""
+        start = max(0, len(self.numbers) - collapses.RECENT)
+        first = max(0, start - collapses.EARLIER)
+        chosen = [
+            each
+            for each, places in enumerate(self.places)
+            if _is_alike(places, first, start, len(self.numbers))
+        ]
+        seen = np.zeros(len(self.numbers), dtype=bool)
+        for each in chosen:
+            seen[self.places[each]] = True
+        seen[:first] = False
+        return collapses.compare(self._hit(chosen)[seen], level, int(seen[start:].sum()))
+
+
+def _is_alike(places: NDArray[np.int_], first: int, start: int, end: int) -> bool:
+    """Tell whether a series has a like share of the rounds before `start` and from it on."""
+    low, middle = np.searchsorted(places, (first, start))
+    before, since = (middle - low) * (end - start), (len(places) - middle) * (start - first)
+    return bool(before and since and max(before, since) <= _ALIKE * min(before, since))
+
+
+def _runs(each: Watched, common: Sequence[Common]) -> _Runs | str:
+    """Return the runs that count, or why there are none."""
+    following = each.status.following
+    if following is None:
+        return "no sample"
+    if each.status.band is None:
+        return "no floor: too few runs for a band"
+    floors = _floors(each, following)
+    with_floor = _current(following) & np.isfinite(floors)
+    if not with_floor.any():
+        return "no floor: no band for the runs that compare"
+    counted = with_floor & ~_dropped(each.key, following, common)
+    if not counted.any():
+        return "all runs are of a lasting drop"
+    return _Runs(following.times[counted], following.values[counted] < floors[counted])
+
+
+def _floors(each: Watched, following: Following) -> NDArray[np.float64]:
+    """Return the floor of each run: of the band in force then, else of the learnt one, else NaN."""
+    band = each.status.band
+    assert band is not None
+    learnt = band.floor if each.status.provisional else np.nan
+    floors = np.full(len(following.rows), learnt)
+    if each.bands is None:
+        return floors
+    # as in a figure, what is known of the newest sample stands for all
+    sample = each.samples.iloc[-1].copy()
+    for epoch in each.bands.epochs:
+        sample["job_completion_time"] = pd.Timestamp(epoch.since)
+        published = published_band(each.key, sample, each.bands)
+        floors[_place(following, epoch.since) :] = published.floor if published else learnt
+    return floors
+
+
+def _current(following: Following) -> NDArray[np.bool_]:
+    """Return the runs since a person last drew a line; the alarms before it are not known."""
+    since = max(following.offset, following.reset or 0)
+    return np.arange(len(following.rows)) >= since
+
+
+def _dropped(key: SeriesKey, following: Following, common: Sequence[Common]) -> NDArray[np.bool_]:
+    """Return which runs are of a drop that was raised, of the series or of the file system."""
+    found = np.zeros(len(following.rows), dtype=bool)
+    drops = [each for each in following.changes if is_drop(each)]
+    drops += [each.change for each in common if key in each.keys and is_drop(each.change)]
+    for drop in drops:
+        end = None if drop.ended is None else _place(following, drop.ended)
+        found[_place(following, drop.since) : end] = True
+    return found
+
+
+def _place(following: Following, when: datetime) -> int:
+    """Return the first run at `when` or later, to the second as `moment` has it."""
+    naive = when.astimezone(timezone.utc).replace(tzinfo=None)
+    return int(np.searchsorted(following.times.astype("datetime64[s]"), np.datetime64(naive, "s")))
