@@ -174,7 +174,7 @@ def _survey(
         raise failure(f"{error.filename}: {error.strerror}") from error
     except (BandsError, AdapterError) as error:
         raise failure(str(error)) from error
-    if system and not survey.series and not survey.findings:
+    if system and not (survey.series or survey.findings or survey.obstacles):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
         raise failure(f"{perflogs}: nothing of the system {system}; systems there: {known}")
     return survey

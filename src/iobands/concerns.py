@@ -17,9 +17,11 @@ from iobands.following import is_drop
 from iobands.series import SeriesKey
 from iobands.states import State
 from iobands.survey import Finding, Survey
-from iobands.words import figure, time_text
+from iobands.words import figure, plural, time_text
 
 _STATES: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
+#: The word for what checks could not be run on or with.
+UNFIT: Final = "unfit"
 # ReFrame's names carry each parameter; these say nothing where a site has no choice
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
 #: How many names are said of those that share a reason.
@@ -81,6 +83,9 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
         if state is State.DEGRADED:
             covered.update((key, State.WATCH.value) for key in common.keys)
     for state in _STATES:
+        if state is State.NO_DATA:
+            yield from _obstacles(survey)
+            covered.update((key, state.value) for each in survey.obstacles for key in each.keys)
         for series in survey.series:
             if series.status.state is state and (series.key, state.value) not in covered:
                 yield series.label, state.value, series.status.why
@@ -96,6 +101,15 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
             yield name_of(each, survey), word, compared_text(each.collapses, "round")
     for finding in survey.findings:
         yield _IDLE_PARAMETERS.sub("", finding.name), "failed", _why(finding)
+
+
+def _obstacles(survey: Survey) -> Iterator[tuple[str, str, str]]:
+    places = {(series.key.system, series.key.partition) for series in survey.series}
+    places |= {(each.system, each.partition) for each in survey.obstacles}
+    for each in survey.obstacles:
+        where = f" on {each.system}:{each.partition}" if len(places) > 1 else ""
+        stopped = f"{plural(len(each.checks), 'check')} not run" if each.checks else ""
+        yield f"{each.subject}{where}", UNFIT, "; ".join(filter(None, [each.why, stopped]))
 
 
 def _why(finding: Finding) -> str:

@@ -48,6 +48,7 @@ _STYLES: Final = {
     "watch": "yellow",
     "degraded": "bold red",
     "no data": "bold magenta",
+    "unfit": "bold magenta",
     "collapsed": "bold red",
     "below": "yellow",
     MORE_OFTEN: "yellow",
@@ -250,6 +251,7 @@ def as_json(survey: Survey) -> dict[str, object]:
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
         ],
         "skipped": [{**vars(skip), "when": skip.when.isoformat()} for skip in survey.skipped],
+        "obstacles": [each.as_json() for each in survey.obstacles],
         "rejected": [
             {"path": str(item.path), "line": item.line, "reason": item.reason}
             for item in survey.rejected

@@ -97,8 +97,8 @@ class Change:
         """Return it in words that can be read aloud."""
         return (
             f"since {span_text(self.since, self.since_low, self.since_high)}: "
-            f"{ratio_text(self.ratio)} its former level; raised at one false alarm "
-            f"in {_years_text(self.years)} of this site"
+            f"{ratio_text(self.ratio)} its former level; a false alarm as strong comes "
+            f"once in {_years_text(self.years)} on this site"
         )
 
 
@@ -256,15 +256,18 @@ def change_of(alarm: Alarm, times: Times, budget: Budget) -> Change:
 def runs_a_year(times: Times) -> float:
     """Return how often a series with runs at `times`, in their order, runs in a year.
 
-    Counted over its newest year; a series younger than a month is taken to run daily.
+    Reckoned from its newest year by the usual gap between days with runs, so that a time without
+    runs does not change it: a limit that falls during a gap would raise alarms about the past. A
+    series younger than a month is taken to run daily.
     """
     if len(times) < 2 or times[-1] - times[0] < _ENOUGH_TIME:  # noqa: PLR2004
         return DAILY
     recent = times[times >= times[-1] - _YEAR]
-    span = recent[-1] - recent[0]
-    if span < _ENOUGH_TIME:
+    days = np.unique(recent.astype("datetime64[D]"))
+    if days[-1] - days[0] < _ENOUGH_TIME:
         return DAILY
-    return float((len(recent) - 1) * (_YEAR / span))
+    gap = np.median(np.diff(days).astype(float))
+    return DAILY * max(1, round(len(recent) / len(days))) / float(gap)
 
 
 def utc(samples: pd.DataFrame) -> Times:

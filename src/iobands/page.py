@@ -33,6 +33,7 @@ _SYMBOLS: Final = {
     "watch": "▼",
     "degraded": "✖",
     "no data": "?",
+    "unfit": "?",
     "calibrating": "…",
     "failed": "✖",
     MORE_OFTEN: "▼",

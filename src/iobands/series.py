@@ -25,10 +25,10 @@ _FURTHER: Final = (
     "environ",
     "hints",
     "interface",
+    "tool",
     "nodes",
     "tasks",
     "gib",
-    "tool",
     "partition",
     "system",
 )

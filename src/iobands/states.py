@@ -22,6 +22,8 @@ from iobands.series import SeriesKey
 
 #: From how many runs of its own a series may learn a band.
 ENOUGH_RUNS: Final = 20
+#: How far a clock may be ahead of ours.
+_AHEAD: Final = timedelta(days=1)
 #: What a learnt band says of its source.
 OWN_HISTORY: Final = "own history, provisional"
 
@@ -285,6 +287,8 @@ def _missing(
     later = [miss for miss in misses if miss.when > newest]
     if later:
         return max(later, key=lambda miss: miss.when).what
+    if newest - now > _AHEAD:
+        return f"the newest sample is of {newest:%Y-%m-%d}, which is yet to come: a clock is wrong"
     if now - newest > overdue:
         age = (now - newest) / timedelta(days=1)
         return f"the newest sample is {age:.0f} days old"

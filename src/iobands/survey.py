@@ -21,6 +21,7 @@ from iobands.bands_file import load_bands
 from iobands.file_systems import SiteCollapses, Watched, site_collapses
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
+from iobands.obstacles import Obstacle, obstacles
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import FIELDS, REQUIRED
 from iobands.readers.newest_cases import read_newest_cases
@@ -109,6 +110,7 @@ class Survey:
     skipped: tuple[Finding, ...] = ()
     budget: Budget = field(default_factory=Budget)
     common: tuple[Common, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     collapses: SiteCollapses = field(default_factory=SiteCollapses)
 
     @property
@@ -117,7 +119,8 @@ class Survey:
         statuses = [series.status.exit_status for series in self.series]
         statuses += [CRITICAL for each in self.common if is_drop(each.change)]
         statuses += [WARNING] if self.collapses.has_risen else []
-        return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
+        unknown = self.findings or self.obstacles or not self.series
+        return worst([*statuses, UNKNOWN if unknown else OK])
 
     def counts(self) -> dict[State, int]:
         """Return how many series are in each state that occurs, the worst first."""
@@ -200,6 +203,7 @@ def take_survey(
         rejected=(*logs.rejected, *reports.rejected),
         budget=budget,
         common=common,
+        obstacles=obstacles(tied, reports.newest, overdue),
         collapses=site_collapses(watched, common, budget),
     )
 
@@ -251,7 +255,7 @@ def _tie(
         series = known.get(case.identity)
         if (
             not series
-            and not case.fixture
+            and not (case.fixture or case.examines)
             and case.fields.keys() | LATER_FIELDS >= set(SERIES_FIELDS)
         ):
             series = alike.get(_series_fields(case.fields))
@@ -277,11 +281,13 @@ def _misses_of_rows(rows: pd.DataFrame | None) -> list[Miss]:
 
 
 def _misses_of_cases(key: SeriesKey, cases: Sequence[RunCase]) -> list[Miss]:
-    return [
-        Miss(case.when, _what(case.result, case.phase, case.reason, case.when))
-        for case in cases
-        if key.variable not in case.recorded
-    ]
+    return [Miss(case.when, _what_of(case)) for case in cases if key.variable not in case.recorded]
+
+
+def _what_of(case: RunCase) -> str:
+    if case.lacks:
+        return f"the check of {case.when:%Y-%m-%d %H:%M} was not run: {case.lacks}: {case.reason}"
+    return _what(case.result, case.phase, case.reason, case.when)
 
 
 def _what(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
@@ -306,8 +312,10 @@ def _findings(
     """
     newest = {case.identity: case for case in cases}  # they come in the order of time
     for case in newest.values():
-        if wanted(case.result) and (
-            reports.newest is None or reports.newest - case.when <= overdue
+        if (
+            wanted(case.result)
+            and case.lacks is None
+            and (reports.newest is None or reports.newest - case.when <= overdue)
         ):
             yield Finding(
                 case.name,

@@ -50,6 +50,10 @@ def summary(survey: Survey) -> str:
         parts = [f"{plural(len(survey.series), 'series')}: {states}"]
     else:
         parts = ["no samples"]
+    if survey.obstacles:
+        stopped = sum(len(each.checks) for each in survey.obstacles)
+        unfit = ", ".join(dict.fromkeys(each.subject for each in survey.obstacles))
+        parts.append(f"unfit: {unfit}; {plural(stopped, 'check')} not run")
     risen = [each for each in survey.collapses.file_systems if each.collapses.outcome == RISEN]
     if risen:
         parts.append(f"{plural(len(risen), 'file system')} with more collapses")

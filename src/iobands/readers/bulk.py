@@ -22,6 +22,7 @@ from iobands.readers.fields import (
     FLOATS,
     INTEGERS,
     NEVER_NULL,
+    RATES,
     TEXTS,
     TIME,
 )
@@ -187,7 +188,7 @@ def _numbers(cell: pa.Array, name: str, proved: np.ndarray) -> pa.Array:
     values = cell.fill_null(1.0).to_numpy()
     proved &= np.isfinite(values)
     if name == "perf_value":
-        proved &= values > 0
+        proved &= (values >= RATES[0]) & (values <= RATES[1])
     if name not in INTEGERS:
         return cell
     with np.errstate(invalid="ignore"):
