@@ -111,7 +111,7 @@ def tags(session):
     said = site.reframe("--system=local", "--describe").stdout
     found = {}
     for check in json.loads(said):
-        found.setdefault(check["name"], set()).update(check["tags"])
+        found.setdefault(check["name"].split()[0], set()).update(check["tags"])
     return found
 
 
