@@ -6,53 +6,36 @@ and how they are worded; nothing of files or of the command line.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 import numpy as np
-import pandas as pd
 
 from iobands.charts import DOWN
 from iobands.charts.chart import RECOVERY
 from iobands.collapse_views import series_lines
-from iobands.following import Following, Times, ratio_text, utc
-from iobands.kin import BEFORE, Kin, kin_of, since_of
+from iobands.covariates import covariates
+from iobands.following import Following, Times, ratio_text
+from iobands.kin import Kin, kin_of, since_of
 from iobands.series import slug
 from iobands.states import State
 from iobands.survey import Series, Survey
-from iobands.words import band_text, figure, plural, printable, time_text
+from iobands.words import (
+    act_text,
+    acts_told,
+    answer_text,
+    band_facts,
+    band_text,
+    epoch_text,
+    figure,
+    intervals_text,
+    plural,
+    printable,
+    time_text,
+)
 
-#: Figures that a run records beside its rate, and what they are called.
-_FIGURES: Final = {
-    "fullness_percent": "fullness in %",
-    "targets_active": "active targets",
-    "targets_inactive": "inactive targets",
-    "load_per_node": "load a node",
-    "other_jobs": "other jobs",
-    "client_written_gib": "GiB that clients wrote",
-    "client_read_gib": "GiB that clients read",
-}
-#: What a run says of how and where it ran.
-_FACTS: Final = {
-    "job_nodelist": "node list",
-    "tool_version": "version of the tool",
-    "suite_version": "version of the suite",
-    "version": "version of ReFrame",
-    "medium": "medium",
-    "file_system_type": "type of the file system",
-    "stripe_count": "stripe count",
-    "stripe_size": "stripe size",
-    "transport_in_effect": "transport in effect",
-    "hints_in_effect": "hints in effect",
-    "fsync": "fsync",
-    "cache": "cache",
-}
-_LEAST_BEFORE: Final = 5
-_USUAL: Final = (5, 95)  # percentiles
-_FEW_VALUES: Final = 0.5  # more different values than this share of runs: it changes by itself
 _NAMED: Final = 6
 _INDENT: Final = "  "
 
@@ -100,7 +83,7 @@ def explain(survey: Survey, series: Series) -> Explanation:
     """Return what is known of `series`, from a survey with all columns of the samples."""
     since = since_of(series.status.following)
     kin = kin_of(survey, series)
-    changed, moved, still = _covariates(series.samples, since) if since else ([], [], [])
+    changed, moved, still = covariates(series.samples, since) if since else ([], [], [])
     return Explanation(
         series,
         since,
@@ -183,6 +166,8 @@ def _head(told: Explanation, survey: Survey) -> Iterator[str]:
     state = status.state.value
     joint = " " if status.why.startswith("since ") else ": "
     yield f"{series.label}: {state}{joint + status.why if status.why else ''}"
+    if status.acknowledged:
+        yield answer_text(status.acknowledged)
     yield f"at {time_text(survey.now)} UTC; all times are UTC; name in files: {slug(series.key)}"
 
 
@@ -199,12 +184,16 @@ def _evidence(series: Series) -> Iterator[str]:
             f"{_day(times[-1])}{_cadence(times)}; {status.runs} in all"
         )
     if status.band:
-        source = status.band.source or "the bands file"
+        facts = band_facts(status.band, status.provisional)
         former = ", of the level before the change" if status.change else ""
         yield (
             f"Band        {band_text(status.band, status.provisional)} {unit} (quartiles{former}; "
-            f"{source})"
+            f"{facts})"
         )
+        if status.band.intervals:
+            yield f"            95 % intervals: {intervals_text(status.band)}"
+    if series.epoch:
+        yield f"Epoch       {epoch_text(series.epoch)}"
     yield (
         f"Newest      {figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
         f"{_rank(following)}"
@@ -234,6 +223,8 @@ def _evidence(series: Series) -> Iterator[str]:
                 f"Earlier     {change.direction} from {change.since:%Y-%m-%d} to "
                 f"{change.ended:%Y-%m-%d} ({change.end}): {ratio_text(change.ratio)}"
             )
+    for heading, what in acts_told(series.acts):
+        yield f"{heading:12}{what}"
 
 
 def _rank(following: Following) -> str:
@@ -273,6 +264,9 @@ def _move(kin: Kin) -> str:
         return (
             f"{change.direction} since {change.since:%Y-%m-%d}{until}, {change.ratio.value:.2f} ×"
         )
+    if kin.act and kin.act.since:
+        ratio = f", {kin.act.ratio:.2f} ×" if kin.act.ratio else ""
+        return f"since {kin.act.since:%Y-%m-%d}{ratio}; {kin.act.kind}, {act_text(kin.act)}"
     assert kin.leaning is not None
     return (
         f"no alarm of its own, but {ratio_text(kin.leaning)} in its next {plural(kin.runs, 'run')}"
@@ -289,56 +283,6 @@ def _still(told: Explanation) -> Iterator[str]:
     yield from told.still
     if not told.still_kin and not told.still:
         yield "nothing that is recorded"
-
-
-def _covariates(samples: pd.DataFrame, since: datetime) -> tuple[list[str], list[str], list[str]]:
-    """Return what is to be said of facts that changed, of figures that moved, and of the rest."""
-    start = int(np.searchsorted(utc(samples), np.datetime64(since.replace(tzinfo=None), "ns")))
-    before, after = samples.iloc[max(0, start - BEFORE) : start], samples.iloc[start:]
-    changed: list[str] = []
-    moved: list[str] = []
-    still: list[str] = []
-    for column, name in _FIGURES.items():
-        if column in samples:
-            _tell(_figure_moved(before[column], after[column]), name, moved, still)
-    for column, name in _FACTS.items():
-        if column in samples:
-            _tell(_fact_moved(before[column], after[column]), name, changed, still)
-    return changed, moved, still
-
-
-def _tell(found: tuple[bool, str] | None, name: str, moved: list[str], still: list[str]) -> None:
-    if found:
-        (moved if found[0] else still).append(f"{name}: {found[1]}")
-
-
-def _figure_moved(before: pd.Series, after: pd.Series) -> tuple[bool, str] | None:
-    """Tell whether the median since lies outside the middle 90 % of before."""
-    earlier = before.dropna().to_numpy(dtype=float)
-    later = after.dropna().to_numpy(dtype=float)
-    if len(earlier) < _LEAST_BEFORE or not len(later):
-        return None
-    low, high = np.percentile(earlier, _USUAL)
-    now = float(np.median(later))
-    was = float(np.median(earlier))
-    if low <= now <= high:
-        return False, f"{figure(now)}, as before ({figure(low)} to {figure(high)})"
-    return True, f"{figure(was)} before ({figure(low)} to {figure(high)}), {figure(now)} since"
-
-
-def _fact_moved(before: pd.Series, after: pd.Series) -> tuple[bool, str] | None:
-    """Tell whether half of the runs since have what no run before had."""
-    earlier = Counter(map(str, before.dropna()))
-    later = Counter(map(str, after.dropna()))
-    if earlier.total() < _LEAST_BEFORE or not later:
-        return None
-    usual, newest = earlier.most_common(1)[0][0], later.most_common(1)[0][0]
-    if len(earlier) > max(1, earlier.total() * _FEW_VALUES):
-        return False, f"differs from run to run, now mostly {newest}"
-    new = sum(count for value, count in later.items() if value not in earlier)
-    if 2 * new >= later.total():
-        return True, f"{usual} before, {newest} since"
-    return False, newest
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -116,7 +116,7 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
     if following is None or not following.chart.runs:
         return
     chart = following.chart
-    times = date2num(following.times[following.offset :])
+    times = date2num(following.times)
     for values, name, colour, style in (
         (chart.down, "for a drop", MARKS[COLLAPSED][1], "-"),
         (chart.up, "for a rise", MARKS[ABOVE][1], "--"),

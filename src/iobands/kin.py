@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from iobands.acts import CLOSE, NEW_NORMAL, Act, standing
 from iobands.charts import DOWN, UP, Ratio
 from iobands.following import Change, Following
 from iobands.survey import Series, Survey
@@ -29,7 +30,8 @@ class Kin:
     """Another series of the same system, and what it shares with the one that is explained.
 
     `change` is its own alarm of that time. Where there is none, `leaning` is the level of its next
-    `runs` runs over the one before, if these clearly differ: an alarm that may yet come.
+    `runs` runs over the one before, if these clearly differ: an alarm that may yet come. `act` is
+    what a person did about a change of that time, which then is an alarm no longer.
     """
 
     series: Series
@@ -37,12 +39,15 @@ class Kin:
     change: Change | None
     leaning: Ratio | None = None
     runs: int = 0
+    act: Act | None = None
 
     @property
     def direction(self) -> str | None:
         """Where it moved, None if it did not."""
         if self.change:
             return self.change.direction
+        if self.act:
+            return self.act.direction
         return None if self.leaning is None else DOWN if self.leaning.value < 1 else UP
 
 
@@ -55,11 +60,12 @@ def kin_of(survey: Survey, series: Series) -> list[Kin]:
         if other is series or other.key.system != series.key.system:
             continue
         change = _near(other, window) if window else None
+        act = _act(other, window, survey.now) if window and not change else None
         leaning = None
-        if since and not change and not other.status.change:
+        if since and not change and not act and not other.status.change:
             leaning = _leaning(other.status.following, since)
         ratio, runs = leaning or (None, 0)
-        found.append(Kin(other, _shared(series, other), change, ratio, runs))
+        found.append(Kin(other, _shared(series, other), change, ratio, runs, act))
     return sorted(found, key=lambda each: -len(each.shared))
 
 
@@ -89,6 +95,17 @@ def _near(other: Series, window: tuple[datetime, datetime]) -> Change | None:
         if change.since_low <= window[1] and change.since_high >= window[0]:
             return change
     return None
+
+
+def _act(other: Series, window: tuple[datetime, datetime], now: datetime) -> Act | None:
+    """Return what was done last about a change of `other` that may have begun within `window`."""
+    done = [
+        act
+        for act in standing(other.acts, now)
+        if act.kind in {CLOSE, NEW_NORMAL} and act.direction
+        if act.since and window[0] <= act.since <= window[1]
+    ]
+    return done[-1] if done else None
 
 
 def _leaning(following: Following | None, since: datetime) -> tuple[Ratio, int] | None:

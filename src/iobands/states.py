@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from iobands.acknowledged import Acknowledged
 from iobands.bands import NO_BAND, Band, Bands, log_fence
 from iobands.following import PERFORMANCE, Budget, Change, Following, follow_series, is_drop
 from iobands.series import SeriesKey
@@ -81,6 +82,8 @@ class Status:
     and `usable` how many earlier ones a band may be learnt from. `why` explains the state.
     `following` has the chart that the state comes from, None where there is no sample.
     `missing` tells why the newest sample is not the one that is expected, if it is not.
+    `acknowledged` is who knows of the lasting change, if anybody does. `is_closed` tells whether
+    the newest sample is of an alarm that was closed.
     """
 
     state: State
@@ -94,6 +97,14 @@ class Status:
     usable: int
     following: Following | None = None
     missing: str | None = None
+    acknowledged: Acknowledged | None = None
+    is_closed: bool = False
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the state is a lasting change that was acknowledged, and no worse since."""
+        known = self.acknowledged is not None and self.acknowledged.holds
+        return known and self.state in {State.DEGRADED, State.IMPROVED}
 
     @property
     def change(self) -> Change | None:
@@ -103,6 +114,8 @@ class Status:
     @property
     def exit_status(self) -> int:
         """The exit status of a monitoring plugin for this series."""
+        if self.is_quiet and self.state is State.DEGRADED:
+            return UNKNOWN if self.missing else WARNING
         return self.state.exit_status
 
 
@@ -129,6 +142,9 @@ def assess(
     history = comparable(samples, bands)
     band = published or learnt_band(key, _healthy(history, samples, following))
     state, why = _state(following)
+    is_closed = bool(left_out(samples["job_completion_time"].iloc[-1:], bands)[0])
+    if is_closed and not why:
+        why = "its alarm was closed, and there was no run since"
     if band is None:
         state = State.CALIBRATING
         passed = len(history) + (newest["result"] == "pass")
@@ -151,6 +167,7 @@ def assess(
         usable=len(history),
         following=following,
         missing=missing,
+        is_closed=is_closed,
     )
 
 
@@ -212,10 +229,20 @@ def _comparing(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
     """Return which samples compare with the newest: measured alike, in epochs that compare."""
     times = samples["job_completion_time"]
     chosen = alike(samples)
-    since = bands.compares_since(times.iloc[-1].to_pydatetime()) if bands else None
+    if bands is None:
+        return chosen
+    since = bands.compares_since(times.iloc[-1].to_pydatetime())
     if since is not None:
         chosen = chosen & (times >= since).to_numpy()
-    return chosen
+    return chosen & ~left_out(times, bands)
+
+
+def left_out(times: pd.Series, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples, taken at `times`, compare with nothing, as their alarm was closed."""
+    found = np.zeros(len(times), dtype=bool)
+    for begin, end in bands.left_out if bands else ():
+        found |= ((times >= begin) & (times <= end)).to_numpy()
+    return found
 
 
 def alike(samples: pd.DataFrame) -> np.ndarray:
@@ -272,7 +299,9 @@ def verdicts(
     what that was learnt from.
     """
     learnt = status.band if status.provisional else None
-    covered = {*comparable(samples, bands).index, samples.index[-1]} if learnt else set()
+    covered = set(comparable(samples, bands).index) if learnt else set()
+    if not status.is_closed:
+        covered.add(samples.index[-1])
     found = []
     for index, sample in samples.iterrows():
         band = published_band(key, sample, bands) or (learnt if index in covered else None)

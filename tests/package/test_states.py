@@ -11,7 +11,7 @@ import pytest
 
 from iobands.charts import WATCH, runs_between_false_alarms
 from iobands.concerns import concerns
-from iobands.digest import as_json
+from iobands.digest_json import as_json
 from iobands.following import Budget, runs_a_year
 from iobands.states import State
 from iobands.survey import Survey, take_survey
