@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from iobands.concerns import concerns
-from iobands.digest import as_json
+from iobands.digest_json import as_json
 from iobands.states import State
 from iobands.survey import Survey, take_survey
 from iobands.words import summary
