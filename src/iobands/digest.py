@@ -169,7 +169,7 @@ def _table(survey: Survey, width: int) -> Table:
     values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
     for row, series in zip(rows, survey.series, strict=True):
         row[headings.index("TREND")] = Text(
-            sparkline(series.samples["perf_value"].tolist()[-values:])
+            sparkline(series.samples["perf_value"].iloc[-values:].tolist())
         )
         table.add_row(*row)
     return table

@@ -6,6 +6,7 @@ May know: the charts, bands, and the columns of samples; nothing of files or of 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -22,8 +23,7 @@ from iobands.charts import (
     Alarm,
     Chart,
     Ratio,
-    begin,
-    extend,
+    follow,
     limit_for,
     power,
     runs_between_false_alarms,
@@ -41,6 +41,13 @@ _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 _QUARTERS: Final = 4
 
 Times = NDArray[np.datetime64]
+#: What gives the chart of a series from its values, its band and the limit.
+Draw = Callable[[NDArray[np.float64], Band | None, float], Chart]
+
+
+def drawn(values: NDArray[np.float64], band: Band | None, limit: float) -> Chart:
+    """Return the chart of a series, drawn from the first run to the last."""
+    return follow(values, band, limit=limit)
 
 
 @dataclass(frozen=True)
@@ -184,7 +191,11 @@ class Following:
 
 
 def follow_series(
-    samples: pd.DataFrame, rows: NDArray[np.int_], band: Band | None, budget: Budget
+    samples: pd.DataFrame,
+    rows: NDArray[np.int_],
+    band: Band | None,
+    budget: Budget,
+    draw: Draw = drawn,
 ) -> Following:
     """Return the chart of the samples at `rows`, which are in the order of time."""
     values = samples["perf_value"].to_numpy(dtype=float)[rows]
@@ -192,8 +203,7 @@ def follow_series(
     fine = np.isfinite(values) & (values > 0)
     if not fine.all():
         rows, values, times = rows[fine], values[fine], times[fine]
-    chart = extend(begin(band, limit=budget.limit), values)
-    return Following(rows, times, values, chart, budget)
+    return Following(rows, times, values, draw(values, band, budget.limit), budget)
 
 
 def change_of(alarm: Alarm, times: Times, budget: Budget) -> Change:

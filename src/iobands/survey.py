@@ -24,9 +24,10 @@ from iobands.bands_file import load_bands
 from iobands.file_systems import SiteCollapses, Watched, site_collapses
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
+from iobands.kept_charts import KeptCharts
 from iobands.obstacles import Obstacle, obstacles
 from iobands.readers.adapters import format_of
-from iobands.readers.fields import FIELDS, REQUIRED
+from iobands.readers.fields import FIELDS
 from iobands.readers.newest_cases import read_newest_cases
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
@@ -41,9 +42,15 @@ _FINE: Final = frozenset({"pass", "skip", "xfail"})
 #: The series fields that say how large a run is: a site changes them for all runs of a check.
 _SCALE: Final = ("nodes", "tasks", "gib")
 
-#: The columns without which there is no survey.
+#: The columns of samples without which there is no survey. What all samples of a series have in
+#: common is not among them: the key of the series says it.
 STATUS_COLUMNS: Final = (
-    *REQUIRED,
+    "job_completion_time",
+    "result",
+    "tool_version",
+    "medium",
+    "file_system_type",
+    "perf_value",
     "fail_phase",
     "stripe_count",
     "stripe_size",
@@ -186,12 +193,12 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         FileNotFoundError: there are no perflogs.
         FileError: a file of bands or of alarms cannot be used.
     """
-    logs = read_perflogs(
-        perflogs, system, format_of(perflogs, adapter), {*columns, *STATUS_COLUMNS}
-    )
+    wanted = {*columns, *STATUS_COLUMNS}
+    logs = read_perflogs(perflogs, system, format_of(perflogs, adapter), wanted)
     reports = read_newest_cases(perflogs, system)
     of_samples, of_misses = grouping(logs.samples), grouping(logs.misses)
-    samples = dict(of_samples.split(logs.samples))
+    table = logs.samples[[name for name in logs.samples if name in wanted]]
+    samples = dict(of_samples.split(table))
     without = dict(of_misses.split(logs.misses))
     sightings = [*_sightings(logs.samples, of_samples), *_sightings(logs.misses, of_misses)]
     past = _superseded(sightings)
@@ -206,21 +213,31 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
     often = {key: runs_a_year(utc(samples[key])) for key in keys if key in samples}
     pooled = [max(often[key] for key in group) for group in groups(list(often)).values()]
     budget = Budget(false_alarms, sum(often.values()) + sum(pooled))
+    charts = KeptCharts.of(perflogs, system, adapter, false_alarms)
     series = []
     for key in keys:
-        rows = samples.get(key, logs.samples.iloc[:0])
+        rows = samples.get(key, table.iloc[:0])
         misses = [
             # of two with the same time max() takes the first, and reports know more
             *_misses_of_cases(key, tied.get(key, ())),
             *_misses_of_rows(without.get(key)),
         ]
         of_key = bands_for(bands_of[key.system], done[key], key.system)
-        # a case is run on demand, and never expected
-        due = timedelta.max if key.case else overdue
-        status = assess(key, rows, misses, of_key, now=now, overdue=due, budget=budget)
+        status = assess(
+            key,
+            rows,
+            misses,
+            of_key,
+            now=now,
+            # a case is run on demand, and never expected
+            overdue=timedelta.max if key.case else overdue,
+            budget=budget,
+            draw=charts.draw(repr(key)),
+        )
         known = acknowledged(status.following, done[key], budget)
         status = replace(status, acknowledged=known)
         series.append(Series(key, names[key], rows, of_key, status, every_act[key]))
+    charts.save()
     every = labels({*samples, *without})
     followings = {each.key: each.status.following for each in series if each.status.following}
     common = common_changes(followings, budget)
