@@ -7,6 +7,7 @@ from reframe.core.builtins import fixture, run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 
 from .environment.jobs import EnvMpi
+from .program_output import read_output
 
 SOURCE_DIRECTORY = Path(__file__).resolve().parent.parent / "src" / "benchio"
 
@@ -34,3 +35,8 @@ class BuildBenchio(rfm.CompileOnlyRegressionTest):
         if not Path(self.stagedir, self.program).is_file():
             raise SanityError(f"{self.program} was not built: see {self.build_job.stderr}")
         return True
+
+    def lacks(self, library: str) -> bool:
+        """Whether the build said that it found no such library, by the title it has there."""
+        said = read_output(Path(self.stagedir, str(self.build_job.stdout)))
+        return f"-- {library}: none that can be used" in said

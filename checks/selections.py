@@ -10,6 +10,12 @@ FULL = "full"
 #: Measured on each file system to see that it works at all: the pattern that needs the least.
 SMOKE_PATTERN = "fpp"
 
+#: The tool that the suite brings along; what others measure is weekly, unless a site says more.
+DEFAULT_TOOL = "benchio"
+
+#: What takes so long that only a list of the site's selects it; and of daily it is never part.
+NEVER_UNASKED = frozenset({"io500"})
+
 
 def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
     """The tags of `check`, by its fields, on a partition whose default transport is `transport`.
@@ -29,7 +35,9 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
     is_recommended = any(matches(check, entry, extras) for entry in recommended)
     # A site that recommends settings for some patterns has said which ones matter to it.
     patterns = {entry["pattern"] for entry in recommended if "pattern" in entry}
-    matters = check["pattern"] in patterns or not patterns
+    matters = check["tool"] == DEFAULT_TOOL and (check["pattern"] in patterns or not patterns)
+    if check["tool"] in NEVER_UNASKED:
+        by_default = is_recommended = False
     if selected("daily", is_recommended or (by_default and matters)):
         tags |= {"daily", "weekly"}
     if selected("weekly", by_default):
@@ -42,9 +50,10 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
 def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:
     """Whether an entry selects a check: what it leaves out may be anything, but the first scale.
 
-    A stripe count says nothing of a file system without stripes.
+    The tool is benchio where no other is named. A stripe count says nothing of a file system
+    without stripes.
     """
-    entry = {"scale": next(iter(extras["scales"])), **entry}
+    entry = {"scale": next(iter(extras["scales"])), "tool": DEFAULT_TOOL, **entry}
     if check["stripe_count"] is None:
         entry.pop("stripe_count", None)
     return all(check[name] == value for name, value in entry.items())
@@ -68,7 +77,8 @@ def has_default_settings(
 
 
 def _is_smoke(check: Mapping, extras: Mapping, transport: str) -> bool:
-    return check["pattern"] == SMOKE_PATTERN and has_default_settings(
+    fields = {"tool": DEFAULT_TOOL, "pattern": SMOKE_PATTERN}
+    return fields.items() <= check.items() and has_default_settings(
         check, extras, transport, scale=smallest_scale(extras["scales"])
     )
 

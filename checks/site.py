@@ -4,11 +4,14 @@ Knows ReFrame's runtime and the partitions' `extras`; config/contract.py has che
 ReFrame sets the runtime up before it loads a check, so these may feed `parameter(...)`.
 """
 
-from collections.abc import Iterable
+import shutil
+from collections.abc import Iterable, Mapping
 
 import reframe.core.runtime as rt
 from reframe.core.environments import Environment
 from reframe.core.systems import SystemPartition
+
+from . import programs
 
 #: The preset that every site has: it sets nothing.
 DEFAULT_HINTS = "default"
@@ -64,25 +67,30 @@ def hint_presets() -> list[str]:
     )
 
 
-def partitions_for(file_system: str, stripe_count: int | None, hints: str) -> list[str]:
-    """The partitions, as ReFrame names them, that have this combination."""
+def partitions_for(
+    file_system: str, stripe_count: int | None, hints: str, own_presets: Mapping[str, dict]
+) -> list[str]:
+    """The partitions, as ReFrame names them, that have this combination.
+
+    A check's own hint presets are anywhere.
+    """
     return [
         part.fullname
         for part in _partitions()
         if file_system in part.extras["filesystems"]
         and stripe_count in part.extras["filesystems"][file_system].get("stripe_counts", [None])
-        and (hints == DEFAULT_HINTS or hints in part.extras.get("hint_presets", {}))
+        and (hints in own_presets or hints in presets_of(part))
     ]
 
 
-def environments_for(transport: str, hints: str) -> list[str]:
+def environments_for(transport: str, hints: str, own_presets: Mapping[str, dict]) -> list[str]:
     """The programming environments with this transport in which the hint preset has an effect."""
     return _unique(
         env.name
         for part in _partitions()
         for env in part.environs
         if transport_of(env) == transport
-        and (preset := presets_of(part).get(hints)) is not None
+        and (preset := {**presets_of(part), **own_presets}.get(hints)) is not None
         and _has_effect(preset, env)
     )
 
@@ -96,6 +104,13 @@ def _has_effect(preset: dict, environment: Environment) -> bool:
     """Whether a preset is of use with the environment: one that names nothing is with any."""
     transport, mpi = transport_of(environment), environment.extras.get("mpi")
     return transport in preset.get("transports", [transport]) and mpi in preset.get("mpi", [mpi])
+
+
+def asks_spack_for(program: str) -> bool:
+    """Whether some partition gets `program` from Spack, as nothing that comes before has it."""
+    entries = [part.extras.get("programs", {}).get(program, {}) for part in _partitions()]
+    found = [programs.find(program, entry, shutil.which) for entry in entries]
+    return any(each and each.spack for each in found)
 
 
 def scales() -> list[str]:
@@ -139,3 +154,19 @@ def selecting_partitions(valid_systems: list[str]) -> list[tuple[dict, str]]:
         for part in _partitions()
         if part.fullname in valid_systems and part.environs
     ]
+
+
+def stripe_counts_of(file_system: str) -> list[int | None]:
+    """The stripe counts of a file system in any partition; None alone where it has no stripes."""
+    return _unique(
+        count
+        for part in _partitions()
+        for name, entry in part.extras["filesystems"].items()
+        if name == file_system
+        for count in entry.get("stripe_counts", [None])
+    )
+
+
+def default_transports() -> list[str]:
+    """The transports of the partitions' first environments, which users have who choose none."""
+    return _unique(transport_of(part.environs[0]) for part in _partitions() if part.environs)

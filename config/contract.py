@@ -11,7 +11,13 @@ from pathlib import Path
 
 # The striping backends of checks/striping; see there for how to add one.
 FILE_SYSTEM_TYPES = ("lustre", "cephfs", "beegfs", "gpfs", "posix")
-PATTERNS = ("serial", "fpp", "fpn", "ssf")
+PROGRAMS = ("ior", "mdtest", "io500.sh")
+TOOLS = ("benchio", "ior", "mdtest", "io500")
+PATTERNS = (
+    *("serial", "fpp", "fpn", "ssf", "ssf-independent"),
+    *("strided-47008", "strided-1000000", "strided-10000"),
+    *("metadata-easy", "metadata-hard", "io500", "io500-limited"),
+)
 TRANSPORTS = ("default", "ofi", "ucx")
 # What checks/transport.py knows how to ask for the transport in effect.
 MPI_LIBRARIES = ("openmpi", "mpich", "cray-mpich", "intel-mpi")
@@ -51,6 +57,7 @@ _SCALE = {
     "nodes": ((int, str), REQUIRED),
     "tasks_per_node": (int, REQUIRED),
     "mib_per_task": (int, REQUIRED),
+    "files_per_task": (int, None),
     "repeats": (int, None),
     "time_limit": (str, None),
     "exclusive": (bool, None),
@@ -63,7 +70,9 @@ _HINT_PRESET = {
     "mpi": (list, None),
 }
 _ENVIRONMENT_EXTRAS = {"mpi": (str, None)}
+_PROGRAM = {"path": (str, None), "modules": (list, None), "spack": (str, None)}
 _SELECTION = {
+    "tool": (str, None),
     "pattern": (str, None),
     "interface": (str, None),
     "file_system": (str, None),
@@ -80,6 +89,7 @@ _EXTRAS = {
     "hint_presets": (dict, None),
     "recommended": (list, None),
     "selections": (dict, None),
+    "programs": (dict, None),
     "account": (str, None),
     "reservation": (str, None),
     "qos": (str, None),
@@ -178,6 +188,7 @@ def _check_extras(extras: dict, where: str) -> None:
         raise SiteConfigurationError(f"{where}: scales is empty; describe at least one")
     for name, scale in extras["scales"].items():
         _check_scale(scale, f"{where}: scale {name!r}")
+    _check_programs(extras.get("programs", {}), where)
     presets = extras.get("hint_presets", {})
     for name, preset in presets.items():
         if name == "default":
@@ -189,7 +200,26 @@ def _check_extras(extras: dict, where: str) -> None:
     _check_fields(selections, _SELECTIONS, f"{where}: selections")
     for name, entries in {"recommended": extras.get("recommended", []), **selections}.items():
         for number, selection in enumerate(entries, start=1):
-            _check_selection(selection, extras, f"{where}: {name}, entry {number}")
+            here = f"{where}: {name}, entry {number}"
+            _check_selection(selection, extras, here)
+            if selection.get("tool") == "io500" and name in ("daily", "recommended"):
+                raise SiteConfigurationError(f"{here}: io500 is never daily; it takes too long")
+
+
+def _check_programs(programs: dict, where: str) -> None:
+    for name, program in programs.items():
+        here = f"{where}: program {name!r}"
+        _check_choice(name, PROGRAMS, f"{where}: programs: the name")
+        _check_fields(program, _PROGRAM, here)
+        if not program:
+            raise SiteConfigurationError(f"{here}: say its path, its modules or its Spack spec")
+        if "path" in program and not Path(program["path"]).is_absolute():
+            raise SiteConfigurationError(f"{here}: path {program['path']!r} must be absolute")
+        # They become words of a job script.
+        words = (program.get("path", ""), *program.get("modules", ()))
+        for word in words:
+            if not isinstance(word, str) or not re.fullmatch(r"[\w./@+~-]*", word):
+                raise SiteConfigurationError(f"{here}: {word!r} is no such name")
 
 
 def _check_file_system(file_system: dict, where: str) -> None:
@@ -307,6 +337,7 @@ def _check_preset(preset: dict, where: str) -> None:
 def _check_selection(selection: dict, extras: dict, where: str) -> None:
     _check_fields(selection, _SELECTION, where)
     choices = {
+        "tool": TOOLS,
         "pattern": PATTERNS,
         "file_system": tuple(extras["filesystems"]),
         "medium": tuple({entry["medium"]: None for entry in extras["filesystems"].values()}),

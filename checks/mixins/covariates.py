@@ -58,7 +58,7 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
 
     def look_around_before(self) -> list[str]:
         """The shell commands straight before the program; they need `$file_system`."""
-        commands = [self._on_each_node(f"{NODE_COMMAND}; {self._client_statistics}", _NODES_BEFORE)]
+        commands = [self.on_each_node(f"{NODE_COMMAND}; {self._client_statistics}", _NODES_BEFORE)]
         scheduler = self.current_partition.scheduler.registered_name
         if scheduler in _SLURM:
             commands.append(f'echo "$SLURM_JOB_NODELIST" > {_NODE_LIST}')
@@ -75,13 +75,14 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
         """The shell commands after the program, whose exit status is kept by then."""
         if not self.striping.client_statistics:
             return []
-        return [self._on_each_node(self._client_statistics, _NODES_AFTER)]
+        return [self.on_each_node(self._client_statistics, _NODES_AFTER)]
 
     @property
     def _client_statistics(self) -> str:
         return self.striping.client_statistics or ":"
 
-    def _on_each_node(self, command: str, output: str) -> str:
+    def on_each_node(self, command: str, output: str, argument: str = '"$file_system"') -> str:
+        """A shell command that runs another, of `$1`, on each node, and never fails."""
         launcher = ""
         # A number of nodes that the scheduler is yet to choose leaves one, and so null.
         if (self.nodes or 1) > 1 and self.current_partition.launcher_type.registered_name in _SRUN:
@@ -90,7 +91,7 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
                 f"srun --mpi=none --nodes={self.nodes} --ntasks={self.nodes} --ntasks-per-node=1 "
             )
         return (
-            f"timeout -k 5 20 {launcher}sh -c '{command}' sh \"$file_system\" "
+            f"timeout -k 5 20 {launcher}sh -c '{command}' sh {argument} "
             f"> {output} 2> /dev/null || :"
         )
 

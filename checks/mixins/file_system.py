@@ -27,6 +27,9 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
     #: The name of the hint preset; a check that uses MPI-IO takes all of the site's.
     hints = parameter([site.DEFAULT_HINTS], loggable=True)
 
+    #: Hint presets of the check's own, by name, beside those of the site configuration.
+    own_presets = variable(dict, value={})
+
     #: The medium of the file system, as the site configuration says.
     medium = variable(str, type(None), value=None, loggable=True)
 
@@ -37,9 +40,11 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
     def bind_to_site(self) -> None:
         # A combination that no partition has gets no valid system, and ReFrame leaves it out.
         self.valid_systems = site.partitions_for(
-            self.file_system, self.stripe_count_asked, self.hints
+            self.file_system, self.stripe_count_asked, self.hints, self.own_presets
         )
-        self.valid_prog_environs = site.environments_for(self.transport, self.hints)
+        self.valid_prog_environs = site.environments_for(
+            self.transport, self.hints, self.own_presets
+        )
 
     @run_after("init")
     def describe_file_system(self) -> None:

@@ -23,8 +23,9 @@ class HintsMixin(rfm.RegressionTestPlugin):
 
     @property
     def hint_preset(self) -> dict:
-        """The hint preset in the site configuration; the default one is empty."""
-        return self.current_partition.extras.get("hint_presets", {}).get(self.hints, {})
+        """The hint preset of the check or of the site configuration; the default one is empty."""
+        presets = {**self.current_partition.extras.get("hint_presets", {}), **self.own_presets}
+        return presets.get(self.hints, {})
 
     @run_before("run")
     def set_hints(self) -> None:
@@ -32,16 +33,20 @@ class HintsMixin(rfm.RegressionTestPlugin):
         for name, value in preset.get("env_vars", {}).items():
             self.env_vars[name] = f'"{value}"'
         if preset.get("romio_hints"):
-            path = Path(self.stagedir, self.romio_hints_file)
-            lines = [f"{name} {value}\n" for name, value in preset["romio_hints"].items()]
-            path.write_text("".join(lines), encoding="utf-8")
-            # The whole path: ROMIO ignores a file that it cannot open, and a launcher may start
-            # its processes elsewhere.
-            self.env_vars["ROMIO_HINTS"] = f'"{path}"'
+            self.env_vars["ROMIO_HINTS"] = f'"{self.write_romio_hints(preset["romio_hints"])}"'
         if preset.get("hints"):
             mpi = self.current_environ.extras.get("mpi")
             for name, value in hint_reports.REPORT_VARIABLES.get(mpi, {}).items():
                 self.env_vars.setdefault(name, value)
+
+    def write_romio_hints(self, hints: dict[str, str]) -> Path:
+        """Write the file that ROMIO reads, and return where it is."""
+        # The whole path: ROMIO ignores a file that it cannot open, and a launcher may start its
+        # processes elsewhere.
+        path = Path(self.stagedir, self.romio_hints_file)
+        lines = [f"{name} {value}\n" for name, value in hints.items()]
+        path.write_text("".join(lines), encoding="utf-8")
+        return path
 
     def hint_problems(self, stage: Path, records: list[dict]) -> list[str]:
         """The hints of the preset that the run failed to prove; sets `hints_in_effect`."""

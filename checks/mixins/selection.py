@@ -13,6 +13,7 @@ class SelectionMixin(rfm.RegressionTestPlugin):
     @run_after("init", always_last=True)
     def tag_by_selections(self) -> None:
         check = {
+            "tool": self.tool,
             "pattern": self.pattern,
             "interface": self.interface,
             "file_system": self.file_system,

@@ -100,6 +100,14 @@ system = {
                 "selections": {
                     "weekly": [{"scale": "standard", "hints": "default", "transport": "ofi"}],
                 },
+                # EDIT: where IOR, mdtest and IO500 are if not on PATH: a path, modules, or a Spack
+                # spec to install. Where there are none, what needs them is skipped.
+                "programs": {
+                    "ior": {"modules": ["ior/4.0.0"]},
+                    # "mdtest": {"path": "/opt/ior/bin/mdtest"},
+                    # "io500.sh": {"path": "/opt/io500/io500.sh"},
+                    # "ior": {"spack": "ior@4.0.0 +hdf5 +ncmpi"},
+                },
                 # IOBANDS_ACCOUNT, IOBANDS_RESERVATION and IOBANDS_QOS in the environment come
                 # before these three.
                 "account": "EDIT",

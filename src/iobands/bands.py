@@ -88,7 +88,12 @@ class Band:
         return (self.median, self.floor / self.median - 1, None, self.unit)
 
     def applies_to(self, fields: Mapping[str, object]) -> bool:
-        """Tell whether every field that `match` names is equal in `fields`."""
+        """Tell whether every field that `match` names is equal in `fields`.
+
+        A band of a case names it: a case may differ from all else in no other field.
+        """
+        if "case" not in self.match and canonical(fields.get("case")) is not None:
+            return False
         variable = fields.get("variable")
         if variable is not None and VARIABLE_UNITS.get(str(variable)) != self.unit:
             return False

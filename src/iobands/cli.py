@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from iobands import __version__, cli_alarms, cli_bands
+from iobands import __version__, cli_alarms, cli_bands, cli_compare
 from iobands.cli_options import (
     AdapterOption,
     AlarmsOption,
@@ -50,6 +50,7 @@ app = typer.Typer(
       iobands status     print the digest of what was measured so far
       iobands report     write it as a static web page
       iobands explain    tell why a series is in its state
+      iobands compare    give the ratio of series that differ in one field
 
     \b
     When an alarm comes, with a reason that is kept:
@@ -261,6 +262,7 @@ def _write_page(survey: Survey, directory: Path) -> None:
 
 cli_alarms.register(app)
 cli_bands.register(app)
+cli_compare.register(app)
 
 
 def entry() -> NoReturn:

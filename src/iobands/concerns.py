@@ -71,6 +71,21 @@ def _grouped(each: Iterable[tuple[str, str, str]]) -> list[Concern]:
     return [Concern(tuple(names), word, why) for (word, why), names in shared.items()]
 
 
+def skipped(survey: Survey) -> list[Concern]:
+    """Return what was skipped and why, the checks of one kind and reason as one.
+
+    A reason begins with what is the matter in a few words, such as `not installed`, and a colon.
+    """
+    shared: dict[str, dict[str, None]] = {}
+    for finding in survey.skipped:
+        shared.setdefault(finding.reason, {})[finding.name.split()[0]] = None
+    found = []
+    for reason, names in shared.items():
+        word, colon, why = reason.partition(": ")
+        found.append(Concern(tuple(names), *((word, why) if colon else ("skipped", reason))))
+    return found
+
+
 def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
     covered = _covered(survey)
     for state in _STATES:

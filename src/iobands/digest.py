@@ -20,7 +20,7 @@ from iobands.collapse_views import (
     LESS_OFTEN,
     MORE_OFTEN,
 )
-from iobands.concerns import Concern, acknowledged_concerns, concerns
+from iobands.concerns import Concern, acknowledged_concerns, concerns, skipped
 from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
 from iobands.words import (
@@ -108,6 +108,10 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
             yield Text(
                 f"\nno band: one is learnt from {ENOUGH_RUNS} runs, unless the bands file has one"
             )
+    without = skipped(survey)
+    if without:
+        yield Text("\nNot measured", style="bold")
+        yield from (_concern(concern) for concern in without)
     for epoch in dict.fromkeys(
         epoch_text(series.epoch)
         for series in survey.series

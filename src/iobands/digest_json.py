@@ -40,6 +40,7 @@ def as_json(survey: Survey) -> dict[str, object]:
         "findings": [
             {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
         ],
+        "skipped": [{**vars(skip), "when": skip.when.isoformat()} for skip in survey.skipped],
         "obstacles": [each.as_json() for each in survey.obstacles],
         "rejected": [
             {"path": str(item.path), "line": item.line, "reason": item.reason}

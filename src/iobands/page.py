@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from iobands import __version__
 from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, change_text, name_of, rate_text
-from iobands.concerns import acknowledged_concerns, concerns
+from iobands.concerns import acknowledged_concerns, concerns, skipped
 from iobands.digest import sparkline
 from iobands.explain_pool import explain_pool
 from iobands.figures import MARKS, time_series
@@ -94,6 +94,7 @@ def render(survey: Survey) -> str:
         status_word=summary(survey).split(":")[0].split()[-1],
         concerns=concerns(survey),
         pools=_pools(survey),
+        skipped=skipped(survey),
         acknowledged=acknowledged_concerns(survey),
         any_in_effect=any(series.in_effect.brief() for series in survey.series),
         figures=_FIGURES,

@@ -8,17 +8,18 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
-from iobands.vocabulary import SERIES_FIELDS, VARIABLE_UNITS, canonical
+from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, VARIABLE_UNITS, canonical
 
 # What a label says beyond file system, pattern and variable, where series differ in it.
 _FURTHER: Final = (
+    "case",
     "stripe_count_asked",
     "transport",
     "environ",
@@ -54,6 +55,7 @@ class SeriesKey:
     tasks: float | None
     gib: float | None
     variable: str
+    case: str | None = None
 
     @property
     def unit(self) -> str:
@@ -67,7 +69,8 @@ class SeriesKey:
     def matches(self, fields: Mapping[str, object]) -> bool:
         """Tell whether all series fields (not the variable) equal those in `fields`."""
         return all(
-            name in fields and canonical(fields[name]) == canonical(getattr(self, name))
+            (name in fields or name in LATER_FIELDS)
+            and canonical(fields.get(name)) == canonical(getattr(self, name))
             for name in SERIES_FIELDS
         )
 
@@ -75,6 +78,9 @@ class SeriesKey:
         """Return what orders series as people look for them."""
         order = ("system", "partition", "file_system", "pattern", "variable", *_FURTHER)
         return tuple(_padded(getattr(self, name)) for name in order)
+
+
+_KEY_FIELDS: Final = tuple(each.name for each in fields(SeriesKey))
 
 
 @dataclass(frozen=True)
@@ -95,7 +101,7 @@ class Grouping:
 
 def grouping(table: pd.DataFrame) -> Grouping:
     """Return which series there are in `table`, in the order in which they come up first."""
-    by = [*SERIES_FIELDS, "perf_var"]
+    by = ["perf_var" if name == "variable" else name for name in _KEY_FIELDS]
     codes = combined([table[name] for name in by])
     # of several rows in one place the last one stays, which backwards is the first
     first = np.zeros(int(codes.max()) + 1 if len(codes) else 0, np.int64)
@@ -150,7 +156,9 @@ def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
 
 def slug(key: SeriesKey) -> str:
     """Return a file name for the series, which stays the same whatever else is there."""
-    text = "-".join("none" if value is None else _number(value) for value in astuple(key))
+    *values, case = astuple(key)
+    values += [case] if case else []  # a field that came later, and older names stay as they were
+    text = "-".join("none" if value is None else _number(value) for value in values)
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in text)
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
     return f"{readable[:_SLUG_LENGTH]}-{digest[:8]}"

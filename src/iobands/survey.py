@@ -6,7 +6,7 @@ What all views show. May know the readers, bands and states; nothing of how it i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -37,7 +37,7 @@ from iobands.series import Grouping, SeriesKey, combined, grouping, labels
 from iobands.sessions import sessions_of
 from iobands.shared import Common, Pooled, common_changes, follow_pools
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, Miss, State, Status, assess, worst
-from iobands.vocabulary import SERIES_FIELDS, canonical
+from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, canonical
 
 #: The results of a case that did what was asked of it.
 _FINE: Final = frozenset({"pass", "skip", "xfail"})
@@ -119,6 +119,9 @@ class Finding:
 class Survey:
     """What is known of a site, or of one system, at the time `now`.
 
+    `skipped` are the checks without a series that were skipped for a reason, such as a program
+    that is not installed; that is no fault.
+
     `superseded` are the names of series that are not expected any more: their check now gives
     samples of another scale, as after its number of nodes was changed. `acknowledged` has, by
     the name of a common change, who knows of it.
@@ -129,6 +132,7 @@ class Survey:
     superseded: tuple[str, ...]
     findings: tuple[Finding, ...]
     rejected: tuple[Rejected, ...]
+    skipped: tuple[Finding, ...] = ()
     budget: Budget = field(default_factory=Budget)
     pools: tuple[Pool, ...] = ()
     pooled: tuple[Pooled, ...] = ()
@@ -235,7 +239,8 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
             misses,
             of_key,
             now=now,
-            overdue=overdue,
+            # a case is run on demand, and never expected
+            overdue=timedelta.max if key.case else overdue,
             budget=budget,
             draw=charts.draw(repr(key)),
         )
@@ -253,7 +258,8 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         now=now,
         series=tuple(series),
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
-        findings=_findings(tied[None], reports, overdue),
+        findings=tuple(_findings(tied[None], reports, overdue, lambda r: r not in _FINE)),
+        skipped=tuple(_findings(tied[None], reports, overdue, lambda r: r == "skip")),
         rejected=(*logs.rejected, *reports.rejected, *_not_yet(acts_of.values(), alarms, now)),
         budget=budget,
         pools=pools,
@@ -320,7 +326,7 @@ def _tie(
         if (
             not series
             and not (case.fixture or case.examines)
-            and case.fields.keys() >= set(SERIES_FIELDS)
+            and case.fields.keys() | LATER_FIELDS >= set(SERIES_FIELDS)
         ):
             series = alike.get(_series_fields(case.fields))
         for key in series or (None,):
@@ -329,7 +335,7 @@ def _tie(
 
 
 def _series_fields(fields: Mapping[str, object]) -> tuple[object, ...]:
-    return tuple(canonical(fields[name]) for name in SERIES_FIELDS)
+    return tuple(canonical(fields.get(name)) for name in SERIES_FIELDS)
 
 
 def _misses_of_rows(rows: pd.DataFrame | None) -> list[Miss]:
@@ -365,23 +371,27 @@ def _what(result: str, phase: str | None, reason: str | None, when: datetime) ->
 
 
 def _findings(
-    cases: Sequence[RunCase], reports: RunReports, overdue: timedelta
-) -> tuple[Finding, ...]:
-    """Return the cases without a series whose newest run failed.
+    cases: Sequence[RunCase],
+    reports: RunReports,
+    overdue: timedelta,
+    wanted: Callable[[str], bool],
+) -> Iterator[Finding]:
+    """Yield the cases without a series whose newest run had a result that is wanted.
 
     One that later reports no longer hold has left the suite, and is dropped once it is overdue.
     """
     newest = {case.identity: case for case in cases}  # they come in the order of time
-    return tuple(
-        Finding(
-            case.name,
-            case.system,
-            case.partition,
-            case.phase,
-            case.reason or case.result,
-            case.when,
-        )
-        for case in newest.values()
-        if case.result not in _FINE and case.lacks is None
-        if reports.newest is None or reports.newest - case.when <= overdue
-    )
+    for case in newest.values():
+        if (
+            wanted(case.result)
+            and case.lacks is None
+            and (reports.newest is None or reports.newest - case.when <= overdue)
+        ):
+            yield Finding(
+                case.name,
+                case.system,
+                case.partition,
+                case.phase,
+                case.reason or case.result,
+                case.when,
+            )

@@ -25,7 +25,11 @@ SERIES_FIELDS: Final = (
     "nodes",
     "tasks",
     "gib",
+    "case",
 )
+
+#: The series fields that came later: an older perflog has no column of them, and none is missing.
+LATER_FIELDS: Final = frozenset({"case"})
 
 #: The series fields that are numbers.
 NUMERIC_FIELDS: Final = frozenset({"stripe_count_asked", "nodes", "tasks", "gib"})
@@ -33,8 +37,46 @@ NUMERIC_FIELDS: Final = frozenset({"stripe_count_asked", "nodes", "tasks", "gib"
 #: What the `match` of a band may name (contract 3).
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", "medium", "file_system_type")
 
+#: The unit of a ratio.
+RATIO_UNIT: Final = "1"
+
 #: The unit of each variable. GiB is 2**30 bytes.
-VARIABLE_UNITS: Final[Mapping[str, str]] = {"write_bw": "GiB/s", "read_bw": "GiB/s"}
+VARIABLE_UNITS: Final[Mapping[str, str]] = {
+    "write_bw": "GiB/s",
+    "read_bw": "GiB/s",
+    # of a case that compares: with the setting against without it, and the interval of that
+    **{
+        f"{operation}_{name}": unit
+        for operation in ("write", "read")
+        for name, unit in (
+            ("bw_without", "GiB/s"),
+            ("ratio", RATIO_UNIT),
+            ("ratio_lower", RATIO_UNIT),
+            ("ratio_upper", RATIO_UNIT),
+        )
+    },
+    # Of metadata: files created, looked at, read and removed.
+    "create_rate": "1/s",
+    "stat_rate": "1/s",
+    "read_rate": "1/s",
+    "remove_rate": "1/s",
+    # Of IO500, whose own names and units these are.
+    "io500_score": "points",
+    "io500_bandwidth": "GiB/s",
+    "io500_metadata": "kIOPS",
+    "ior_easy_write": "GiB/s",
+    "ior_easy_read": "GiB/s",
+    "ior_hard_write": "GiB/s",
+    "ior_hard_read": "GiB/s",
+    "mdtest_easy_write": "kIOPS",
+    "mdtest_easy_stat": "kIOPS",
+    "mdtest_easy_delete": "kIOPS",
+    "mdtest_hard_write": "kIOPS",
+    "mdtest_hard_stat": "kIOPS",
+    "mdtest_hard_read": "kIOPS",
+    "mdtest_hard_delete": "kIOPS",
+    "find": "kIOPS",
+}
 
 #: How a perflog spells a missing value.
 NULLS: Final = frozenset({"", "null", "None"})

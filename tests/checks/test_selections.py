@@ -22,8 +22,11 @@ EXTRAS = {
 INTERFACES = {"fpp": "posix", "fpn": "posix", "ssf": "mpiio"}
 
 
-def selected(tag, **said):
-    """What is tagged on a partition with UCX by default, each as `ssf fast 4 ucx default large`."""
+def selected(tag, tool="benchio", **said):
+    """What of a tool is tagged on a partition with UCX by default.
+
+    Each as `ssf fast 4 ucx default large`.
+    """
     extras = {**EXTRAS, **said}
     found = set()
     for pattern, name, transport, hints, scale in itertools.product(
@@ -31,6 +34,7 @@ def selected(tag, **said):
     ):
         for count in EXTRAS["filesystems"][name].get("stripe_counts", [None]):
             check = {
+                "tool": tool,
                 "pattern": pattern,
                 "interface": INTERFACES[pattern],
                 "file_system": name,
@@ -113,3 +117,24 @@ def test_the_smallest_scale(scales, smallest):
     assert smallest_scale({n: dict(zip(fields, v, strict=True)) for n, v in scales.items()}) == (
         smallest
     )
+
+
+def test_other_tools_than_benchio_are_weekly():
+    assert selected("daily", "ior") == selected("smoke", "ior") == set()
+    assert selected("weekly", "ior") == defaults("fpp", "fpn", "ssf")
+    assert selected("weekly", "io500") == set()
+    assert len(selected("full", "io500")) == len(selected("full"))
+
+
+def test_a_site_may_list_other_tools():
+    entry = {"tool": "ior", "pattern": "ssf", "file_system": "plain", "hints": "default"}
+    listed = {"daily": [{**entry, "transport": "ucx"}]}
+    assert selected("daily", "ior", selections=listed) == {"ssf plain None ucx default large"}
+    assert selected("daily", selections=listed) == set()
+
+
+def test_what_is_recommended_is_of_benchio_unless_it_says():
+    recommended = [{"pattern": "ssf", "stripe_count": 4, "transport": "ofi", "hints": "many"}]
+    assert selected("daily", "ior", recommended=recommended) == set()
+    named = [{**recommended[0], "tool": "ior", "file_system": "fast"}]
+    assert selected("daily", "ior", recommended=named) == {"ssf fast 4 ofi many large"}

@@ -1,9 +1,9 @@
-"""Contract 2, version 1: the columns are those that were published, in their order."""
+"""Contract 2, version 2: the columns are those that were published, in their order."""
 
 import runpy
 from pathlib import Path
 
-from iobands.vocabulary import SERIES_FIELDS
+from iobands.vocabulary import SERIES_FIELDS, VARIABLE_UNITS
 from tests.contracts.documented import DOCUMENT, first_column
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,6 +37,10 @@ def test_reframe_writes_these_columns(site_copy, tmp_path_factory):
     header, *lines = perflog.read_text(encoding="utf-8").splitlines()
     assert header.split("|") == golden_columns()
     assert [len(line.split("|")) for line in lines] == [len(golden_columns())] * 2
+
+
+def test_documented_variables():
+    assert set(first_column("## Contract 2", "Variable")) == set(VARIABLE_UNITS)
 
 
 def test_series_fields_are_columns_and_documented():

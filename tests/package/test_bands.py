@@ -294,3 +294,49 @@ def test_imports_without_the_analysis_libraries() -> None:
     )
     source = Path(iobands.__file__).parents[1]
     subprocess.run([sys.executable, "-c", script], check=True, env={"PYTHONPATH": str(source)})
+
+
+def test_a_band_is_of_a_case_only_when_it_names_it(tmp_path: Path) -> None:
+    text = GOOD.replace(
+        "      - match: {tool: benchio, pattern: fpp, medium: nvme, variable: write_bw}",
+        "      - match: {case: archer2-fpp, variable: write_bw}\n"
+        "        unit: GiB/s\n        lower_quartile: 7\n        median: 8\n"
+        "        upper_quartile: 9\n"
+        "      - match: {tool: benchio, pattern: fpp, medium: nvme, variable: write_bw}",
+    )
+    bands = load_bands(write(tmp_path, text))
+    medians = {
+        case: band and band.median
+        for case in (None, "archer2-fpp", "archer2-stripe-size")
+        for band in [bands.band_for({**HDD, "case": case}, IN_FORCE)]
+    }
+    assert medians == {None: 90, "archer2-fpp": 8, "archer2-stripe-size": None}
+
+
+@pytest.mark.parametrize(
+    ("system", "fields", "median"),
+    [
+        # 1 GB/s is 1e9 / 2**30 GiB/s
+        ("archer2", {"case": "archer2-single-writer", "variable": "write_bw"}, 0.9313),
+        # 2939.85 / 1024 GiB/s, and 2939.85 / 1292.96
+        ("mahti", {"case": "csc-blocking unit", "variable": "write_bw"}, 2.871),
+        ("mahti", {"case": "csc-blocking unit", "variable": "write_ratio"}, 2.274),
+        # 18,329 / 1310
+        (
+            "frontera",
+            {
+                "case": "bulk-lustre-small-files",
+                "pattern": "aligned",
+                "variable": "write_ratio",
+            },
+            13.99,
+        ),
+    ],
+)
+def test_figures_of_the_sources(system: str, fields: dict[str, object], median: float) -> None:
+    root = Path(iobands.__file__).resolve().parents[2]
+    bands = load_bands(root / "config" / "bands" / f"{system}.yaml")
+    size = {"nodes": 16, "tasks": 64 if system == "frontera" else 256, "stripe_count_asked": 1}
+    band = bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc))
+    assert band is not None
+    assert band.median == pytest.approx(median, rel=1e-3)

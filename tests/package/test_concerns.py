@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iobands.concerns import Concern, concerns
+from iobands.concerns import Concern, concerns, skipped
 from iobands.survey import take_survey
 from tests.package.factory import NOW, case, daily, write_bands, write_perflog, write_report
 
@@ -48,3 +48,43 @@ def test_no_data_comes_before_collapsed_and_that_before_checks_that_failed(tmp_p
     assert collapsed.why == "0.1 GiB/s is under the floor of 0.354 GiB/s"
     assert failed.names == ("Ior %file_system=x %hints=fast",)
     assert failed.why == "on here:local in setup, 2026-11-21 01:30: oserror: no such file system"
+
+
+def test_what_is_not_installed_is_no_fault_and_said_once(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5]))
+    why = "not installed: ior: put it on PATH"
+    names = ["IorFPP %file_system=disk", "IorFPP %file_system=memory", "IorSSF %api=posix"]
+    cases = [
+        case(
+            display_name=name,
+            tool="ior",
+            result="skip",
+            fail_phase=None,
+            fail_reason=None,
+            skip_reason=why,
+        )
+        for name in names
+    ]
+    write_report(tmp_path / "perflogs", cases)
+    survey = take_survey(tmp_path / "perflogs", tmp_path / "bands", now=NOW)
+    assert concerns(survey) == []
+    assert survey.exit_status == 0
+    assert skipped(survey) == [
+        Concern(("IorFPP", "IorSSF"), "not installed", "ior: put it on PATH")
+    ]
+
+
+def test_a_skip_without_a_reason_says_so(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5]))
+    write_report(tmp_path / "perflogs", [case(tool="ior", display_name="Ior", result="skip")])
+    survey = take_survey(tmp_path / "perflogs", tmp_path / "bands", now=NOW)
+    assert skipped(survey) == [Concern(("Ior",), "skipped", "skip")]
+
+
+def test_a_series_whose_program_is_gone_has_no_data(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5], last=2))
+    gone = case(result="skip", fail_reason=None, skip_reason="not installed: ior: put it on PATH")
+    write_report(tmp_path / "perflogs", [gone])
+    (concern,) = found(tmp_path)
+    assert concern.word == "no data"
+    assert concern.why.endswith("was skipped: not installed: ior: put it on PATH")

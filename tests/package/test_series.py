@@ -102,3 +102,19 @@ def test_names_are_unique(keys: set[SeriesKey]) -> None:
 def test_numbers_sort_by_size() -> None:
     keys = [replace(KEY, nodes=nodes) for nodes in (16, 2, 1)]
     assert [key.nodes for key in sorted(keys, key=SeriesKey.sort_key)] == [1, 2, 16]
+
+
+def test_perflogs_without_the_column_of_cases_are_read_as_before(tmp_path: Path) -> None:
+    write_perflog(tmp_path, daily([1.0]))
+    older = write_perflog(tmp_path, daily([2.0], last=5), name="Older.log")
+    text = older.read_text(encoding="utf-8")
+    header, line = text.splitlines()
+    at = header.split("|").index("case")
+    cut = ["|".join(c for i, c in enumerate(row.split("|")) if i != at) for row in (header, line)]
+    older.write_text("\n".join(cut) + "\n", encoding="utf-8")
+    write_perflog(tmp_path, daily([3.0], case="csc-aggregators 2"), name="CscAggregators.log")
+    found = {
+        key: rows["perf_value"].tolist() for key, rows in split(read_perflogs(tmp_path).samples)
+    }
+    assert found == {KEY: [2.0, 1.0], replace(KEY, case="csc-aggregators 2"): [3.0]}
+    assert slug(KEY) != slug(replace(KEY, case="csc-aggregators 2"))

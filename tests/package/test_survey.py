@@ -168,6 +168,11 @@ def test_an_overdue_sample(site: Path, days: float, overdue: int, state: State) 
     assert only(survey(site, overdue=timedelta(days=overdue))).status.state is state
 
 
+def test_a_case_is_never_overdue(site: Path) -> None:
+    log(site, daily([1.0], last=400, case="csc-aggregators 2"), "CscAggregators.log")
+    assert only(survey(site, overdue=timedelta(days=3))).status.state is State.CALIBRATING
+
+
 def test_a_check_that_never_gave_a_series_is_a_finding(site: Path) -> None:
     log(site, daily([1.5]))
     entry = case(display_name="Ior", file_system="fast")

@@ -11,14 +11,14 @@ from datetime import datetime, timedelta, timezone
 from typing import Final
 
 from iobands.readers.rejected import Unusable
-from iobands.vocabulary import NULLS, SERIES_FIELDS, VARIABLE_UNITS, number
+from iobands.vocabulary import LATER_FIELDS, NULLS, SERIES_FIELDS, VARIABLE_UNITS, number
 
 #: Columns without which a line cannot be placed.
 REQUIRED: Final = (
     "job_completion_time",
     "result",
     "display_name",
-    *SERIES_FIELDS,
+    *(name for name in SERIES_FIELDS if name not in LATER_FIELDS),
     "tool_version",
     "medium",
     "file_system_type",
@@ -48,6 +48,7 @@ OPTIONAL: Final = (
     "client_written_gib",
     "client_read_gib",
     "band_verdict",
+    "case",
 )
 FIELDS: Final = (*REQUIRED, *OPTIONAL)
 

@@ -33,6 +33,7 @@ from iobands.readers.table import (
     numbers,
     to_pandas,
 )
+from iobands.vocabulary import LATER_FIELDS
 
 #: Smaller perflogs are read as fast as a cache of them.
 WORTH_KEEPING: Final = 2**20  # bytes
@@ -76,7 +77,9 @@ def read_perflogs(
     """
     if not directory.is_dir():
         raise FileNotFoundError(f"{directory}: no such directory")
-    kept, endings = _read_all(directory, system, format_ or Contract(), {*columns, *REQUIRED})
+    kept, endings = _read_all(
+        directory, system, format_ or Contract(), {*columns, *REQUIRED, *LATER_FIELDS}
+    )
     if isinstance(format_, CsvTable) and system is not None:
         # where a table lies says nothing of the system
         mine = pc.equal(kept.table.column("system").cast(pa.string()), system)

@@ -187,6 +187,9 @@ def _reason(said: str, entry: Mapping[str, Any]) -> str:
     """Return why a case failed in one line, without the source lines that ReFrame quotes."""
     if entry.get("result") == "fail_deps":
         return "not run, as a check that it depends on failed"
+    if entry.get("result") == "skip":
+        # ReFrame leaves its own out; the checks say it in a variable.
+        said = str(canonical(entry.get("skip_reason")) or "")
     lines = [line for line in said.splitlines() if not line.startswith("|")]
     reason = " ".join(" ".join(lines).split()).removesuffix(":")
     if entry.get("fail_phase") == "compile_wait":

@@ -1,0 +1,204 @@
+"""ARCHER2's page on I/O: its two patterns as published, and each thing that it recommends."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after
+
+from .. import site
+from .base import Case, Published
+from .compared import ComparedCase
+from .comparison import Setting
+
+# 65,536 MiB written by 2048 processes: 32 MiB each.
+AS_PUBLISHED = Published(nodes=16, tasks_per_node=128, gib=64)
+
+
+class Archer2Case(Case):
+    """Written as the page has it, by 2048 processes with 32 MiB each."""
+
+    source = "archer2-page"
+    published = AS_PUBLISHED
+
+
+class Archer2Comparison(ComparedCase):
+    """A recommendation of the page, on against off."""
+
+    source = "archer2-page"
+    published = AS_PUBLISHED
+
+
+@rfm.simple_test
+class Archer2FPP(Archer2Case):
+    """File per process on one stripe: typically 150 GiB/s on NVMe, 90 on HDD."""
+
+    descr = "ARCHER2: file per process as published"
+    layer = "proc"
+    stripes = "one"
+
+
+@rfm.simple_test
+class Archer2SSF(Archer2Case):
+    """Single shared file over all stripes: typically 10 GiB/s with the page's settings."""
+
+    descr = "ARCHER2: single shared file as published, with the site's hint presets"
+    layer = "mpiio"
+    stripes = "all"
+
+    #: The hint preset; the page's settings are one of ARCHER2's.
+    hints = parameter(site.hint_presets(), loggable=True)
+
+    #: The MPI transport: the page recommends UCX.
+    transport = parameter(site.transports(), loggable=True)
+
+
+@rfm.simple_test
+class Archer2SingleWriter(Archer2Case):
+    """One process writes it all: about 1 GB/s, whatever the file system."""
+
+    descr = "ARCHER2: the limit of a single writer"
+    layer = "serial"
+    stripes = "one"
+
+
+@rfm.simple_test
+class Archer2FilePerNode(Archer2Comparison):
+    """A file per node against one per process: fewer files, about the same rate."""
+
+    descr = "ARCHER2: file per node against file per process"
+    layer = "node"
+
+    def without_setting(self) -> Setting:
+        return Setting("proc", asked=self.asked_striping)
+
+    def with_setting(self) -> Setting:
+        return Setting("node", asked=self.asked_striping)
+
+
+@rfm.simple_test
+class Archer2Collective(Archer2Comparison):
+    """A shared file by collective calls against independent ones, which contend for locks."""
+
+    descr = "ARCHER2: shared file by collective against independent calls"
+    layer = "mpiio"
+    stripes = "all"
+
+    def without_setting(self) -> Setting:
+        return Setting("mpiio-independent", asked=self.asked_striping)
+
+    def with_setting(self) -> Setting:
+        return Setting("mpiio", asked=self.asked_striping)
+
+
+class OfEitherPattern(Archer2Comparison):
+    """A recommendation of striping, for a file per process and for a shared file."""
+
+    #: File per process or single shared file, by benchio's layer.
+    recommended_for = parameter(["proc", "mpiio"])
+
+    def layer_of_point(self) -> str:
+        return self.recommended_for
+
+
+@rfm.simple_test
+class Archer2StripeCount(OfEitherPattern):
+    """All stripes against one: recommended for a shared file, and against for one per process."""
+
+    descr = "ARCHER2: all stripes against one"
+    stripes = "all"
+    needs_stripes = "compares stripe counts"
+
+    def without_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
+
+    def with_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asked_striping)
+
+
+@rfm.simple_test
+class Archer2StripeSize(OfEitherPattern):
+    """Stripes of 4 MiB against the default of 1 MiB: little impact is expected."""
+
+    descr = "ARCHER2: stripes of 4 MiB against 1 MiB"
+    stripes = "all"
+    needs_stripes = "compares stripe sizes"
+
+    def without_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asking(size_kib=1024))
+
+    def with_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asking(size_kib=4096))
+
+
+@rfm.simple_test
+class Archer2Hints(Archer2Comparison):
+    """The recommended environment variables and hints against none, for a shared file."""
+
+    descr = "ARCHER2: the site's hint presets against none"
+    layer = "mpiio"
+    stripes = "all"
+
+    #: The hint preset that is switched on; without any, the check says what it needs.
+    preset = parameter(site.hint_presets()[1:] or [site.DEFAULT_HINTS])
+
+    @run_after("init")
+    def bind_to_preset(self) -> None:
+        self.valid_prog_environs = site.environments_for(
+            self.transport, self.preset, self.own_presets
+        )
+
+    def lacking(self) -> list[str]:
+        reasons = super().lacking()
+        if self.preset not in self.current_partition.extras.get("hint_presets", {}):
+            reasons.append("compares a hint preset with none: the site file has no hint_presets")
+        return reasons
+
+    def case_settings(self) -> list[str]:
+        return [self.preset]
+
+    def with_setting(self) -> Setting:
+        preset = self.current_partition.extras["hint_presets"][self.preset]
+        environment = dict(preset.get("env_vars", {}))
+        if "romio_hints" in preset:
+            environment["ROMIO_HINTS"] = str(self.write_romio_hints(preset["romio_hints"]))
+        return Setting(
+            self.layer,
+            environment=environment,
+            demanded=preset.get("hints", {}),
+            asked=self.asked_striping,
+        )
+
+
+@rfm.simple_test
+class Archer2Transport(Archer2Case):
+    """A shared file over each MPI transport: `iobands compare transport` gives the ratio."""
+
+    descr = "ARCHER2: shared file over each MPI transport"
+    layer = "mpiio"
+    stripes = "all"
+
+    #: The MPI transport: each is an environment of its own, and so a job.
+    transport = parameter(site.transports(), loggable=True)
+
+    def lacking(self) -> list[str]:
+        reasons = super().lacking()
+        first, *others = site.transports()
+        if not others:
+            reasons.append(
+                f"compares MPI transports: the site file has environments of one, {first}"
+            )
+        return reasons
+
+
+@rfm.simple_test
+class Archer2FileSystem(Archer2Case):
+    """Either pattern on each file system: `iobands compare file_system` gives the ratio."""
+
+    descr = "ARCHER2: each pattern on each file system"
+
+    #: File per process on one stripe, or single shared file on all, by benchio's layer.
+    recommended_for = parameter(["proc", "mpiio"])
+
+    def layer_of_point(self) -> str:
+        return self.recommended_for
+
+    def wanted_stripes(self) -> str:
+        return "one" if self.layer == "proc" else "all"

@@ -1,0 +1,243 @@
+"""Cray's slides on I/O optimization: stripes, writers, collective buffering, data sieving."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, variable
+
+from . import shapes
+from .base import Case, Published
+from .compared import ComparedCase
+from .comparison import Setting
+
+#: What each process writes to a file of its own.
+MIB_PER_PROCESS = 128
+
+#: The sizes of a stripe.
+STRIPE_KIB = (64, 1024, 16384)
+
+#: The parts of all processes that write, from few to many.
+PARTS = (16, 4, 1)
+
+
+class CrayCase(ComparedCase):
+    """A setting of the slides against another."""
+
+    source = "cray-slides"
+
+
+@rfm.simple_test
+class CraySingleWriter(CrayCase):
+    """One writer over more and more stripes against one stripe: it gains nothing from them."""
+
+    descr = "Cray: one writer over each stripe count against one stripe"
+    published = Published(nodes=1, tasks_per_node=1, gib=5)
+    layer = "serial"
+    stripes = "each but one"
+    needs_stripes = "compares stripe counts"
+
+    def without_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
+
+    def with_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asked_striping)
+
+
+@rfm.simple_test
+class CraySharedHdf5(CrayCase):
+    """One HDF5 file over all stripes against few: 625 s against 1800 s, reading and writing."""
+
+    descr = "Cray: one shared HDF5 file over all stripes against the fewest"
+    # 377 GB from 6000 cores
+    published = Published(nodes=188, tasks_per_node=32, gib=351)
+    layer = "hdf5"
+    stripes = "each but one"
+    needs_stripes = "compares stripe counts"
+
+    def without_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
+
+    def with_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asked_striping)
+
+
+@rfm.simple_test
+class CrayFilePerProcess(Case):
+    """File per process, 128 MiB each, from few to many: `iobands compare tasks` compares them."""
+
+    descr = "Cray: file per process, from few to many processes"
+    source = "cray-slides"
+    published = Published(nodes=256, tasks_per_node=16, gib=512)
+    layer = "proc"
+
+    #: The part of the scale's processes that write.
+    part = parameter(PARTS, fmt=lambda number: f"1/{number}")
+
+    #: Whether a larger part is as many processes on this scale.
+    as_large_as_another = variable(bool, value=False)
+
+    def placed(self, nodes: int, per_node: int) -> tuple[int, int]:
+        sizes = {part: _part(nodes, per_node, part) for part in PARTS}
+        larger = [sizes[part] for part in PARTS if part < self.part]
+        self.as_large_as_another = sizes[self.part] in larger
+        return sizes[self.part]
+
+    # On a small scale several parts are as many processes: one of them will do.
+    @run_after("init")
+    def leave_out_the_same(self) -> None:
+        if self.as_large_as_another:
+            self.valid_systems = []
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        # As much for each as when all write.
+        mib_per_task = min(MIB_PER_PROCESS, self.scale_settings["mib_per_task"])
+        return shapes.array(shapes.Volume(volume.tasks, volume.tasks * mib_per_task))
+
+
+def _part(nodes: int, per_node: int, part: int) -> tuple[int, int]:
+    """A part of all processes, on as few nodes as can have them."""
+    tasks = max(1, nodes * per_node // part)
+    return (tasks // per_node, per_node) if tasks >= per_node else (1, tasks)
+
+
+class CrayHints(CrayCase):
+    """A hint on or off against what the library does by itself, by stripe count and size."""
+
+    # 256 cores of 32-core nodes, 16 snapshots of 1024 x 1024 x 512 in single precision
+    published = Published(nodes=8, tasks_per_node=32, gib=32)
+    stripes = "each"
+
+    #: What the hint is set to; without it the library decides (automatic).
+    value = parameter(["enable", "disable"])
+
+    #: The size of a stripe in KiB.
+    stripe_kib = parameter(STRIPE_KIB)
+
+    #: The hints that the value is given to.
+    switched: tuple[str, ...] = ()
+
+    def case_settings(self) -> list[str]:
+        return [self.value, f"{self.stripe_kib}KiB"]
+
+    @run_after("init")
+    def leave_out_sizes(self) -> None:
+        # As in the slides' table: every count of stripes of 1 MiB, and every size on all.
+        sizes_too = self.stripe_count_asked == self.most_stripes is not None
+        if self.stripe_kib != STRIPE_KIB[1] and not sizes_too:
+            self.valid_systems = []
+
+    def with_setting(self) -> Setting:
+        return self.switched_to(self.value)
+
+    def without_setting(self) -> Setting:
+        return self.switched_to("automatic")
+
+    def switched_to(self, value: str) -> Setting:
+        """The layer with the hints at this value."""
+        return self.hinted(
+            self.layer, dict.fromkeys(self.switched, value), size_kib=self.stripe_kib
+        )
+
+
+@rfm.simple_test
+class CrayCollectiveBuffering(CrayHints):
+    """Collective buffering on and off against automatic, for collective calls."""
+
+    descr = "Cray: collective buffering on or off against automatic"
+    layer = "mpiio"
+    switched = ("romio_cb_write", "romio_cb_read")
+
+
+@rfm.simple_test
+class CrayDataSieving(CrayHints):
+    """Data sieving on and off against automatic, for independent calls: 54.5 against 259 s."""
+
+    descr = "Cray: data sieving on or off against automatic"
+    layer = "mpiio-independent"
+    switched = ("romio_ds_write", "romio_ds_read")
+
+
+class CrayOnOff(CrayCase):
+    """Collective buffering on against off."""
+
+    stripes = "all"
+    #: Hints of both sides.
+    both: dict[str, str] = {}
+
+    def with_setting(self) -> Setting:
+        return self.buffered("enable")
+
+    def without_setting(self) -> Setting:
+        return self.buffered("disable")
+
+    def buffered(self, value: str) -> Setting:
+        """The layer with collective buffering on or off."""
+        return self.hinted(self.layer, {"romio_cb_write": value, **self.both})
+
+
+@rfm.simple_test
+class CrayStrided(CrayOnOff):
+    """IOR's cases: records of 1,000,000 and 10,000 bytes, collective buffering on or off."""
+
+    descr = "Cray: strided records, collective buffering on against off"
+    layer = "strided"
+    # 32 processes on 8-core nodes, 3220 records of 1,000,000 bytes each
+    published = Published(nodes=4, tasks_per_node=8, gib=96)
+
+    #: The bytes of a record.
+    record = parameter([1_000_000, 10_000])
+
+    def case_settings(self) -> list[str]:
+        return [f"{self.record}B"]
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.records(volume, self.record)
+
+
+@rfm.simple_test
+class CrayHdf5Dump(CrayOnOff):
+    """An HDF5 dump of 6.4 GiB from 8000 processes, collective buffering on against off."""
+
+    descr = "Cray: HDF5 dump, collective buffering on against off"
+    layer = "hdf5"
+    published = Published(nodes=1000, tasks_per_node=8, gib=6.4)
+    both = {"romio_ds_write": "disable"}  # the slides found that necessary
+
+
+@rfm.simple_test
+class CraySnapshots(CrayCase):
+    """RTM: 16 snapshots of 2 GiB from 1024 cores, written while computing against waited for."""
+
+    descr = "Cray: RTM snapshots, non-blocking against blocking"
+    layer = "snapshot-nonblocking"
+    # Non-blocking collective writes crash in the ROMIO of Open MPI; other libraries ignore this.
+    env_vars = {"OMPI_MCA_io": "ompio"}
+    published = Published(nodes=32, tasks_per_node=32, gib=32)
+    stripes = "all"
+
+    def without_setting(self) -> Setting:
+        return Setting("snapshot", asked=self.asked_striping)
+
+    def with_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asked_striping)
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.snapshots(volume)
+
+
+@rfm.simple_test
+class CraySubsetOfWriters(CrayCase):
+    """HYCOM: 88 of 5107 processes write for all, against all for themselves."""
+
+    descr = "Cray: a subset of the processes writes, against all"
+    layer = "mpiio"
+    # The slides give no volume: 1 MiB each.
+    published = Published(nodes=639, tasks_per_node=8, gib=5107 / 1024)
+    stripes = "all"
+
+    def with_setting(self) -> Setting:
+        writers = max(1, round(self.tasks * 88 / 5107))
+        options = (f"--writers={writers}", "--decomposition=slab")
+        return Setting(self.layer, options=options, asked=self.asked_striping)
+
+    def without_setting(self) -> Setting:
+        options = ("--decomposition=slab",)
+        return Setting(self.layer, options=options, asked=self.asked_striping)

@@ -1,0 +1,145 @@
+"""CSC's page on Lustre: NAS BT-IO through PnetCDF, and the hints that it goes through."""
+
+import math
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after
+
+from . import shapes
+from .base import Published
+from .compared import ComparedCase
+from .comparison import Setting
+
+UNIT = {"striping_unit": "1048576"}
+
+BLOCKING_HINTS = {
+    "unit": UNIT,
+    "unit-2-aggregators": {**UNIT, "cb_config_list": "*:2"},
+    "unit-no-independent": {
+        **UNIT,
+        "romio_cb_write": "enable",
+        "romio_no_indep_rw": "true",
+        "romio_ds_write": "disable",
+    },
+}
+NONBLOCKING_HINTS = {**UNIT, "cb_config_list": "*:4", "romio_ds_write": "disable"}
+
+BYTES_PER_GB = 10**9
+
+
+class CscCase(ComparedCase):
+    """NAS BT-IO: 2048 x 1024 x 256 points, five steps, 256 processes on 16 nodes, 100 GiB."""
+
+    source = "csc-page"
+    published = Published(nodes=16, tasks_per_node=16, gib=100)
+    layer = "btio-pnetcdf"
+
+    def placed(self, nodes: int, per_node: int) -> tuple[int, int]:
+        """As many processes as there are, in a square number."""
+        return max(
+            (
+                (some, each)
+                for some in range(1, nodes + 1)
+                for each in range(1, per_node + 1)
+                if math.isqrt(some * each) ** 2 == some * each
+            ),
+            key=lambda placed: (placed[0] * placed[1], placed[0]),
+        )
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.btio(volume)
+
+
+@rfm.simple_test
+class CscBlocking(CscCase):
+    """Blocking PnetCDF with each of the page's hint sets against none: 2.27 and 2.86 times."""
+
+    descr = "CSC: BT-IO by blocking PnetCDF, each hint set against none"
+    stripes = "each"
+
+    #: The hints, by what they set.
+    hint_set = parameter(list(BLOCKING_HINTS))
+
+    def case_settings(self) -> list[str]:
+        return [self.hint_set]
+
+    def with_setting(self) -> Setting:
+        return self.hinted(self.layer, BLOCKING_HINTS[self.hint_set])
+
+
+@rfm.simple_test
+class CscNonblocking(CscCase):
+    """Non-blocking PnetCDF with the page's hints against none: 2.5 and 1.22 times."""
+
+    descr = "CSC: BT-IO by non-blocking PnetCDF, its hints against none"
+    layer = "btio-pnetcdf-nonblocking"
+    stripes = "each"
+
+    def with_setting(self) -> Setting:
+        return self.hinted(self.layer, NONBLOCKING_HINTS)
+
+
+@rfm.simple_test
+class CscNonblockingOverBlocking(CscCase):
+    """Non-blocking PnetCDF against blocking, each by itself: 1820 against 1293 MiB/s."""
+
+    descr = "CSC: BT-IO by non-blocking against blocking PnetCDF"
+    layer = "btio-pnetcdf-nonblocking"
+    stripes = "each"
+
+    def without_setting(self) -> Setting:
+        return Setting("btio-pnetcdf", asked=self.asked_striping)
+
+    def with_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asked_striping)
+
+
+@rfm.simple_test
+class CscAggregators(CscCase):
+    """Two and four aggregators a node against one."""
+
+    descr = "CSC: BT-IO, more aggregators a node against one"
+    stripes = "one"
+
+    #: The aggregators on each node.
+    aggregators = parameter([2, 4])
+
+    def case_settings(self) -> list[str]:
+        return [str(self.aggregators)]
+
+    def without_setting(self) -> Setting:
+        return self.hinted(self.layer, {"cb_config_list": "*:1"})
+
+    def with_setting(self) -> Setting:
+        return self.hinted(self.layer, {"cb_config_list": f"*:{self.aggregators}"})
+
+
+@rfm.simple_test
+class CscSquareRootRule(CscCase):
+    """As many stripes as the square root of the file's size in GB, against fewer and more."""
+
+    descr = "CSC: BT-IO, stripes by the square-root rule against each stripe count"
+    stripes = "each"
+    needs_stripes = "stripes by the size of the file"
+
+    @run_after("init")
+    def say_against(self) -> None:
+        # The setting is the rule's, and the stripe count of the point what it is held against.
+        self.case = f"{self.case} against {self.stripe_count_asked}"
+
+    @property
+    def by_rule(self) -> int:
+        """The stripe count of the rule: 10 for the 107 GB as published."""
+        return max(1, round(math.sqrt(self.shape.bytes / BYTES_PER_GB)))
+
+    def lacking(self) -> list[str]:
+        reasons = super().lacking()
+        if self.by_rule == self.stripe_count_asked:
+            reasons.append(
+                f"the rule gives {self.by_rule} for {self.gib:g} GiB: what it is compared with; "
+                "take a larger scale or another stripe count"
+            )
+        return reasons
+
+    def with_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asking(stripe_count=self.by_rule))

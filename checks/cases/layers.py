@@ -1,0 +1,42 @@
+"""The layers of benchio by the words of contract 1: what a record of each must say."""
+
+from dataclasses import dataclass
+
+#: What a file of a library may be larger than its data: headers, and what they are aligned to.
+LIBRARY_OVERHEAD_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The pattern and interface of a layer, and what has a file of its own."""
+
+    pattern: str
+    interface: str
+    file_per: str = "job"
+    #: The library that it needs, as the build names it.
+    library: str | None = None
+
+    @property
+    def overhead_bytes(self) -> int:
+        """How much larger than its data a file may be."""
+        return LIBRARY_OVERHEAD_BYTES if self.library else 0
+
+
+LAYERS = {
+    "serial": Layer("serial", "posix"),
+    "proc": Layer("fpp", "posix", "process"),
+    "node": Layer("fpn", "posix", "node"),
+    "mpiio": Layer("ssf", "mpiio"),
+    "mpiio-independent": Layer("ssf-independent", "mpiio"),
+    "hdf5": Layer("ssf", "hdf5", library="Parallel HDF5"),
+    "snapshot": Layer("snapshot", "mpiio"),
+    "snapshot-nonblocking": Layer("snapshot-nonblocking", "mpiio"),
+    "btio-pnetcdf": Layer("btio", "pnetcdf", library="PnetCDF"),
+    "btio-pnetcdf-nonblocking": Layer("btio-nonblocking", "pnetcdf", library="PnetCDF"),
+    "strided": Layer("strided", "mpiio"),
+    "aligned": Layer("aligned", "posix"),
+    "aligned-single": Layer("aligned-single", "posix"),
+    "aligned-random": Layer("aligned-random", "posix"),
+    # No layer of benchio: untar/untar.sh, whose result file has the same form.
+    "untar": Layer("untar", "posix"),
+}

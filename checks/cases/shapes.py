@@ -1,0 +1,92 @@
+"""What benchio is told for a volume: the sizes of each kind of data, scaled to it.
+
+Pure; knows benchio's command line (contract 1). A case has the volume of its source, and a scale
+of the site may have less (docs/decisions/0055): the kind of data stays the same, there is less.
+"""
+
+import math
+from dataclasses import dataclass
+
+BYTES_PER_MIB = 2**20
+BYTES_PER_ELEMENT = 8
+
+
+@dataclass(frozen=True)
+class Volume:
+    """How much is to be moved, by how many processes."""
+
+    tasks: int
+    mib: float
+
+    @property
+    def bytes_per_task(self) -> int:
+        """What each process moves, rounded down."""
+        return int(self.mib * BYTES_PER_MIB / self.tasks)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The words and options that say the sizes; `bytes` is what a phase then moves in all."""
+
+    sizes: tuple[int, int, int]
+    extent: str
+    bytes: int
+    options: tuple[str, ...] = ()
+    files: int = 1
+
+    def words(self) -> list[str]:
+        """The first words of benchio's command line."""
+        return [*map(str, self.sizes), self.extent]
+
+
+def array(volume: Volume) -> Shape:
+    """A block of 128 x 128 elements in each of its planes, of 128 KiB, for each process."""
+    planes = max(1, volume.bytes_per_task // (128 * 128 * BYTES_PER_ELEMENT))
+    moved = 128 * 128 * planes * BYTES_PER_ELEMENT * volume.tasks
+    return Shape((128, 128, planes), "local", moved)
+
+
+def snapshots(volume: Volume, steps: int = 16) -> Shape:
+    """`steps` arrays one behind the other, a block of planes of 32 KiB for each process."""
+    planes = max(1, volume.bytes_per_task // (steps * 64 * 64 * BYTES_PER_ELEMENT))
+    moved = 64 * 64 * planes * BYTES_PER_ELEMENT * volume.tasks * steps
+    return Shape((64, 64, planes), "local", moved, (f"--steps={steps}",))
+
+
+# The grid of NAS BT-IO on CSC's page: 2048 x 1024 x 256 points on 16 x 16 processes, of which
+# each has 128 x 64 along the first two axes. A point has five values, and there are five steps.
+_BTIO_BLOCK = (128, 64, 256)
+_BTIO_STEPS = 5
+_BTIO_POINT_BYTES = 5 * BYTES_PER_ELEMENT * _BTIO_STEPS
+
+
+def btio(volume: Volume) -> Shape:
+    """A grid as on CSC's page, all axes shortened alike; `tasks` is a square number."""
+    published = math.prod(_BTIO_BLOCK) * _BTIO_POINT_BYTES
+    factor = min(1.0, (volume.bytes_per_task / published) ** (1 / 3))
+    # the third axis is that of all processes, and each must have some of it
+    least = (1, 1, math.isqrt(volume.tasks))
+    sizes = tuple(
+        max(small, int(size * factor + 1e-9))
+        for small, size in zip(least, _BTIO_BLOCK, strict=True)
+    )
+    moved = math.prod(sizes) * _BTIO_POINT_BYTES * volume.tasks
+    return Shape(sizes, "local", moved, (f"--steps={_BTIO_STEPS}",))
+
+
+#: The records of each process in IOR's cases on Cray's slides.
+SEGMENTS = 3220
+
+
+def records(volume: Volume, record_bytes: int) -> Shape:
+    """Records of `record_bytes`, as many for each process as there is volume for."""
+    segments = min(SEGMENTS, max(1, volume.bytes_per_task // record_bytes))
+    moved = segments * record_bytes * volume.tasks
+    return Shape((1, segments, 1), "local", moved, (f"--record={record_bytes}",))
+
+
+def stripes(volume: Volume, files: int | None = 1) -> Shape:
+    """An array that is divided among files, `files` or one of 1 MiB each where that is None."""
+    mib = max(1, int(volume.mib))
+    files = mib if files is None else files
+    return Shape((128, 128, 8 * mib), "global", mib * BYTES_PER_MIB, files=files)

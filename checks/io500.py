@@ -1,0 +1,157 @@
+"""IO500 by the site's own io500.sh: its score, and each of its phases."""
+
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import (
+    run_after,
+    run_before,
+    sanity_function,
+    variable,
+)
+from reframe.core.exceptions import SanityError
+from reframe.utility.sanity import make_performance_function
+
+from iobands.vocabulary import VARIABLE_UNITS
+
+from . import io500_result as result
+from . import site
+from .io_base import IoBase
+from .mdtest import FILES_PER_TASK, HARD_BYTES
+from .mixins.launches import LaunchesMixin
+from .mixins.program import ProgramMixin
+from .mixins.scale import MIB_PER_GIB
+
+BYTES_PER_MIB = 2**20
+HARD_RECORD = 47_008
+
+#: What IO500 demands of a valid run.
+STONEWALL_SECONDS = 300
+
+
+@rfm.simple_test
+class Io500(IoBase, ProgramMixin, LaunchesMixin):
+    """Runs io500.sh, which starts MPI and stripes its directories itself, as the site has it.
+
+    It finds the number of processes that it must start in `$IOBANDS_TASKS`. The files that it made
+    are gone when it ends, so that their layout is not read back.
+    """
+
+    descr = "IO500"
+    tool = "io500"
+    program = "io500.sh"
+    tags = {"io", "io500"}
+
+    #: How many GiB a run by IO500's own sizes and rules may write; 0 limits it to what the scale
+    #: has, which measures the same and is no valid score.
+    most_gib = variable(float, value=0.0)
+
+    #: Seconds that each phase which writes lasts at the least, in a run that is not limited.
+    stonewall_seconds = variable(int, value=STONEWALL_SECONDS)
+
+    @run_after("init", always_last=True)
+    def take_limits(self) -> None:
+        self.pattern = "io500-limited" if self.is_limited else "io500"
+        self.take_volume()
+        for extras, _ in site.selecting_partitions(self.valid_systems):
+            counts = extras["filesystems"][self.file_system].get("stripe_counts", [None])
+            if self.stripe_count_asked != counts[0]:
+                self.valid_systems = []  # io500.sh stripes, so that one of them is enough
+
+    def size_for(self, nodes: int) -> None:
+        super().size_for(nodes)
+        self.take_volume()
+
+    def take_volume(self) -> None:
+        """Set the volume: of IOR's two cases and mdtest's hard one, or what is allowed."""
+        mib = 2 * self.scale_settings["mib_per_task"] + self.files * HARD_BYTES / BYTES_PER_MIB
+        self.gib = self.most_gib or self.tasks * mib / MIB_PER_GIB
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the run is smaller than IO500's rules demand."""
+        return not self.most_gib
+
+    @property
+    def files(self) -> int:
+        """The files of each process in each case of mdtest, in a limited run."""
+        return self.scale_settings.get("files_per_task", FILES_PER_TASK)
+
+    @run_after("init")
+    def name_variables(self) -> None:
+        self.perf_variables = {
+            name: make_performance_function(self.value_of, VARIABLE_UNITS[name], name)
+            for name in result.VARIABLES
+        }
+
+    @run_after("setup")
+    def leave_launching_to_it(self) -> None:
+        self.job.launcher = getlauncher("local")()
+        self.env_vars["IOBANDS_TASKS"] = self.tasks
+
+    @run_before("run")
+    def write_commands(self) -> None:
+        settings = Path(self.stagedir, "io500.ini")
+        self.prerun_cmds = [
+            *self.make_run_directory(self.gib),
+            *self.look_around_before(),
+            'sed "s|@RUN_DIRECTORY@|$run_directory|; s|@STAGE@|$PWD|" io500.ini.in > io500.ini',
+        ]
+        self.postrun_cmds = [
+            "}",
+            # Where it is, as it looks for its program beside it.
+            f'(cd "$(dirname "$(command -v {self.executable})")" && launch {settings})',
+            *self.inspect_run_directory(),
+            *self.look_around_after(),
+            *self.leave_run_directory(),
+        ]
+        Path(self.stagedir, "io500.ini.in").write_text(self.settings(), encoding="utf-8")
+
+    def settings(self) -> str:
+        """The ini file; the script fills in the directories."""
+        directories = "[global]\ndatadir = @RUN_DIRECTORY@\nresultdir = @STAGE@/io500-result\n"
+        if not self.is_limited:
+            return directories + f"[debug]\nstonewall-time = {self.stonewall_seconds}\n"
+        mib = self.scale_settings["mib_per_task"]
+        return directories + (
+            "[debug]\nstonewall-time = 1\n"
+            f"[ior-easy]\ntransferSize = 1m\nblockSize = {mib}m\n"
+            f"[mdtest-easy]\nn = {self.files}\n"
+            f"[ior-hard]\nsegmentCount = {mib * BYTES_PER_MIB // HARD_RECORD}\n"
+            f"[mdtest-hard]\nn = {self.files}\n"
+        )
+
+    @sanity_function
+    def prove(self) -> bool:
+        """All phases ran, by the rules of IO500 or for a limit alone."""
+        stage = Path(self.stagedir)
+        self.require_success(stage)
+        try:
+            found = self.found()
+            problems = [
+                *result.unproven(found, self.tasks, self.is_limited),
+                *self.transport_problems(stage),
+            ]
+        except (result.ResultError, OSError) as error:
+            raise SanityError(str(error)) from error
+        if problems:
+            raise SanityError("; ".join(problems))
+        self.tool_version = found.version
+        return True
+
+    def found(self) -> result.Result:
+        """What result.txt says."""
+        paths = sorted(Path(self.stagedir, "io500-result").rglob("result.txt"))
+        if not paths:
+            raise result.ResultError("no result.txt")
+        return result.read_result(paths[-1].read_text(encoding="utf-8", errors="replace"))
+
+    @run_before("performance")
+    def judge_by_bands(self) -> None:
+        if not self.is_dry_run():
+            self.judge(self.found().values)
+
+    def value_of(self, name: str) -> float:
+        """The value of a variable."""
+        return self.found().values[name]

@@ -1,0 +1,56 @@
+"""Where a program that this suite does not build comes from, and what is told when there is none.
+
+In this order: what the site configuration names (a path, or modules), the program on PATH, a Spack
+spec of the site configuration. Where there is none of them the check is skipped, and the digest
+says so.
+"""
+
+import shutil
+
+import reframe.core.runtime as rt
+from reframe.core.builtins import run_after, run_before, variable
+
+from .. import programs
+from .skip_reason import SkipReasonMixin
+
+
+class ProgramMixin(SkipReasonMixin):
+    """Finds `program`, and makes the job script able to call it.
+
+    A check that may get it from Spack has a fixture `spack`, a SpackInstall, if
+    `site.asks_spack_for` says that it is needed.
+    """
+
+    #: The program, as its authors call it; an entry of `programs` in the site configuration.
+    program = variable(str)
+
+    #: Shell commands after which the program can be called.
+    load_program = variable(list, value=[])
+
+    @run_after("setup")
+    def find_program(self) -> None:
+        entry = self.current_partition.extras.get("programs", {}).get(self.program, {})
+        found = programs.find(self.program, entry, shutil.which)
+        if found is None:
+            self.skip_as_not_installed(programs.how_to_provide(self.program))
+        self.executable = found.command
+        if found.spack:
+            self.load_program = [self.spack.load_command]
+        elif rt.runtime().modules_system.name == "nomod":
+            # ReFrame would load nothing; the environments load theirs by such commands, too.
+            self.load_program = [
+                f"module load {name} || "
+                f'{{ echo "iobands: the module {name} cannot be loaded" >&2; exit 1; }}'
+                for name in found.modules
+            ]
+        else:
+            self.modules = [*self.modules, *found.modules]
+
+    # Last, when the check has written its commands.
+    @run_before("run", always_last=True)
+    def load_before_all(self) -> None:
+        self.prerun_cmds = [*self.load_program, *self.prerun_cmds]
+
+    def skip_as_not_installed(self, why: str) -> None:
+        """Skip the check with one line that says what is missing and how to provide it."""
+        self.skip_because(f"not installed: {why}")

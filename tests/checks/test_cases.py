@@ -1,0 +1,218 @@
+"""Every case runs at a small scale, proves what it measured, or says in one line what it needs."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from checks.cases.naming import kebab
+from tests.site_copy import ROOT, copy_suite
+
+# What this machine lacks, and what is said of it.
+STRIPES = "it needs a file system with stripes, and disk (posix) has none that could be set"
+SKIPPED = {
+    "Archer2StripeCount": f"compares stripe counts: {STRIPES}",
+    "Archer2StripeSize": f"compares stripe sizes: {STRIPES}",
+    "Archer2Hints": "compares a hint preset with none: the site file has no hint_presets",
+    "Archer2Transport": "compares MPI transports: the site file has environments of one, default",
+    "CraySingleWriter": f"compares stripe counts: {STRIPES}",
+    "CraySharedHdf5": f"compares stripe counts: {STRIPES}",
+    "CscSquareRootRule": f"stripes by the size of the file: {STRIPES}",
+}
+# Those that hold nothing against anything in one job.
+ALONE = {
+    "Archer2FPP",
+    "Archer2SSF",
+    "Archer2SingleWriter",
+    "Archer2FileSystem",
+    "CrayFilePerProcess",
+}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """All cases on two processes with 1 MiB each; one pair, since rates say nothing here."""
+    site = copy_suite(tmp_path_factory.mktemp("site"))
+    disk = tmp_path_factory.mktemp("disk")
+    site.add_local_system(
+        "tiny",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 1, "time_limit": "2m"},
+    )
+    run = site.reframe("--system=tiny", "-r", "--exec-policy=serial", "-t", "case", "-S", "pairs=1")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert list(disk.iterdir()) == []
+    return site, run.stdout
+
+
+def classes():
+    """The names of all cases, as the sources have them."""
+    found = [
+        name
+        for path in sorted((ROOT / "checks" / "cases").glob("*.py"))
+        for name in re.findall(r"@rfm\.simple_test\nclass (\w+)", path.read_text("utf-8"))
+    ]
+    assert len(found) == len(set(found)) > 20
+    return found
+
+
+def test_every_case_ran_or_said_what_it_needs(session):
+    site, _ = session
+    results, reasons = {}, {}
+    for case in site.test_cases("tiny"):
+        name = case["display_name"].split()[0]
+        if case["fixture"]:
+            continue
+        results.setdefault(name, set()).add(case["result"])
+        reasons[name] = case.get("skip_reason")
+    assert results == {name: {"skip" if name in SKIPPED else "pass"} for name in classes()}
+    assert {name: reasons[name] for name in SKIPPED} == SKIPPED
+
+
+def test_what_compares_gives_its_ratio_and_what_does_not_its_rates(session):
+    site, _ = session
+    variables = {}
+    for row in site.rows("tiny"):
+        if row["perf_var"] != "null":
+            variables.setdefault(row["display_name"].split()[0], {})[row["perf_var"]] = row
+    assert set(variables) == set(classes()) - set(SKIPPED)
+    for name, rows in variables.items():
+        operations = ["write"] if name == "Archer2Untar" else ["write", "read"]
+        alone = {f"{operation}_bw" for operation in operations}
+        ratios = {f"{each}_{what}" for each in operations for what in ("bw_without", "ratio")}
+        assert set(rows) == (alone if name in ALONE else alone | ratios), name
+        for row in rows.values():
+            assert row["case"].split()[0] == kebab(name)
+            assert float(row["perf_value"]) > 0
+    # one pair: the ratio is that of the two rates
+    rows = variables["Archer2Collective"]
+    rate, without = (float(rows[name]["perf_value"]) for name in ("write_bw", "write_bw_without"))
+    assert float(rows["write_ratio"]["perf_value"]) == pytest.approx(rate / without)
+    assert rows["write_ratio"]["perf_unit"] == "1"
+
+
+def test_hints_that_were_switched_are_shown_to_be_in_effect(session):
+    site, _ = session
+    hints = {row["case"]: row["hints_in_effect"] for row in site.rows("tiny")}
+    assert (
+        hints["cray-collective-buffering disable 1024KiB"]
+        == "romio_cb_read=disable,romio_cb_write=disable"
+    )
+    assert hints["csc-aggregators 4"] == "cb_config_list=*:4"
+    assert hints["cray-hdf5-dump"] == "romio_cb_write=enable,romio_ds_write=disable"
+
+
+@pytest.fixture(scope="module")
+def tags(session):
+    """The tags of every check that this machine has, by the name of its class."""
+    site, _ = session
+    said = site.reframe("--system=local", "--describe").stdout
+    found = {}
+    for check in json.loads(said):
+        found.setdefault(check["name"].split()[0], set()).update(check["tags"])
+    return found
+
+
+def test_no_case_is_in_a_set_of_the_site(tags):
+    assert "daily" in tags["BenchioFPP"]
+    for name in classes():
+        assert "case" in tags[name]
+        assert not tags[name] & {"daily", "weekly", "smoke", "full"}
+
+
+def test_each_case_has_the_tag_of_its_source(tags):
+    sources = {
+        "archer2-page": "Archer2",
+        "bulk-lustre": "Bulk",
+        "cray-slides": "Cray",
+        "csc-page": "Csc",
+    }
+    for source, beginning in sources.items():
+        of_source = {name for name, has in tags.items() if source in has}
+        assert of_source == {name for name in classes() if name.startswith(beginning)}
+
+
+def test_every_case_is_on_the_page():
+    page = (ROOT / "docs" / "cases.md").read_text("utf-8")
+    assert [name for name in classes() if f"`{name}`" not in page] == []
+    named = set(re.findall(r"`((?:Archer2|BulkLustre|Cray|Csc)\w+)`", page))
+    assert named - set(classes()) == set()
+
+
+RIGGED = '''
+import reframe as rfm
+from reframe.core.builtins import parameter, run_before
+from .archer2_untar import Archer2Untar
+
+@rfm.simple_test
+class Rigged(Archer2Untar):
+    """Unpacks nothing, but takes its time: twice as long without the setting."""
+
+    #: The pair in which it breaks off, if any.
+    breaks = parameter([0, 2])
+
+    sourcesdir = {source!r}
+
+    @run_before("run")
+    def tell(self):
+        self.env_vars["BREAKS"] = str(self.breaks)
+'''
+SLEEPER = Path(__file__).parent / "data" / "sleeper.sh"
+
+
+@pytest.fixture(scope="module")
+def rigged(tmp_path_factory):
+    """A site with a case whose ratio is known: two sleeps, one twice as long as the other."""
+    site = copy_suite(tmp_path_factory.mktemp("site"))
+    source = site.root / "sleeper"
+    source.mkdir()
+    shutil.copy(SLEEPER, source / "untar.sh")
+    text = RIGGED.format(source=str(source))
+    (site.root / "checks" / "cases" / "rigged.py").write_text(text, encoding="utf-8")
+    disk = tmp_path_factory.mktemp("disk")
+    site.add_local_system(
+        "tiny",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 1},
+    )
+    arguments = ("-r", "--exec-policy=serial", "-n", "^Rigged", "--keep-stage-files")
+    run = site.reframe("--system=tiny", *arguments)
+    assert run.returncode == 1, run.stdout + run.stderr
+    return site, run.stdout
+
+
+def test_a_known_ratio_is_found_with_its_interval(rigged):
+    site, _ = rigged
+    rows = {
+        row["perf_var"]: float(row["perf_value"])
+        for row in site.rows("tiny")
+        if row["perf_var"] != "null" and row["result"] == "pass"
+    }
+    assert set(rows) == {
+        "write_bw",
+        "write_bw_without",
+        "write_ratio",
+        "write_ratio_lower",
+        "write_ratio_upper",
+    }
+    assert rows["write_ratio"] == pytest.approx(2, rel=0.2)
+    assert 1.2 < rows["write_ratio_lower"] <= rows["write_ratio"] <= rows["write_ratio_upper"] < 3
+    # The sides take turns, and which begins a pair alternates.
+    results = sorted(
+        (site.root / "stage").rglob("with*-*.jsonl"), key=lambda path: path.stat().st_mtime_ns
+    )
+    whole = [path for path in results if len(list(path.parent.glob("with*.jsonl"))) == 12]
+    order = [path.stem for path in whole]
+    assert order[:4] == ["without-1", "with-1", "with-2", "without-2"]
+    assert len(order) == 12
+
+
+def test_a_run_that_breaks_off_gives_no_ratio(rigged):
+    site, said = rigged
+    assert "iobands: untar: broken on purpose" in said
+    (case,) = [case for case in site.test_cases("tiny") if "breaks=2" in case["display_name"]]
+    assert (case["result"], case["fail_phase"]) == ("fail", "sanity")
+    failed = [row["perf_value"] for row in site.rows("tiny") if row["result"] == "fail"]
+    assert set(failed) <= {"null", "None"}

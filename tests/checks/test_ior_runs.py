@@ -1,0 +1,186 @@
+"""IOR and mdtest for real through ReFrame, and what becomes of a run whose data is spoilt.
+
+They need `ior` on PATH, and those of mdtest `mdtest`; elsewhere they are skipped.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.faults.test_runs_that_end_early import wait_until
+
+MIB = 2**20
+
+needs_ior = pytest.mark.skipif(not shutil.which("ior"), reason="ior is not on PATH")
+needs_mdtest = pytest.mark.skipif(not shutil.which("mdtest"), reason="mdtest is not on PATH")
+
+
+@pytest.fixture
+def disk(tmp_path_factory):
+    return tmp_path_factory.mktemp("disk")
+
+
+@pytest.fixture
+def site(site_copy, disk):
+    site_copy.add_local_system(
+        "here",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 4, "repeats": 2, "files_per_task": 50},
+    )
+    return site_copy
+
+
+def run(site, *arguments, env=None):
+    return site.reframe("--system=here", "-r", "--exec-policy=serial", *arguments, env=env)
+
+
+def with_in_front(directory: Path, program: str, body: str) -> dict[str, str]:
+    """An environment in which a script comes before `program`, whose path is `$real` in it."""
+    path = directory / program
+    path.write_text(f"#!/bin/bash\nreal={shutil.which(program)}\n{body}\n", encoding="utf-8")
+    path.chmod(0o755)
+    return {**os.environ, "PATH": f"{directory}:{os.environ['PATH']}"}
+
+
+def reason(site):
+    (case,) = site.test_cases("here")
+    return case["fail_reason"]
+
+
+@needs_ior
+def test_each_pattern_and_interface(site, disk):
+    done = run(site, "-n", "Ior(FPP|SSF)", "-E", "api in ('posix', 'mpiio')")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = site.rows("here")
+    assert {(row["pattern"], row["interface"]) for row in rows} == {
+        *(("fpp", "posix"), ("fpp", "mpiio"), ("ssf-independent", "posix"), ("ssf", "mpiio"))
+    }
+    for row in rows:
+        assert (row["tool"], row["fsync"], row["gib"]) == ("ior", "true", str(8 / 1024))
+        assert float(row["perf_value"]) > 0
+        assert row["tool_version"][0].isdecimal()
+        # Of two repeats: 0 means that they are equal, 2 that one of them took no time.
+        spreads = dict(item.split("=") for item in row["spread"].split(","))
+        assert set(spreads) == {"write_bw", "read_bw"}
+        assert all(0 <= float(spread) <= 2 for spread in spreads.values())
+    assert not list(disk.iterdir())
+
+
+@needs_ior
+def test_records_of_odd_sizes_with_collective_buffering_off(site):
+    done = run(site, "-n", "IorStrided", "-E", "record == 47008 and hints == 'cb-off'")
+    if "no evidence" in done.stdout:
+        pytest.skip("the MPI library here displays no hints")
+    assert done.returncode == 0, done.stdout + done.stderr
+    row = site.rows("here")[-1]
+    assert row["pattern"] == "strided-47008"
+    assert row["hints_in_effect"] == "romio_cb_read=disable,romio_cb_write=disable"
+    # 4 MiB hold 89 whole records of 47,008 bytes, for each of two processes
+    assert float(row["gib"]) == 2 * 89 * 47008 / 2**30
+
+
+@needs_ior
+def test_an_interface_that_ior_lacks_is_skipped(site):
+    has = subprocess.run(["ior", "-h"], capture_output=True, text=True, check=False)
+    if "HDF5" in (has.stdout + has.stderr).partition("API for I/O")[2].partition("\n")[0]:
+        pytest.skip("ior here has HDF5")
+    assert run(site, "-n", "IorSSF", "-E", "api == 'hdf5'").returncode == 0
+    (case,) = site.test_cases("here")
+    assert case["result"] == "skip"
+    assert case["skip_reason"] == "not installed: ior was built without HDF5"
+
+
+#: After the write, process 0 spoils what it wrote: 4 KiB, or all of it.
+SPOIL = """
+"$real" "$@"; status=$?
+case " $* " in *' -w '*)
+    if [ "${{OMPI_COMM_WORLD_RANK:-${{PMI_RANK:-0}}}}" = 0 ]; then
+        while [ "$1" != -o ]; do shift; done
+        for file in "$2".0*; do
+            head -c {size} /dev/zero | dd of="$file" conv=notrunc bs=4096 status=none
+        done
+    fi ;;
+esac
+exit $status
+"""
+
+
+@needs_ior
+@pytest.mark.parametrize("size", [4096, 4 * MIB])
+def test_data_that_is_spoilt_between_write_and_read_fails_the_run(site, tmp_path_factory, size):
+    # With 64 transfers of each process spoilt, IOR 4 counts 128 errors twice: exit status 0.
+    env = with_in_front(tmp_path_factory.mktemp("bin"), "ior", SPOIL.format(size=size))
+    chosen = ("-n", "IorFPP", "-E", "api == 'posix'", "-S", "IorFPP.transfer=65536")
+    assert run(site, *chosen, env=env).returncode == 1
+    assert "verification, repeat 1: incorrect data on read" in reason(site)
+    assert {row["perf_value"] for row in site.rows("here")} == {"null"}
+
+
+@needs_ior
+def test_a_verification_that_cannot_fail_fails_the_run(site, tmp_path_factory):
+    body = 'exec "$real" $(printf "%s\\n" "$@" | grep -vx -- -R)'
+    env = with_in_front(tmp_path_factory.mktemp("bin"), "ior", body)
+    assert run(site, "-n", "IorFPP", "-E", "api == 'posix'", env=env).returncode == 1
+    assert "verification: proves nothing" in reason(site)
+
+
+@needs_ior
+def test_a_stonewall_bounds_the_time(site):
+    # Enough that a second is not enough for it, were it written to its end.
+    chosen = ("-S", "IorFPP.block=17179869184", "-S", "IorFPP.stonewall_seconds=1")
+    done = run(site, "-n", "IorFPP", "-E", "api == 'posix'", *chosen, "-S", "IorFPP.repeats=1")
+    assert done.returncode == 0 or "KiB are free" in done.stdout, done.stdout + done.stderr
+    if done.returncode == 0:
+        assert float(site.rows("here")[0]["perf_value"]) > 0
+
+
+@needs_mdtest
+def test_both_cases_of_mdtest(site, disk):
+    done = run(site, "-n", "Mdtest", "-S", "Mdtest.repeats=1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = site.rows("here")
+    variables = {"create_rate", "stat_rate", "read_rate", "remove_rate"}
+    for pattern in {row["pattern"] for row in rows}:
+        of_it = [row for row in rows if row["pattern"] == pattern]
+        assert {row["perf_var"] for row in of_it} == variables
+        assert all(float(row["perf_value"]) > 0 and row["perf_unit"] == "1/s" for row in of_it)
+    assert "metadata-easy" in {row["pattern"] for row in rows}
+    assert not list(disk.iterdir())
+
+
+@needs_mdtest
+def test_a_tree_is_removed_whatever_happens(site, disk):
+    session = site.begin_reframe(
+        *("--system=here", "-r", "--exec-policy=serial", "-n", "Mdtest"),
+        *("-E", "case == 'easy'", "-S", "Mdtest.repeats=100000"),
+    )
+    try:
+        wait_until(lambda: next(disk.glob("iobands-*/tree/**/file.*"), None))
+        session.send_signal(signal.SIGTERM)
+        session.communicate(timeout=60)
+    finally:
+        session.kill()
+        session.wait()
+    wait_until(lambda: not list(disk.iterdir()))
+
+
+@pytest.mark.parametrize("check", ["IorFPP", "IorStrided", "Mdtest", "Io500"])
+def test_what_is_not_installed_is_skipped_with_one_line(site, check, tmp_path_factory):
+    # Everything that a job needs, but none of these.
+    bare = tmp_path_factory.mktemp("bin")
+    for directory in os.environ["PATH"].split(":"):
+        for program in Path(directory).glob("*") if Path(directory).is_dir() else ():
+            link = bare / program.name
+            if program.name not in ("ior", "mdtest", "io500.sh") and not link.is_symlink():
+                link.symlink_to(program)
+    done = run(site, "-n", check, env={**os.environ, "PATH": str(bare)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    program = {"Mdtest": "mdtest", "Io500": "io500.sh"}.get(check, "ior")
+    for case in site.test_cases("here"):
+        assert case["result"] == "skip"
+        assert case["skip_reason"].startswith(f"not installed: {program}: ")
+        assert "\n" not in case["skip_reason"]

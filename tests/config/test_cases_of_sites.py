@@ -1,0 +1,39 @@
+"""Every case is there on every site, and none of them fails to load or to write its script."""
+
+import re
+
+import pytest
+
+from tests.config.scripts import dry_run
+from tests.config.test_sites import ENVIRONMENT, site_files
+from tests.site_copy import ROOT
+
+CASES = {
+    name
+    for path in (ROOT / "checks" / "cases").glob("*.py")
+    for name in re.findall(r"@rfm\.simple_test\nclass (\w+)", path.read_text("utf-8"))
+}
+
+
+@pytest.mark.parametrize("name", [path.stem for path in site_files()])
+def test_every_case_is_listed(site_copy, name):
+    run = site_copy.reframe(f"--system={name}", "-l", "-t", "case")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "WARNING" not in run.stdout + run.stderr
+    assert set(re.findall(r"^- (\w+)", run.stdout, re.MULTILINE)) == CASES
+
+
+def test_archer2_is_told_the_published_sizes(site_copy):
+    dry_run(site_copy, "--system=archer2", "-n", "Archer2FPP|CscNonblocking$", **ENVIRONMENT)
+    scripts = site_copy.scripts("job")
+    whole = [text for name, text in scripts.items() if "--nodes=16" in text]
+    assert whole
+    for text in whole:
+        (command,) = [
+            line for line in text.splitlines() if re.match(r"(iobands_pairs )?srun", line)
+        ]
+        if "iobands_pairs" in command:
+            # 64 GiB, which is what the scale has, for 16 x 16 processes: the cube root of 0.64
+            assert "benchio 110 55 220 local" in command
+        else:
+            assert "benchio 128 128 256 local proc" in command
