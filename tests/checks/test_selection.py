@@ -11,7 +11,7 @@ def listed(run):
 
 
 def test_the_local_machine_has_each_pattern_on_each_file_system(site_copy):
-    lines = listed(site_copy.reframe("--system=local", "-l"))
+    lines = listed(site_copy.reframe("--system=local", "-l", "-n", "Benchio"))
     assert [line.split()[1:3] for line in lines] == [
         [check, f"%file_system={file_system}"]
         for check in ("BenchioSerial", "BenchioFPP", "BenchioFPN", "BenchioSSF")
