@@ -58,7 +58,7 @@ bench-reading: $(VENV)/.installed-run
 	@echo "Measuring what reading costs, which takes some five minutes"
 	@$(BIN)/python -m benchmarks.reading --report docs/reading-costs.md $(BENCH_ARGUMENTS)
 
-# On a table of real runs too, with BENCH_ARGUMENTS="--data=FILE".
+# Writes docs/real-data.md too if ../shared/data is there, or IOBANDS_REAL_DATA names its table.
 bench-alarms: $(VENV)/.installed-run
 	@echo "Measuring the alarms, which takes a few minutes"
 	@$(BIN)/python -m benchmarks.alarms --report docs/error-rates.md $(BENCH_ARGUMENTS)

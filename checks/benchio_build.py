@@ -3,14 +3,19 @@
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import run_before, sanity_function, variable
+from reframe.core.builtins import fixture, run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
+
+from .environment.jobs import EnvMpi
 
 SOURCE_DIRECTORY = Path(__file__).resolve().parent.parent / "src" / "benchio"
 
 
 class BuildBenchio(rfm.CompileOnlyRegressionTest):
     """benchio by CMake, in its stage directory."""
+
+    #: Where no MPI program can be built or started, none is.
+    mpi_starts = fixture(EnvMpi, scope="environment")
 
     #: The program, relative to the stage directory.
     program = variable(str, value="build/benchio")

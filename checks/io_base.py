@@ -18,6 +18,7 @@ from iobands import __version__ as iobands_version
 from .failure_reason import reason_in
 from .mixins.band_verdict import BandVerdictMixin
 from .mixins.covariates import CovariatesMixin
+from .mixins.environment import EnvironmentMixin
 from .mixins.file_system import FileSystemMixin
 from .mixins.hints import HintsMixin
 from .mixins.run_directory import RunDirectoryMixin
@@ -34,6 +35,7 @@ TERMINATED = "143"
 class IoBase(
     rfm.RunOnlyRegressionTest,
     FileSystemMixin,
+    EnvironmentMixin,
     ScaleMixin,
     SelectionMixin,
     RunDirectoryMixin,

@@ -130,6 +130,13 @@ def partitions_with_scale(name: str) -> list[str]:
     return [part.fullname for part in _partitions() if name in part.extras["scales"]]
 
 
+def partitions_with(file_system: str) -> tuple[list[str], list[str]]:
+    """The partitions that have a file system, and the first environment of each."""
+    having = [part for part in _partitions() if file_system in part.extras["filesystems"]]
+    first = _unique(part.environs[0].name for part in having if part.environs)
+    return [part.fullname for part in having], first
+
+
 def medium_and_type(file_system: str) -> tuple[str, str]:
     """The medium and the type of a file system, which are the same wherever it stands."""
     return next(

@@ -28,7 +28,11 @@ _FILE_SYSTEM = {
     "type": (str, REQUIRED),
     "medium": (str, REQUIRED),
     "stripe_counts": (list, None),
+    "mounted_as": (str, None),
     "min_free_gib": ((int, float), None),
+    "min_free_inodes": (int, None),
+    "max_quota_percent": ((int, float), None),
+    "max_inactive_targets": (int, None),
     "striping": (dict, None),
 }
 # What may be asked of the striping besides the count, by the type of the file system.
@@ -90,6 +94,7 @@ _EXTRAS = {
     "reservation": (str, None),
     "qos": (str, None),
     "max_pending_time": (str, None),
+    "max_clock_skew_seconds": ((int, float), None),
 }
 # The numbers of nodes that a scheduler is asked for, and the schedulers that ReFrame can ask.
 _FLEXIBLE_NODES = ("all", "idle")
@@ -222,6 +227,16 @@ def _check_file_system(file_system: dict, where: str) -> None:
     _check_choice(file_system["type"], FILE_SYSTEM_TYPES, f"{where}: type")
     if not Path(file_system["path"]).is_absolute():
         raise SiteConfigurationError(f"{where}: path {file_system['path']!r} must be absolute")
+    for name in ("min_free_gib", "min_free_inodes", "max_quota_percent", "max_inactive_targets"):
+        if file_system.get(name, 0) < 0:
+            raise SiteConfigurationError(
+                f"{where}: {name} is {file_system[name]}; it must be at least 0"
+            )
+    if not re.fullmatch(r"[\w.-]+", file_system.get("mounted_as", "any")):
+        # It becomes a word of a job script.
+        raise SiteConfigurationError(
+            f"{where}: mounted_as {file_system['mounted_as']!r} is no name of a type"
+        )
     if file_system.get("stripe_counts") == []:
         raise SiteConfigurationError(f"{where}: stripe_counts is empty; leave it out")
     for count in file_system.get("stripe_counts", []):

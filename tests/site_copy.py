@@ -91,8 +91,11 @@ class SiteCopy:
         }
 
     def scripts(self, kind: str) -> dict[str, str]:
-        """The generated scripts rfm_<kind>.sh by the name of their stage directory."""
-        found = sorted((self.root / "stage").rglob(f"rfm_{kind}.sh"))
+        """The generated scripts rfm_<kind>.sh by the name of their stage directory.
+
+        Those of the environment's checks are left out: every check brings them along.
+        """
+        found = sorted((self.root / "stage").rglob(f"[!E]*/rfm_{kind}.sh"))
         return {path.parent.name: path.read_text(encoding="utf-8") for path in found}
 
     def rows(self, system: str) -> list[dict[str, str]]:

@@ -62,12 +62,11 @@ def error_at(found: FalseAlarms, limit: float) -> float:
 class Page:
     """Everything that the page says, as texts."""
 
-    def __init__(self, results: Results, effort: Effort, collapses: str, real: str) -> None:
-        """`collapses` is the section on these, and `real` what there is to say of real series."""
+    def __init__(self, results: Results, effort: Effort, collapses: str) -> None:
+        """`effort` says how much was drawn; `collapses` is the section on these."""
         self.results = results
         self.collapses = collapses
         self.effort = effort
-        self.real = real
 
     def text(self, date: str) -> str:
         """Return the page."""
@@ -96,7 +95,6 @@ class Page:
                 changes=self.changes(),
                 frontier=self.frontier(),
                 collapses=self.collapses,
-                real=self.real,
             )
         )
 

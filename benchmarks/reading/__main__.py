@@ -30,7 +30,10 @@ _MIB: Final = 2**20
 
 @dataclass(frozen=True)
 class Cost:
-    """What perflogs of one size cost: seconds are medians, memory in MiB the largest."""
+    """What perflogs of one size cost: seconds are medians, memory in MiB the largest.
+
+    `status` is the command with all caches, `daily` the same after a day's runs were appended.
+    """
 
     rows: int
     mib: float
@@ -41,6 +44,7 @@ class Cost:
     ratio: float
     warm: float
     status: float
+    daily: float
     cache_mib: float
 
     @property
@@ -65,7 +69,8 @@ def main(
         costs.append(cost)
         print(
             f"{cost.rows} rows: {cost.cold:.2f} s cold, {cost.ratio:.2f} of pandas' speed, "
-            f"{cost.cold_mib:.0f} MiB; warm {cost.warm:.2f} s, status {cost.status:.2f} s"
+            f"{cost.cold_mib:.0f} MiB; warm {cost.warm:.2f} s, status {cost.status:.2f} s, "
+            f"{cost.daily:.2f} s after a day's runs"
         )
     facts = {
         "Processor": f"{_processor()}, {os.cpu_count()} cores",
@@ -116,16 +121,19 @@ def _measure(scratch: Path, rows: int, tries: int) -> Cost:
 
     written = task("write", str(rows))["rows"]
     size = sum(log.stat().st_size for log in perflogs.glob("*/*/*.log"))
-    theirs, cold, warm, digest = [], [], [], []
+    theirs, cold, warm, digest, daily = [], [], [], [], []
     cache = 0
-    for _ in range(tries):
+    for number in range(tries):
         for kept in caches.glob("*/*"):
             kept.unlink()
         theirs.append(task("pandas"))
         cold.append(task("cold"))
-        cache = sum(kept.stat().st_size for kept in caches.glob("*/*"))
         warm.append(task("warm"))
+        status()  # which keeps the charts
+        cache = sum(kept.stat().st_size for kept in caches.glob("*/*"))
         digest.append(status())
+        task("append", str(number + 1))
+        daily.append(status())
     return Cost(
         rows=int(written),
         mib=size / _MIB,
@@ -138,6 +146,7 @@ def _measure(scratch: Path, rows: int, tries: int) -> Cost:
         ),
         warm=median(each["seconds"] for each in warm),
         status=median(digest),
+        daily=median(daily),
         cache_mib=cache / _MIB,
     )
 

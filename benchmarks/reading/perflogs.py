@@ -35,6 +35,10 @@ SERIES: Final = (
 )
 _END: Final = datetime(2026, 11, 20, tzinfo=timezone.utc)
 _COLLAPSED: Final = 0.02  # of the runs
+#: Each series loses this much for so many days, once in so many days.
+_LOSS: Final = 0.7
+_LOST_DAYS: Final = 40
+_LOST_EVERY: Final = 800
 
 HEADER: Final = (
     "job_completion_time|result|fail_phase|display_name|hashcode|system|partition|environ|jobid"
@@ -53,18 +57,33 @@ def write_perflogs(directory: Path, rows: int, seed: int = 1) -> int:
     """
     draw = np.random.default_rng(seed)
     days = max(1, rows // SERIES)
-    dates = [_END - timedelta(days=days - 1 - day) for day in range(days)]
     written = 0
     for check, pattern, interface in _PATTERNS:
-        path = directory / "bench" / "compute" / f"{check}.log"
+        path = _path(directory, check)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="ascii") as log:
             log.write(f"{HEADER}\n")
-            for day, date in enumerate(dates):
-                lines = _day(draw, check, pattern, interface, date, day)
+            for day in range(1 - days, 1):
+                lines = _day(draw, check, pattern, interface, day)
                 log.write("".join(lines))
                 written += len(lines)
     return written
+
+
+def append_day(directory: Path, day: int) -> int:
+    """Append the runs of the `day`-th day after the last one, and return how many rows."""
+    draw = np.random.default_rng(day)
+    written = 0
+    for check, pattern, interface in _PATTERNS:
+        lines = _day(draw, check, pattern, interface, day)
+        with _path(directory, check).open("a", encoding="ascii") as log:
+            log.write("".join(lines))
+        written += len(lines)
+    return written
+
+
+def _path(directory: Path, check: str) -> Path:
+    return directory / "bench" / "compute" / f"{check}.log"
 
 
 def _day(
@@ -72,15 +91,15 @@ def _day(
     check: str,
     pattern: str,
     interface: str,
-    date: datetime,
     day: int,
 ) -> list[str]:
     lines = []
-    when = date
+    when = _END + timedelta(days=day)
     number = 0
     count = len(_FILE_SYSTEMS) * len(_TRANSPORTS) * len(_PRESETS) * len(_VARIABLES)
     rates = 10 * np.exp(0.15 * draw.standard_normal(count))
     rates[draw.random(count) < _COLLAPSED] /= 5
+    rates[(day + _LOST_EVERY // 8 * np.arange(count)) % _LOST_EVERY < _LOST_DAYS] *= _LOSS
     fullness = draw.uniform(40, 80, count)
     load = draw.uniform(0, 2, count)
     first_node = draw.integers(1000, 5000, count)
@@ -88,7 +107,7 @@ def _day(
         for environ, transport in _TRANSPORTS:
             for preset in _PRESETS:
                 when += timedelta(seconds=97)
-                jobid = 1_000_000 + 1000 * day + number
+                jobid = 10_000_000 + 1000 * day + number
                 stamp = f"{when:%Y-%m-%dT%H:%M:%S}+00:00"
                 node = first_node[number]
                 head = (

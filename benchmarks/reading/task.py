@@ -21,6 +21,11 @@ def main(what: str, directory: Path) -> None:
 
         start = time.perf_counter()
         rows = write_perflogs(directory, int(sys.argv[3]))
+    elif what == "append":
+        from benchmarks.reading.perflogs import append_day  # noqa: PLC0415
+
+        start = time.perf_counter()
+        rows = append_day(directory, int(sys.argv[3]))
     elif what == "pandas":
         import pandas as pd  # noqa: PLC0415
 

@@ -5,12 +5,10 @@ set straight after init. config/contract.py sees to it that the name of a scale 
 every partition. Knows what a scale is (contract 4); nothing of a scheduler's syntax.
 """
 
-import os
+from reframe.core.builtins import parameter, run_after, variable
 
-import reframe as rfm
-from reframe.core.builtins import parameter, run_after, run_before, variable
-
-from .. import flux_job, scheduler_options, site
+from .. import scheduler_options, site
+from .job import JobMixin
 
 MIB_PER_GIB = 1024
 
@@ -18,7 +16,7 @@ MIB_PER_GIB = 1024
 DEFAULT_TIME_LIMIT = "30m"
 
 
-class ScaleMixin(rfm.RegressionTestPlugin):
+class ScaleMixin(JobMixin):
     """Parametrises a check over the site's scales, and asks the scheduler for what one says."""
 
     #: The scale, by its name in the site configuration.
@@ -26,12 +24,6 @@ class ScaleMixin(rfm.RegressionTestPlugin):
 
     #: How often each phase is measured in one job; 0 stands for the number of the site's scale.
     repeats = variable(int, value=0)
-
-    #: The number of nodes; 0 while it depends on what the scheduler has, until it was asked.
-    nodes = variable(int, value=0, loggable=True)
-
-    #: The number of processes in all; 0 like the number of nodes.
-    tasks = variable(int, value=0, loggable=True)
 
     #: The volume that each phase moves, in GiB; 0 like the number of nodes.
     gib = variable(float, value=0.0, loggable=True)
@@ -51,44 +43,11 @@ class ScaleMixin(rfm.RegressionTestPlugin):
         having = site.partitions_with_scale(self.scale)
         self.valid_systems = [name for name in self.valid_systems if name in having]
 
+    # After the options of the job: a reservation decides which nodes there are.
     @run_after("setup")
-    def ask_scheduler(self) -> None:
-        self.max_pending_time = self.current_partition.extras.get("max_pending_time")
-        # Before the nodes are counted: a reservation decides which there are.
-        self.job.options += scheduler_options.options(self.scheduler, self.asked_of_scheduler)
+    def count_nodes(self) -> None:
         if self.is_flexible:
             self.size_for(self.nodes_of_scheduler())
-
-    # Last, when the check has written its commands.
-    @run_before("run", always_last=True)
-    def place_processes(self) -> None:
-        self.job.options += scheduler_options.placement(
-            self.scheduler, self.num_tasks_per_node, self.exclusive_access
-        )
-        self.prerun_cmds = [*scheduler_options.traps(self.scheduler), *self.prerun_cmds]
-        if scheduler_options.nodes_by_placement(self.scheduler):
-            self.num_tasks_per_node = None
-        if self.scheduler == scheduler_options.FLUX:
-            request = flux_job.FluxRequest(
-                nodes=self.nodes,
-                tasks=self.tasks,
-                exclusive=self.exclusive_access,
-                seconds=int(self.time_limit),
-                asked=self.asked_of_scheduler,
-            )
-            flux_job.shape(self.job, request)
-            self.prerun_cmds = [*request.directives(), *self.prerun_cmds]
-
-    @property
-    def scheduler(self) -> str:
-        """The scheduler of the partition, by the name that ReFrame has for it."""
-        return self.current_partition.scheduler.registered_name
-
-    @property
-    def asked_of_scheduler(self) -> scheduler_options.Asked:
-        """The account and so on, from the environment or the site configuration."""
-        extras = self.current_partition.extras
-        return scheduler_options.asked_for(extras, self.scheduler, os.environ)
 
     def nodes_of_scheduler(self) -> int:
         """How many nodes the scheduler has in the state that the scale names.

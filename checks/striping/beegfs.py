@@ -28,6 +28,18 @@ TARGETS_FILE = "targets.txt"
 _SIZE_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
+def _either(seven: str, eight: str) -> str:
+    return f"if command -v beegfs-ctl > /dev/null; then {seven}; else {eight}; fi"
+
+
+# A node may have several mounted, each with a configuration of its own.
+_MOUNT_POINT = 'mount_point=$(df --output=target "$file_system" | tail -n 1)'
+_LIST_TARGETS = _either(
+    'timeout 20 beegfs-ctl --listtargets --nodetype=storage --state --mount="$mount_point"',
+    "timeout 20 beegfs target list --node-type storage --state",
+)
+
+
 class BeegfsStriping:
     """The number of targets and the chunk size, which are what users may set."""
 
@@ -35,16 +47,14 @@ class BeegfsStriping:
     tools = (("beegfs-ctl", "beegfs"),)
     client_statistics = ""
 
+    @property
+    def targets_command(self) -> str:
+        return f"{_MOUNT_POINT}; {_LIST_TARGETS}"
+
     def set_commands(self, asked: Asked) -> list[str]:
         commands = [
-            # A node may have several mounted, each with a configuration of its own.
-            'mount_point=$(df --output=target "$file_system" | tail -n 1)',
-            _either(
-                "timeout 20 beegfs-ctl --listtargets --nodetype=storage --state "
-                f'--mount="$mount_point" > {TARGETS_FILE} 2> /dev/null || :',
-                "timeout 20 beegfs target list --node-type storage --state "
-                f"> {TARGETS_FILE} 2> /dev/null || :",
-            ),
+            _MOUNT_POINT,
+            f"{_LIST_TARGETS} > {TARGETS_FILE} 2> /dev/null || :",
         ]
         count = asked.stripe_count
         if count == ALL_TARGETS:
@@ -92,11 +102,10 @@ class BeegfsStriping:
         return agreed(layouts, asked, targets, "targets online")
 
     def targets(self, stage_directory: Path) -> Targets | None:
-        return online_targets(read_output(stage_directory / TARGETS_FILE))
+        return self.count_targets(read_output(stage_directory / TARGETS_FILE))
 
-
-def _either(seven: str, eight: str) -> str:
-    return f"if command -v beegfs-ctl > /dev/null; then {seven}; else {eight}; fi"
+    def count_targets(self, text: str) -> Targets | None:
+        return online_targets(text)
 
 
 def _options(values: dict[str, object], num: str, chunk: str) -> str:

@@ -33,11 +33,12 @@ class CephStriping:
     mounted_as = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
     tools = (("setfattr",), ("getfattr",))
     client_statistics = ""
+    targets_command = "timeout 20 ceph osd stat --format json"
 
     def set_commands(self, asked: Asked) -> list[str]:
         commands = [
-            f"timeout 20 ceph osd stat --format json > {TARGETS_FILE} 2> /dev/null || :",
-            *self._count_targets(asked),
+            f"{self.targets_command} > {TARGETS_FILE} 2> /dev/null || :",
+            *self._count_for(asked),
         ]
         if asked.anything:
             # All at once: the size of a stripe is checked against that of an object.
@@ -47,7 +48,7 @@ class CephStriping:
         return commands
 
     @staticmethod
-    def _count_targets(asked: Asked) -> list[str]:
+    def _count_for(asked: Asked) -> list[str]:
         if asked.stripe_count in (None, 1):
             return []
         if asked.targets is not None:
@@ -86,7 +87,10 @@ class CephStriping:
         return agreed(layouts, asked, targets, "OSDs up")
 
     def targets(self, stage_directory: Path) -> Targets | None:
-        return up_osds(read_output(stage_directory / TARGETS_FILE))
+        return self.count_targets(read_output(stage_directory / TARGETS_FILE))
+
+    def count_targets(self, text: str) -> Targets | None:
+        return up_osds(text)
 
 
 def _attributes(asked: Asked) -> str:

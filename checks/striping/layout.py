@@ -86,6 +86,9 @@ class Striping(Protocol):
     #: A shell command that prints what Lustre's clients count, of the file system "$1", or none.
     client_statistics: str
 
+    #: A shell command that lists the storage targets of "$file_system", or none.
+    targets_command: str
+
     def set_commands(self, asked: Asked) -> list[str]:
         """Shell commands that stripe `$run_directory`, before anything is written there."""
 
@@ -101,6 +104,9 @@ class Striping(Protocol):
 
     def targets(self, stage_directory: Path) -> Targets | None:
         """The storage targets before the run, as far as a plain user could see them."""
+
+    def count_targets(self, text: str) -> Targets | None:
+        """The storage targets by what `targets_command` printed; None if it did not say."""
 
 
 def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: str) -> Layout:

@@ -36,13 +36,14 @@ class LustreStriping:
 
     mounted_as = ("lustre",)
     tools = (("lfs",),)
+    targets_command = 'timeout 20 lfs osts "$file_system"'
     # The name of the client's part of the file system differs from node to node.
     client_statistics = (
         'client=$(lfs getname "$1" | cut -d " " -f 1) && lctl get_param -n "llite.$client.stats"'
     )
 
     def set_commands(self, asked: Asked) -> list[str]:
-        commands = [f'timeout 20 lfs osts "$file_system" > {TARGETS_FILE} 2> /dev/null || :']
+        commands = [f"{self.targets_command} > {TARGETS_FILE} 2> /dev/null || :"]
         if asked.anything:
             set_stripe = f'lfs setstripe {setstripe_options(asked)} "$run_directory"'
             commands.append(or_refuse(set_stripe, "Lustre did not take the layout asked for"))
@@ -74,8 +75,11 @@ class LustreStriping:
         return agreed(layouts, asked, known, "active OSTs")
 
     def targets(self, stage_directory: Path) -> Targets | None:
+        return self.count_targets(read_output(stage_directory / TARGETS_FILE))
+
+    def count_targets(self, text: str) -> Targets | None:
         try:
-            return active_targets(read_output(stage_directory / TARGETS_FILE))
+            return active_targets(text)
         except StripingError:
             return None
 

@@ -16,6 +16,7 @@ class NoStriping:
     mounted_as: tuple[str, ...] = ()
     tools: tuple[tuple[str, ...], ...] = ()
     client_statistics: str = ""
+    targets_command: str = ""
 
     def set_commands(self, asked: Asked) -> list[str]:
         return []
@@ -27,4 +28,7 @@ class NoStriping:
         return Layout()
 
     def targets(self, stage_directory: Path) -> Targets | None:
+        return None
+
+    def count_targets(self, text: str) -> Targets | None:
         return None

@@ -45,7 +45,16 @@ system = {
                         "stripe_counts": [1, -1],  # -1: all targets
                         "min_free_gib": 1024,  # refuse to run where less would be left free
                     },
-                    "projects": {"path": "/projects/EDIT", "type": "posix", "medium": "hdd"},
+                    "projects": {
+                        "path": "/projects/EDIT",
+                        "type": "posix",
+                        "medium": "hdd",
+                        "mounted_as": "nfs4",  # so that the disk below is not taken for it
+                        # Limits under which its checks are skipped; these are the defaults.
+                        "min_free_inodes": 0,
+                        "max_quota_percent": 95,
+                        "max_inactive_targets": 0,
+                    },
                 },
                 # EDIT: how large the checks are. The first scale is the default one; smoke takes
                 # the smallest. A write should take more than a second. `nodes` may be "idle" or
@@ -104,6 +113,7 @@ system = {
                 "account": "EDIT",
                 # A job that waits longer than this is cancelled; without it, it waits for ever.
                 "max_pending_time": "6h",
+                "max_clock_skew_seconds": 1,  # of nodes and file systems; more is told
                 # "reservation": "maintenance",
                 # "qos": "standard",
             },

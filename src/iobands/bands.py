@@ -26,13 +26,18 @@ ACTIVE: Final = "active"
 FROZEN: Final = "frozen"
 
 
+#: The floor is a tenth under the lower quartile at the least. Where values hardly differ, the fence
+#: would lie at the quartile, and the steadiest file systems would "collapse" by a percent.
+_LEAST_FALL: Final = 0.9
+
+
 def log_fence(lower_quartile: float, upper_quartile: float) -> float:
-    """Return the lower fence of a band on the logarithmic scale, in the band's unit.
+    """Return the lower fence of a band on the logarithmic scale, at most 0.9 LQ, in its unit.
 
     The fence is exp(ln LQ - 1.5 (ln UQ - ln LQ)) = LQ (LQ / UQ)**1.5: Tukey's inner fence
     (Exploratory Data Analysis, 1977, chapter 2) of the logarithms, as contract 3 has it.
     """
-    return lower_quartile * (lower_quartile / upper_quartile) ** 1.5
+    return lower_quartile * min((lower_quartile / upper_quartile) ** 1.5, _LEAST_FALL)
 
 
 @dataclass(frozen=True)
@@ -112,10 +117,15 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Bands:
-    """The bands of one system, its epochs in the order of time."""
+    """The bands of one system, its epochs in the order of time.
+
+    What was measured in one of the spans `left_out`, from the first to the second time, compares
+    with nothing: a person found its cause.
+    """
 
     system: str
     epochs: tuple[Epoch, ...]
+    left_out: tuple[tuple[datetime, datetime], ...] = ()
 
     def epoch_at(self, when: datetime) -> Epoch | None:
         """Return the epoch in force at `when`: the last that began by then, or None.

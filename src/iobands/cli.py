@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta, timezone
+from collections.abc import Sequence
 from enum import Enum
 from inspect import cleandoc
 from pathlib import Path
@@ -19,21 +18,25 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from iobands import __version__, cli_bands
-from iobands.bands_file import BandsError
+from iobands import __version__, cli_alarms, cli_bands
 from iobands.cli_options import (
+    AdapterOption,
+    AlarmsOption,
     BandsOption,
+    FalseAlarmsOption,
+    OverdueOption,
     PerflogsOption,
+    SeriesArgument,
     SystemOption,
-    default_path,
     failure,
 )
-from iobands.digest import MAIL_WIDTH, as_json, digest_text
-from iobands.readers.adapters import AdapterError
+from iobands.cli_survey import Site, survey_of
+from iobands.digest import MAIL_WIDTH, digest_text
+from iobands.digest_json import as_json
 from iobands.readers.fields import FIELDS
 from iobands.run import Outcome, RunError, Selection, find_root, measure
 from iobands.states import OK, UNKNOWN, worst
-from iobands.survey import STATUS_COLUMNS, Series, Survey, take_survey
+from iobands.survey import Series, Survey
 
 app = typer.Typer(
     name="iobands",
@@ -48,6 +51,16 @@ app = typer.Typer(
       iobands status     print the digest of what was measured so far
       iobands report     write it as a static web page
       iobands explain    tell why a series is in its state
+
+    \b
+    When an alarm comes, with a reason that is kept:
+      iobands acknowledge  you know: it is no longer critical
+      iobands close        the cause was found and repaired
+      iobands new-normal   what it is now is how it shall be judged
+      iobands reopen       take one of these back
+
+    \b
+    The bands:
       iobands calibrate  propose bands from the site's own history
       iobands epoch      begin an epoch: what is measured has changed
 
@@ -68,32 +81,6 @@ class Format(str, Enum):
 
     TEXT = "text"
     JSON = "json"
-
-
-AdapterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--adapter",
-        metavar="NAME",
-        help="What wrote the perflogs: iobands, epcc, reframe3, reframe4 or csv. "
-        "[default: as adapter.yaml beside them says, else iobands]",
-    ),
-]
-OverdueOption = Annotated[
-    float,
-    typer.Option(
-        "--overdue", metavar="DAYS", min=0, help="A newest sample older than this is missed."
-    ),
-]
-FalseAlarmsOption = Annotated[
-    float,
-    typer.Option(
-        "--false-alarms",
-        metavar="NUMBER",
-        min=0.001,
-        help="How many false alarms a year are allowed, all series together.",
-    ),
-]
 
 
 def _print_version(wanted: bool) -> None:
@@ -118,6 +105,7 @@ def main(
 def status(
     perflogs: PerflogsOption = None,
     bands: BandsOption = None,
+    alarms: AlarmsOption = None,
     system: SystemOption = None,
     overdue: OverdueOption = 3,
     adapter: AdapterOption = None,
@@ -127,56 +115,16 @@ def status(
 ) -> None:
     """Print the digest: one line that says it all, what needs attention, every series.
 
-    The exit status is 0 when all is well, 1 for watch or for a file system that collapses more
-    often than it did, 2 for degraded and 3 for no data.
+    The exit status is 0 when all is well, 1 for watch, for a drop that was acknowledged or for a
+    file system that collapses more often than it did, 2 for degraded and 3 for no data.
     """
-    survey = _survey(perflogs, bands, system, overdue, adapter=adapter, false_alarms=false_alarms)
+    site = Site(perflogs, bands, alarms, system, adapter)
+    survey = survey_of(site, overdue=overdue, false_alarms=false_alarms)
     if output is Format.JSON:
         typer.echo(json.dumps(as_json(survey), indent=2))
     else:
         _print(survey, rejected)
     raise typer.Exit(survey.exit_status)
-
-
-def _survey(
-    perflogs: Path | None,
-    bands: Path | None,
-    system: str | None,
-    overdue: float,
-    default_bands: Path | None = None,
-    adapter: str | None = None,
-    false_alarms: float = 1,
-    columns: Collection[str] = STATUS_COLUMNS,  # neither the digest nor the page shows more
-) -> Survey:
-    """Return the survey, or end with a message and the status for unknown."""
-    if bands and not bands.is_dir():  # the default need not be there
-        raise failure(f"{bands}: no such directory; give --bands the directory of the bands files")
-    perflogs = perflogs or default_path(Path("perflogs"))
-    bands = bands or default_bands or default_path(Path("config/bands"))
-    try:
-        survey = take_survey(
-            perflogs,
-            bands,
-            now=datetime.now(timezone.utc).replace(microsecond=0),
-            system=system,
-            overdue=timedelta(days=overdue),
-            adapter=adapter,
-            columns=columns,
-            false_alarms=false_alarms,
-        )
-    except FileNotFoundError:
-        raise failure(
-            f"{perflogs}: no perflogs there; measure first with `make run` or `iobands run`, "
-            "or give --perflogs the directory that has them"
-        ) from None
-    except OSError as error:
-        raise failure(f"{error.filename}: {error.strerror}") from error
-    except (BandsError, AdapterError) as error:
-        raise failure(str(error)) from error
-    if system and not survey.series and not survey.findings:
-        known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
-        raise failure(f"{perflogs}: nothing of the system {system}; systems there: {known}")
-    return survey
 
 
 def _print(survey: Survey, all_rejected: bool = False) -> None:
@@ -193,6 +141,7 @@ def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where the page is written.")],
     perflogs: PerflogsOption = None,
     bands: BandsOption = None,
+    alarms: AlarmsOption = None,
     system: SystemOption = None,
     overdue: OverdueOption = 3,
     adapter: AdapterOption = None,
@@ -202,7 +151,8 @@ def report(
 
     The exit status is 0 once the page is written, whatever it says; 3 when it could not be.
     """
-    survey = _survey(perflogs, bands, system, overdue, adapter=adapter, false_alarms=false_alarms)
+    site = Site(perflogs, bands, alarms, system, adapter)
+    survey = survey_of(site, overdue=overdue, false_alarms=false_alarms)
     _write_page(survey, directory)
 
 
@@ -246,14 +196,7 @@ def run(
         raise failure(f"{where}; run it in the repository, or name the repository with --root")
     found = found.resolve()
     outcome = _measure(found, Selection(tag, system, tuple(extra or ())), verbose)
-    survey = _survey(
-        found / "perflogs",
-        None,
-        None,
-        overdue,
-        found / "config" / "bands",
-        false_alarms=false_alarms,
-    )
+    survey = survey_of(Site(root=found), overdue=overdue, false_alarms=false_alarms)
     _print(survey)
     if page:
         _write_page(survey, page)
@@ -264,14 +207,10 @@ def run(
 
 @app.command()
 def explain(
-    wanted: Annotated[
-        str,
-        typer.Argument(
-            metavar="SERIES", help="A label, some words of it, or the name that its files have."
-        ),
-    ],
+    words: SeriesArgument,
     perflogs: PerflogsOption = None,
     bands: BandsOption = None,
+    alarms: AlarmsOption = None,
     system: SystemOption = None,
     overdue: OverdueOption = 3,
     adapter: AdapterOption = None,
@@ -291,15 +230,9 @@ def explain(
     form = figure.suffix[1:].lower() if figure else ""
     if figure and form not in {"svg", "png"}:
         raise failure(f"{figure}: give --figure a file that ends in .svg or .png")
-    survey = _survey(
-        perflogs,
-        bands,
-        system,
-        overdue,
-        adapter=adapter,
-        false_alarms=false_alarms,
-        columns=FIELDS,
-    )
+    site = Site(perflogs, bands, alarms, system, adapter)
+    survey = survey_of(site, overdue=overdue, false_alarms=false_alarms, columns=FIELDS)
+    wanted = " ".join(words)
     series = _one(chosen(survey, wanted), wanted, [each.label for each in survey.series])
     typer.echo(explanation_text(explained(survey, series), survey), nl=False)
     if figure and series.status.runs:
@@ -349,6 +282,7 @@ def _write_page(survey: Survey, directory: Path) -> None:
         raise failure(f"{error.filename or directory}: {error.strerror}") from error
 
 
+cli_alarms.register(app)
 cli_bands.register(app)
 
 

@@ -7,32 +7,32 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from datetime import date, datetime, time, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from iobands.bands import Band
-from iobands.bands_file import BandsError
 from iobands.cli_options import (
+    AdapterOption,
+    AlarmsOption,
     BandsOption,
+    DryRunOption,
     PerflogsOption,
+    SinceOption,
     SystemOption,
+    YesOption,
     default_path,
     failure,
+    time_of,
 )
 from iobands.readers.adapters import AdapterError
+from iobands.words import plural
+from iobands.yaml_file import FileError
 
 if TYPE_CHECKING:
-    from iobands.bands_writer import Change
-
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show, and write nothing.")]
-SinceOption = Annotated[
-    str | None,
-    typer.Option("--since", metavar="TIME", help="A date (UTC), or a time with its offset."),
-]
+    from iobands.yaml_change import Change
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +44,9 @@ def register(app: typer.Typer) -> None:
 def calibrate(
     perflogs: PerflogsOption = None,
     bands: BandsOption = None,
+    alarms: AlarmsOption = None,
     system: SystemOption = None,
+    adapter: AdapterOption = None,
     series: Annotated[
         str, typer.Option("--series", metavar="TEXT", help="Only series with TEXT in their name.")
     ] = "",
@@ -61,7 +63,7 @@ def calibrate(
     """
     from iobands.learning import calibrate as learn  # noqa: PLC0415 (slow to load)
 
-    begin = _time(since) if since else None
+    begin = time_of(since) if since else None
     logs = perflogs or default_path(Path("perflogs"))
     try:
         found = list(
@@ -72,19 +74,23 @@ def calibrate(
                 system=system,
                 part=series,
                 since=begin,
+                adapter=adapter,
+                alarms=alarms or default_path(Path("config/alarms")),
             )
         )
     except FileNotFoundError:
         raise failure(f"{logs}: no perflogs there; measure first with `iobands run`") from None
     except OSError as error:
         raise failure(f"{error.filename}: {error.strerror}") from error
-    except (BandsError, AdapterError) as error:
+    except (FileError, AdapterError) as error:
         raise failure(str(error)) from error
     if not found:
         raise failure(f"{logs}: no series" + (f" with {series!r} in its name" if series else ""))
     for one in found:
         typer.echo(
-            f"{one.system}: {len(one.learnt)} new bands, {len(one.left_out)} series as before"
+            f"{one.system}: {plural(len(one.learnt), 'new band')}"
+            f"{' for runs from now on' if one.learnt else ''}, "
+            f"{plural(len(one.left_out), 'series')} as before"
         )
         for learnt in one.learnt:
             _show(learnt.label, learnt.band, learnt.before)
@@ -109,9 +115,13 @@ def epoch(
     ] = False,
     system: Annotated[
         str | None,
-        typer.Option("--system", metavar="NAME", help="Of this system. [default: the only one]"),
+        typer.Option(
+            "--system", metavar="NAME", help="Of this system. [default: the only one that ran]"
+        ),
     ] = None,
+    perflogs: PerflogsOption = None,
     bands: BandsOption = None,
+    adapter: AdapterOption = None,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -123,19 +133,47 @@ def epoch(
     from iobands.learning import epoch_by_hand  # noqa: PLC0415 (slow to load)
 
     directory = bands or default_path(Path("config/bands"))
-    if system is None:
-        known = sorted(path.stem for path in directory.glob("*.yaml"))
-        if len(known) != 1:
-            raise failure(f"name the --system; with bands are {', '.join(known) or 'none'}")
-        system = known[0]
-    begin = _time(since) if since else _now()
+    begin = time_of(since) if since else _now()
+    runs = _runs(perflogs or default_path(Path("perflogs")), begin, adapter)
+    system = _system(system, sorted(path.stem for path in directory.glob("*.yaml")), sorted(runs))
     try:
         change = epoch_by_hand(
             directory, system, name, reason=reason, since=begin, keep_bands=keep_bands
         )
-    except BandsError as error:
+    except FileError as error:
         raise failure(str(error)) from error
+    if system in runs:
+        before, after = (plural(number, "sample") for number in runs[system])
+        typer.echo(f"{system}: {before} from before {begin.isoformat()}, {after} since")
     _write([change], yes, dry_run)
+
+
+def _runs(perflogs: Path, since: datetime, adapter: str | None) -> dict[str, tuple[int, int]]:
+    """Return how many samples each system has on either side of `since`, if any were read."""
+    from iobands.learning import runs_by_system  # noqa: PLC0415 (slow to load)
+
+    try:
+        return runs_by_system(perflogs, since, adapter)
+    except FileNotFoundError:
+        return {}  # an epoch may begin before the first run
+    except OSError as error:
+        raise failure(f"{error.filename}: {error.strerror}") from error
+    except AdapterError as error:
+        raise failure(str(error)) from error
+
+
+def _system(wanted: str | None, with_bands: Sequence[str], with_runs: Sequence[str]) -> str:
+    """Return the system that is meant, or end with a message that lists the known ones."""
+    known = sorted({*with_bands, *with_runs})
+    if wanted is None:
+        # bands of other sites lie in the repository as examples
+        likely = list(with_runs or known)
+        if len(likely) == 1:
+            return likely[0]
+        raise failure(f"name the --system; known are {', '.join(known) or 'none'}")
+    if with_runs and wanted not in known:
+        raise failure(f"there is no system {wanted}; known are {', '.join(known)}")
+    return wanted
 
 
 def _show(label: str, band: Band, before: Band | None) -> None:
@@ -168,25 +206,10 @@ def _write(changes: Sequence[Change], yes: bool, dry_run: bool) -> None:
     for change in changes:
         try:
             change.write()
-        except BandsError as error:
+        except FileError as error:
             raise failure(str(error)) from error
         typer.echo(f"Written: {change.path}")
 
 
 def _now() -> datetime:
     return datetime.now(timezone.utc).replace(microsecond=0)
-
-
-def _time(text: str) -> datetime:
-    """Return the moment that `text` says; a date alone begins at 00:00 UTC, as in contract 3."""
-    try:
-        if len(text) == len("2026-11-21"):
-            return datetime.combine(date.fromisoformat(text), time(), timezone.utc)
-        when = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    except ValueError:
-        raise failure(
-            f"--since {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
-        ) from None
-    if when.utcoffset() is None:
-        raise failure(f"--since {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
-    return when

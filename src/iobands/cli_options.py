@@ -5,6 +5,7 @@ May know: where the root is, and the exit statuses; nothing of what a command do
 
 from __future__ import annotations
 
+from datetime import date, datetime, time, timezone
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,53 @@ BandsOption = Annotated[
 SystemOption = Annotated[
     str | None, typer.Option("--system", metavar="NAME", help="Only this system. [default: all]")
 ]
+SeriesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SERIES",
+        help="A label, some words of it, or the name that its files have.",
+        show_default=False,
+    ),
+]
+AlarmsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--alarms",
+        metavar="DIR",
+        help="Where is kept what people did about alarms. [default: config/alarms, here or in the "
+        "repository]",
+    ),
+]
+AdapterOption = Annotated[
+    str | None,
+    typer.Option(
+        "--adapter",
+        metavar="NAME",
+        help="What wrote the perflogs: iobands, epcc, reframe3, reframe4 or csv. "
+        "[default: as adapter.yaml beside them says, else iobands]",
+    ),
+]
+OverdueOption = Annotated[
+    float,
+    typer.Option(
+        "--overdue", metavar="DAYS", min=0, help="A newest sample older than this is missed."
+    ),
+]
+FalseAlarmsOption = Annotated[
+    float,
+    typer.Option(
+        "--false-alarms",
+        metavar="NUMBER",
+        min=0.001,
+        help="How many false alarms a year are allowed, all series together.",
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show, and write nothing.")]
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="A date (UTC), or a time with its offset."),
+]
 
 
 def default_path(path: Path) -> Path:
@@ -44,3 +92,18 @@ def failure(message: str) -> typer.Exit:
     """Print `message` and return the exit for unknown, to be raised."""
     typer.echo(f"IOBANDS UNKNOWN: {message}", err=True)
     return typer.Exit(UNKNOWN)
+
+
+def time_of(text: str) -> datetime:
+    """Return the moment that `text` says; a date alone begins at 00:00 UTC, as in contract 3."""
+    try:
+        if len(text) == len("2026-11-21"):
+            return datetime.combine(date.fromisoformat(text), time(), timezone.utc)
+        when = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    except ValueError:
+        raise failure(
+            f"--since {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
+        ) from None
+    if when.utcoffset() is None:
+        raise failure(f"--since {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
+    return when

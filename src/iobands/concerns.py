@@ -6,20 +6,23 @@ May know: surveys and how they are worded; nothing of a particular view.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from iobands.acknowledged import Acknowledged
 from iobands.bands import COLLAPSED
 from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, compared_text, name_of
 from iobands.collapses import FALLEN, RISEN
-from iobands.following import is_drop
+from iobands.following import Change, is_drop
 from iobands.series import SeriesKey
 from iobands.states import State
 from iobands.survey import Finding, Survey
-from iobands.words import figure, time_text
+from iobands.words import answer_text, figure, plural, time_text
 
 _STATES: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
+#: The word for what checks could not be run on or with.
+UNFIT: Final = "unfit"
 # ReFrame's names carry each parameter; these say nothing where a site has no choice
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
 #: How many names are said of those that share a reason.
@@ -49,8 +52,17 @@ class Concern:
 
 def concerns(survey: Survey) -> list[Concern]:
     """Return what needs attention, the worst first, in the order of the series within that."""
+    return _grouped(_each(survey))
+
+
+def acknowledged_concerns(survey: Survey) -> list[Concern]:
+    """Return the changes that somebody knows of already, and that are no worse since."""
+    return _grouped(_quiet(survey))
+
+
+def _grouped(each: Iterable[tuple[str, str, str]]) -> list[Concern]:
     shared: dict[tuple[str, str], list[str]] = {}
-    for name, word, why in _each(survey):
+    for name, word, why in each:
         shared.setdefault((word, why), []).append(name)
     return [Concern(tuple(names), word, why) for (word, why), names in shared.items()]
 
@@ -71,22 +83,24 @@ def skipped(survey: Survey) -> list[Concern]:
 
 
 def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
-    covered: set[tuple[SeriesKey, str]] = set()
-    labels = {series.key: series.label for series in survey.series}
-    for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
-        state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
-        names = ", ".join(labels[key] for key in common.keys)
-        yield common.name, state.value, f"{common.change.text()}; seen in {names}"
-        covered.update((key, state.value) for key in common.keys)
-        if state is State.DEGRADED:
-            covered.update((key, State.WATCH.value) for key in common.keys)
+    covered = _covered(survey)
+    yield from _common(survey)
     for state in _STATES:
+        if state is State.NO_DATA:
+            yield from _obstacles(survey)
+            covered.update((key, state.value) for each in survey.obstacles for key in each.keys)
         for series in survey.series:
-            if series.status.state is state and (series.key, state.value) not in covered:
-                yield series.label, state.value, series.status.why
+            status = series.status
+            if status.state is state and (series.key, state.value) not in covered:
+                if not status.is_quiet:
+                    yield series.label, state.value, status.why + _worse(status.acknowledged)
+                elif status.missing:
+                    yield series.label, State.NO_DATA.value, status.missing
     for series in survey.series:
         status, unit = series.status, series.key.unit
-        if status.verdict == COLLAPSED and status.value is not None and status.band:
+        is_known = status.is_quiet or status.is_closed
+        collapsed = status.verdict == COLLAPSED and not is_known
+        if collapsed and status.value is not None and status.band:
             floor = figure(status.band.floor)
             why = f"{figure(status.value)} {unit} is under the floor of {floor} {unit}"
             yield series.label, COLLAPSED, why
@@ -96,6 +110,61 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
             yield name_of(each, survey), word, compared_text(each.collapses, "round")
     for finding in survey.findings:
         yield _IDLE_PARAMETERS.sub("", finding.name), "failed", _why(finding)
+
+
+def _common(survey: Survey) -> Iterator[tuple[str, str, str]]:
+    labels = {series.key: series.label for series in survey.series}
+    for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
+        if not survey.is_quiet(common):
+            state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
+            names = ", ".join(labels[key] for key in common.keys)
+            worse = _worse(survey.acknowledged.get(common.name))
+            yield common.name, state.value, f"{common.change.text()}{worse}; seen in {names}"
+
+
+def _covered(survey: Survey) -> set[tuple[SeriesKey, str]]:
+    """Return the states of series that a common change tells."""
+    covered: set[tuple[SeriesKey, str]] = set()
+    for common in survey.common:
+        state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
+        if not survey.is_quiet(common):  # else a series may be loud on its own
+            covered.update((key, state.value) for key in common.keys)
+        if state is State.DEGRADED:
+            covered.update((key, State.WATCH.value) for key in common.keys)
+    return covered
+
+
+def _quiet(survey: Survey) -> Iterator[tuple[str, str, str]]:
+    covered: set[tuple[SeriesKey, str]] = set()
+    for common in survey.common:
+        if survey.is_quiet(common):
+            state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
+            covered.update((key, state.value) for key in common.keys)
+            yield common.name, state.value, _known(common.change, survey.acknowledged[common.name])
+    for series in survey.series:
+        status = series.status
+        if status.is_quiet and (series.key, status.state.value) not in covered:
+            assert status.change is not None and status.acknowledged is not None
+            yield series.label, status.state.value, _known(status.change, status.acknowledged)
+
+
+def _known(change: Change, answer: Acknowledged) -> str:
+    ratio = f"since {change.since:%Y-%m-%d}, {change.ratio.value:.2f} × its former level"
+    return f"{ratio}; {answer_text(answer)}"
+
+
+def _worse(answer: Acknowledged | None) -> str:
+    """Return what is to be said of an alarm that is loud, though somebody knew of it."""
+    return f"; {answer_text(answer)}" if answer else ""
+
+
+def _obstacles(survey: Survey) -> Iterator[tuple[str, str, str]]:
+    places = {(series.key.system, series.key.partition) for series in survey.series}
+    places |= {(each.system, each.partition) for each in survey.obstacles}
+    for each in survey.obstacles:
+        where = f" on {each.system}:{each.partition}" if len(places) > 1 else ""
+        stopped = f"{plural(len(each.checks), 'check')} not run" if each.checks else ""
+        yield f"{each.subject}{where}", UNFIT, "; ".join(filter(None, [each.why, stopped]))
 
 
 def _why(finding: Finding) -> str:

@@ -1,13 +1,11 @@
-"""The digest: a site's survey as text for a terminal or a cron mail, or as JSON.
+"""The digest: a site's survey as text for a terminal or a cron mail.
 
 May know: surveys and how they are worded; nothing of files or of the command line.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from textwrap import shorten
 from typing import Final
@@ -21,14 +19,20 @@ from iobands.bands import NO_BAND
 from iobands.collapse_views import (
     LESS_OFTEN,
     MORE_OFTEN,
-    collapses_as_json,
-    file_systems_as_json,
 )
-from iobands.concerns import Concern, concerns, skipped
-from iobands.following import Change, Following
+from iobands.concerns import Concern, acknowledged_concerns, concerns, skipped
 from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
-from iobands.words import band_text, figure, plural, printable, summary, time_text
+from iobands.words import (
+    band_text,
+    epoch_text,
+    figure,
+    plural,
+    printable,
+    state_text,
+    summary,
+    time_text,
+)
 
 #: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20
@@ -48,6 +52,7 @@ _STYLES: Final = {
     "watch": "yellow",
     "degraded": "bold red",
     "no data": "bold magenta",
+    "unfit": "bold magenta",
     "collapsed": "bold red",
     "below": "yellow",
     MORE_OFTEN: "yellow",
@@ -87,10 +92,14 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
     if needed:
         yield Text("\nNeeds attention", style="bold")
         yield from (_concern(concern) for concern in needed)
+    known = acknowledged_concerns(survey)
+    if known:
+        yield Text("\nAcknowledged", style="bold")
+        yield from (_concern(concern, is_quiet=True) for concern in known)
     if survey.series:
         yield Text("")
         yield _table(survey, width)
-        if any(series.status.provisional for series in survey.series):
+        if any(_band(series).startswith("~") for series in survey.series):
             yield Text("\n~ a band learnt from the series' own history, provisional")
         if any(series.status.verdict == NO_BAND for series in survey.series):
             yield Text(
@@ -100,6 +109,12 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
     if without:
         yield Text("\nNot measured", style="bold")
         yield from (_concern(concern) for concern in without)
+    for epoch in dict.fromkeys(
+        epoch_text(series.epoch)
+        for series in survey.series
+        if series.epoch and series.status.state is State.CALIBRATING and _is_cut(series)
+    ):
+        yield Text(f"\ncalibrating in the epoch {printable(epoch)}")
     if survey.superseded:
         yield Text("\nSuperseded, as their checks now run at another scale", style="bold")
         for label in survey.superseded:
@@ -108,9 +123,15 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
         yield from _rejected(survey, all_rejected)
 
 
-def _concern(concern: Concern) -> Text:
+def _is_cut(series: Series) -> bool:
+    """Tell whether there are samples of before the epoch, which do not compare."""
+    epoch, first = series.epoch, series.samples["job_completion_time"].iloc[0]
+    return epoch is not None and not epoch.continues and first < epoch.since
+
+
+def _concern(concern: Concern, *, is_quiet: bool = False) -> Text:
     text = Text(f"  {printable(concern.who)}: ")
-    text.append(concern.word, style=_STYLES.get(concern.word, "bold"))
+    text.append(concern.word, style="" if is_quiet else _STYLES.get(concern.word, "bold"))
     shown = shorten(printable(concern.why), _LONGEST_REASON, placeholder=" …")
     return text.append(f"{concern.joint}{shown}" if shown else "")
 
@@ -148,7 +169,7 @@ def _table(survey: Survey, width: int) -> Table:
     values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
     for row, series in zip(rows, survey.series, strict=True):
         row[headings.index("TREND")] = Text(
-            sparkline(series.samples["perf_value"].tolist()[-values:])
+            sparkline(series.samples["perf_value"].iloc[-values:].tolist())
         )
         table.add_row(*row)
     return table
@@ -183,7 +204,10 @@ def _row(series: Series, now: datetime) -> list[Text]:
         Text(_band(series)),
         Text(str(status.runs)),
         Text(""),
-        Text(status.state.value, style=_STYLES.get(status.state.value, "")),
+        Text(
+            state_text(status),
+            style="" if status.is_quiet else _STYLES.get(status.state.value, ""),
+        ),
         Text(_when(status.when, now)),
     ]
 
@@ -218,108 +242,3 @@ def is_unicode(encoding: str) -> bool:
 def to_ascii(text: str) -> str:
     """Return `text` in ASCII: blocks become the digits 1 to 8, and dashes hyphens."""
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")
-
-
-def as_json(survey: Survey) -> dict[str, object]:
-    """Return the survey as plain data; values are in the unit beside them, times ISO 8601."""
-    return {
-        "schema": "iobands-status/1",
-        "status": survey.exit_status,
-        "summary": summary(survey),
-        "time": survey.now.isoformat(),
-        "false_alarms_a_year": survey.budget.false_alarms_a_year,
-        "limit": survey.budget.limit,
-        "series": [
-            {
-                **_series_as_json(series),
-                "collapses": collapses_as_json(survey.collapses.of(series.key)),
-            }
-            for series in survey.series
-        ],
-        "file_systems": file_systems_as_json(survey),
-        "common": [
-            {
-                "name": common.name,
-                **change_as_json(common.change),
-                "series": [each.label for each in survey.series if each.key in common.keys],
-            }
-            for common in survey.common
-        ],
-        "superseded": list(survey.superseded),
-        "findings": [
-            {**vars(finding), "when": finding.when.isoformat()} for finding in survey.findings
-        ],
-        "skipped": [{**vars(skip), "when": skip.when.isoformat()} for skip in survey.skipped],
-        "rejected": [
-            {"path": str(item.path), "line": item.line, "reason": item.reason}
-            for item in survey.rejected
-        ],
-    }
-
-
-def _series_as_json(series: Series) -> dict[str, object]:
-    status, band = series.status, series.status.band
-    return {
-        "label": series.label,
-        **series.key.fields(),
-        "state": status.state.value,
-        "why": status.why,
-        "value": status.value,
-        "unit": series.key.unit,
-        "when": status.when.isoformat() if status.when else None,
-        "verdict": status.verdict,
-        "missing": status.missing,
-        "alarm": change_as_json(status.change) if status.change else None,
-        "evidence": _evidence_as_json(status.following),
-        "runs": status.runs,
-        "in_effect": asdict(series.in_effect),
-        "band": band
-        and {
-            "lower_quartile": band.lower_quartile,
-            "median": band.median,
-            "upper_quartile": band.upper_quartile,
-            "maximum": band.maximum,
-            "floor": band.floor,
-            "runs": band.runs,
-            "epoch": band.epoch or None,
-            "source": band.source,
-            "provisional": status.provisional,
-        },
-    }
-
-
-def change_as_json(change: Change) -> dict[str, object]:
-    """Return a lasting change as plain data; a bound that is not known is null."""
-    return {
-        "direction": change.direction,
-        "since": change.since.isoformat(),
-        "since_low": change.since_low.isoformat(),
-        "since_high": change.since_high.isoformat(),
-        "raised": change.raised.isoformat(),
-        "ratio": change.ratio.value,
-        "ratio_low": change.ratio.low if change.ratio.low > 0 else None,
-        "ratio_high": _finite(change.ratio.high),
-        "score": change.score,
-        "limit": change.limit,
-        "years_to_false_alarm": change.years,
-        "ended": change.ended.isoformat() if change.ended else None,
-        "end": change.end,
-    }
-
-
-def _evidence_as_json(following: Following | None) -> dict[str, object] | None:
-    if following is None or not following.chart.runs:
-        return None
-    chart = following.chart
-    return {
-        "down": float(chart.down[-1]),
-        "up": float(chart.up[-1]),
-        "watch": chart.watch,
-        "limit": chart.limit,
-        "judges": chart.can_judge,
-        "power_runs": _finite(following.power),
-    }
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None

@@ -34,7 +34,10 @@ _SIZE: Final = (9.0, 3.0)  # inches
 _TALL: Final = (9.0, 5.5)
 _HIGHEST: Final = 4  # times the limit: how far evidence is drawn
 _LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis: a first try is a few runs
+_LEAST_SILENCE: Final = timedelta(days=7)
+_SILENT: Final = 0.3  # share of the history: how much of a silence up to now is drawn
 _DENSE: Final = 120  # points from which on they are drawn smaller
+_CHANGED: Final = "#e69f00"
 _BAND_COLOUR: Final = "#56b4e9"
 _INK: Final = "#333333"
 _STYLE: Final = {
@@ -83,9 +86,10 @@ def time_series(series: Series, now: datetime) -> str:
 def evidence(series: Series, now: datetime, form: str = "svg") -> bytes:
     """Return a figure, as `svg` or `png`, of what the state of the series comes from.
 
-    Above, the values as in `time_series`, with the days between which each lasting change began
-    shaded and a line where it most likely did; below, the evidence after each run for a drop and
-    for a rise, in nats, and the limits for watch and alarm. The series has at least one sample.
+    Above, the values as in `time_series`. Each lasting change is shaded from its beginning to its
+    end, darker the days between which it began, with a line where it was raised. Below, the
+    evidence after each run for a drop and for a rise, in nats, and the limits for watch and alarm.
+    The series has at least one sample.
     """
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=_TALL, layout="constrained")
@@ -96,10 +100,11 @@ def evidence(series: Series, now: datetime, form: str = "svg") -> bytes:
         _draw_points(above, series)
         _dress(above, series, spans, now)
         above.set_xlabel("")
-        above.legend(loc="lower left", ncols=5, frameon=False, fontsize=8)
+        _legend(above)
         above.set_title(f"{series.label}: {series.status.state.value}", loc="left", fontsize=11)
         _draw_evidence(below, series)
         _draw_changes((above, below), series)
+        _legend(below)
         buffer = io.BytesIO()
         metadata = {"Date": None, "Creator": None} if form == "svg" else None
         figure.savefig(buffer, format=form, metadata=metadata, dpi=120)
@@ -111,7 +116,7 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
     if following is None or not following.chart.runs:
         return
     chart = following.chart
-    times = date2num(following.times[following.offset :])
+    times = date2num(following.times)
     for values, name, colour, style in (
         (chart.down, "for a drop", MARKS[COLLAPSED][1], "-"),
         (chart.up, "for a rise", MARKS[ABOVE][1], "--"),
@@ -124,30 +129,66 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
     axes.set_ylim(0, max(1.3 * chart.limit, min(1.05 * top, _HIGHEST * chart.limit)))
     axes.set_ylabel("evidence in nats")
     axes.set_xlabel("time (UTC)")
-    axes.legend(loc="upper left", ncols=4, frameon=False, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def _draw_changes(panels: Sequence[Axes], series: Series) -> None:
+    """Draw each lasting change: when it may have begun, most likely did, was raised and ended."""
     following = series.status.following
-    for change in following.changes if following else ():
+    changes = following.changes if following else ()
+    newest = series.samples["job_completion_time"].iloc[-1].to_pydatetime()
+    for number, change in enumerate(changes):
+        begin, end = date2num(change.since), date2num(change.ended or newest)
+        interval = date2num(change.since_low), date2num(change.since_high)
         for axes in panels:
+            named = axes is panels[-1] and not number
+            axes.axvspan(begin, end, facecolor=_CHANGED, alpha=0.10, linewidth=0, zorder=0)
             axes.axvspan(
-                date2num(change.since_low),
-                date2num(change.since_high),
-                facecolor="#e69f00",
-                alpha=0.35,
+                *interval,
+                facecolor=_CHANGED,
+                alpha=0.40,
                 linewidth=0,
                 zorder=0,
+                label="began" if named else None,
             )
-            axes.axvline(date2num(change.since), color="#a86f00", linewidth=1.2, zorder=2)
+            axes.axvline(
+                date2num(change.raised),
+                color="#a86f00",
+                linewidth=1.2,
+                zorder=2,
+                label="raised" if named else None,
+            )
+        panels[0].annotate(
+            f"{change.ratio.value:.2f} ×",
+            (date2num(change.raised), 1.0),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -2),
+            textcoords="offset points",
+            verticalalignment="top",
+            color="#7a5000",
+            fontsize=9,
+        )
+
+
+def _legend(axes: Axes) -> None:
+    """Put the legend over the right end of a panel, where nothing is drawn."""
+    axes.legend(
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=6,
+        frameon=False,
+        fontsize=8,
+        borderaxespad=0.2,
+        handlelength=1.4,
+        columnspacing=1.2,
+    )
 
 
 def _spans(series: Series, now: datetime) -> list[_Span]:
     """Return the bands that held from the first sample to now."""
     samples, status = series.samples, series.status
     first = samples["job_completion_time"].iloc[0].to_pydatetime()
-    end = max(now, samples["job_completion_time"].iloc[-1].to_pydatetime())
+    end = _end(series, now)
     if status.band and status.provisional:
         learnt_from = comparable(samples, series.bands)["job_completion_time"].iloc[0]
         return [_Span(learnt_from.to_pydatetime(), end, status.band, True)]
@@ -162,6 +203,13 @@ def _spans(series: Series, now: datetime) -> list[_Span]:
         if band and begin < min(ends, end):
             spans.append(_Span(begin, min(ends, end), band, False))
     return spans
+
+
+def _end(series: Series, now: datetime) -> datetime:
+    """Return where the time axis ends: now, unless the series has long been silent."""
+    times = series.samples["job_completion_time"]
+    first, last = times.iloc[0].to_pydatetime(), times.iloc[-1].to_pydatetime()
+    return max(last, min(now, last + max(_LEAST_SILENCE, _SILENT * (last - first))))
 
 
 def _draw_band(axes: Axes, span: _Span) -> None:
@@ -207,7 +255,7 @@ def _draw_points(axes: Axes, series: Series) -> None:
 def _dress(axes: Axes, series: Series, spans: Sequence[_Span], now: datetime) -> None:
     samples = series.samples
     times = samples["job_completion_time"]
-    last = max(now, times.iloc[-1].to_pydatetime())
+    last = _end(series, now)
     first = min(times.iloc[0].to_pydatetime(), last - _LEAST_SPAN)
     margin = (last - first) * 0.02
     axes.set_xlim(date2num(first - margin), date2num(last + margin))

@@ -205,7 +205,7 @@ def _runs(each: Watched, common: Sequence[Common]) -> _Runs | str:
     if each.status.band is None:
         return "no floor: too few runs for a band"
     floors = _floors(each, following)
-    with_floor = _current(following) & np.isfinite(floors)
+    with_floor = np.isfinite(floors)
     if not with_floor.any():
         return "no floor: no band for the runs that compare"
     counted = with_floor & ~_dropped(each.key, following, common)
@@ -229,12 +229,6 @@ def _floors(each: Watched, following: Following) -> NDArray[np.float64]:
         published = published_band(each.key, sample, each.bands)
         floors[_place(following, epoch.since) :] = published.floor if published else learnt
     return floors
-
-
-def _current(following: Following) -> NDArray[np.bool_]:
-    """Return the runs since a person last drew a line; the alarms before it are not known."""
-    since = max(following.offset, following.reset or 0)
-    return np.arange(len(following.rows)) >= since
 
 
 def _dropped(key: SeriesKey, following: Following, common: Sequence[Common]) -> NDArray[np.bool_]:

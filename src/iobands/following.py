@@ -6,7 +6,7 @@ May know: the charts, bands, and the columns of samples; nothing of files or of 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -20,12 +20,10 @@ from iobands.bands import Band
 from iobands.charts import (
     DEGRADED,
     DOWN,
-    LARGEST_REFERENCE,
     Alarm,
     Chart,
     Ratio,
-    begin,
-    extend,
+    follow,
     limit_for,
     power,
     runs_between_false_alarms,
@@ -43,6 +41,13 @@ _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 _QUARTERS: Final = 4
 
 Times = NDArray[np.datetime64]
+#: What gives the chart of a series from its values, its band and the limit.
+Draw = Callable[[NDArray[np.float64], Band | None, float], Chart]
+
+
+def drawn(values: NDArray[np.float64], band: Band | None, limit: float) -> Chart:
+    """Return the chart of a series, drawn from the first run to the last."""
+    return follow(values, band, limit=limit)
 
 
 @dataclass(frozen=True)
@@ -97,8 +102,8 @@ class Change:
         """Return it in words that can be read aloud."""
         return (
             f"since {span_text(self.since, self.since_low, self.since_high)}: "
-            f"{ratio_text(self.ratio)} its former level; raised at one false alarm "
-            f"in {_years_text(self.years)} of this site"
+            f"{ratio_text(self.ratio)} its former level; a false alarm as strong comes "
+            f"once in {_years_text(self.years)} on this site"
         )
 
 
@@ -124,30 +129,25 @@ class Following:
     """A series' chart and the runs that it saw.
 
     `rows` are the places of these runs among the samples, `times` their times (UTC) and `values`
-    their values. Runs before a person closed an alarm are in `rows`, but no longer in the chart,
-    which begins with the run `offset` of them.
+    their values, as the chart got them.
     """
 
     rows: NDArray[np.int_]
     times: Times
     values: NDArray[np.float64]
     chart: Chart
-    offset: int
     budget: Budget
-    reset: int | None = None
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
         """All lasting changes, in the order in which they were found."""
-        return tuple(
-            change_of(alarm, self.times[self.offset :], self.budget) for alarm in self.chart.alarms
-        )
+        return tuple(change_of(alarm, self.times, self.budget) for alarm in self.chart.alarms)
 
     @cached_property
     def open_change(self) -> Change | None:
         """The change that lasts, or None."""
         alarm = self.chart.open_alarm
-        return change_of(alarm, self.times[self.offset :], self.budget) if alarm else None
+        return change_of(alarm, self.times, self.budget) if alarm else None
 
     @cached_property
     def suspicion(self) -> Suspicion | None:
@@ -161,7 +161,7 @@ class Following:
         start = int(chart.starts[int(np.argmax(chart.sums[: len(DROPS)]))])
         start = min(start, chart.runs - 1)
         return Suspicion(
-            since=moment(self.times[self.offset + start]),
+            since=moment(self.times[start]),
             ratio=level_ratio(chart.level(), chart.logarithms[start:]),
             score=float(chart.down[-1]),
             limit=chart.limit,
@@ -183,13 +183,10 @@ class Following:
 
     @cached_property
     def healthy(self) -> NDArray[np.bool_]:
-        """Which runs may teach a band: those in no alarm, and since the last new normal."""
+        """Which runs may teach a band: those in no alarm."""
         found = np.ones(len(self.rows), dtype=bool)
         for alarm in self.chart.alarms:
-            ended = None if alarm.ended is None else self.offset + alarm.ended
-            found[self.offset + alarm.onset : ended] = False
-        if self.reset is not None:
-            found[: self.reset] = False
+            found[alarm.onset : alarm.ended] = False
         return found
 
 
@@ -198,42 +195,15 @@ def follow_series(
     rows: NDArray[np.int_],
     band: Band | None,
     budget: Budget,
-    *,
-    resets: Sequence[datetime] = (),
-    closed: Sequence[datetime] = (),
+    draw: Draw = drawn,
 ) -> Following:
-    """Return the chart of the samples at `rows`, which are in the order of time.
-
-    From the first run after each of `resets` on there is a new normal: what was before, and the
-    band, no longer count. With the first run after each of `closed` the evidence starts at zero
-    again, on the same reference.
-    """
+    """Return the chart of the samples at `rows`, which are in the order of time."""
     values = samples["perf_value"].to_numpy(dtype=float)[rows]
     times = utc(samples)[rows]
     fine = np.isfinite(values) & (values > 0)
     if not fine.all():
         rows, values, times = rows[fine], values[fine], times[fine]
-    marks = {_first_after(times, when): True for when in closed}
-    marks.update({_first_after(times, when): False for when in resets})
-    chart = begin(band, limit=budget.limit)
-    at = offset = 0
-    reset = None
-    for mark, keeps in sorted(marks.items()):
-        if mark >= len(values):
-            if not keeps:
-                reset = len(values)
-            continue
-        chart = extend(chart, values[at:mark])
-        history = np.exp(chart.reference[-LARGEST_REFERENCE:]) if keeps else ()
-        chart = begin(
-            chart.band if keeps else None,
-            history=history,
-            limit=budget.limit,
-        )
-        at = offset = mark
-        reset = reset if keeps else mark
-    chart = extend(chart, values[at:])
-    return Following(rows, times, values, chart, offset, budget, reset)
+    return Following(rows, times, values, draw(values, band, budget.limit), budget)
 
 
 def change_of(alarm: Alarm, times: Times, budget: Budget) -> Change:
@@ -256,20 +226,28 @@ def change_of(alarm: Alarm, times: Times, budget: Budget) -> Change:
 def runs_a_year(times: Times) -> float:
     """Return how often a series with runs at `times`, in their order, runs in a year.
 
-    Counted over its newest year; a series younger than a month is taken to run daily.
+    Reckoned from its newest year by the usual gap between days with runs, so that a time without
+    runs does not change it: a limit that falls during a gap would raise alarms about the past. A
+    series younger than a month is taken to run daily.
     """
     if len(times) < 2 or times[-1] - times[0] < _ENOUGH_TIME:  # noqa: PLR2004
         return DAILY
     recent = times[times >= times[-1] - _YEAR]
-    span = recent[-1] - recent[0]
-    if span < _ENOUGH_TIME:
+    days = np.unique(recent.astype("datetime64[D]"))
+    if days[-1] - days[0] < _ENOUGH_TIME:
         return DAILY
-    return float((len(recent) - 1) * (_YEAR / span))
+    gap = np.median(np.diff(days).astype(float))
+    return DAILY * max(1, round(len(recent) / len(days))) / float(gap)
 
 
 def utc(samples: pd.DataFrame) -> Times:
     """Return the times of `samples` in UTC, of shape (samples,)."""
     return samples["job_completion_time"].to_numpy(dtype="datetime64[ns]")
+
+
+def in_utc(when: datetime) -> np.datetime64:
+    """Return `when`, which has an offset, as the times of samples are told."""
+    return np.datetime64(when.astimezone(timezone.utc).replace(tzinfo=None), "ns")
 
 
 def moment(time: np.datetime64) -> datetime:
@@ -301,11 +279,6 @@ def span_text(when: datetime, low: datetime, high: datetime) -> str:
 def is_drop(change: Change | None) -> bool:
     """Tell whether `change` is one for the worse."""
     return change is not None and change.direction == DOWN
-
-
-def _first_after(times: Times, when: datetime) -> int:
-    moment_of = np.datetime64(when.astimezone(timezone.utc).replace(tzinfo=None), "ns")
-    return int(np.searchsorted(times, moment_of, side="right"))
 
 
 def _years_text(years: float) -> str:

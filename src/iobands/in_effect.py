@@ -46,11 +46,11 @@ def in_effect(samples: pd.DataFrame) -> InEffect:
         return InEffect()
 
     def text(column: str) -> str | None:
-        newest = samples[column].iloc[-1]
+        newest = samples[column].array[-1]
         return None if pd.isna(newest) else str(newest)
 
     def integer(column: str) -> int | None:
-        newest = samples[column].iloc[-1]
+        newest = samples[column].array[-1]
         return None if pd.isna(newest) else int(newest)
 
     return InEffect(

@@ -11,18 +11,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
+from iobands.acts import Acts, bands_for, standing
+from iobands.alarms_file import load_acts
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.bands_file import load_bands
-from iobands.bands_writer import Change, added, free_name
+from iobands.bands_writer import added, free_name
 from iobands.calibration import NoProposal, Proposal, healthy, propose
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import REQUIRED
 from iobands.readers.perflog import read_perflogs
 from iobands.series import SeriesKey, grouping, labels
-from iobands.states import alike, published_band
+from iobands.states import alike, left_out, published_band
 from iobands.vocabulary import canonical
+from iobands.yaml_change import Change
 
 #: What an epoch that was learnt says of its source.
 SOURCE: Final = "own history, by iobands calibrate"
@@ -69,13 +73,15 @@ def calibrate(
     part: str = "",
     since: datetime | None = None,
     adapter: str | None = None,
+    alarms: Path | None = None,
 ) -> Iterator[Calibration]:
     """Yield for each system what its series with `part` in their label give; writes nothing.
 
-    Samples from before `since` are passed over. `bands` is the directory of the bands files.
+    Samples from before `since` are passed over. `bands` is the directory of the bands files, and
+    `alarms` that of what people did about alarms, without which they did nothing.
 
     Raises:
-        AdapterError, FileNotFoundError, BandsError: as of `survey.take_survey`.
+        AdapterError, FileNotFoundError, FileError: as of `survey.take_survey`.
     """
     columns = {*REQUIRED, "fsync", "suite_version"}
     table = read_perflogs(perflogs, system, format_of(perflogs, adapter), columns).samples
@@ -85,11 +91,13 @@ def calibrate(
     for name in sorted({key.system for key in chosen}):
         path = bands / f"{name}.yaml"
         there = load_bands(path) if path.exists() else None
+        acts = load_acts(alarms, name) if alarms else Acts(name)
         learnt: list[Learnt] = []
         left_out: list[LeftOut] = []
         for key in (key for key in chosen if key.system == name):
+            of_key = bands_for(there, standing(acts.of(key), now), name)
             try:
-                learnt.append(_learn(key, names[key], histories[key], there, now, since))
+                learnt.append(_learn(key, names[key], histories[key], of_key, now, since))
             except NoProposal as why:
                 left_out.append(LeftOut(names[key], str(why)))
         change = _epoch_of(learnt, path, name, there, now) if learnt else None
@@ -124,14 +132,21 @@ def _learn(
             f"{int((~same).sum())} runs of another kernel, suite or fsync, until "
             f"{last:%Y-%m-%d}, are not mixed in"
         )
-    if begin is not None:
-        same &= (times >= begin).to_numpy()
-    history = samples[same]
+    early = same & (times < begin).to_numpy() if begin is not None else np.zeros_like(same)
+    same &= ~early
+    closed = same & left_out(times, bands)
+    history = samples[same & ~closed]
     stale = (
         bool(notes) and in_force is not None and _is_stale(in_force, times[alike(samples)], bands)
     )
+    if early.any():
+        notes.append(f"{int(early.sum())} runs from before {begin:%Y-%m-%d %H:%M} do not compare")
+    if closed.any():
+        notes.append(f"{int(closed.sum())} runs under closed alarms left out")
     if in_force is not None and in_force.state == FROZEN and not stale:
-        raise NoProposal("frozen; `iobands epoch` begins anew where what is measured has changed")
+        raise NoProposal(
+            "frozen; `iobands new-normal` begins anew, or `iobands epoch` for the whole system"
+        )
     values = history["perf_value"].to_numpy(dtype=float)
     moments = history["job_completion_time"].to_list()
     free, chart = healthy(values, None if stale else in_force)
@@ -139,8 +154,8 @@ def _learn(
     if alarm is not None:
         raise NoProposal(
             f"under an open alarm ({alarm.direction}, × {alarm.ratio.value:.2f}) since "
-            f"{moments[alarm.onset]:%Y-%m-%d}; if that is the new normal, begin an epoch there "
-            "with `iobands epoch`"
+            f"{moments[alarm.onset]:%Y-%m-%d}; say with `iobands close` that it was repaired, or "
+            "with `iobands new-normal` that it is to stay"
         )
     if chart.is_watched:
         raise NoProposal("watched: the newest runs speak for a drop; wait until they have settled")
@@ -216,13 +231,29 @@ def _epoch_of(
     return added(path, system, epoch, kept=before.bands if before else ())
 
 
+def runs_by_system(
+    perflogs: Path, since: datetime, adapter: str | None = None
+) -> dict[str, tuple[int, int]]:
+    """Return how many samples each system has before `since` and from then on.
+
+    Raises:
+        AdapterError, FileNotFoundError: as of `survey.take_survey`.
+    """
+    samples = read_perflogs(perflogs, None, format_of(perflogs, adapter), REQUIRED).samples
+    late = samples["job_completion_time"] >= since
+    found = {}
+    for system, of_system in late.groupby(samples["system"].astype(str)):
+        found[str(system)] = (int((~of_system).sum()), int(of_system.sum()))
+    return found
+
+
 def epoch_by_hand(
     bands: Path, system: str, name: str, *, reason: str, since: datetime, keep_bands: bool
 ) -> Change:
     """Return the change that begins an epoch, since which nothing compares with what was before.
 
     Raises:
-        BandsError: the bands file cannot be used, or has an epoch of this name or beginning.
+        FileError: the bands file cannot be used, or has an epoch of this name or beginning.
     """
     path = bands / f"{system}.yaml"
     there = load_bands(path) if path.exists() else None

@@ -14,12 +14,23 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from iobands import __version__
 from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, change_text, name_of, rate_text
-from iobands.concerns import concerns, skipped
+from iobands.concerns import acknowledged_concerns, concerns, skipped
 from iobands.digest import sparkline
 from iobands.figures import MARKS, time_series
 from iobands.series import slug
 from iobands.survey import Survey
-from iobands.words import band_text, figure, printable, summary, time_text
+from iobands.words import (
+    acts_told,
+    band_facts,
+    band_text,
+    epoch_text,
+    figure,
+    intervals_text,
+    printable,
+    state_text,
+    summary,
+    time_text,
+)
 
 _FIGURES: Final = "figures"
 _SYMBOLS: Final = {
@@ -33,6 +44,7 @@ _SYMBOLS: Final = {
     "watch": "▼",
     "degraded": "✖",
     "no data": "?",
+    "unfit": "?",
     "calibrating": "…",
     "failed": "✖",
     MORE_OFTEN: "▼",
@@ -76,13 +88,19 @@ def render(survey: Survey) -> str:
         status_word=summary(survey).split(":")[0].split()[-1],
         concerns=concerns(survey),
         skipped=skipped(survey),
+        acknowledged=acknowledged_concerns(survey),
         any_in_effect=any(series.in_effect.brief() for series in survey.series),
         figures=_FIGURES,
         slug=slug,
         symbols=_SYMBOLS,
         colours={verdict: colour for verdict, (_, colour) in MARKS.items()},
-        trend=lambda series: sparkline(series.samples["perf_value"].tolist()[-_RECENT:]),
+        trend=lambda series: sparkline(series.samples["perf_value"].iloc[-_RECENT:].tolist()),
         band_text=lambda status: band_text(status.band, status.provisional),
+        band_facts=lambda status: band_facts(status.band, status.provisional),
+        intervals_text=intervals_text,
+        epoch_text=epoch_text,
+        state_text=state_text,
+        acts_told=acts_told,
         rate_text=rate_text,
         change_text=change_text,
         name_of=name_of,

@@ -24,10 +24,10 @@ _FURTHER: Final = (
     "environ",
     "hints",
     "interface",
+    "tool",
     "nodes",
     "tasks",
     "gib",
-    "tool",
     "partition",
     "system",
 )

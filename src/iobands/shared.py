@@ -74,14 +74,14 @@ def session_numbers(runs: Sequence[Times]) -> list[NDArray[np.int64]]:
 
 def _sessions(followings: Sequence[Following]) -> tuple[NDArray[np.float64], Times]:
     """Return values of shape (sessions, series), and the time of each session."""
-    runs = [each.times[each.offset :] for each in followings]
+    runs = [each.times for each in followings]
     sessions, places = np.unique(np.concatenate(session_numbers(runs)), return_inverse=True)
     table = np.full((len(sessions), len(runs)), np.nan)
     when = np.empty(len(sessions), dtype="datetime64[ns]")
     at = 0
     for column, (times, each) in enumerate(zip(runs, followings, strict=True)):
         rows = places[at : at + len(times)]
-        table[rows, column] = each.values[each.offset :]
+        table[rows, column] = each.values
         when[rows] = times
         at += len(times)
     return table, when

@@ -16,12 +16,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from iobands.acknowledged import Acknowledged
 from iobands.bands import NO_BAND, Band, Bands, log_fence
-from iobands.following import PERFORMANCE, Budget, Change, Following, follow_series, is_drop
+from iobands.following import (
+    PERFORMANCE,
+    Budget,
+    Change,
+    Draw,
+    Following,
+    drawn,
+    follow_series,
+    is_drop,
+)
 from iobands.series import SeriesKey
 
 #: From how many runs of its own a series may learn a band.
 ENOUGH_RUNS: Final = 20
+#: How far a clock may be ahead of ours.
+_AHEAD: Final = timedelta(days=1)
 #: What a learnt band says of its source.
 OWN_HISTORY: Final = "own history, provisional"
 
@@ -79,6 +91,8 @@ class Status:
     and `usable` how many earlier ones a band may be learnt from. `why` explains the state.
     `following` has the chart that the state comes from, None where there is no sample.
     `missing` tells why the newest sample is not the one that is expected, if it is not.
+    `acknowledged` is who knows of the lasting change, if anybody does. `is_closed` tells whether
+    the newest sample is of an alarm that was closed.
     """
 
     state: State
@@ -92,6 +106,14 @@ class Status:
     usable: int
     following: Following | None = None
     missing: str | None = None
+    acknowledged: Acknowledged | None = None
+    is_closed: bool = False
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the state is a lasting change that was acknowledged, and no worse since."""
+        known = self.acknowledged is not None and self.acknowledged.holds
+        return known and self.state in {State.DEGRADED, State.IMPROVED}
 
     @property
     def change(self) -> Change | None:
@@ -101,6 +123,8 @@ class Status:
     @property
     def exit_status(self) -> int:
         """The exit status of a monitoring plugin for this series."""
+        if self.is_quiet and self.state is State.DEGRADED:
+            return UNKNOWN if self.missing else WARNING
         return self.state.exit_status
 
 
@@ -113,24 +137,31 @@ def assess(
     now: datetime,
     overdue: timedelta,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
+    draw: Draw = drawn,
 ) -> Status:
     """Return the status of a series from its samples, in the order of time, and its misses."""
     if samples.empty:
         newest_miss = max(misses, key=lambda miss: miss.when, default=None)
         why = newest_miss.what if newest_miss else "no sample"
         return Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0)
-    newest = samples.iloc[-1]
-    value = float(newest["perf_value"])
-    when = newest["job_completion_time"].to_pydatetime()
-    published = published_band(key, newest, bands)
-    following = follow_series(samples, judged(samples, bands), published, budget)
-    history = comparable(samples, bands)
-    band = published or learnt_band(key, _healthy(history, samples, following))
+    values = samples["perf_value"].to_numpy(dtype=float)
+    value = float(values[-1])
+    when = samples["job_completion_time"].iloc[-1].to_pydatetime()
+    published = published_band(key, samples.iloc[-1], bands) if bands else None
+    compares = _comparing(samples, bands)
+    passed = _says(samples["result"], "pass")
+    following = follow_series(samples, _judged(samples, compares), published, budget, draw)
+    usable = _earlier(passed & compares)
+    history = usable.copy()
+    history[following.rows[~following.healthy]] = False  # an open alarm must not become normal
+    band = published or learnt_band(key, values[history])
     state, why = _state(following)
+    is_closed = bool(left_out(samples["job_completion_time"].iloc[-1:], bands)[0])
+    if is_closed and not why:
+        why = "its alarm was closed, and there was no run since"
     if band is None:
         state = State.CALIBRATING
-        passed = len(history) + (newest["result"] == "pass")
-        why = f"{passed} of {ENOUGH_RUNS} runs"
+        why = f"{np.count_nonzero(usable) + passed[-1]} of {ENOUGH_RUNS} runs"
     missing = _missing(when, misses, now, overdue)
     if missing and state is State.DEGRADED:
         # what is known to be bad is not better for having no news
@@ -146,9 +177,10 @@ def assess(
         band=band,
         provisional=band is not None and published is None,
         runs=len(samples),
-        usable=len(history),
+        usable=int(np.count_nonzero(usable)),
         following=following,
         missing=missing,
+        is_closed=is_closed,
     )
 
 
@@ -160,14 +192,6 @@ def _state(following: Following) -> tuple[State, str]:
     if suspicion:
         return State.WATCH, suspicion.text()
     return State.HEALTHY, ""
-
-
-def _healthy(history: pd.DataFrame, samples: pd.DataFrame, following: Following) -> pd.DataFrame:
-    """Return what of `history` may teach a band: an open alarm must not become normal."""
-    if following.healthy.all():
-        return history
-    left_out = samples.index[following.rows[~following.healthy]]
-    return history[~history.index.isin(left_out)]
 
 
 def published_band(key: SeriesKey, sample: pd.Series, bands: Bands | None) -> Band | None:
@@ -186,34 +210,61 @@ def published_band(key: SeriesKey, sample: pd.Series, bands: Bands | None) -> Ba
 def comparable(samples: pd.DataFrame, bands: Bands | None) -> pd.DataFrame:
     """Return time and value of the earlier samples that the newest one compares with.
 
-    They passed, were measured in the same way (`alike`), and are of the same epoch. The newest
-    sample is left out, because it must not be judged by itself.
+    They passed, were measured in the same way (`alike`), and are of the same epoch.
     """
-    chosen = _comparing(samples, bands) & (samples["result"] == "pass").fillna(False).to_numpy(bool)
-    chosen[-1] = False
+    chosen = _earlier(_comparing(samples, bands) & _says(samples["result"], "pass"))
     # of few columns, because a selection costs by the column
     return samples[["job_completion_time", "perf_value"]].iloc[np.flatnonzero(chosen)]
 
 
-def judged(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.int_]:
+def _earlier(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return `chosen` without the newest sample, which must not be judged by itself."""
+    chosen[-1] = False
+    return chosen
+
+
+def _judged(samples: pd.DataFrame, compares: NDArray[np.bool_]) -> NDArray[np.int_]:
     """Return the places of the samples that the chart judges, the newest one among them.
 
     They compare with the newest one. Those count too that were measured and failed for being
     slow: without them a file system that collapses would have a spotless record.
     """
-    measured = (samples["result"] == "pass").fillna(False).to_numpy(bool)
-    slow = (samples["fail_phase"] == PERFORMANCE).fillna(False).to_numpy(bool)
-    return np.flatnonzero(_comparing(samples, bands) & (measured | slow))
+    measured = _says(samples["result"], "pass")
+    return np.flatnonzero(compares & (measured | _says(samples["fail_phase"], PERFORMANCE)))
+
+
+def _says(cells: pd.Series, text: str) -> NDArray[np.bool_]:
+    """Return which of `cells` say `text`; one that is missing says nothing."""
+    codes, kinds = _kinds(cells)
+    return np.array([*(str(kind) == text for kind in kinds), False])[codes]
+
+
+def _kinds(cells: pd.Series) -> tuple[NDArray[np.int_], Sequence[object]]:
+    """Return for each cell the place of what it says among all kinds, and these; -1 if missing."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        # which has done this already, and takes much longer to do it over
+        return cells.array.codes, cells.array.categories
+    return pd.factorize(cells)
 
 
 def _comparing(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
     """Return which samples compare with the newest: measured alike, in epochs that compare."""
     times = samples["job_completion_time"]
     chosen = alike(samples)
-    since = bands.compares_since(times.iloc[-1].to_pydatetime()) if bands else None
+    if bands is None:
+        return chosen
+    since = bands.compares_since(times.iloc[-1].to_pydatetime())
     if since is not None:
         chosen = chosen & (times >= since).to_numpy()
-    return chosen
+    return chosen & ~left_out(times, bands)
+
+
+def left_out(times: pd.Series, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples, taken at `times`, compare with nothing, as their alarm was closed."""
+    found = np.zeros(len(times), dtype=bool)
+    for begin, end in bands.left_out if bands else ():
+        found |= ((times >= begin) & (times <= end)).to_numpy()
+    return found
 
 
 def alike(samples: pd.DataFrame) -> np.ndarray:
@@ -225,9 +276,10 @@ def alike(samples: pd.DataFrame) -> np.ndarray:
     same = np.ones(len(samples), dtype=bool)
     for name in ("tool_version", "fsync", "suite_version"):
         if name in samples:
-            codes, kinds = pd.factorize(samples[name])
+            codes, kinds = _kinds(samples[name])
             kinds = [_major(kind) if name == "suite_version" else str(kind) for kind in kinds]
-            wanted = [kind == kinds[codes[-1]] and codes[-1] >= 0 for kind in kinds]
+            newest = kinds[codes[-1]] if codes[-1] >= 0 else None
+            wanted = [kind == newest for kind in kinds]
             # the last place, which the code -1 of a missing value points at, is for those
             same &= np.array([*wanted, codes[-1] < 0])[codes]
     return same
@@ -237,15 +289,14 @@ def _major(version: object) -> str:
     return str(version).split(".", maxsplit=1)[0]
 
 
-def learnt_band(key: SeriesKey, history: pd.DataFrame) -> Band | None:
-    """Return a band from the values of `history`, or None when there are too few.
+def learnt_band(key: SeriesKey, values: NDArray[np.float64]) -> Band | None:
+    """Return a band from earlier `values`, or None when there are too few.
 
     The quartiles interpolate linearly between order statistics, as type 7 of Hyndman and Fan,
     "Sample quantiles in statistical packages", The American Statistician 50 (1996).
     """
-    if len(history) < ENOUGH_RUNS:
+    if len(values) < ENOUGH_RUNS:
         return None
-    values = history["perf_value"].to_numpy(dtype=float)
     lower, median, upper = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
     return Band(
         match={},
@@ -270,7 +321,9 @@ def verdicts(
     what that was learnt from.
     """
     learnt = status.band if status.provisional else None
-    covered = {*comparable(samples, bands).index, samples.index[-1]} if learnt else set()
+    covered = set(comparable(samples, bands).index) if learnt else set()
+    if not status.is_closed:
+        covered.add(samples.index[-1])
     found = []
     for index, sample in samples.iterrows():
         band = published_band(key, sample, bands) or (learnt if index in covered else None)
@@ -285,6 +338,8 @@ def _missing(
     later = [miss for miss in misses if miss.when > newest]
     if later:
         return max(later, key=lambda miss: miss.when).what
+    if newest - now > _AHEAD:
+        return f"the newest sample is of {newest:%Y-%m-%d}, which is yet to come: a clock is wrong"
     if now - newest > overdue:
         age = (now - newest) / timedelta(days=1)
         return f"the newest sample is {age:.0f} days old"

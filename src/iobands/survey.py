@@ -6,7 +6,7 @@ What all views show. May know the readers, bands and states; nothing of how it i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -16,13 +16,18 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from iobands.bands import Bands
+from iobands.acknowledged import Acknowledged, acknowledged, common_acknowledged
+from iobands.acts import Act, Acts, bands_for, standing
+from iobands.alarms_file import future_text, load_acts
+from iobands.bands import Bands, Epoch
 from iobands.bands_file import load_bands
 from iobands.file_systems import SiteCollapses, Watched, site_collapses
 from iobands.following import Budget, is_drop, runs_a_year, utc
 from iobands.in_effect import InEffect, in_effect
+from iobands.kept_charts import KeptCharts
+from iobands.obstacles import Obstacle, obstacles
 from iobands.readers.adapters import format_of
-from iobands.readers.fields import FIELDS, REQUIRED
+from iobands.readers.fields import FIELDS
 from iobands.readers.newest_cases import read_newest_cases
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
@@ -37,9 +42,15 @@ _FINE: Final = frozenset({"pass", "skip", "xfail"})
 #: The series fields that say how large a run is: a site changes them for all runs of a check.
 _SCALE: Final = ("nodes", "tasks", "gib")
 
-#: The columns without which there is no survey.
+#: The columns of samples without which there is no survey. What all samples of a series have in
+#: common is not among them: the key of the series says it.
 STATUS_COLUMNS: Final = (
-    *REQUIRED,
+    "job_completion_time",
+    "result",
+    "tool_version",
+    "medium",
+    "file_system_type",
+    "perf_value",
     "fail_phase",
     "stripe_count",
     "stripe_size",
@@ -64,18 +75,29 @@ class _Sighting:
 
 @dataclass(frozen=True)
 class Series:
-    """A series with its samples, in the order of time, and its status."""
+    """A series with its samples, in the order of time, and its status.
+
+    `bands` are those of its system, as what people did about its alarms left them for it; `acts`
+    is all that they did, what was taken back among it.
+    """
 
     key: SeriesKey
     label: str
     samples: pd.DataFrame
     bands: Bands | None
     status: Status
+    acts: tuple[Act, ...] = ()
 
     @cached_property
     def in_effect(self) -> InEffect:
         """What was in effect in the newest sample."""
         return in_effect(self.samples)
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """The epoch of the newest sample."""
+        when = self.status.when
+        return self.bands.epoch_at(when) if self.bands and when else None
 
 
 @dataclass(frozen=True)
@@ -98,7 +120,8 @@ class Survey:
     that is not installed; that is no fault.
 
     `superseded` are the names of series that are not expected any more: their check now gives
-    samples of another scale, as after its number of nodes was changed.
+    samples of another scale, as after its number of nodes was changed. `acknowledged` has, by
+    the name of a common change, who knows of it.
     """
 
     now: datetime
@@ -109,15 +132,26 @@ class Survey:
     skipped: tuple[Finding, ...] = ()
     budget: Budget = field(default_factory=Budget)
     common: tuple[Common, ...] = ()
+    acknowledged: Mapping[str, Acknowledged] = field(default_factory=dict)
+    obstacles: tuple[Obstacle, ...] = ()
     collapses: SiteCollapses = field(default_factory=SiteCollapses)
+
+    def is_quiet(self, common: Common) -> bool:
+        """Tell whether a common change was acknowledged, and is no worse since."""
+        return common.name in self.acknowledged and self.acknowledged[common.name].holds
 
     @property
     def exit_status(self) -> int:
         """0 OK, 1 warning, 2 critical, 3 unknown; no series at all is unknown."""
         statuses = [series.status.exit_status for series in self.series]
-        statuses += [CRITICAL for each in self.common if is_drop(each.change)]
+        statuses += [
+            WARNING if self.is_quiet(each) else CRITICAL
+            for each in self.common
+            if is_drop(each.change)
+        ]
         statuses += [WARNING] if self.collapses.has_risen else []
-        return worst([*statuses, UNKNOWN if self.findings or not self.series else OK])
+        unknown = self.findings or self.obstacles or not self.series
+        return worst([*statuses, UNKNOWN if unknown else OK])
 
     def counts(self) -> dict[State, int]:
         """Return how many series are in each state that occurs, the worst first."""
@@ -133,7 +167,7 @@ class Survey:
         return {state: found[state] for state in order if found[state]}
 
 
-def take_survey(
+def take_survey(  # noqa: PLR0913 (each is an option of the command)
     perflogs: Path,
     bands: Path,
     *,
@@ -143,8 +177,11 @@ def take_survey(
     adapter: str | None = None,
     columns: Collection[str] = FIELDS,
     false_alarms: float = 1.0,
+    alarms: Path | None = None,
 ) -> Survey:
     """Read everything and return the survey; `bands` is the directory of the bands files.
+
+    `alarms` is the directory of what people did about alarms, without which they did nothing.
 
     `adapter` names how the perflogs are laid out, if `adapter.yaml` beside them does not.
     `columns` are those that the samples shall have beside `STATUS_COLUMNS`: those of ten years
@@ -154,40 +191,56 @@ def take_survey(
     Raises:
         AdapterError: there is no such adapter, or `adapter.yaml` cannot be used.
         FileNotFoundError: there are no perflogs.
-        BandsError: a bands file cannot be used.
+        FileError: a file of bands or of alarms cannot be used.
     """
-    logs = read_perflogs(
-        perflogs, system, format_of(perflogs, adapter), {*columns, *STATUS_COLUMNS}
-    )
+    wanted = {*columns, *STATUS_COLUMNS}
+    logs = read_perflogs(perflogs, system, format_of(perflogs, adapter), wanted)
     reports = read_newest_cases(perflogs, system)
     of_samples, of_misses = grouping(logs.samples), grouping(logs.misses)
-    samples = dict(of_samples.split(logs.samples))
+    table = logs.samples[[name for name in logs.samples if name in wanted]]
+    samples = dict(of_samples.split(table))
     without = dict(of_misses.split(logs.misses))
     sightings = [*_sightings(logs.samples, of_samples), *_sightings(logs.misses, of_misses)]
     past = _superseded(sightings)
     keys = sorted({*samples, *without} - past, key=SeriesKey.sort_key)
-    bands_of = {name: _bands(bands, name) for name in {key.system for key in keys}}
+    systems = {key.system for key in keys}
+    bands_of = {name: _bands(bands, name) for name in systems}
+    acts_of = {name: load_acts(alarms, name) if alarms else Acts(name) for name in systems}
+    every_act = {key: acts_of[key.system].of(key) for key in keys}
+    done = {key: standing(acts, now) for key, acts in every_act.items()}
     names = labels(keys)
     tied = _tie(keys, sightings, reports.cases)
     often = {key: runs_a_year(utc(samples[key])) for key in keys if key in samples}
     pooled = [max(often[key] for key in group) for group in groups(list(often)).values()]
     budget = Budget(false_alarms, sum(often.values()) + sum(pooled))
+    charts = KeptCharts.of(perflogs, system, adapter, false_alarms)
     series = []
     for key in keys:
-        rows = samples.get(key, logs.samples.iloc[:0])
+        rows = samples.get(key, table.iloc[:0])
         misses = [
             # of two with the same time max() takes the first, and reports know more
             *_misses_of_cases(key, tied.get(key, ())),
             *_misses_of_rows(without.get(key)),
         ]
+        of_key = bands_for(bands_of[key.system], done[key], key.system)
         status = assess(
-            key, rows, misses, bands_of[key.system], now=now, overdue=overdue, budget=budget
+            key,
+            rows,
+            misses,
+            of_key,
+            now=now,
+            overdue=overdue,
+            budget=budget,
+            draw=charts.draw(repr(key)),
         )
-        series.append(Series(key, names[key], rows, bands_of[key.system], status))
+        known = acknowledged(status.following, done[key], budget)
+        status = replace(status, acknowledged=known)
+        series.append(Series(key, names[key], rows, of_key, status, every_act[key]))
+    charts.save()
     every = labels({*samples, *without})
-    common = common_changes(
-        {each.key: each.status.following for each in series if each.status.following}, budget
-    )
+    followings = {each.key: each.status.following for each in series if each.status.following}
+    common = common_changes(followings, budget)
+    answers = {each.name: common_acknowledged(each, followings, done, budget) for each in common}
     watched = (Watched(each.key, each.samples, each.bands, each.status) for each in series)
     return Survey(
         now=now,
@@ -195,11 +248,20 @@ def take_survey(
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
         findings=tuple(_findings(tied[None], reports, overdue, lambda r: r not in _FINE)),
         skipped=tuple(_findings(tied[None], reports, overdue, lambda r: r == "skip")),
-        rejected=(*logs.rejected, *reports.rejected),
+        rejected=(*logs.rejected, *reports.rejected, *_not_yet(acts_of.values(), alarms, now)),
         budget=budget,
         common=common,
+        acknowledged={name: answer for name, answer in answers.items() if answer},
+        obstacles=obstacles(tied, reports.newest, overdue),
         collapses=site_collapses(watched, common, budget),
     )
+
+
+def _not_yet(every: Iterable[Acts], alarms: Path | None, now: datetime) -> Iterator[Rejected]:
+    for acts in every:
+        for act in acts.future(now):
+            assert alarms is not None
+            yield Rejected(alarms / f"{acts.system}.yaml", 0, future_text(act, now))
 
 
 def _bands(directory: Path, system: str) -> Bands | None:
@@ -247,7 +309,11 @@ def _tie(
     tied: defaultdict[SeriesKey | None, list[RunCase]] = defaultdict(list, {None: []})
     for case in cases:
         series = known.get(case.identity)
-        if not series and not case.fixture and case.fields.keys() >= set(SERIES_FIELDS):
+        if (
+            not series
+            and not (case.fixture or case.examines)
+            and case.fields.keys() >= set(SERIES_FIELDS)
+        ):
             series = alike.get(_series_fields(case.fields))
         for key in series or (None,):
             tied[key].append(case)
@@ -271,11 +337,13 @@ def _misses_of_rows(rows: pd.DataFrame | None) -> list[Miss]:
 
 
 def _misses_of_cases(key: SeriesKey, cases: Sequence[RunCase]) -> list[Miss]:
-    return [
-        Miss(case.when, _what(case.result, case.phase, case.reason, case.when))
-        for case in cases
-        if key.variable not in case.recorded
-    ]
+    return [Miss(case.when, _what_of(case)) for case in cases if key.variable not in case.recorded]
+
+
+def _what_of(case: RunCase) -> str:
+    if case.lacks:
+        return f"the check of {case.when:%Y-%m-%d %H:%M} was not run: {case.lacks}: {case.reason}"
+    return _what(case.result, case.phase, case.reason, case.when)
 
 
 def _what(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
@@ -300,8 +368,10 @@ def _findings(
     """
     newest = {case.identity: case for case in cases}  # they come in the order of time
     for case in newest.values():
-        if wanted(case.result) and (
-            reports.newest is None or reports.newest - case.when <= overdue
+        if (
+            wanted(case.result)
+            and case.lacks is None
+            and (reports.newest is None or reports.newest - case.when <= overdue)
         ):
             yield Finding(
                 case.name,

@@ -5,13 +5,18 @@ May know: bands, states and surveys; nothing of a particular view.
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timezone
 
-from iobands.bands import Band
+from iobands.acknowledged import Acknowledged
+from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
+from iobands.bands import PROVISIONAL, Band, Epoch
 from iobands.collapses import RISEN
-from iobands.states import CRITICAL, OK, UNKNOWN, WARNING
+from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
 from iobands.survey import Survey
 
+#: What an act is called once it is done.
+_DONE = {ACKNOWLEDGE: "Known", CLOSE: "Closed", NEW_NORMAL: "New normal", REOPEN: "Reopened"}
 _STATUS_WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 
 
@@ -21,10 +26,75 @@ def figure(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= hundred else f"{value:.3g}"
 
 
+def state_text(status: Status) -> str:
+    """Return the state, and whether its alarm is acknowledged or closed, as short as may be."""
+    if status.is_quiet:
+        return f"{status.state.value} (ack)"
+    if status.is_closed and status.state is State.HEALTHY:
+        return f"{status.state.value} (closed)"  # whatever the newest sample is
+    return status.state.value
+
+
 def band_text(band: Band, provisional: bool) -> str:
     """Return the quartiles of a band, lower, median, upper; `~` marks a provisional one."""
     quartiles = (band.lower_quartile, band.median, band.upper_quartile)
-    return ("~" if provisional else "") + "–".join(figure(value) for value in quartiles)
+    is_young = provisional or band.state == PROVISIONAL
+    return ("~" if is_young else "") + "–".join(figure(value) for value in quartiles)
+
+
+def act_text(act: Act) -> str:
+    """Return who acted, when and why."""
+    return f"{time_text(act.when.astimezone(timezone.utc))} by {act.who}: {act.reason}"
+
+
+def acts_told(acts: Sequence[Act]) -> list[tuple[str, str]]:
+    """Return of each act what it was, and who did it when and why, in the order of time."""
+    taken_back = {act.of for act in acts}
+    found = []
+    for act in acts:
+        text = act_text(act)
+        if act.kind == CLOSE and act.since and act.until:
+            text += f"; leaves out {act.since:%Y-%m-%d} to {act.until:%Y-%m-%d}"
+        if act.kind == NEW_NORMAL and act.since:
+            text += f"; from {act.since:%Y-%m-%d} on"
+        if act.when in taken_back:
+            text += " (taken back)"
+        found.append((_DONE[act.kind], text))
+    return found
+
+
+def answer_text(answer: Acknowledged) -> str:
+    """Return who acknowledged an alarm, when and why, and since when it is worse, if it is."""
+    known = f"acknowledged {act_text(answer.act)}"
+    if answer.worse is None:
+        return known
+    worse = answer.worse
+    return f"worse since {worse.since:%Y-%m-%d}: {worse.ratio.value:.2f} × what was {known}"
+
+
+def band_facts(band: Band, provisional: bool) -> str:
+    """Return how far a band was learnt, from how many runs, and where its figures come from."""
+    state = "" if provisional or not band.state else band.state
+    runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
+    return ", ".join(part for part in (state, runs, band.source or "the bands file") if part)
+
+
+def intervals_text(band: Band) -> str:
+    """Return the 95 % intervals of a band's figures, such as `median 1.4 to 1.6`; maybe empty."""
+    order = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
+    return ", ".join(
+        f"{name.replace('_', ' ')} {figure(band.intervals[name][0])} to "
+        f"{figure(band.intervals[name][1])}"
+        for name in order
+        if name in band.intervals
+    )
+
+
+def epoch_text(epoch: Epoch) -> str:
+    """Return the name of an epoch, when it began and why."""
+    since = time_text(epoch.since.astimezone(timezone.utc))
+    reason = epoch.reason or epoch.source
+    return f"{epoch.name}, since {since}{f': {reason}' if reason else ''}"
 
 
 def time_text(when: datetime) -> str:
@@ -46,10 +116,14 @@ def summary(survey: Survey) -> str:
     """Return the one line that says it all, as monitoring plugins print it."""
     word = _STATUS_WORDS[survey.exit_status]
     if survey.series:
-        states = ", ".join(f"{n} {state.value}" for state, n in survey.counts().items())
+        states = ", ".join(_count(survey, state, n) for state, n in survey.counts().items())
         parts = [f"{plural(len(survey.series), 'series')}: {states}"]
     else:
         parts = ["no samples"]
+    if survey.obstacles:
+        stopped = sum(len(each.checks) for each in survey.obstacles)
+        unfit = ", ".join(dict.fromkeys(each.subject for each in survey.obstacles))
+        parts.append(f"unfit: {unfit}; {plural(stopped, 'check')} not run")
     risen = [each for each in survey.collapses.file_systems if each.collapses.outcome == RISEN]
     if risen:
         parts.append(f"{plural(len(risen), 'file system')} with more collapses")
@@ -58,3 +132,10 @@ def summary(survey: Survey) -> str:
     if survey.rejected:
         parts.append(f"{plural(len(survey.rejected), 'line')} rejected")
     return f"IOBANDS {word}: {'; '.join(parts)}"
+
+
+def _count(survey: Survey, state: State, number: int) -> str:
+    """Return how many series are in `state`, and of how many somebody knows."""
+    known = sum(each.status.is_quiet for each in survey.series if each.status.state is state)
+    known_of = "" if not known else f" ({'' if known == number else f'{known} '}acknowledged)"
+    return f"{number} {state.value}{known_of}"

@@ -36,7 +36,8 @@ def test_every_check_runs(site_copy, bare_reframe, tmp_path_factory):
     bare = ("--system=bare", "-n", "Benchio")
     run = site_copy.reframe(*bare, "-r", "--exec-policy=serial", reframe=bare_reframe)
     assert run.returncode == 0, run.stdout + run.stderr
-    assert "Ran 5/5 test case(s)" in run.stdout  # the build and a check for each pattern
+    # The build and a check for each pattern; and five of the environment.
+    assert "Ran 10/10 test case(s)" in run.stdout
     rows = [row for row in site_copy.rows("bare") if row["tool"] == "benchio"]
     assert sorted((row["pattern"], row["perf_var"]) for row in rows) == [
         (pattern, variable)

@@ -5,9 +5,10 @@ import pytest
 from tests.site_copy import copy_suite
 
 
-def listed(run):
+def listed(run, kind="Benchio"):
+    """The lines of the checks of a kind; those of the environment are listed with every tag."""
     assert run.returncode == 0, run.stdout + run.stderr
-    return [line for line in run.stdout.splitlines() if line.startswith("- ")]
+    return [line for line in run.stdout.splitlines() if line.startswith(f"- {kind}")]
 
 
 def test_the_local_machine_has_each_pattern_on_each_file_system(site_copy):
@@ -52,6 +53,15 @@ def test_the_local_machine_has_each_pattern_on_each_file_system(site_copy):
 def test_archer2_by_each_field(site_copy, arguments, number):
     found = listed(site_copy.reframe("--system=archer2", "-l", *arguments))
     assert len([line for line in found if "Benchio" in line]) == number
+
+
+@pytest.mark.parametrize("tag", ["env", "smoke", "daily", "weekly", "full"])
+def test_the_environment_is_looked_at_with_every_tag(site_copy, tag):
+    run = site_copy.reframe("--system=archer2", "-l", "-t", tag)
+    # A line for each of 5 file systems, and one for the nodes of all environments.
+    assert len(listed(run, "EnvFileSystem")) == 5
+    assert len(listed(run, "EnvNodes")) == 1
+    assert bool(listed(run)) == (tag != "env")
 
 
 def test_the_daily_set_of_archer2_is_the_recommended_one_and_the_defaults(site_copy):

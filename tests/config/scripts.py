@@ -27,9 +27,9 @@ def dry_run(site: SiteCopy, *arguments: str, **environment: str) -> str:
 
 
 def scripts(site: SiteCopy, kind: str) -> dict[str, str]:
-    """The scripts rfm_<kind>.sh, by their path below stage/."""
+    """The scripts rfm_<kind>.sh of what measures or is built for it, by their path below stage/."""
     found = {}
-    for path in sorted((site.root / "stage").rglob(f"rfm_{kind}.sh")):
+    for path in sorted((site.root / "stage").rglob(f"[!E]*/rfm_{kind}.sh")):
         text = path.read_text(encoding="utf-8").replace(str(site.root), "ROOT")
         text = re.sub(r"(Benchio\w*?)_[0-9a-f]{8}", r"\1_HASH", text)
         found[str(path.parent.relative_to(site.root / "stage"))] = text

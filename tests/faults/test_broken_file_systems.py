@@ -5,10 +5,12 @@ One ReFrame session runs the checks on real file systems that are broken in diff
 
 import os
 import subprocess
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from tests.site_copy import copy_suite
+from tests.site_copy import SiteCopy, copy_suite
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
 
@@ -18,28 +20,60 @@ FILE_SYSTEMS = {
     "readonly": {},
     "small": {},
     "inodes": {},
+    "scarce": {},
     "guarded": {"min_free_gib": 1},
 }
 
 MOUNTS = {
     "readonly": "size=16m,ro",
     "small": "size=4m",
-    "inodes": "size=64m,nr_inodes=4",  # its root, the run directory and two files
+    "inodes": "size=64m,nr_inodes=4",  # its root and three more, for four files
+    "scarce": "size=64m,nr_inodes=5",  # its root and four files, and none for their directory
     "guarded": "size=64m",
 }
 
-REASONS = {
+NODE = os.uname().nodename
+
+# Why the check of a file system is skipped, by what a node saw of it before.
+UNFIT = {
+    "absent": f"not there on {NODE}: No such file or directory",
+    "readonly": f"not writable on {NODE}: Read-only file system",
+    "small": "full: 0.00391 GiB are free, 0.00781 are needed",
+    "inodes": "out of inodes: 3 are free, 4 are needed",
+    "guarded": "full: 0.0625 GiB are free, 1.01 are needed",
+}
+
+# What the job script says of one that came to be so since then.
+REFUSALS = {
     "absent": "no directory can be made there: does it exist, may you write?",
     "readonly": "no directory can be made there: does it exist, may you write?",
     "small": "4096 KiB are free, this run needs 0.0078125 GiB",
     "guarded": "KiB are free, this run needs 1.00781 GiB: 0.0078125 to write",
-    "inodes": "No space left on device",
 }
 
 
+@dataclass(frozen=True)
+class Session:
+    """A session on all the file systems, and what was left on those that are there."""
+
+    site: SiteCopy
+    status: int
+    refusals: dict[str, str]
+    left: dict[str, list[Path]]
+
+    def case(self, check: str, file_system: str) -> dict:
+        """The test case of a check on a file system."""
+        cases = self.site.test_cases("broken")
+        (case,) = [
+            case
+            for case in cases
+            if case["display_name"].startswith(check) and case["file_system"] == file_system
+        ]
+        return case
+
+
 @pytest.fixture(scope="module")
-def broken_session(tmp_path_factory):
-    """The site after a session on all its file systems, and what ReFrame printed."""
+def session(tmp_path_factory):
     file_systems = tmp_path_factory.mktemp("file_systems")
     site = copy_suite(tmp_path_factory.mktemp("site"))
     site.add_local_system(
@@ -56,44 +90,67 @@ def broken_session(tmp_path_factory):
         for name, options in MOUNTS.items():
             mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", file_systems / name]
             subprocess.run(mount, check=True)
-        run = site.reframe("--system=broken", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
+        selected = ["--system=broken", "-n", "BenchioFPP|EnvFileSystem"]
+        site.reframe("--dry-run", *selected)
+        refusals = {name: said_by_script(site, file_systems / name) for name in REFUSALS}
+        run = site.reframe("-r", "--exec-policy=serial", *selected)
         left = {name: sorted((file_systems / name).iterdir()) for name in ("healthy", *MOUNTS)}
-        yield site, run, left
+        yield Session(site, run.returncode, refusals, left)
     finally:
         for name in MOUNTS:
             subprocess.run(["umount", file_systems / name], check=False)
 
 
-def reason_of(site, file_system):
-    cases = site.test_cases("broken")
-    (case,) = [case for case in cases if f"file_system={file_system} " in case["display_name"]]
-    return case["result"], case["fail_phase"], case["fail_reason"]
+def said_by_script(site, file_system):
+    """The complaint of the job script of a dry run, which nothing keeps from being run."""
+    (script,) = [
+        path
+        for path in (site.root / "stage").rglob("rfm_job.sh")
+        if f'file_system="{file_system}"' in path.read_text(encoding="utf-8")
+    ]
+    done = subprocess.run(
+        ["bash", script], cwd=script.parent, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    return done.stderr
 
 
-def test_the_healthy_one_is_measured(broken_session):
-    site, run, _ = broken_session
-    assert run.returncode == 1, run.stdout + run.stderr
-    assert reason_of(site, "healthy") == ("pass", None, None)
-    rows = [row for row in site.rows("broken") if row["file_system"] == "healthy"]
+def test_the_healthy_one_is_measured(session):
+    assert session.status == 1
+    assert session.case("BenchioFPP", "healthy")["result"] == "pass"
+    assert session.case("EnvFileSystem", "healthy")["result"] == "pass"
+    rows = [row for row in session.site.rows("broken") if row["file_system"] == "healthy"]
+    rows = [row for row in rows if row["tool"] == "benchio"]
     assert sorted(row["perf_var"] for row in rows) == ["read_bw", "write_bw"]
     assert all(float(row["perf_value"]) > 0 for row in rows)
 
 
-@pytest.mark.parametrize("file_system", REASONS)
-def test_a_broken_one_fails_with_its_reason(broken_session, file_system):
-    site, _, _ = broken_session
-    result, phase, reason = reason_of(site, file_system)
-    assert (result, phase) == ("fail", "sanity")
-    assert REASONS[file_system] in reason
+@pytest.mark.parametrize("file_system", UNFIT)
+def test_a_broken_one_is_told_and_its_check_is_skipped(session, file_system):
+    examined = session.case("EnvFileSystem", file_system)
+    assert (examined["result"], examined["fail_phase"]) == ("fail", "sanity")
+    assert UNFIT[file_system] in examined["fail_reason"]
+    skipped = session.case("BenchioFPP", file_system)
+    assert (skipped["result"], UNFIT[file_system] in skipped["not_run"]) == ("skip", True)
 
 
-@pytest.mark.parametrize("file_system", REASONS)
-def test_a_broken_one_has_no_rate(broken_session, file_system):
-    site, _, _ = broken_session
-    rows = [row for row in site.rows("broken") if row["file_system"] == file_system]
-    assert all(row["perf_value"] in {"null", "None"} for row in rows)
+def test_one_that_breaks_meanwhile_fails_with_its_reason(session):
+    assert session.case("EnvFileSystem", "scarce")["result"] == "pass"
+    case = session.case("BenchioFPP", "scarce")
+    assert (case["result"], case["fail_phase"]) == ("fail", "sanity")
+    assert "No space left on device" in case["fail_reason"]
 
 
-def test_nothing_is_left_behind(broken_session):
-    _, _, left = broken_session
-    assert left == {name: [] for name in left}
+@pytest.mark.parametrize("file_system", REFUSALS)
+def test_a_run_refuses_what_came_to_be_so_meanwhile(session, file_system):
+    assert REFUSALS[file_system] in session.refusals[file_system]
+
+
+@pytest.mark.parametrize("file_system", [*UNFIT, "scarce"])
+def test_a_broken_one_has_no_rate(session, file_system):
+    rows = [row for row in session.site.rows("broken") if row["file_system"] == file_system]
+    assert all(row["perf_value"] in {"null", "None", ""} for row in rows)
+
+
+def test_nothing_is_left_behind(session):
+    assert session.left == {name: [] for name in session.left}

@@ -274,3 +274,10 @@ def test_the_name_given_goes_before_the_file(tmp_path: Path) -> None:
     (tmp_path / "adapter.yaml").write_text("adapter: epcc")
     assert len(read(tmp_path, "iobands").samples) == 1
     assert len(read(tmp_path).samples) == 0
+
+
+def test_time_zones_on_a_machine_without_any(tmp_path: Path, iobands: Command) -> None:
+    write(tmp_path / "logs", epcc("BenchioSSF %x=1", "unstriped_file_bw", "1 GiB/s"))
+    (tmp_path / "logs" / "adapter.yaml").write_text("adapter: epcc\ntime_zone: Europe/London\n")
+    done = iobands("explain", "write_bw", "--perflogs", "logs", PYTHONTZPATH="")
+    assert "1 GiB/s at 2024-07-01 02:00" in done.stdout, done.stderr

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from iobands.digest import as_json, digest_text, sparkline
+from iobands.digest import digest_text, sparkline
+from iobands.digest_json import as_json
 from iobands.survey import Survey, take_survey
 from iobands.words import figure, printable
 from tests.package.factory import (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +42,7 @@ def test_a_whole_file_system_is_named(tmp_path: Path) -> None:
     text = told(site(tmp_path, ("a fpp", "a ssf")), "a ssf")
     moved, still = text.split("Moved at the same time")[1].split("Did not move")
     assert "a fpp write_bw: down since 2026-11-0" in moved
-    assert "2 series of other file systems: b " in still
+    assert "2 series of other file systems, as far as can be told: b " in still
     assert "node list: vm" in still
     assert "all its series moved" in text.splitlines()[-1]
 
@@ -48,13 +50,46 @@ def test_a_whole_file_system_is_named(tmp_path: Path) -> None:
 def test_a_series_on_its_own(tmp_path: Path) -> None:
     text = told(site(tmp_path, ("a fpp",)), "a fpp write_bw")
     assert "nothing that is recorded" in text
-    assert "1 series of the same file system: a ssf write_bw" in text
+    assert "1 series of the same file system, as far as can be told: a ssf write_bw" in text
     assert "this series alone" in text.splitlines()[-1]
 
 
 def test_several_file_systems_point_to_what_they_share(tmp_path: Path) -> None:
     text = told(site(tmp_path, ("a fpp", "b fpp")), "a fpp write_bw")
     assert "clients, network" in text.splitlines()[-1]
+
+
+def test_a_series_that_leans_the_same_way_did_not_stand_still(tmp_path: Path) -> None:
+    # one fell by half, another by a tenth, for too few runs to be an alarm; the third stands still
+    rows = []
+    for seed, (pattern, factor) in enumerate((("fpp", 0.5), ("ssf", 0.9), ("fpn", 1.0))):
+        rows += daily(dropped(120, 6, factor, seed), pattern=pattern)
+    write_perflog(tmp_path / "perflogs", rows)
+    found = take_survey(tmp_path / "perflogs", tmp_path / "bands", now=NOW)
+    (series,) = chosen(found, "fpp")
+    (kin,) = explain(found, series).moved_kin
+    assert (kin.series.label, kin.change) == ("disk ssf write_bw", None)
+    assert (kin.direction, kin.runs) == ("down", 6)
+    assert kin.leaning is not None
+    assert kin.leaning.low < 0.9 < kin.leaning.high < 0.97
+    assert "disk ssf write_bw: no alarm of its own, but 0.9" in told(found, "fpp")
+
+
+def test_what_moved_the_other_way_is_no_common_cause(tmp_path: Path) -> None:
+    rows = []
+    for seed, (name, factor) in enumerate((("a", 0.6), ("b", 1.6))):
+        rows += daily(dropped(120, SLOW, factor, seed), file_system=name)
+    write_perflog(tmp_path / "perflogs", rows)
+    found = take_survey(tmp_path / "perflogs", tmp_path / "bands", now=NOW)
+    text = told(found, "a fpp")
+    assert "b fpp write_bw: up since" in text
+    assert "no other went down" in text.splitlines()[-1]
+
+
+def test_an_open_alarm_tells_how_far_it_has_recovered(tmp_path: Path) -> None:
+    text = told(site(tmp_path, ("a fpp",)), "a fpp write_bw")
+    assert "Recovery    0.0 of the 8 that close the alarm" in text
+    assert "of the level before the change" in text
 
 
 @pytest.mark.parametrize(
@@ -103,6 +138,8 @@ def test_how_a_series_is_called(tmp_path: Path) -> None:
     assert [each.label for each in chosen(found, "write_bw a ssf")] == ["a ssf write_bw"]
     assert [each.label for each in chosen(found, slug(found.series[2].key))] == [labels[2]]
     assert chosen(found, "c") == chosen(found, " ") == []
+    # what the labels need not say: tool, interface
+    assert [each.label for each in chosen(found, "benchio posix FPP a")] == ["a fpp write_bw"]
 
 
 def test_a_series_without_samples(tmp_path: Path) -> None:
@@ -117,6 +154,14 @@ def test_figures_of_the_evidence(tmp_path: Path) -> None:
     assert "evidence in nats" in drawn
     assert drawn == evidence(found.series[0], NOW).decode()
     assert evidence(found.series[1], NOW, "png").startswith(b"\x89PNG")
+
+
+def test_a_long_silence_does_not_squeeze_the_figure(tmp_path: Path) -> None:
+    found = site(tmp_path, ())
+    late = NOW + timedelta(days=3000)
+    drawn = evidence(found.series[0], late).decode()
+    assert "2026" in drawn
+    assert not re.search(r"20(27|28|29|3\d)", re.sub(r"<(path|clipPath|use)[^>]*>", "", drawn))
 
 
 def test_the_command(tmp_path: Path, iobands: Command) -> None:

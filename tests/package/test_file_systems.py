@@ -11,7 +11,7 @@ import pytest
 from iobands.collapse_views import change_text, rate_text
 from iobands.collapses import FALLEN, RISEN
 from iobands.concerns import concerns
-from iobands.digest import as_json
+from iobands.digest_json import as_json
 from iobands.explain import explain, explanation_text
 from iobands.file_systems import Collapses, FileSystem
 from iobands.page import render

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from iobands.digest import as_json, digest_text
+from iobands.digest import digest_text
+from iobands.digest_json import as_json
 from iobands.in_effect import InEffect
 from iobands.page import render
 from iobands.survey import take_survey

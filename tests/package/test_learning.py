@@ -173,3 +173,40 @@ def test_commands(tmp_path: Path) -> None:
     assert load_bands(path).epochs[0].name == "x"
     status, said = run("epoch", "x", "--reason", "r", "--since", "2040-01-01", *where)
     assert (status, "given twice" in said) == (3, True)
+
+
+def test_foreign_perflogs_are_calibrated_through_their_adapter(tmp_path: Path) -> None:
+    logs = tmp_path / "results"
+    logs.mkdir()
+    head = "date,system,partition,file_system,pattern,operation,GiB_s\n"
+    lines = [
+        f"{(NOW - timedelta(days=59 - day)).isoformat()},here,compute,disk,fpp,write,{value}\n"
+        for day, value in enumerate(healthy(60))
+    ]
+    (logs / "ours.csv").write_text(head + "".join(lines))
+    (logs / "adapter.yaml").write_text(
+        "columns: {job_completion_time: date, perf_var: operation, perf_value: GiB_s}\n"
+        "fields: {perf_unit: GiB/s}\n"
+        "variables: {write: {perf_var: write_bw}}\n"
+    )
+    where = ["--perflogs", str(logs), "--bands", str(tmp_path / BANDS), "--adapter", "csv"]
+
+    def run(*arguments: str) -> str:
+        done = CliRunner().invoke(app, [*arguments, *where])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "disk fpp write_bw: 60 runs, active" in run("calibrate", "--yes")
+    since = (NOW - timedelta(days=10)).isoformat()
+    said = run("epoch", "x", "--reason", "r", "--since", since, "--dry-run")
+    assert f"here: 49 samples from before {since}, 11 samples since" in said
+
+
+def test_an_epoch_of_a_system_that_nobody_knows(tmp_path: Path) -> None:
+    write(tmp_path, daily(healthy(20)))
+    where = ["--perflogs", str(tmp_path / "perflogs"), "--bands", str(tmp_path / BANDS)]
+    epoch = ["epoch", "x", "--reason", "r", "--dry-run", *where]
+    done = CliRunner().invoke(app, [*epoch, "--system", "hare"])
+    assert (done.exit_code, "no system hare; known are here" in done.output) == (3, True)
+    # the only one that ran need not be named
+    assert CliRunner().invoke(app, epoch).exit_code == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iobands.concerns import concerns
-from iobands.digest import as_json
+from iobands.digest_json import as_json
 from iobands.survey import Survey, take_survey
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.test_states import dropped

@@ -11,7 +11,7 @@ import pytest
 
 from iobands.charts import WATCH, runs_between_false_alarms
 from iobands.concerns import concerns
-from iobands.digest import as_json
+from iobands.digest_json import as_json
 from iobands.following import Budget, runs_a_year
 from iobands.states import State
 from iobands.survey import Survey, take_survey
@@ -54,7 +54,7 @@ def test_a_drop_is_degraded_with_its_date_and_size(tmp_path: Path) -> None:
     assert concern.word == "degraded"
     assert status.why.startswith("since 2026-11-0")
     assert "× (" in concern.why
-    assert concern.why.endswith("of this site")
+    assert concern.why.endswith("on this site")
 
 
 def test_a_rise_is_an_improvement(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_collapsed_runs_count_though_they_failed(tmp_path: Path) -> None:
 def test_a_degraded_series_without_news_stays_degraded(tmp_path: Path) -> None:
     status = only(survey(tmp_path, daily(dropped(120, 15, 0.5), last=9)))
     assert status.state is State.DEGRADED
-    assert status.why.endswith("of this site; and the newest sample is 9 days old")
+    assert status.why.endswith("on this site; and the newest sample is 9 days old")
     assert status.missing == "the newest sample is 9 days old"
 
 
@@ -135,6 +135,13 @@ def test_the_cadence_is_that_of_the_newest_year() -> None:
     weekly = days[-1] + np.timedelta64(7, "D") * np.arange(1, 60)
     times = np.concatenate((days, weekly)).astype("datetime64[ns]")
     assert runs_a_year(times) == pytest.approx(365 / 7, rel=0.01)
+
+
+def test_a_time_without_runs_does_not_change_the_cadence() -> None:
+    # else the limit falls while nothing runs, and raises alarms about the past
+    hours = np.datetime64("2026-01-01T05:00") + np.timedelta64(12, "h") * np.arange(200)
+    gap = np.concatenate((hours[:90], hours[150:])).astype("datetime64[ns]")
+    assert runs_a_year(gap) == runs_a_year(hours.astype("datetime64[ns]")) == 730
 
 
 def test_json_tells_the_alarm_and_the_power(tmp_path: Path) -> None:

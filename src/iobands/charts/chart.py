@@ -6,7 +6,9 @@ numpy, and its neighbours for scores, correlation and the size of changes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -83,7 +85,7 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Found:
-    """An alarm as the chart keeps it; `Chart.alarms` tells the onset and the size as well."""
+    """An alarm that is open, as the chart keeps it; `told` adds its onset and its size."""
 
     design: int
     raised: int
@@ -92,9 +94,39 @@ class Found:
     limit: float
     before: Array
     inflation: float
-    ended: int | None = None
-    closed: int | None = None
-    end: str | None = None
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a chart judges by: a reference, a band, and what follows from them when it is needed."""
+
+    reference: Array
+    band: Quartiles | None
+
+    @property
+    def can_judge(self) -> bool:
+        """Whether there is a band or enough history for scores."""
+        return self.band is not None or len(self.reference) >= FIRST_REFERENCE
+
+    @cached_property
+    def correlation(self) -> float:
+        """The serial correlation of the reference; 0 while it is too short."""
+        enough = len(self.reference) >= FIRST_REFERENCE
+        return serial_correlation(self.reference) if enough else 0.0
+
+    @cached_property
+    def scores(self) -> Scores | None:
+        """What gives a run its scores, or None where there is neither a band nor a history."""
+        size = len(self.reference)
+        published = band_cells(self.band) if self.band is not None else None
+        if size < FIRST_REFERENCE:
+            return published
+        # the mean of n such runs varies like that of so many independent ones
+        own = history_cells(self.reference, size / inflation(self.correlation) ** 2)
+        if published is None or size >= FULL_REFERENCE:
+            return own
+        share = (size - FIRST_REFERENCE) / (FULL_REFERENCE - FIRST_REFERENCE)
+        return blended(own, published, share)
 
 
 @dataclass(frozen=True)
@@ -104,29 +136,44 @@ class Chart:
     Of shape (runs,): `down` and `up`, the evidence after each run for a drop and for a rise, in
     nats (0 while nothing can be said, and while an alarm is open that of the alarm's direction
     goes on growing). Of shape (runs, designs): `increments`, what each run added for each of
-    `scores.DESIGNS`; pooled charts are made of them. `reference` has the logarithms of the
-    reference in the order of time, and `correlation` its serial correlation.
+    `scores.DESIGNS`; pooled charts are made of them. `learnt` is what further runs are judged by.
     """
 
-    band: Quartiles | None
+    learnt: Learnt
     limit: float
     watch: float
     logarithms: Array
     increments: NDArray[np.float32]
     down: Array
     up: Array
-    reference: Array
-    correlation: float
-    scores: Scores | None
     sums: Array
     starts: NDArray[np.int_]
     usable: NDArray[np.bool_]
     joined: int
-    restarted: int
     open: Found | None
     recovery: Array
     recovery_start: int
-    found: tuple[Found, ...] = field(default=())
+    ended: tuple[Alarm, ...] = ()
+
+    @property
+    def band(self) -> Quartiles | None:
+        """The published quartiles, as long as they hold."""
+        return self.learnt.band
+
+    @property
+    def reference(self) -> Array:
+        """The logarithms of the reference, in the order of time."""
+        return self.learnt.reference
+
+    @property
+    def correlation(self) -> float:
+        """The serial correlation of the reference."""
+        return self.learnt.correlation
+
+    @property
+    def scores(self) -> Scores | None:
+        """What gives a run its scores, or None where there is neither a band nor a history."""
+        return self.learnt.scores
 
     @property
     def scale(self) -> float:
@@ -153,7 +200,7 @@ class Chart:
     @property
     def can_judge(self) -> bool:
         """Whether there is a band or enough history for evidence."""
-        return self.scores is not None
+        return self.learnt.can_judge
 
     def level(self) -> Array:
         """Return logarithms that are spread like healthy values, of shape (n,); maybe empty."""
@@ -166,44 +213,56 @@ class Chart:
         """Whether the evidence for a drop is over the watch limit, and no alarm is open yet."""
         return self.open is None and self.runs > 0 and float(self.down[-1]) >= self.watch
 
-    @property
+    @cached_property
     def open_alarm(self) -> Alarm | None:
         """The alarm that is open, or None."""
-        return self._told(self.open) if self.open else None
+        if self.open is None:
+            return None
+        return told(self.open, self.ended, self.logarithms, self.increments)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
         """All alarms in the order in which they were raised; the last may be open."""
-        every = (*self.found, self.open) if self.open else self.found
-        return tuple(self._told(found) for found in every)
+        return (*self.ended, self.open_alarm) if self.open_alarm else self.ended
 
-    def _told(self, found: Found) -> Alarm:
-        stop = min(self.runs, found.raised + 1 + _AFTER_ALARM)
-        if found.ended is not None:
-            stop = max(found.raised + 1, min(stop, found.ended))
-        first = max(0, found.start - _BEFORE_ONSET)
-        earlier = [other.ended for other in self.found if other.raised < found.raised]
-        first = max([first, *(ended for ended in earlier if ended is not None)])
-        # runs that the reference was learnt from were never judged, and have no increments
-        learnt = np.flatnonzero(~self.increments[first : found.start].any(axis=1))
-        first += int(learnt[-1]) + 1 if learnt.size else 0
-        increments = self.increments[first:stop, found.design].astype(float)
-        onset, low, high = (first + i for i in onset_interval(increments, found.raised - first))
-        after = self.logarithms[onset : found.ended]
-        return Alarm(
-            direction=DOWN if found.design < len(DROPS) else UP,
-            raised=found.raised,
-            onset=onset,
-            onset_low=low,
-            onset_high=high,
-            ratio=level_ratio(found.before, after, found.inflation),
-            score=found.score,
-            limit=found.limit,
-            design=DESIGNS[found.design],
-            ended=found.ended,
-            closed=found.closed,
-            end=found.end,
-        )
+
+def told(
+    found: Found,
+    earlier: Sequence[Alarm],
+    logarithms: Array,
+    increments: NDArray[np.float32],
+    ended: int | None = None,
+    closed: int | None = None,
+    end: str | None = None,
+) -> Alarm:
+    """Return an alarm with its onset and its size, from all runs so far and `earlier` alarms.
+
+    Of an alarm that has `ended` nothing of this will change with further runs.
+    """
+    stop = min(len(logarithms), found.raised + 1 + _AFTER_ALARM)
+    if ended is not None:
+        stop = max(found.raised + 1, min(stop, ended))
+    first = max(0, found.start - _BEFORE_ONSET)
+    first = max([first, *(other.ended for other in earlier if other.ended is not None)])
+    # runs that the reference was learnt from were never judged, and have no increments
+    unjudged = np.flatnonzero(~increments[first : found.start].any(axis=1))
+    first += int(unjudged[-1]) + 1 if unjudged.size else 0
+    speaking = increments[first:stop, found.design].astype(float)
+    onset, low, high = (first + i for i in onset_interval(speaking, found.raised - first))
+    return Alarm(
+        direction=DOWN if found.design < len(DROPS) else UP,
+        raised=found.raised,
+        onset=onset,
+        onset_low=low,
+        onset_high=high,
+        ratio=level_ratio(found.before, logarithms[onset:ended], found.inflation),
+        score=found.score,
+        limit=found.limit,
+        design=DESIGNS[found.design],
+        ended=ended,
+        closed=closed,
+        end=end,
+    )
 
 
 def begin(
@@ -229,27 +288,25 @@ def begin(
     if not (limit > 0 and watch > 0):
         raise ValueError(f"limits are positive: limit {limit}, watch {watch}")
     empty = np.empty(0)
-    chart = Chart(
-        band=band,
+    learnt = Learnt(logarithms_of(history)[-LARGEST_REFERENCE:], band)
+    if band is not None:
+        band_cells(band)  # which says now what is wrong with it
+    return Chart(
+        learnt=learnt,
         limit=float(limit),
         watch=float(watch),
         logarithms=empty,
         increments=np.empty((0, len(DESIGNS)), dtype=np.float32),
         down=empty,
         up=empty,
-        reference=logarithms_of(history)[-LARGEST_REFERENCE:],
-        correlation=0.0,
-        scores=None,
         sums=np.zeros(len(DESIGNS)),
         starts=np.zeros(len(DESIGNS), dtype=int),
         usable=np.empty(0, dtype=bool),
         joined=0,
-        restarted=0,
         open=None,
         recovery=np.zeros(1),
         recovery_start=0,
     )
-    return with_scores(chart)
 
 
 def logarithms_of(values: ArrayLike) -> Array:
@@ -265,19 +322,3 @@ def logarithms_of(values: ArrayLike) -> Array:
     if wrong.size:
         raise ValueError(f"value {wrong[0]} is {numbers[wrong[0]]}: not a positive finite number")
     return np.log(numbers)
-
-
-def with_scores(chart: Chart) -> Chart:
-    """Return `chart` with the scores that its reference and its band now give."""
-    size = len(chart.reference)
-    published = band_cells(chart.band) if chart.band is not None else None
-    if size < FIRST_REFERENCE:
-        return replace(chart, scores=published, correlation=0.0)
-    correlation = serial_correlation(chart.reference)
-    # the mean of n such runs varies like that of so many independent ones
-    own = history_cells(chart.reference, size / inflation(correlation) ** 2)
-    scores: Scores = own
-    if published is not None and size < FULL_REFERENCE:
-        share = (size - FIRST_REFERENCE) / (FULL_REFERENCE - FIRST_REFERENCE)
-        scores = blended(own, published, share)
-    return replace(chart, scores=scores, correlation=correlation)

@@ -28,9 +28,10 @@ from iobands.charts.chart import (
     WATCH,
     Chart,
     Found,
+    Learnt,
     begin,
     logarithms_of,
-    with_scores,
+    told,
 )
 from iobands.charts.correlation import inflation
 from iobands.charts.scores import DESIGNS, DROPS, Array, Quartiles, grained
@@ -118,27 +119,32 @@ class _Drawing:
         while self.at < stop:
             if self.chart.open is not None:
                 self._while_open(stop)
-            elif self.chart.scores is None:
+            elif not self.chart.can_judge:
                 self._while_learning(stop)
             else:
                 self._while_quiet(stop)
 
     def _restart(self, mark: int) -> None:
-        found = self.chart.found
         if self.chart.open is not None:
             # an onset cannot lie behind the mark, nor a mark before the run that raised it
-            found = (*found, replace(self.chart.open, ended=mark, closed=mark, end=NEW_NORMAL))
+            self._end(mark, mark, NEW_NORMAL)
         self.sums[:], self.starts[:] = 0.0, mark
-        self.chart = with_scores(
-            replace(
-                self.chart,
-                band=None,
-                reference=np.empty(0),
-                joined=mark,
-                restarted=mark,
-                open=None,
-                found=found,
-            )
+        self.chart = replace(
+            self.chart,
+            learnt=Learnt(np.empty(0), None),
+            joined=mark,
+        )
+
+    def _end(self, ended: int, closed: int, end: str) -> None:
+        chart = self.chart
+        assert chart.open is not None
+        alarm = told(chart.open, chart.ended, self.logarithms, self.increments, ended, closed, end)
+        self.chart = replace(
+            chart,
+            open=None,
+            recovery=np.zeros(1),
+            recovery_start=0,
+            ended=(*chart.ended, alarm),
         )
 
     def _while_learning(self, stop: int) -> None:
@@ -146,7 +152,7 @@ class _Drawing:
         end = min(stop, self.at + needed)
         reference = np.concatenate((self.chart.reference, self.logarithms[self.at : end]))
         self.starts[:] = end
-        self.chart = with_scores(replace(self.chart, reference=reference, joined=end))
+        self._learn(reference, end)
         self.at = end
 
     def _scored(self, stop: int) -> Array:
@@ -201,7 +207,11 @@ class _Drawing:
         first = self.chart.joined
         joined = self.logarithms[first:joining][self.usable[first:joining]]
         reference = np.concatenate((self.chart.reference, joined))
-        self.chart = with_scores(replace(self.chart, reference=reference, joined=joining))
+        self._learn(reference, joining)
+
+    def _learn(self, reference: Array, joined: int) -> None:
+        learnt = Learnt(reference, self.chart.band)
+        self.chart = replace(self.chart, learnt=learnt, joined=joined)
 
     def _raise(self, raised: int) -> None:
         design = int(np.argmax(self.sums))
@@ -265,11 +275,10 @@ class _Drawing:
             # a change to the other side is the end of this one; the runs since are drawn again,
             # from no evidence, and raise the alarm that they deserve
             start = min(start, max(turn, found.raised + 1)) if turned[event] else start
-            ended = replace(found, ended=start, closed=done - 1, end=RECOVERED)
+            self._end(start, done - 1, RECOVERED)
             self.usable[found.start : start] = False
             self.sums[:], self.starts[:] = 0.0, start
             self.at = start
-            self.chart = replace(self.chart, open=None, found=(*self.chart.found, ended))
             return
         self.chart = replace(self.chart, recovery=back[event].copy(), recovery_start=start)
 

@@ -22,6 +22,7 @@ from iobands.readers.fields import (
     FLOATS,
     INTEGERS,
     NEVER_NULL,
+    RATES,
     TEXTS,
     TIME,
 )
@@ -31,6 +32,7 @@ from iobands.vocabulary import NULLS, VARIABLE_UNITS
 _NEWLINE, _BAR = ord("\n"), ord("|")
 _HARMLESS: Final = (ord("}"), ord("~"))  # the printable characters after the bar
 _NULLS: Final = sorted(NULLS)
+_NUMBERS: Final = {*INTEGERS, *FLOATS}
 
 # A part of the times that the exact reader takes: whole seconds, and days that every such month
 # of every year has, so that converting them cannot fail.
@@ -46,11 +48,11 @@ _NUMBER: Final = r"^-?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$"
 class Block:
     """What a block of lines held; lines count from 0.
 
-    `table` has the lines that were proved, `doubtful` the others.
+    `table` has the lines that were proved, if any was, and `doubtful` the others.
     """
 
     lines: int
-    table: pa.Table
+    table: pa.Table | None
     doubtful: list[tuple[int, bytes]]
 
 
@@ -64,7 +66,7 @@ def read_block(block: bytes, columns: Sequence[str]) -> Block:
         doubtful[:] = True
     lines = len(ends)
     usable = np.flatnonzero(~doubtful)
-    table = SCHEMA.empty_table()
+    table = None
     if len(usable):
         text = block if len(usable) == lines else _without(block, ends, doubtful)
         table, proved = _typed(text, columns, usable)
@@ -124,7 +126,8 @@ def _typed(text: bytes, columns: Sequence[str], lines: np.ndarray) -> tuple[pa.T
         elif name == TIME:
             fields[name] = _times(cell, proved)
         else:
-            fields[name] = _numbers(cell, name, proved)
+            fields[name] = _as_numbers(cell, proved)
+    _check_numbers(fields, [name for name in wanted if name in _NUMBERS], proved)
     _check(fields, proved)
     table = pa.Table.from_arrays(
         [
@@ -140,7 +143,7 @@ def _typed(text: bytes, columns: Sequence[str], lines: np.ndarray) -> tuple[pa.T
 def _cells(
     text: bytes, columns: Sequence[str], wanted: Sequence[str], numbers: pa.DataType
 ) -> dict[str, pa.Array]:
-    types = {name: numbers if name in {*INTEGERS, *FLOATS} else TEXT for name in wanted}
+    types = {name: numbers if name in _NUMBERS else TEXT for name in wanted}
     read = csv.read_csv(
         pa.BufferReader(text),
         # one block, so that a column has one dictionary
@@ -159,6 +162,9 @@ def _cells(
 
 def _trimmed(cell: pa.DictionaryArray) -> pa.DictionaryArray:
     values = cell.dictionary
+    texts = values.buffers()[-1]
+    if texts is None or b" " not in texts.to_pybytes():  # which is had sooner than what follows
+        return cell
     padded = pc.or_(pc.starts_with(values, " "), pc.ends_with(values, " "))
     if not pc.any(padded).as_py():
         return cell
@@ -176,24 +182,39 @@ def _times(cell: pa.DictionaryArray, proved: np.ndarray) -> pa.Array:
     return found
 
 
-def _numbers(cell: pa.Array, name: str, proved: np.ndarray) -> pa.Array:
-    if pa.types.is_dictionary(cell.type):
-        cell = _trimmed(cell)
-        values = cell.dictionary
-        right = pc.match_substring_regex(values, _NUMBER)
-        as_numbers = pc.if_else(right, values, None).cast(pa.float64())
-        proved &= _array(pc.or_(cell.is_null(), right.take(cell.indices).fill_null(False)))
-        cell = as_numbers.take(cell.indices)
-    values = cell.fill_null(1.0).to_numpy()
-    proved &= np.isfinite(values)
-    if name == "perf_value":
-        proved &= values > 0
-    if name not in INTEGERS:
+def _as_numbers(cell: pa.Array, proved: np.ndarray) -> pa.Array:
+    """Return what texts say, if they are texts, and clear the marks of those that are none."""
+    if not pa.types.is_dictionary(cell.type):
         return cell
+    cell = _trimmed(cell)
+    values = cell.dictionary
+    right = pc.match_substring_regex(values, _NUMBER)
+    as_numbers = pc.if_else(right, values, None).cast(pa.float64())
+    proved &= _array(pc.or_(cell.is_null(), right.take(cell.indices).fill_null(False)))
+    return as_numbers.take(cell.indices)
+
+
+def _check_numbers(fields: dict[str, pa.Array], names: Sequence[str], proved: np.ndarray) -> None:
+    """Clear the marks of numbers that are not right, and make integers of those that are to be.
+
+    All columns at once: of so few lines a call costs more than its work.
+    """
+    if not names:
+        return
+    cells = [fields[name] for name in names]
+    values = np.array([cell.fill_null(1.0) if cell.null_count else cell for cell in cells])
+    proved &= np.isfinite(values).all(axis=0)
+    if "perf_value" in names:
+        rates = values[names.index("perf_value")]
+        proved &= (rates >= RATES[0]) & (rates <= RATES[1])
+    integers = [place for place, name in enumerate(names) if name in INTEGERS]
+    whole = values[integers]
     with np.errstate(invalid="ignore"):
-        proved &= (np.trunc(values) == values) & (np.abs(values) < EXACT_BELOW)
-        whole = np.where(proved, values, 0).astype(np.int64)
-    return pa.array(whole, mask=_array(cell.is_null()))
+        proved &= ((np.trunc(whole) == whole) & (np.abs(whole) < EXACT_BELOW)).all(axis=0)
+        whole = np.where(proved, whole, 0).astype(np.int64)
+    for place, column in zip(integers, whole, strict=True):
+        missing = _array(cells[place].is_null()) if cells[place].null_count else None
+        fields[names[place]] = pa.array(column, mask=missing)
 
 
 def _check(fields: dict[str, pa.Array], proved: np.ndarray) -> None:

@@ -102,9 +102,7 @@ def cache_file(directory: Path, what: str, suffix: str) -> Path:
 def load(path: Path, columns: Sequence[str]) -> Kept | None:
     """Return what the cache at `path` holds, with those columns, or None when it is no use."""
     try:
-        table = pq.read_table(
-            path, columns=columns, page_checksum_verification=True, partitioning=None
-        )
+        table = read_parquet(path, columns)
         said = json.loads(table.schema.metadata[_KEY])
         table = table.replace_schema_metadata()
         wanted = pa.schema([SCHEMA.field(name) for name in columns])
@@ -127,6 +125,13 @@ def load(path: Path, columns: Sequence[str]) -> Kept | None:
         return Kept(files, table, tuple(tuple(repeat) for repeat in said["repeats"]))
     except Exception:  # whatever a damaged file makes a library raise: it is written anew
         return None
+
+
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a file with its checksums; what damage makes a library raise may be anything."""
+    # not by pq.read_table, whose import of data sets takes longer than many a file
+    with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        return file.read(columns=columns)
 
 
 def save(path: Path, kept: Kept) -> None:

@@ -74,6 +74,8 @@ TEXTS: Final = tuple(
     name for name in FIELDS if name != TIME and name not in INTEGERS and name not in FLOATS
 )
 NEVER_NULL: Final = ("system", "partition", "result")
+#: Rates that a file system can have, in GiB/s: from a byte a second to 2**60 of them.
+RATES: Final = (2.0**-30, 2.0**30)
 EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
 
 _YEARS: Final = range(1970, 2200)  # within what nanosecond timestamps can hold
@@ -149,6 +151,8 @@ def _positive(cell: str) -> float:
     value = _float(cell)
     if value <= 0:
         raise Unusable(f"{cell!r} is not above 0")
+    if not RATES[0] <= value <= RATES[1]:
+        raise Unusable(f"{cell!r} is no rate that a file system can have")
     return value
 
 

@@ -26,7 +26,6 @@ from iobands.readers.rejected import Rejected
 from iobands.readers.repeats import find_repeats
 from iobands.readers.table import (
     FILE,
-    LINE,
     SCHEMA,
     concatenated,
     from_rows,
@@ -122,7 +121,7 @@ def _read_all(
     where = cache.cache_file(directory, f"{system or ''}\0{format_!r}", ".parquet")
     # of files that are not there, or no files, their reading will tell
     size = sum(path.stat().st_size for path in paths if path.is_file())
-    columns = [name for name in SCHEMA.names if name in fields or name in {FILE, LINE}]
+    columns = [name for name in SCHEMA.names if name in fields]
     if size < WORTH_KEEPING:
         new = _read_on(directory, paths, format_, None, columns)
         return new.kept, new.endings

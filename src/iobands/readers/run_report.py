@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
+from iobands.readers.dependencies import Lacks, examined
 from iobands.readers.rejected import Rejected, Unusable
 from iobands.vocabulary import SERIES_FIELDS, canonical
 
@@ -27,6 +28,8 @@ class RunCase:
     `fields` are the series fields that the check had set by the end; `recorded` are the variables
     for which it recorded a value. `when` is when its job completed, or when ReFrame ended where
     there was no job, in whole seconds as in perflogs. `reason` is a single line.
+    `examines` names the file system, environment or partition that a check of the environment
+    looks at, and `lacks` the one that it found unfit, or without which another was not run.
     """
 
     name: str
@@ -41,6 +44,8 @@ class RunCase:
     recorded: frozenset[str]
     when: datetime
     report: Path
+    examines: str | None = None
+    lacks: str | None = None
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
@@ -114,8 +119,10 @@ def read_report(path: Path) -> tuple[datetime, list[RunCase]] | None:
     if "--dry-run" in str(session.get("cmdline")).split():
         return None
     last: dict[tuple[str, str, str, str], RunCase] = {}
-    for entry in _entries(report):
-        case = _case(entry, end, path)
+    entries = list(_entries(report))
+    lacks = Lacks(entries)
+    for entry in entries:
+        case = _case(entry, end, path, lacks)
         last[case.identity] = case
     return end, list(last.values())
 
@@ -146,7 +153,7 @@ def _entries(report: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
             yield entry
 
 
-def _case(entry: Mapping[str, Any], end: datetime, path: Path) -> RunCase:
+def _case(entry: Mapping[str, Any], end: datetime, path: Path, lacks: Lacks) -> RunCase:
     def text(name: str) -> str:
         value = entry.get(name)
         return value if isinstance(value, str) else ""
@@ -157,6 +164,7 @@ def _case(entry: Mapping[str, Any], end: datetime, path: Path) -> RunCase:
         if isinstance(value := entry.get(name), str | int | float | None)
         if name in entry and value != "<undefined>"
     }
+    lack = lacks.of(entry)
     return RunCase(
         name=text("display_name") or text("name"),
         system=text("system"),
@@ -166,10 +174,12 @@ def _case(entry: Mapping[str, Any], end: datetime, path: Path) -> RunCase:
         fixture=entry.get("fixture") is True,
         result=text("result"),
         phase=text("fail_phase") or None,
-        reason=_reason(text("fail_reason"), entry) or None,
+        reason=lack.why if lack else _reason(text("fail_reason"), entry) or None,
         recorded=_recorded(entry.get("perfvalues")),
         when=_from_unix(entry.get("job_completion_time_unix")) or end,
         report=path,
+        examines=examined(entry),
+        lacks=lack.subject if lack else None,
     )
 
 

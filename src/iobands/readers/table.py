@@ -126,8 +126,7 @@ def _series(column: pa.ChunkedArray) -> object:
         return pd.Categorical.from_codes(codes, categories=categories, validate=False)
     if pa.types.is_int64(array.type):
         missing = array.is_null().to_numpy(zero_copy_only=False)
-        # without missing values, what is filled is the table's own memory, which is not written to
-        return pd.arrays.IntegerArray(np.array(array.fill_null(0).to_numpy()), missing)
+        return pd.arrays.IntegerArray(array.fill_null(0).to_numpy(), missing)
     if pa.types.is_timestamp(array.type):
         moments = array.cast(pa.int64()).to_numpy().view("datetime64[us]")
         return pd.DatetimeIndex(moments).tz_localize("UTC")

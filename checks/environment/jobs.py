@@ -1,0 +1,186 @@
+"""What every check needs, each once in a session: fixtures that run before what depends on them.
+
+`EnvProbe` looks at all file systems of a partition, and passes whatever it finds: checks of the
+others must go on. `EnvCompiler` and `EnvMpi` fail where they find something, and with that stop
+all that needs the programming environment.
+"""
+
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
+from reframe.core.environments import ProgEnvironment
+from reframe.core.exceptions import SanityError
+
+from .. import selections
+from ..failure_reason import reason_in
+from ..mixins.job import JobMixin
+from ..program_output import read_output
+from ..striping import BACKENDS
+from . import clocks, mpi, probe, toolchain
+from .file_system import Findings, Wanted, judge, sections, silent
+
+SOURCES = Path(__file__).parent / "sources"
+
+MIB_PER_GIB = 1024
+
+
+class WithoutEnvironment(rfm.RegressionTestPlugin):
+    """Runs as the partition is, whatever environment ReFrame put the test in.
+
+    ReFrame runs nothing without one, and a module of it that is missing says nothing of a file
+    system.
+    """
+
+    @run_after("setup")
+    def leave_environment(self) -> None:
+        self._current_environ = ProgEnvironment("none")
+
+
+class EnvProbe(rfm.RunOnlyRegressionTest, JobMixin, WithoutEnvironment):
+    """Looks at all file systems of a partition from one of its nodes."""
+
+    descr = "A node looks at the file systems"
+
+    #: What a failure says something of.
+    examines = variable(str, value="partition", loggable=True)
+
+    nodes = tasks = num_tasks = num_tasks_per_node = 1
+    exclusive_access = False
+    time_limit = "5m"
+    sourcesdir = None
+
+    @run_before("run")
+    def write_script(self) -> None:
+        script = Path(self.stagedir, "probe.sh")
+        script.write_text(probe.script(list(self.file_systems.values())), encoding="utf-8")
+        self.executable, self.executable_opts = "bash", [script.name]
+        # One process on the node of the script: MPI's launcher is a matter of the environment.
+        self.job.launcher = getlauncher("local")()
+
+    @sanity_function
+    def has_looked(self) -> bool:
+        """The script ran; what it found is for others to judge."""
+        _require_begun(self)
+        self.findings = {
+            name: self._findings(number, settings)
+            for number, (name, settings) in enumerate(self.file_systems.items())
+        }
+        return True
+
+    @property
+    def file_systems(self) -> dict[str, dict]:
+        """The file systems of the partition."""
+        return self.current_partition.extras["filesystems"]
+
+    def _findings(self, number: int, settings: dict) -> Findings:
+        answered = Path(self.stagedir, probe.answer_file(number))
+        if not answered.exists():
+            return silent(read_output(Path(self.stagedir, probe.unfinished_file(number))))
+        answer = read_output(answered)
+        targets = BACKENDS[settings["type"]].count_targets(sections(answer).get("targets", ""))
+        return judge(answer, self._wanted(settings), targets)
+
+    def _wanted(self, settings: dict) -> Wanted:
+        extras = self.current_partition.extras
+        scale = extras["scales"][selections.smallest_scale(extras["scales"])]
+        nodes = 1 if isinstance(scale["nodes"], str) else scale["nodes"]
+        files = nodes * scale["tasks_per_node"]
+        gib = files * scale["mib_per_task"] / MIB_PER_GIB
+        return Wanted.of(settings, gib, files, clocks.allowed_skew(extras))
+
+
+class EnvCompiler(rfm.RunOnlyRegressionTest):
+    """Modules load and compilers compile, where ReFrame builds."""
+
+    descr = "Modules load, and compilers are there"
+
+    #: What a failure says something of.
+    examines = variable(str, value="environment", loggable=True)
+
+    #: The program that tells whether MPI starts, in the stage directory where it could be built.
+    program = variable(str, value="hello")
+
+    local = True
+    sourcesdir = str(SOURCES)
+    executable = "true"
+
+    @run_before("run")
+    def write_commands(self) -> None:
+        environ = self.current_environ
+        self.prerun_cmds = [
+            *toolchain.commands({"C": environ.cc, "Fortran": environ.ftn}),
+            *toolchain.build_commands(environ.cc, "hello.c", self.program),
+        ]
+
+    @sanity_function
+    def has_toolchain(self) -> bool:
+        """No module is missing, and each compiler that the environment names made a program."""
+        stage = Path(self.stagedir)
+        problems = toolchain.problems(
+            read_output(stage / str(self.stdout), stage / str(self.stderr))
+        )
+        if problems:
+            raise SanityError("; ".join(problems))
+        return True
+
+
+class EnvMpi(rfm.RunOnlyRegressionTest, JobMixin):
+    """MPI starts on two nodes; also without a compiler, whether the launcher does."""
+
+    descr = "MPI starts, and spans nodes"
+
+    #: What a failure says something of.
+    examines = variable(str, value="environment", loggable=True)
+
+    #: Loads the modules, and builds the program.
+    compiler = fixture(EnvCompiler, scope="environment")
+
+    #: What could not be seen, if anything.
+    unknown = variable(str, type(None), value=None, loggable=True)
+
+    num_tasks_per_node = num_cpus_per_task = 1
+    exclusive_access = False
+    time_limit = "5m"
+    sourcesdir = str(SOURCES)
+
+    # In time for ReFrame, which makes the job in the phase setup.
+    @run_after("init")
+    def take_nodes(self) -> None:
+        self.nodes = self.tasks = self.num_tasks = mpi.number_of_nodes(self.valid_systems)
+
+    @run_before("run")
+    def write_commands(self) -> None:
+        program = Path(self.compiler.stagedir, self.compiler.program)
+        self.has_program = program.exists()
+        self.executable = "sh"
+        self.executable_opts = ["node.sh", *([str(program)] if self.has_program else [])]
+        self.prerun_cmds = [mpi.TIME_BEFORE]
+        self.postrun_cmds = [mpi.TIME_AFTER]
+
+    @sanity_function
+    def has_started(self) -> bool:
+        """A process came up on each node, and they all met."""
+        _require_begun(self)
+        stage = Path(self.stagedir)
+        said, complaint = (
+            read_output(stage / str(self.stdout)),
+            read_output(stage / str(self.stderr)),
+        )
+        problem = mpi.problem(said, self.nodes, self.has_program)
+        if problem:
+            raise SanityError(": ".join(filter(None, [problem, reason_in(f"{complaint}\n{said}")])))
+        if not self.has_program:
+            self.unknown = "MPI: there is no compiler of C that makes a program with it"
+        self.clock_problems = mpi.clock_problems(
+            said, clocks.allowed_skew(self.current_partition.extras)
+        )
+        return True
+
+
+def _require_begun(check: rfm.RunOnlyRegressionTest) -> None:
+    if not Path(check.stagedir, str(check.stdout)).exists():
+        limit = check.max_pending_time
+        waited = f" or waited for more than {limit:g} s" if limit else ""
+        raise SanityError(f"the job never began: it was cancelled{waited}")

@@ -1,0 +1,53 @@
+"""How much of a quota is used, by the commands of Lustre, of POSIX and of CephFS.
+
+A plain user's view, and best effort: no quota and one that cannot be seen look alike to some of
+these commands. Pure.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+KIB = 2**10
+
+# lfs quota -q and quota -w -p: used, soft limit, hard limit and grace, of KiB and then of files. A
+# star marks what is over, and brackets what Lustre could not get from all of its servers.
+_COLUMNS = re.compile(
+    r"(?<=\s)\[?(\d+)\]?\*?\s+(\d+)\s+(\d+)\s+\S+\s+\[?(\d+)\]?\*?\s+(\d+)\s+(\d+)\s+\S+(?=\s|$)"
+)
+_ATTRIBUTES = re.compile(r"^ceph-quota (bytes|files) (\d+) (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What is used of a limit, in bytes or in files."""
+
+    used: int
+    limit: int
+    unit: str
+
+    @property
+    def percent(self) -> float:
+        """How much of the limit is used."""
+        return 100 * self.used / self.limit
+
+    def __str__(self) -> str:
+        """What is used, as a reader would have it."""
+        if self.unit == "bytes":
+            return f"{self.percent:.0f} % of {self.limit / 2**30:.3g} GiB"
+        return f"{self.percent:.0f} % of {self.limit} files"
+
+
+def quotas(text: str) -> list[Quota] | None:
+    """All limits that are set; None where none of the commands told anything."""
+    found = list(_all(text))
+    return [quota for quota in found if quota.limit] if found else None
+
+
+def _all(text: str) -> Iterator[Quota]:
+    for columns in _COLUMNS.finditer(text):
+        used, soft, hard, files, soft_files, hard_files = map(int, columns.groups())
+        yield Quota(used * KIB, (soft or hard) * KIB, "bytes")
+        yield Quota(files, soft_files or hard_files, "files")
+    for unit, limit, used in _ATTRIBUTES.findall(text):
+        yield Quota(int(used), int(limit), unit)

@@ -1,0 +1,2 @@
+! Whether there is a compiler of Fortran.
+end program

@@ -1,0 +1,57 @@
+"""Asks the scheduler for a job of so many nodes, in the scheduler's own words."""
+
+import os
+
+import reframe as rfm
+from reframe.core.builtins import run_after, run_before, variable
+
+from .. import flux_job, scheduler_options
+
+
+class JobMixin(rfm.RegressionTestPlugin):
+    """Brings the account, the placement and the traps of the scheduler into the job script.
+
+    The check sets the numbers of nodes, of tasks and of tasks on a node.
+    """
+
+    #: The number of nodes; 0 while it depends on what the scheduler has, until it was asked.
+    nodes = variable(int, value=0, loggable=True)
+
+    #: The number of processes in all; 0 like the number of nodes.
+    tasks = variable(int, value=0, loggable=True)
+
+    @run_after("setup")
+    def ask_scheduler(self) -> None:
+        self.max_pending_time = self.current_partition.extras.get("max_pending_time")
+        self.job.options += scheduler_options.options(self.scheduler, self.asked_of_scheduler)
+
+    # Last, when the check has written its commands.
+    @run_before("run", always_last=True)
+    def place_processes(self) -> None:
+        self.job.options += scheduler_options.placement(
+            self.scheduler, self.num_tasks_per_node, self.exclusive_access
+        )
+        self.prerun_cmds = [*scheduler_options.traps(self.scheduler), *self.prerun_cmds]
+        if scheduler_options.nodes_by_placement(self.scheduler):
+            self.num_tasks_per_node = None
+        if self.scheduler == scheduler_options.FLUX:
+            request = flux_job.FluxRequest(
+                nodes=self.nodes,
+                tasks=self.tasks,
+                exclusive=self.exclusive_access,
+                seconds=int(self.time_limit),
+                asked=self.asked_of_scheduler,
+            )
+            flux_job.shape(self.job, request)
+            self.prerun_cmds = [*request.directives(), *self.prerun_cmds]
+
+    @property
+    def scheduler(self) -> str:
+        """The scheduler of the partition, by the name that ReFrame has for it."""
+        return self.current_partition.scheduler.registered_name
+
+    @property
+    def asked_of_scheduler(self) -> scheduler_options.Asked:
+        """The account and so on, from the environment or the site configuration."""
+        extras = self.current_partition.extras
+        return scheduler_options.asked_for(extras, self.scheduler, os.environ)

@@ -1,0 +1,258 @@
+"""From what a person asks for to the act that is written: which alarm is meant, and is it open.
+
+May know: surveys and acts; nothing of files, of the command line or of how it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from iobands.acts import ACKNOWLEDGE, NEW_NORMAL, REOPEN, Act, standing
+from iobands.following import Change
+from iobands.series import SeriesKey, slug
+from iobands.shared import groups
+from iobands.states import State
+from iobands.survey import Series, Survey
+from iobands.words import act_text
+
+#: What comes after the newest sample, whose time may have a fraction.
+_NEXT: Final = timedelta(seconds=1)
+
+
+class CannotAct(ValueError):
+    """There is nothing to act on; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What can be acted on: one series, or those that are pooled, under a name.
+
+    `change` is what lasts of it, None where nothing does, and `moved` the series it was seen in.
+    """
+
+    name: str
+    series: tuple[Series, ...]
+    change: Change | None
+    moved: frozenset[SeriesKey]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is of several series."""
+        return len(self.series) > 1
+
+    @property
+    def system(self) -> str:
+        """The system that it is of."""
+        return self.series[0].key.system
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asks for; `since` is None unless it was given."""
+
+    kind: str
+    who: str
+    reason: str
+    since: datetime | None = None
+
+
+def chosen(survey: Survey, wanted: str, request: Request, *, every: bool) -> list[Target]:
+    """Return the targets that `wanted` means: one, or all that are like it with `every`.
+
+    It may be a name as `iobands explain` takes it, or that of a shared cause. Words that several
+    names have mean those that can be acted on; where a shared cause is meant, no series of it.
+
+    Raises:
+        CannotAct: it means none, or several without `every`.
+    """
+    known = _targets(survey)
+    exact = [each for each in known if wanted == each.name or wanted == _slug(each)]
+    if exact:
+        return exact
+    words = wanted.casefold().split()
+    like = [each for each in known if all(word in each.name.casefold() for word in words)]
+    if not like or not words:
+        names = "".join(f"\n  {each.label}" for each in survey.series)
+        raise CannotAct(f"no series is called {wanted}; there are:{names}")
+    able = [each for each in like if _able(each, request, survey)]
+    shared = [each for each in able if each.is_shared]
+    able = [each for each in able if not any(_is_part(each, one, survey) for one in shared)]
+    if not able:
+        if len(like) == 1:
+            return like  # of which it can be said why not
+        what = "has anything to take back" if request.kind == REOPEN else "has an open alarm"
+        names = "".join(f"\n  {each.name}" for each in like)
+        raise CannotAct(f"none of what {wanted} may be {what}:{names}")
+    if len(able) > 1 and not every:
+        names = "".join(f"\n  {each.name}" for each in able)
+        raise CannotAct(f"{wanted} may be any of {len(able)}; name one, or give --all:{names}")
+    return able
+
+
+def act_of(target: Target, request: Request, survey: Survey) -> Act | None:
+    """Return the act that is to be written for `request`, or None where it was done already.
+
+    Raises:
+        CannotAct: no alarm is open, there is nothing to take back, or the time cannot be.
+    """
+    if request.since and request.since > survey.now:
+        raise CannotAct(f"{request.since.isoformat()} is in the future; act when it has come")
+    if request.kind == REOPEN:
+        return _reopening(target, request, survey)
+    change = target.change
+    if change is None and not (request.kind == NEW_NORMAL and request.since):
+        raise CannotAct(_no_alarm(target, survey))
+    if request.kind == ACKNOWLEDGE and _is_known(target, request, survey):
+        return None
+    if change and request.since and request.since < change.since_low and request.kind != NEW_NORMAL:
+        raise CannotAct(f"{target.name}: its alarm began later, at {change.since.isoformat()}")
+    moved = [each for each in target.series if each.key in target.moved or _together(each, change)]
+    if request.kind == NEW_NORMAL:
+        since = request.since or (change.since if change else None)
+        return _act(request, survey, moved if change else target.series, change, since=since)
+    own = [each.status.change for each in moved if _together(each, change)]
+    begins = [each.since_low for each in (change, *own) if each]
+    newest = max(each.status.when for each in moved if each.status.when)
+    # what has been seen is of the alarm, also where the clock of what measured is ahead of ours
+    until = request.since or max(survey.now, newest + _NEXT)
+    return _act(request, survey, target.series, change, since=min(begins), until=until)
+
+
+def _targets(survey: Survey) -> list[Target]:
+    """Return all that can be acted on, shared causes first."""
+    by_key = {each.key: each for each in survey.series}
+    members: dict[str, Sequence[SeriesKey]] = dict(groups(list(by_key)))
+    common = {each.name: each for each in survey.common}
+    members.update({name: each.keys for name, each in common.items() if name not in members})
+    shared = []
+    for name, keys in members.items():
+        found = common.get(name)
+        change, moved = (found.change, found.keys) if found else (None, ())
+        series = tuple(by_key[key] for key in keys)
+        shared.append(Target(name, series, change, frozenset(moved)))
+    alone = [
+        Target(each.label, (each,), each.status.change, frozenset([each.key]))
+        for each in survey.series
+    ]
+    return [*shared, *alone]
+
+
+def _slug(target: Target) -> str | None:
+    return None if target.is_shared else slug(target.series[0].key)
+
+
+def _able(target: Target, request: Request, survey: Survey) -> bool:
+    """Tell whether there is something to do for `request`."""
+    if request.kind == REOPEN:
+        return _last(target, survey) is not None
+    return target.change is not None or (request.kind == NEW_NORMAL and request.since is not None)
+
+
+def _is_part(target: Target, shared: Target, survey: Survey) -> bool:
+    """Tell whether `target` is of a series that `shared` has, with the same alarm or act."""
+    if target.is_shared or target.series[0] not in shared.series:
+        return False
+    if target.change or shared.change:
+        return _together(target.series[0], shared.change)
+    return _last(target, survey) == _last(shared, survey)
+
+
+def _together(series: Series, change: Change | None) -> bool:
+    """Tell whether the series changed as `change` says, at the same time."""
+    own = series.status.change
+    return (
+        own is not None
+        and change is not None
+        and own.direction == change.direction
+        and own.since_low <= change.since_high
+        and own.since_high >= change.since_low
+    )
+
+
+def _act(
+    request: Request,
+    survey: Survey,
+    series: Sequence[Series],
+    change: Change | None,
+    **times: datetime | None,
+) -> Act:
+    return Act(
+        kind=request.kind,
+        when=survey.now,
+        who=request.who,
+        reason=request.reason,
+        series=_names(series, survey),
+        direction=change.direction if change else None,
+        ratio=change.ratio.value if change else None,
+        **times,
+    )
+
+
+def _names(series: Sequence[Series], survey: Survey) -> tuple[Mapping[str, object], ...]:
+    """Return what names `series`: what they have in common, if no other series has that too."""
+    system = series[0].key.system
+    fields = [
+        {name: value for name, value in each.key.fields().items() if name != "system"}
+        for each in series
+    ]
+    common = {
+        name: value
+        for name, value in fields[0].items()
+        if all(other[name] == value for other in fields)
+    }
+    alike = [
+        each
+        for each in survey.series
+        if each.key.system == system
+        and all(getattr(each.key, name) == value for name, value in common.items())
+    ]
+    return (common,) if len(alike) == len(series) else tuple(fields)
+
+
+def _is_known(target: Target, request: Request, survey: Survey) -> bool:
+    """Tell whether the alarm is quiet already, for the same reason."""
+    known = (
+        survey.acknowledged.get(target.name)
+        if target.is_shared
+        else target.series[0].status.acknowledged
+    )
+    return known is not None and known.holds and known.act.reason == request.reason
+
+
+def _no_alarm(target: Target, survey: Survey) -> str:
+    shared = [
+        each.name for each in survey.common if {one.key for one in target.series} & {*each.keys}
+    ]
+    if shared and not target.is_shared:
+        return f"{target.name} has no alarm of its own; name the one that it shares: {shared[0]}"
+    last = _last(target, survey)
+    before = f"; {last.kind}, {act_text(last)}" if last else ""
+    if target.is_shared:
+        return f"{target.name} has no open alarm{before}"
+    state = target.series[0].status.state
+    why = ", and no alarm yet: the next runs will tell" if state is State.WATCH else ""
+    return f"{target.name} has no open alarm: its state is {state.value}{why}{before}"
+
+
+def _reopening(target: Target, request: Request, survey: Survey) -> Act:
+    last = _last(target, survey)
+    if last is None:
+        raise CannotAct(f"{target.name}: nothing was done that could be taken back")
+    return _act(request, survey, target.series, None, of=last.when)
+
+
+def _last(target: Target, survey: Survey) -> Act | None:
+    """Return the newest act about all series of `target` that makes a difference, or None."""
+    every = [standing(each.acts, survey.now) for each in target.series]
+    answers = [each.status.acknowledged for each in survey.series] + [*survey.acknowledged.values()]
+    known = [answer.act for answer in answers if answer]
+    able = [
+        act
+        for act in every[0]
+        if all(act in others for others in every)
+        if act.kind != ACKNOWLEDGE or act in known
+    ]
+    return able[-1] if able else None

@@ -1,0 +1,233 @@
+"""The probe looks at real file systems that are broken, and at stand-ins for Lustre and quotas."""
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from checks.environment import probe
+from checks.environment.clocks import DEFAULT_SKEW_SECONDS
+from checks.environment.file_system import Wanted, judge, sections, silent
+from checks.striping import BACKENDS
+from tests.checks.captures import captured
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+NODE = os.uname().nodename
+QUOTA_HEADER = "     Filesystem  blocks   quota   limit   grace   files   quota   limit   grace"
+
+
+class Probed:
+    """A directory in which the script runs, with stand-ins before the commands of this machine."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.programs = root, root / "bin"
+        self.programs.mkdir()
+
+    def stand_in(self, name: str, script: str) -> None:
+        path = self.programs / name
+        path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def mounted(self, kind: str) -> None:
+        """Let df call every file system `kind`."""
+        df = shutil.which("df")
+        self.stand_in(
+            "df", f'case "$*" in *fstype*) echo "{kind} /mnt/x" ;; *) exec {df} "$@" ;; esac'
+        )
+
+    def look(self, settings: dict, gib: float = 0.0, files: int = 0):
+        """What is found of a file system with these settings."""
+        settings = {"type": "posix", **settings}
+        (self.root / "probe.sh").write_text(probe.script([settings]), encoding="utf-8")
+        done = subprocess.run(
+            ["bash", "probe.sh"],
+            cwd=self.root,
+            env={**os.environ, "PATH": f"{self.programs}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        answered = self.root / probe.answer_file(0)
+        if not answered.exists():
+            return silent((self.root / probe.unfinished_file(0)).read_text(encoding="utf-8"))
+        answer = answered.read_text(encoding="utf-8")
+        targets = BACKENDS[settings["type"]].count_targets(sections(answer).get("targets", ""))
+        return judge(answer, Wanted.of(settings, gib, files, DEFAULT_SKEW_SECONDS), targets)
+
+
+@pytest.fixture
+def probed(tmp_path):
+    return Probed(tmp_path)
+
+
+@pytest.fixture
+def mount(tmp_path_factory):
+    """Mount a tmpfs with these options, and return where."""
+    made = []
+
+    def make(options: str) -> Path:
+        directory = tmp_path_factory.mktemp("mounted")
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", directory], check=True)
+        made.append(directory)
+        return directory
+
+    yield make
+    for directory in made:
+        subprocess.run(["umount", directory], check=True)
+
+
+def test_a_healthy_one(probed, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("healthy")
+    found = probed.look({"path": str(directory)}, gib=0.001, files=1)
+    assert found.wrong is None
+    assert list(directory.iterdir()) == []
+
+
+@needs_root
+def test_one_that_is_full(probed, mount):
+    directory = mount("size=1m")
+    with (directory / "fill").open("wb") as file:
+        file.write(bytes(2**20))
+    found = probed.look({"path": str(directory), "mounted_as": "tmpfs"}, gib=0.5)
+    assert found.problems == (
+        "full: 0 GiB are free, 0.5 are needed",
+        f"not writable on {NODE}: No space left on device",
+    )
+    assert [path.name for path in directory.iterdir()] == ["fill"]
+
+
+@needs_root
+def test_one_with_less_free_than_its_floor(probed, mount):
+    directory = mount("size=512m")
+    found = probed.look({"path": str(directory), "min_free_gib": 2}, gib=0.5)
+    assert found.problems == ("full: 0.5 GiB are free, 2.5 are needed",)
+
+
+@needs_root
+def test_one_without_inodes(probed, mount):
+    directory = mount("size=4m,nr_inodes=2")  # its root and one more
+    (directory / "file").touch()
+    found = probed.look({"path": str(directory), "min_free_inodes": 10}, files=4)
+    assert found.problems == (
+        "out of inodes: 0 are free, 14 are needed",
+        f"not writable on {NODE}: No space left on device",
+    )
+
+
+@needs_root
+def test_one_that_is_read_only(probed, mount):
+    found = probed.look({"path": str(mount("size=4m,ro"))})
+    assert found.problems == (f"not writable on {NODE}: Read-only file system",)
+
+
+def test_one_that_is_not_there(probed, tmp_path):
+    found = probed.look({"path": str(tmp_path / "absent")})
+    assert found.problems == (f"not there on {NODE}: No such file or directory",)
+
+
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ({"type": "lustre"}, "lustre"),
+        ({"type": "cephfs"}, "ceph or fuse.ceph-fuse or fuse.ceph"),
+        ({"type": "posix", "mounted_as": "nfs4"}, "nfs4"),
+    ],
+)
+def test_one_that_is_not_mounted_is_not_written_to(probed, tmp_path_factory, settings, asked):
+    directory = tmp_path_factory.mktemp("disk")
+    directory.chmod(0o500)
+    before = directory.stat().st_mtime_ns
+    found = probed.look({"path": str(directory), **settings})
+    (problem,) = found.problems
+    assert problem.startswith(f"not mounted on {NODE} as {asked}: there is ")
+    assert directory.stat().st_mtime_ns == before
+
+
+def test_one_that_hangs_stops_no_other(probed, tmp_path, monkeypatch):
+    monkeypatch.setattr(probe, "PATIENCE_SECONDS", 1)
+    df = shutil.which("df")
+    probed.stand_in("df", f'case "$*" in *hung*) sleep 20 ;; *) exec {df} "$@" ;; esac')
+    begin = time.monotonic()
+    found = probed.look({"path": "/hung"})
+    assert time.monotonic() - begin < 15
+    assert "does not answer within" in found.blocking
+    assert "(asked for: mounted)" in found.blocking
+
+
+def test_a_clock_that_is_off_is_told_and_stops_nothing(probed, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("disk")
+    stat = shutil.which("stat")
+    # As a server whose clock is ahead would have it.
+    probed.stand_in("stat", f'touch -d "now + 90 seconds" "$3"; exec {stat} "$@"')
+    found = probed.look({"path": str(directory)})
+    assert found.blocking is None
+    (said,) = found.others
+    assert said.startswith("clock off: new files are 9")
+    assert said.endswith(f" s ahead of the clock of {NODE}; 1 s are allowed")
+
+
+def lustre(probed, osts: str, quota: str = "exit 1") -> None:
+    probed.mounted("lustre")
+    probed.stand_in(
+        "lfs",
+        f"case \"$1\" in osts) cat <<'END'\n{osts}END\n;;\nquota) {quota} ;; *) exit 1 ;; esac",
+    )
+
+
+def test_lustre_with_all_its_osts(probed, tmp_path_factory):
+    lustre(probed, captured("lfs osts /mnt/lustre", "lfs-2.17.txt")[0])
+    found = probed.look({"type": "lustre", "path": str(tmp_path_factory.mktemp("lustre"))})
+    assert found.wrong is None
+    assert found.unknown == ("quota",)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "wrong"),
+    [({}, "1 of 4 storage targets are not in service"), ({"max_inactive_targets": 1}, None)],
+)
+def test_lustre_with_an_ost_that_is_not_active(probed, tmp_path_factory, allowed, wrong):
+    osts = captured("lfs osts /mnt/lustre", "lfs-2.17.txt")[0]
+    assert osts.count(" ACTIVE") == 4
+    lustre(probed, osts[::-1].replace("EVITCA ", "EVITCANI ", 1)[::-1])
+    path = str(tmp_path_factory.mktemp("lustre"))
+    assert probed.look({"type": "lustre", "path": path, **allowed}).wrong == wrong
+
+
+def test_a_command_that_is_missing(probed, tmp_path_factory):
+    probed.mounted("lustre")
+    found = probed.look({"type": "lustre", "path": str(tmp_path_factory.mktemp("lustre"))})
+    assert found.problems == (f"command missing on {NODE}: lfs",)
+    assert found.unknown == ("quota", "storage targets")
+
+
+def test_the_quota_of_lustre(probed, tmp_path_factory):
+    # In the form of the Lustre Operations Manual, with a limit that is nearly reached.
+    osts = captured("lfs osts /mnt/lustre", "lfs-2.17.txt")[0]
+    lustre(probed, osts, 'echo "      $5 30720 0 31457 - 10 10000 11000 -"')
+    path = str(tmp_path_factory.mktemp("lustre"))
+    found = probed.look({"type": "lustre", "path": path})
+    # 30720 of 31457 KiB; 10 of 10000 files. The user's and the group's are alike here.
+    assert found.problems[0] == "quota nearly used: 98 % of 0.03 GiB"
+    assert probed.look({"type": "lustre", "path": path, "max_quota_percent": 99}).wrong is None
+
+
+def test_the_quota_of_posix_is_that_of_the_device(probed, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("disk"))
+    source = subprocess.run(
+        ["df", "--output=source", path], capture_output=True, text=True, check=True
+    ).stdout.splitlines()[-1]
+    lines = [
+        "Disk quotas for user alice (uid 1000): ",
+        QUOTA_HEADER,
+        "      /dev/other    999*    500    1000       0      10       0       0       0",
+        f"      {source}     600    1000    2000       0     995*   1000    2000   1700000000",
+    ]
+    text = "\n".join(lines)
+    probed.stand_in("quota", f"cat <<'END'\n{text}\nEND\nexit 1")
+    found = probed.look({"path": path})
+    assert found.problems == ("quota nearly used: 100 % of 1000 files",)
+    assert found.unknown == ()

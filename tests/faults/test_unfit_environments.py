@@ -1,0 +1,115 @@
+"""Environments that are not fit: all that needs them is skipped, the others go on.
+
+One ReFrame session runs a check in environments that lack different things.
+"""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.checks.fabrics import _LOCAL_VARIABLES
+from tests.site_copy import copy_suite
+
+# Why each is not fit; the launchers are stand-ins that do the wrong thing.
+REASONS = {
+    "compiler": "compiler of Fortran not there: nosuchftn",
+    "module": "module: module: command not found",
+    "launcher": "the launcher started 0 of 1 processes: mpirun: cannot reach the daemon",
+    "mpi": "MPI does not start: UCX ERROR no network",
+}
+
+# Of the environment's check, it starts the process; and then MPI does not start.
+NO_MPI = """
+case "$*" in *node.sh*) sh node.sh; echo 'UCX ERROR no network' >&2; exit 1 ;; esac"""
+
+LAUNCHERS = {
+    "launcher": "echo 'mpirun: cannot reach the daemon' >&2; exit 1",
+    "mpi": NO_MPI,
+    # A node whose clock is ahead of that of the job script, by a date of its own. mpirun puts its
+    # own directory before all others.
+    "clock": 'shift 2; exec {mpirun} -np 1 env PATH="${0%/*}/late:$PATH" "$@"',
+}
+
+
+def environment(name, root, mpirun):
+    variables = {**_LOCAL_VARIABLES, "CMAKE_BUILD_TYPE": "Debug"}
+    if name in LAUNCHERS:
+        programs = root / name
+        (programs / "late").mkdir(parents=True)
+        program(programs / "mpirun", LAUNCHERS[name].replace("{mpirun}", mpirun))
+        program(programs / "late" / "date", "exec /bin/date -d '+90 seconds' \"$@\"")
+        variables["PATH"] = f"{programs}:$PATH"
+    return {
+        "name": name,
+        "cc": "mpicc",
+        "cxx": "",
+        "ftn": "nosuchftn" if name == "compiler" else "mpifort",
+        "prepare_cmds": ["unset -f module; module load gcc"] if name == "module" else [],
+        "env_vars": [list(item) for item in variables.items()],
+    }
+
+
+def program(path, script):
+    path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    path.chmod(0o755)
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory):
+    """The site after the session."""
+    root = tmp_path_factory.mktemp("programs")
+    disk = tmp_path_factory.mktemp("disk")
+    site = copy_suite(tmp_path_factory.mktemp("site"))
+    found = subprocess.run(["which", "mpirun"], capture_output=True, text=True, check=True)
+    names = [*REASONS, "clock"]
+    site.add_local_system(
+        "unfit",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+        [environment(name, root, found.stdout.strip()) for name in names],
+    )
+    run = site.reframe(
+        "--system=unfit", "-r", "--exec-policy=serial", "-n", "BenchioSerial|EnvNodes"
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    return site
+
+
+def result(session, check, environment):
+    (case,) = [
+        case
+        for case in session.test_cases("unfit")
+        if case["display_name"].startswith(check) and case["environ"] == environment
+    ]
+    return case["result"], case["fail_reason"]
+
+
+@pytest.mark.parametrize("name", REASONS)
+def test_what_needs_it_is_not_run(session, name):
+    failing = "EnvCompiler" if name in ("compiler", "module") else "EnvMpi"
+    outcome, reason = result(session, failing, name)
+    assert (outcome, reason) == ("fail", f"sanity error: {REASONS[name]}")
+    assert result(session, "BuildBenchio", name)[0] in ("skip", "fail_deps")
+    assert result(session, "BenchioSerial", name)[0] in ("skip", "fail_deps")
+
+
+def test_a_clock_that_is_off_is_told_and_the_check_is_run(session):
+    outcome, reason = result(session, "EnvNodes", "clock")
+    assert outcome == "fail"
+    assert "clock off: that of " in reason
+    assert result(session, "BenchioSerial", "clock")[0] == "pass"
+
+
+def test_the_digest_has_a_line_for_each(session):
+    said = subprocess.run(
+        [sys.executable, "-m", "iobands", "status", "--perflogs", session.root / "perflogs"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.returncode == 3
+    for name, reason in REASONS.items():
+        assert f"  {name}: unfit: {reason}; 1 check not run\n" in said.stdout
+    assert "  clock: unfit: clock off: that of " in said.stdout
+    assert said.stdout.count(" unfit: ") == len(REASONS) + 2  # and the line that sums up

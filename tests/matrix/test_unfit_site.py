@@ -1,0 +1,76 @@
+"""A site that is not fit to be measured: each check is skipped at once, with the reason."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("minisite")
+
+FPP = ["-n", "BenchioFPP.*%scale=small", "-p", "openmpi-ucx"]
+
+
+def results(suite) -> dict[str, list[str]]:
+    """What came of the test cases of the newest session, by the name of the check."""
+    found: dict[str, list[str]] = {}
+    for case in suite.copy.test_cases("minisite"):
+        found.setdefault(case["display_name"].split()[0], []).append(case["result"])
+    return found
+
+
+def digest(suite) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-m", "iobands", "status", "--perflogs", suite.copy.root / "perflogs"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_site_that_is_fit(suite):
+    run = suite.reframe("-r", "--exec-policy=serial", "-t", "env")
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert results(suite) == {
+        "EnvProbe": ["pass"],
+        "EnvFileSystem": ["pass"] * 3,
+        "EnvCompiler": ["pass"] * 3,
+        "EnvMpi": ["pass"] * 3,
+        "EnvNodes": ["pass"] * 3,
+    }
+
+
+def test_too_few_nodes_are_waited_for_once(suite):
+    try:
+        suite.site.call("scontrol update nodename=n[2-4] state=drain reason=test")
+        run = suite.reframe("-r", "--exec-policy=serial", *FPP)
+        assert run.returncode == 1
+        assert results(suite) == {
+            "EnvProbe": ["pass"],
+            "EnvCompiler": ["pass"],
+            "EnvMpi": ["fail"],
+            "BuildBenchio": ["fail_deps"],
+            "BenchioFPP": ["skip"] * 4,
+        }
+        said = digest(suite)
+        assert said.returncode == 3
+        assert (
+            "openmpi-ucx: unfit: the job never began: it was cancelled or waited for more than 60 s"
+            "; 4 checks not run" in said.stdout
+        )
+    finally:
+        suite.site.call("scontrol update nodename=n[2-4] state=resume")
+
+
+def test_one_file_system_that_is_not_mounted_stops_no_other(suite):
+    suite.change_site_file('f"{_directory}/ceph"', 'f"{_directory}/fast"')
+    run = suite.reframe("-r", "--exec-policy=serial", *FPP)
+    assert run.returncode == 0
+    cases = [case for case in suite.copy.test_cases("minisite") if "BenchioFPP" in case["name"]]
+    by_file_system = {case["file_system"]: case["result"] for case in cases}
+    assert by_file_system == {"ceph": "skip", "fast": "pass", "slow": "pass"}
+    said = digest(suite)
+    assert said.returncode == 3
+    assert "ceph: unfit: not mounted on " in said.stdout
+    assert "; 2 checks not run" in said.stdout
