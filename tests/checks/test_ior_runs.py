@@ -140,7 +140,7 @@ def test_a_stonewall_bounds_the_time(site):
     done = run(site, "-n", "IorFPP", "-E", "api == 'posix'", *chosen, "-S", "IorFPP.repeats=1")
     assert done.returncode == 0 or "KiB are free" in done.stdout, done.stdout + done.stderr
     if done.returncode == 0:
-        assert float(site.rows("here")[0]["perf_value"]) > 0
+        assert float(site.rows("here")[-1]["perf_value"]) > 0
 
 
 @needs_mdtest
