@@ -8,9 +8,10 @@ says so.
 import shutil
 
 import reframe.core.runtime as rt
-from reframe.core.builtins import run_after, run_before, variable
+from reframe.core.builtins import fixture, run_after, run_before, variable
 
 from .. import programs
+from ..environment.jobs import EnvMpi
 from .skip_reason import SkipReasonMixin
 
 
@@ -20,6 +21,9 @@ class ProgramMixin(SkipReasonMixin):
     A check that may get it from Spack has a fixture `spack`, a SpackInstall, if
     `site.asks_spack_for` says that it is needed.
     """
+
+    #: Where no MPI program can be started, none of others is.
+    mpi_starts = fixture(EnvMpi, scope="environment")
 
     #: The program, as its authors call it; an entry of `programs` in the site configuration.
     program = variable(str)

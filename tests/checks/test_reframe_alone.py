@@ -33,7 +33,8 @@ def test_every_check_runs(site_copy, bare_reframe, tmp_path_factory):
         {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
         {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 2, "repeats": 2},
     )
-    run = site_copy.reframe("--system=bare", "-r", "--exec-policy=serial", reframe=bare_reframe)
+    bare = ("--system=bare", "-n", "Benchio", "-n", "Env")
+    run = site_copy.reframe(*bare, "-r", "--exec-policy=serial", reframe=bare_reframe)
     assert run.returncode == 0, run.stdout + run.stderr
     # The build and a check for each pattern; and five of the environment.
     assert "Ran 10/10 test case(s)" in run.stdout

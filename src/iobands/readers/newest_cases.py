@@ -19,7 +19,7 @@ from iobands.readers.run_report import RunCase, RunReports, read_report, report_
 from iobands.vocabulary import VARIABLE_UNITS
 
 #: Goes up whenever what is kept, or what a report is read as, changes.
-VERSION: Final = 2
+VERSION: Final = 3
 #: Less than this is read as fast as a cache of it.
 WORTH_KEEPING: Final = 2**20  # bytes
 
