@@ -120,7 +120,8 @@ def test_the_healthy_one_is_measured(session):
     assert session.case("BenchioFPP", "healthy")["result"] == "pass"
     assert session.case("EnvFileSystem", "healthy")["result"] == "pass"
     rows = [row for row in session.site.rows("broken") if row["file_system"] == "healthy"]
-    rows = [row for row in rows if row["tool"] == "benchio"]
+    # The dry run left rows, too, without values.
+    rows = [row for row in rows if row["tool"] == "benchio" and row["perf_value"] != "null"]
     assert sorted(row["perf_var"] for row in rows) == ["read_bw", "write_bw"]
     assert all(float(row["perf_value"]) > 0 for row in rows)
 

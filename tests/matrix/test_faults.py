@@ -24,9 +24,10 @@ def of_ceph(stripe_count: int) -> list[str]:
 def job_of(suite) -> str:
     """The job that is running, once it writes its files."""
     site = suite.site
-    site.wait_until(lambda: any(site.left_behind()), "a run directory")
-    directory = site.left_behind()[0]
-    site.wait_until(lambda: any(directory.glob("*.dat")), "files in it")
+    # The environment is looked at first, which has a run directory for a moment, too.
+    site.wait_until(
+        lambda: any(any(path.glob("*.dat")) for path in site.left_behind()), "files in the making"
+    )
     (job,) = site.call("squeue --noheader --states=R --format=%i").split()
     return job
 
@@ -108,8 +109,12 @@ def test_more_stripes_than_there_are_targets(suite):
 
 def test_a_transport_that_cannot_start(suite):
     suite.change_site_file('"OMPI_MCA_pml_ucx_tls": "any"', '"OMPI_MCA_pml_ucx_tls": "none"')
-    case = failed_case(suite, suite.begin("-r", *of_ceph(4)))
-    assert "PML ucx cannot be selected" in case["fail_reason"]
+    run = suite.reframe("-r", *of_ceph(4))
+    assert run.returncode == 1
+    assert suite.the_case()["result"] == "skip"
+    (examined,) = [case for case in suite.copy.test_cases("minisite") if case["result"] == "fail"]
+    assert examined["name"].startswith("EnvMpi")
+    assert "PML ucx cannot be selected" in examined["fail_reason"]
 
 
 def test_a_module_that_is_missing(suite):
