@@ -31,6 +31,8 @@ KINDS: Final = (FILE_SYSTEM, TRANSPORT, PARTITION, NODES)
 
 #: From how many runs of the newest year on some nodes a series counts as one that uses them.
 LEAST_RUNS: Final = 5
+#: How many sets of nodes are followed at most, those that the most runs touched.
+MOST_NODE_SETS: Final = 200
 _YEAR: Final = np.timedelta64(365, "D")
 _COLUMN: Final = "job_nodelist"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
@@ -131,7 +133,8 @@ def _several(keys: Sequence[SeriesKey]) -> tuple[SeriesKey, ...]:
 def _of_nodes(samples: Mapping[SeriesKey, pd.DataFrame], heading: str) -> Iterator[Pool]:
     """Yield a pool for each set of nodes that runs of the newest year touched.
 
-    Its `rows` are None where it is all runs of all its series.
+    Its `rows` are None where it is all runs of all its series. Of very many sets only those with
+    the most runs are there: the others hardly have enough to tell anything.
     """
     keys, recent, texts = _recent_lists(samples)
     codes, lists = pd.factorize(texts)
@@ -139,7 +142,12 @@ def _of_nodes(samples: Mapping[SeriesKey, pd.DataFrame], heading: str) -> Iterat
     ends = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=len(lists)))))
     series = np.repeat(np.arange(len(keys)), [len(rows) for rows in recent])
     rows = np.concatenate([*recent, np.empty(0, dtype=np.int64)])
-    for nodes, places in node_sets([str(text) for text in lists]).items():
+    often_touched = np.diff(ends)
+    sets = sorted(
+        node_sets([str(text) for text in lists]).items(),
+        key=lambda found: -sum(int(often_touched[place]) for place in found[1]),
+    )
+    for nodes, places in sets[:MOST_NODE_SETS]:
         runs = np.concatenate([order[ends[place] : ends[place + 1]] for place in places])
         of_runs = series[runs]
         often = np.bincount(of_runs, minlength=len(keys))

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from iobands.pools import Pool, charts_a_year, pools_of
+from iobands.pools import LEAST_RUNS, MOST_NODE_SETS, Pool, charts_a_year, pools_of
 from iobands.series import SeriesKey
 from iobands.sessions import sessions_of
 from tests.package.factory import NOW
@@ -139,3 +139,12 @@ def test_a_night_is_one_session() -> None:
     assert found[keys[2]][0] == found[keys[0]][0]
     assert found[keys[0]][0] < found[keys[2]][1] < found[keys[0]][1]
     assert sessions_of({}).numbers == {}
+
+
+def test_of_very_many_sets_of_nodes_those_with_the_most_runs_are_followed() -> None:
+    lists = ["rare"] * LEAST_RUNS
+    for number in range(MOST_NODE_SETS):
+        lists += [f"n{number}"] * (LEAST_RUNS + 1)
+    found = named({key: runs(*lists, days=0.2) for key in (KEY, replace(KEY, pattern="ssf"))})
+    nodes = {name for name in found if name.startswith("all node ")}
+    assert nodes == {f"all node n{number}" for number in range(MOST_NODE_SETS)}
