@@ -5,7 +5,7 @@ from reframe.core.builtins import parameter, run_after
 
 from .. import site
 from .base import Case, Published
-from .compared import ComparedCase
+from .compared import AgainstFewestStripes, ComparedCase
 from .comparison import Setting
 
 # 65,536 MiB written by 2048 processes: 32 MiB each.
@@ -99,18 +99,12 @@ class OfEitherPattern(Archer2Comparison):
 
 
 @rfm.simple_test
-class Archer2StripeCount(OfEitherPattern):
+class Archer2StripeCount(AgainstFewestStripes, OfEitherPattern):
     """All stripes against one: recommended for a shared file, and against for one per process."""
 
     descr = "ARCHER2: all stripes against one"
     stripes = "all"
     needs_stripes = "compares stripe counts"
-
-    def without_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asked_striping)
 
 
 @rfm.simple_test

@@ -7,6 +7,7 @@ ratio of both with its interval (docs/decisions/0056).
 import statistics
 from pathlib import Path
 
+import reframe as rfm
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 from reframe.utility.sanity import make_performance_function
@@ -166,3 +167,13 @@ class ComparedCase(Case):
         """The ratio of the rates with the setting to those without, pair by pair."""
         with_it, without_it = (self.bandwidths_of(side, operation) for side in (WITH, WITHOUT))
         return paired_ratio(list(zip(with_it, without_it, strict=True)))
+
+
+class AgainstFewestStripes(rfm.RegressionTestPlugin):
+    """Compares the stripe count of the point with the fewest that the file system is asked for."""
+
+    def without_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
+
+    def with_setting(self) -> Setting:
+        return Setting(self.layer, asked=self.asked_striping)

@@ -5,7 +5,7 @@ from reframe.core.builtins import parameter, run_after, variable
 
 from . import shapes
 from .base import Case, Published
-from .compared import ComparedCase
+from .compared import AgainstFewestStripes, ComparedCase
 from .comparison import Setting
 
 #: What each process writes to a file of its own.
@@ -25,7 +25,7 @@ class CrayCase(ComparedCase):
 
 
 @rfm.simple_test
-class CraySingleWriter(CrayCase):
+class CraySingleWriter(AgainstFewestStripes, CrayCase):
     """One writer over more and more stripes against one stripe: it gains nothing from them."""
 
     descr = "Cray: one writer over each stripe count against one stripe"
@@ -34,15 +34,9 @@ class CraySingleWriter(CrayCase):
     stripes = "each but one"
     needs_stripes = "compares stripe counts"
 
-    def without_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asked_striping)
-
 
 @rfm.simple_test
-class CraySharedHdf5(CrayCase):
+class CraySharedHdf5(AgainstFewestStripes, CrayCase):
     """One HDF5 file over all stripes against few: 625 s against 1800 s, reading and writing."""
 
     descr = "Cray: one shared HDF5 file over all stripes against the fewest"
@@ -51,12 +45,6 @@ class CraySharedHdf5(CrayCase):
     layer = "hdf5"
     stripes = "each but one"
     needs_stripes = "compares stripe counts"
-
-    def without_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asked_striping)
 
 
 @rfm.simple_test
