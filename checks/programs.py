@@ -3,7 +3,7 @@
 Pure functions of an entry of `programs` in the site configuration (contract 4); knows no ReFrame.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 OnPath = Callable[[str], str | None]
@@ -29,6 +29,33 @@ def find(name: str, entry: Mapping, on_path: OnPath) -> Found | None:
     if path:
         return Found(path)
     return Found(name, spack=entry["spack"]) if "spack" in entry else None
+
+
+def load_commands(name: str, modules: Sequence[str]) -> list[str]:
+    """Shell commands that load the modules of `name`, or end the job with one line of advice.
+
+    Whatever the modules system: a job that goes on without its module measures the program of the
+    same name that happens to be on PATH.
+    """
+    if not modules:
+        return []
+    where = "the site configuration, under 'programs'"
+    return [
+        "type module > /dev/null 2>&1 || "
+        + _end(
+            f"jobs have no command 'module' to load {' '.join(modules)} with: define it in the "
+            f"partition's prepare_cmds, or name the path of {name} in {where}"
+        ),
+        *(
+            f"module load {module} || "
+            + _end(f"the module {module} cannot be loaded: name one that can in {where}")
+            for module in modules
+        ),
+    ]
+
+
+def _end(reason: str) -> str:
+    return f'{{ echo "iobands: {reason}" >&2; exit 1; }}'
 
 
 def how_to_provide(name: str) -> str:

@@ -7,7 +7,6 @@ says so.
 
 import shutil
 
-import reframe.core.runtime as rt
 from reframe.core.builtins import fixture, run_after, run_before, variable
 
 from .. import programs
@@ -38,17 +37,11 @@ class ProgramMixin(SkipReasonMixin):
         if found is None:
             self.skip_as_not_installed(programs.how_to_provide(self.program))
         self.executable = found.command
-        if found.spack:
-            self.load_program = [self.spack.load_command]
-        elif rt.runtime().modules_system.name == "nomod":
-            # ReFrame would load nothing; the environments load theirs by such commands, too.
-            self.load_program = [
-                f"module load {name} || "
-                f'{{ echo "iobands: the module {name} cannot be loaded" >&2; exit 1; }}'
-                for name in found.modules
-            ]
-        else:
-            self.modules = [*self.modules, *found.modules]
+        self.load_program = (
+            [self.spack.load_command]
+            if found.spack
+            else programs.load_commands(self.program, found.modules)
+        )
 
     # Last, when the check has written its commands.
     @run_before("run", always_last=True)

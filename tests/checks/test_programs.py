@@ -2,10 +2,15 @@
 
 import os
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
-from checks.programs import Found, find, how_to_provide
+from checks.programs import Found, find, how_to_provide, load_commands
+
+#: What a job's shell reads to have Environment Modules, as Debian installs them.
+INIT = Path("/usr/share/modules/init/bash")
 
 
 def on_path(name):
@@ -31,6 +36,68 @@ def nowhere(name):
 )
 def test_the_order(entry, looked, found):
     assert find("ior", entry, looked) == found
+
+
+def in_a_job(commands, modules=""):
+    """What a job says that begins with these commands, and goes on."""
+    script = "\n".join([modules, *commands, 'echo "goes on with $PROBE"'])
+    # No function of the shell that runs the tests.
+    done = subprocess.run(
+        ["env", "-i", "PATH=/usr/bin:/bin", "bash", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_job_without_the_command_module_ends_with_what_helps():
+    status, said, complaint = in_a_job(load_commands("ior", ("ior/4.0", "mpi")))
+    assert (status, said) == (1, "")
+    assert complaint == (
+        "iobands: jobs have no command 'module' to load ior/4.0 mpi with: define it in the "
+        "partition's prepare_cmds, or name the path of ior in the site configuration, under "
+        "'programs'\n"
+    )
+    assert in_a_job(load_commands("ior", ())) == (0, "goes on with \n", "")
+
+
+@pytest.mark.skipif(not INIT.exists(), reason="Environment Modules are not installed")
+def test_a_module_is_loaded_or_ends_the_job_with_what_helps(tmp_path):
+    (tmp_path / "ior").mkdir()
+    (tmp_path / "ior" / "4.0").write_text("#%Module1.0\nsetenv PROBE 4.0\n", encoding="utf-8")
+    modules = f". {INIT}; module use {tmp_path}"
+    loaded = in_a_job(load_commands("ior", ("ior/4.0",)), modules)
+    assert loaded == (0, "goes on with 4.0\n", "")
+    status, said, complaint = in_a_job(load_commands("ior", ("ior/4.0", "ior/9")), modules)
+    assert (status, said) == (1, "")
+    assert complaint.splitlines() == [
+        "ERROR: Unable to locate a modulefile for 'ior/9'",
+        "iobands: the module ior/9 cannot be loaded: name one that can in the site configuration, "
+        "under 'programs'",
+    ]
+
+
+@pytest.mark.skipif(not shutil.which("modulecmd"), reason="Environment Modules are not installed")
+def test_no_modules_system_of_reframe_lets_a_job_go_on_without_its_module(site_copy, tmp_path):
+    # ReFrame's own loading would not look at the outcome: another ior on PATH would be measured.
+    site_copy.add_local_system(
+        "moduled",
+        {"disk": {"path": str(tmp_path), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+        programs={"ior": {"modules": ["ior/9"]}},
+    )
+    site_file = site_copy.root / "config" / "systems" / "moduled.py"
+    text = site_file.read_text(encoding="utf-8")
+    changed = text.replace("'hostnames'", "'modules_system': 'tmod4', 'hostnames'")
+    site_file.write_text(changed, encoding="utf-8")
+    chosen = ("-n", "IorFPP", "-E", "api == 'posix'")
+    run = site_copy.reframe("--system=moduled", "--dry-run", *chosen)
+    assert run.returncode == 0, run.stdout + run.stderr
+    (script,) = site_copy.scripts("job").values()
+    assert [line for line in script.splitlines() if "module load" in line] == load_commands(
+        "ior", ("ior/9",)
+    )[1:]
 
 
 def test_what_helps_is_one_line():
