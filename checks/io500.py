@@ -29,6 +29,13 @@ HARD_RECORD = 47_008
 #: What IO500 demands of a valid run.
 STONEWALL_SECONDS = 300
 
+#: More files than a process makes before the stonewall. IO500's own million is not: 3300 a second
+#: are its end, and a phase that ends early is invalid.
+UNBOUNDED_FILES = 100_000_000
+
+#: How long a run by IO500's rules may last: four stonewalls, and what it reads and deletes.
+TIME_LIMIT = "3h"
+
 
 @rfm.simple_test
 class Io500(IoBase, ProgramMixin, LaunchesMixin):
@@ -42,6 +49,9 @@ class Io500(IoBase, ProgramMixin, LaunchesMixin):
     tool = "io500"
     program = "io500.sh"
     tags = {"io", "io500"}
+
+    #: What to hand in, which ReFrame leaves in its output directory.
+    keep_files = ["io500-result"]
 
     #: How many GiB a run by IO500's own sizes and rules may write; 0 limits it to what the scale
     #: has, which measures the same and is no valid score.
@@ -67,6 +77,11 @@ class Io500(IoBase, ProgramMixin, LaunchesMixin):
         """Set the volume: of IOR's two cases and mdtest's hard one, or what is allowed."""
         mib = 2 * self.scale_settings["mib_per_task"] + self.files * HARD_BYTES / BYTES_PER_MIB
         self.gib = self.most_gib or self.tasks * mib / MIB_PER_GIB
+
+    @property
+    def default_time_limit(self) -> str:
+        """That of the scale, for what has its sizes."""
+        return super().default_time_limit if self.is_limited else TIME_LIMIT
 
     @property
     def is_limited(self) -> bool:
@@ -112,7 +127,11 @@ class Io500(IoBase, ProgramMixin, LaunchesMixin):
         """The ini file; the script fills in the directories."""
         directories = "[global]\ndatadir = @RUN_DIRECTORY@\nresultdir = @STAGE@/io500-result\n"
         if not self.is_limited:
-            return directories + f"[debug]\nstonewall-time = {self.stonewall_seconds}\n"
+            return directories + (
+                f"[debug]\nstonewall-time = {self.stonewall_seconds}\n"
+                f"[mdtest-easy]\nn = {UNBOUNDED_FILES}\n"
+                f"[mdtest-hard]\nn = {UNBOUNDED_FILES}\n"
+            )
         mib = self.scale_settings["mib_per_task"]
         return directories + (
             "[debug]\nstonewall-time = 1\n"

@@ -33,7 +33,7 @@ done"""
 
 _POSIX_QUOTA = """\
 source=$(df --output=source "$file_system" | tail -n 1)
-timeout 10 quota -w -p -u -g | grep -F " $source " """
+timeout 10 quota -v -w -p -u -g | grep -F " $source " """
 
 _QUOTA = {"lustre": _LUSTRE_QUOTA, "cephfs": _CEPH_QUOTA, "posix": _POSIX_QUOTA}
 

@@ -32,7 +32,7 @@ class ScaleMixin(JobMixin):
     def take_scale(self) -> None:
         self.num_tasks_per_node = self.scale_settings["tasks_per_node"]
         self.repeats = self.repeats or self.scale_settings.get("repeats", 1)
-        self.time_limit = self.scale_settings.get("time_limit", DEFAULT_TIME_LIMIT)
+        self.time_limit = self.time_limit or self.default_time_limit
         self.exclusive_access = self.scale_settings.get("exclusive", True)
         if not self.is_flexible:
             self.size_for(self.scale_settings["nodes"])
@@ -73,6 +73,11 @@ class ScaleMixin(JobMixin):
     def is_flexible(self) -> bool:
         """Whether the number of nodes is what the scheduler has."""
         return isinstance(self.scale_settings["nodes"], str)
+
+    @property
+    def default_time_limit(self) -> str:
+        """How long a job may last where `-S time_limit=...` does not say it."""
+        return self.scale_settings.get("time_limit", DEFAULT_TIME_LIMIT)
 
     @property
     def scale_settings(self) -> dict:

@@ -106,8 +106,21 @@ def test_what_helps_is_one_line():
 
 SPACK = """#!/bin/sh
 echo "$@" >> {log}
-case "$*" in *' load --sh '*) echo 'export PATH={installed}:$PATH' ;; esac
+case "$*" in
+*' install') {install} ;;
+*' load --sh '*) {load} ;;
+esac
 """
+
+#: What Spack 0.23 said of a source that it could not get.
+NO_SOURCE = """\
+==> Error: FetchError: All fetchers failed for spack-stage-ior-4.0.0-5mitj3f
+        file:///srv/mirror/ior.tar.gz: URLError: <urlopen error [Errno 2] No such file or directory>
+"""
+
+needs_spack_to_be_asked = pytest.mark.skipif(
+    bool(shutil.which("mdtest")), reason="mdtest is on PATH, before Spack"
+)
 
 
 def script(path, text):
@@ -116,13 +129,14 @@ def script(path, text):
     path.chmod(0o755)
 
 
-@pytest.mark.skipif(bool(shutil.which("mdtest")), reason="mdtest is on PATH, before Spack")
-def test_spack_installs_once_for_all_checks_and_is_loaded(site_copy, tmp_path, monkeypatch):
-    # A stand-in writes down what Spack is asked for; the jobs fail for want of a real mdtest.
-    log, disk, installed = tmp_path / "log", tmp_path / "disk", tmp_path / "installed"
+@pytest.fixture
+def spacked(site_copy, tmp_path, monkeypatch):
+    """Runs mdtest of a site that gets it by a stand-in for Spack, which writes down its calls.
+
+    The real one cannot be had in a test; what is asked of it was seen to do with Spack 0.23.
+    """
+    disk, log = tmp_path / "disk", tmp_path / "log"
     disk.mkdir()
-    script(installed / "mdtest", "#!/bin/sh\necho 'cannot do anything' >&2; exit 3\n")
-    script(tmp_path / "bin" / "spack", SPACK.format(log=log, installed=installed))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     site_copy.add_local_system(
         "spacked",
@@ -130,11 +144,40 @@ def test_spack_installs_once_for_all_checks_and_is_loaded(site_copy, tmp_path, m
         {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
         programs={"mdtest": {"spack": "ior@4.0.0"}},
     )
-    run = site_copy.reframe("--system=spacked", "-r", "--exec-policy=serial", "-n", "Mdtest")
-    assert run.returncode == 1
-    said = log.read_text(encoding="utf-8")
-    assert said.count(" install\n") == 1
-    assert "-e rfm_spack_env add ior@4.0.0\n" in said
-    assert f"config:install_tree:root:{site_copy.root}/build/spack" in said
-    assert said.count("/rfm_spack_env load --sh ior@4.0.0\n") == 2
-    assert run.stdout.count("Reason: sanity error: exit status 3: cannot do anything") == 2
+
+    def run(install, load):
+        script(tmp_path / "bin" / "spack", SPACK.format(log=log, install=install, load=load))
+        done = site_copy.reframe("--system=spacked", "-r", "--exec-policy=serial", "-n", "Mdtest")
+        assert done.returncode == 1
+        return done.stdout, log.read_text(encoding="utf-8")
+
+    return run
+
+
+@needs_spack_to_be_asked
+def test_spack_installs_once_for_all_checks_and_is_loaded(spacked, site_copy, tmp_path):
+    # The jobs fail for want of a real mdtest.
+    script(tmp_path / "it" / "mdtest", "#!/bin/sh\necho 'cannot do anything' >&2; exit 3\n")
+    said, asked = spacked(":", f"echo 'export PATH={tmp_path / 'it'}:$PATH'")
+    assert asked.count(" install\n") == 1
+    assert "-e rfm_spack_env add ior@4.0.0\n" in asked
+    assert f"config:install_tree:root:{site_copy.root}/build/spack" in asked
+    assert asked.count("/rfm_spack_env load --sh ior@4.0.0\n") == 2
+    assert said.count("Reason: sanity error: exit status 3: cannot do anything") == 2
+
+
+@needs_spack_to_be_asked
+def test_what_spack_cannot_install_has_its_reason(spacked, tmp_path):
+    (tmp_path / "said").write_text(NO_SOURCE, encoding="utf-8")
+    said, _ = spacked(f"cat {tmp_path / 'said'} >&2; exit 1", ":")
+    assert (
+        "Reason: sanity error: ior@4.0.0 cannot be installed by Spack: FetchError: All fetchers "
+        "failed for spack-stage-ior-4.0.0-5mitj3f\n"
+    ) in said
+
+
+@needs_spack_to_be_asked
+def test_a_job_that_spack_loads_nothing_in_ends(spacked):
+    said, _ = spacked(":", "exit 1")
+    reason = "iobands: Spack cannot load ior@4.0.0 in jobs: do they find the command spack?"
+    assert said.count(f"Reason: sanity error: mdtest did not run to its end: {reason}") == 2
