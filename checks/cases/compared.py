@@ -8,9 +8,10 @@ import statistics
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import run_after, run_before, sanity_function, variable
+from reframe.core.builtins import run_before, sanity_function, variable
 from reframe.core.exceptions import SanityError
 from reframe.utility.sanity import make_performance_function
+from reframe.utility.typecheck import Duration
 
 from iobands.ratios import FEWEST_PAIRS, Ratio, paired_ratio
 from iobands.vocabulary import VARIABLE_UNITS
@@ -66,9 +67,10 @@ class ComparedCase(Case):
         """Both sides by their names."""
         return {WITHOUT: self.without_setting(), WITH: self.with_setting()}
 
-    @run_after("init")
-    def take_time(self) -> None:
-        self.time_limit = f"{int(self.time_limit * LIMITS)}s"
+    @property
+    def default_time_limit(self) -> str:
+        """That of so many runs."""
+        return f"{int(Duration(super().default_time_limit) * LIMITS)}s"
 
     # Hints are those of a setting, and never those of both.
     def set_hints(self) -> None:
