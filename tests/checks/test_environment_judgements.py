@@ -5,6 +5,7 @@ import pytest
 from checks.environment import clocks, mpi, toolchain
 from checks.environment.clocks import Span
 from checks.environment.quota import Quota, quotas
+from tests.checks.captures import captured
 
 TWO = "iobands-before 100.0\niobands-node n1 100.5\niobands-node n2 {second}\n"
 MET = "iobands-mpi 2 processes on {nodes} nodes\n"
@@ -115,3 +116,20 @@ def test_quotas():
     # No limit at all is known; a command that says nothing leaves it unknown.
     assert quotas("     /mnt/x 2048  0  0  -   7     0     0       -\n") == []
     assert quotas("") is None
+
+
+@pytest.mark.parametrize("device", ["/dev/ubda", "/dev/ubdb"])
+def test_quotas_of_ext4_and_xfs(device):
+    def nearly_used(said):
+        found = quotas("\n".join(line for line in said.splitlines() if f" {device} " in line))
+        return [str(quota) for quota in found if quota.percent >= 95]
+
+    half, nearly, more, files, without_limits, _ = captured(
+        "quota -v -w -p -u -g", "quota-4.06.txt"
+    )
+    # Of the soft limit, 20480 KiB or 100 files: 10240; 20070 or 20072; 22528; 96 files.
+    assert nearly_used(half) == []
+    assert nearly_used(nearly) == ["98 % of 0.0195 GiB"]
+    assert nearly_used(more) == ["110 % of 0.0195 GiB"]
+    assert nearly_used(files) == ["96 % of 100 files"]
+    assert nearly_used(without_limits) == []
