@@ -29,8 +29,8 @@ HARD_RECORD = 47_008
 #: What IO500 demands of a valid run.
 STONEWALL_SECONDS = 300
 
-#: More files than a process makes before the stonewall. IO500's own million is not: 3300 a second
-#: are its end, and a phase that ends early is invalid.
+#: More files than a process makes before the stonewall, as a phase that ends early is invalid.
+#: IO500's own million is too few where it makes more than 3300 a second.
 UNBOUNDED_FILES = 100_000_000
 
 #: How long a run by IO500's rules may last: four stonewalls, and what it reads and deletes.

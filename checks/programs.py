@@ -48,7 +48,7 @@ def load_commands(name: str, modules: Sequence[str]) -> list[str]:
         ),
         *(
             f"module load {module} || "
-            + _end(f"the module {module} cannot be loaded: name one that can in {where}")
+            + _end(f"the module {module} cannot be loaded: put the right one into {where}")
             for module in modules
         ),
     ]
