@@ -175,9 +175,11 @@ def test_slurm_says_how_many_nodes_there_are(
         monkeypatch.setenv("IOBANDS_RESERVATION", reservation)
     path = site_copy.root / "config" / "systems" / "slurmsite.py"
     path.write_text(SLURM_SITE.format(nodes=nodes), encoding="utf-8")
-    run = site_copy.reframe("--system=slurmsite", "--dry-run", "-n", "BenchioFPP")
+    limit = ("-S", "BenchioFPP.time_limit=7m")
+    run = site_copy.reframe("--system=slurmsite", "--dry-run", "-n", "BenchioFPP", *limit)
     assert run.returncode == 0, run.stdout + run.stderr
     (script,) = site_copy.scripts("job").values()
+    assert "#SBATCH --time=0:7:0\n" in script
     assert f"#SBATCH --nodes={number}\n#SBATCH --partition" in script
     assert f"#SBATCH --ntasks={2 * number}\n" in script
     assert f"this run needs {number} GiB" in script
