@@ -6,7 +6,7 @@ May know: surveys and acts; nothing of files, of the command line or of how it i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -30,12 +30,14 @@ class Target:
     """What can be acted on: one series, or those that are pooled, under a name.
 
     `change` is what lasts of it, None where nothing does, and `moved` the series it was seen in.
+    With `nodes` it is of the runs alone that touched these.
     """
 
     name: str
     series: tuple[Series, ...]
     change: Change | None
     moved: frozenset[SeriesKey]
+    nodes: tuple[str, ...] = ()
 
     @property
     def is_shared(self) -> bool:
@@ -117,7 +119,8 @@ def act_of(target: Target, request: Request, survey: Survey) -> Act | None:
     newest = max(each.status.when for each in moved if each.status.when)
     # what has been seen is of the alarm, also where the clock of what measured is ahead of ours
     until = request.since or max(survey.now, newest + _NEXT)
-    return _act(request, survey, target.series, change, since=min(begins), until=until)
+    act = _act(request, survey, target.series, change, since=min(begins), until=until)
+    return replace(act, on_nodes=target.nodes)
 
 
 def _targets(survey: Survey) -> list[Target]:
@@ -129,7 +132,7 @@ def _targets(survey: Survey) -> list[Target]:
         found = common.get(pool.name)
         change, moved = (found.change, found.keys) if found else (None, ())
         series = tuple(by_key[key] for key in pool.keys)
-        shared.append(Target(pool.name, series, change, frozenset(moved)))
+        shared.append(Target(pool.name, series, change, frozenset(moved), pool.nodes))
     alone = [
         Target(each.label, (each,), each.status.change, frozenset([each.key]))
         for each in survey.series
@@ -243,7 +246,10 @@ def _reopening(target: Target, request: Request, survey: Survey) -> Act:
 
 def _last(target: Target, survey: Survey) -> Act | None:
     """Return the newest act about all series of `target` that makes a difference, or None."""
-    every = [standing(each.acts, survey.now) for each in target.series]
+    every = [
+        [act for act in standing(each.acts, survey.now) if act.on_nodes == target.nodes]
+        for each in target.series
+    ]
     answers = [each.status.acknowledged for each in survey.series] + [*survey.acknowledged.values()]
     known = [answer.act for answer in answers if answer]
     able = [

@@ -13,6 +13,7 @@ from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
 from iobands.bands import PROVISIONAL, Band, Epoch
 from iobands.collapses import RISEN
 from iobands.following import is_drop
+from iobands.nodes import folded
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
 from iobands.survey import Survey
 
@@ -58,6 +59,8 @@ def acts_told(acts: Sequence[Act]) -> list[tuple[str, str]]:
             text += f"; leaves out {act.since:%Y-%m-%d} to {act.until:%Y-%m-%d}"
         if act.kind == NEW_NORMAL and act.since:
             text += f"; from {act.since:%Y-%m-%d} on"
+        if act.on_nodes:
+            text += f"; of runs on {folded(act.on_nodes)}"
         if act.when in taken_back:
             text += " (taken back)"
         found.append((_DONE[act.kind], text))
