@@ -68,6 +68,8 @@ def test_no_file_is_no_act(tmp_path):
         ("    who: jane\n", "", "act 1: who: missing"),
         ("until: 2026-11-22", "until: 2026-11-06", "act 2: since: is after until"),
         ("until: 2026-11-22", "until: soon", "act 2: until: 'soon' is not a time"),
+        ("until: 2026-11-22", "until: '9999-12-31T23:00:00-12:00'", "until: the year 9999 is none"),
+        ("until: 2026-11-22", "until: 0001-01-01", "until: the year 1 is none"),
         (
             "10:00:00+00:00\n    who: joe\n    reason: new",
             "10:00:00\n    who: joe\n    reason: new",
