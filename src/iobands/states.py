@@ -185,11 +185,16 @@ def assess(
     )
 
 
+def state_of(change: Change) -> State:
+    """Return the state of what has changed so for good."""
+    return State.DEGRADED if is_drop(change) else State.IMPROVED
+
+
 def _state(following: Following) -> tuple[State, str]:
     """Return what the chart says, and why."""
     change, suspicion = following.open_change, following.suspicion
     if change:
-        return (State.DEGRADED if is_drop(change) else State.IMPROVED), change.text()
+        return state_of(change), change.text()
     if suspicion:
         return State.WATCH, suspicion.text()
     return State.HEALTHY, ""

@@ -109,6 +109,24 @@ def test_what_changed_with_it_is_named_first(
     assert said.split(":", maxsplit=1)[0] in text.splitlines()[-1]
 
 
+def test_what_creeps_did_not_move_with_it(tmp_path: Path) -> None:
+    rows = []
+    for day, value in enumerate(reversed(dropped(120, SLOW, 0.7))):
+        rows += daily([value], last=day + 0.25, fullness_percent=80 - 0.05 * day)
+    write_perflog(tmp_path / "perflogs", rows[::-1])
+    found = take_survey(tmp_path / "perflogs", tmp_path / "bands", now=NOW)
+    text = told(found, "write_bw")
+    # 15 days of 0.05 beyond, where the 105 days before span 5
+    assert "fullness in %: 79.7, about as before (74.3 to 79)" in text.split("Did not move")[1]
+    assert "fullness" not in text.splitlines()[-1]
+
+
+def test_what_it_shares_with_others_is_told(tmp_path: Path) -> None:
+    text = told(site(tmp_path, ("a fpp", "a ssf")), "a ssf")
+    assert "Has fallen together with others: all a, since 2026-11-0" in text
+    assert "iobands explain 'all a' tells of all that went with it" in text.splitlines()[-1]
+
+
 def test_a_node_list_that_always_differs_did_not_move(tmp_path: Path) -> None:
     rows = []
     for day, value in enumerate(reversed(dropped(120, SLOW, 0.7))):
