@@ -19,6 +19,7 @@ from iobands.collapse_views import series_lines
 from iobands.covariates import covariates
 from iobands.following import Following, Times, is_drop, ratio_text
 from iobands.kin import Kin, kin_of, since_of
+from iobands.nodes import folded
 from iobands.series import slug
 from iobands.shared import Common
 from iobands.states import State
@@ -126,7 +127,7 @@ def advice(told: Explanation) -> str:
     shared = [f"iobands explain '{each.name}'" for each in told.common]
     if not told.since:
         return f"at what it shares with others: {listed(shared)}"
-    together = f"; {listed(shared)} tells of all that went with it" if shared else ""
+    together = f"; for all that went with it: {listed(shared)}" if shared else ""
     if told.changed:
         where = f"at what changed with it ({_names(told.changed)}), before the file system"
     else:
@@ -179,9 +180,10 @@ def _head(told: Explanation, survey: Survey) -> Iterator[str]:
         yield answer_text(status.acknowledged)
     for each in told.common:
         change = each.changes[series.key.variable]
+        runs = f"Its runs on {folded(each.pool.nodes)} have" if each.pool.nodes else "It has"
         word = "fallen" if is_drop(change) else "risen"
         yield (
-            f"Has {word} together with others: {each.name}, since {change.since:%Y-%m-%d}, "
+            f"{runs} {word} together with others: {each.name}, since {change.since:%Y-%m-%d}, "
             f"{ratio_text(change.ratio)}"
         )
     yield f"at {time_text(survey.now)} UTC; all times are UTC; name in files: {slug(series.key)}"

@@ -216,11 +216,12 @@ def _covariates(
                     into[name][what] += 1
     changed, moved, still = told
     none = [
-        f"{name}: {next(iter(found)) if len(found) == 1 else 'as before'}"
+        f"{name} ({next(iter(found))})" if len(found) == 1 else name
         for name, found in still.items()
         if name not in {*changed, *moved}
     ]
-    return _with_most(changed, len(keys)), _with_most(moved, len(keys)), tuple(none)
+    as_before = (f"as before: {', '.join(none)}",) if none else ()
+    return _with_most(changed, len(keys)), _with_most(moved, len(keys)), as_before
 
 
 def _with_most(found: Mapping[str, Counter[str]], series: int) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from difflib import get_close_matches
+from typing import Final
 
 from iobands.acknowledged import Acknowledged
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
@@ -17,6 +19,7 @@ from iobands.nodes import folded
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
 from iobands.survey import Survey
 
+_MOST_NAMES: Final = 30
 #: What an act is called once it is done.
 _DONE = {ACKNOWLEDGE: "Known", CLOSE: "Closed", NEW_NORMAL: "New normal", REOPEN: "Reopened"}
 _STATUS_WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
@@ -109,6 +112,16 @@ def time_text(when: datetime) -> str:
 def plural(count: int, noun: str) -> str:
     """Return `count` with its noun; `series` stays as it is."""
     return f"{count} {noun}" if count == 1 or noun.endswith("s") else f"{count} {noun}s"
+
+
+def nearest(names: Sequence[str], wanted: str) -> str:
+    """Return a line for each of `names`; of many, those most like what was `wanted`."""
+    shown = list(names)
+    if len(names) > _MOST_NAMES:
+        shown = get_close_matches(wanted, names, _MOST_NAMES, cutoff=0)
+    more = len(names) - len(shown)
+    rest = [f"and {more} more; `iobands status` names every series"] if more else []
+    return "".join(f"\n  {line}" for line in (*shown, *rest))
 
 
 def printable(text: str) -> str:

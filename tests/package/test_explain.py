@@ -13,6 +13,7 @@ from iobands.explain import chosen, explain, explanation_text
 from iobands.figures import evidence
 from iobands.series import slug
 from iobands.survey import Survey, take_survey
+from iobands.words import nearest
 from tests.package.conftest import Command
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.test_states import dropped, healthy
@@ -121,10 +122,19 @@ def test_what_creeps_did_not_move_with_it(tmp_path: Path) -> None:
     assert "fullness" not in text.splitlines()[-1]
 
 
+def test_of_many_names_the_nearest_are_told() -> None:
+    names = [f"disk{number} fpp write_bw" for number in range(500)]
+    lines = nearest(names, "disk321 fpp").splitlines()
+    assert lines[1] == "  disk321 fpp write_bw"
+    assert len(lines) == 32
+    assert lines[-1] == "  and 470 more; `iobands status` names every series"
+    assert nearest(["a", "b"], "x") == "\n  a\n  b"
+
+
 def test_what_it_shares_with_others_is_told(tmp_path: Path) -> None:
     text = told(site(tmp_path, ("a fpp", "a ssf")), "a ssf")
-    assert "Has fallen together with others: all a, since 2026-11-0" in text
-    assert "iobands explain 'all a' tells of all that went with it" in text.splitlines()[-1]
+    assert "It has fallen together with others: all a, since 2026-11-0" in text
+    assert text.splitlines()[-1].endswith("; for all that went with it: iobands explain 'all a'")
 
 
 def test_a_node_list_that_always_differs_did_not_move(tmp_path: Path) -> None:

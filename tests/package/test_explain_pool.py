@@ -94,6 +94,7 @@ def test_many_series_under_a_change_are_cut_short(tmp_path: Path) -> None:
     text = digest_text(found, Console(width=100))
     assert "common drop: all a" in text.splitlines()[0]
     assert text.count("    a ") == 8
+    assert "  What moved with it, and where to look: iobands explain 'all a'\n" in text
     assert "    and 4 more: iobands explain 'all a'" in text
     page = render(found)
     assert page.count("<li>a ") == 12

@@ -87,6 +87,12 @@ def test_only_the_runs_on_a_closed_node_are_left_out(root: Path) -> None:
     assert all(one.proposal.runs > 100 for one in found.learnt)
 
 
+def test_what_was_done_to_several_series_is_taken_back_as_one(root: Path) -> None:
+    act = do(root, ACKNOWLEDGE, "all b")
+    back = do(root, REOPEN, "b")
+    assert (back.of, back.series) == (act.when, act.series)
+
+
 def test_only_the_node_itself_is_taken_back(root: Path) -> None:
     act = do(root, ACKNOWLEDGE)
     with pytest.raises(ValueError, match="nothing was done"):
