@@ -15,10 +15,11 @@ SOURCE = str(CONFIG.parent / "src")
 
 
 def _load(path: Path) -> ModuleType:
-    """The module at `path`, without putting its directory on the path."""
-    spec = spec_from_file_location(f"iobands_config_{path.stem}", path)
+    """The module or package at `path`, without putting its directory on the path."""
+    source = path / "__init__.py" if path.is_dir() else path
+    spec = spec_from_file_location(f"iobands_config_{path.stem}", source)
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up while it loads
+    sys.modules[spec.name] = module  # where a package and its dataclasses look while it loads
     spec.loader.exec_module(module)
     return module
 
@@ -28,7 +29,7 @@ def _site_configuration() -> dict:
         # Its commands in the stage directory would break apart, with messages that do not help.
         raise SystemExit(f"ERROR: {CONFIG.parent}: ReFrame needs a path without a blank; move it")
     common = _load(CONFIG / "common.py")
-    contract = _load(CONFIG / "contract.py")
+    contract = _load(CONFIG / "contract")
     # ReFrame takes the first system whose host names match; `local` matches any, so it is last.
     paths = sorted(
         (path for path in (CONFIG / "systems").glob("*.py") if not path.name.startswith("_")),

@@ -2,7 +2,7 @@
 
 A backend gives the shell commands that stripe the run directory and that read the layout back
 into files of the stage directory, and reads those files. A new type of file system is one more
-module here, one line below, and one in config/contract.py.
+module here, one line below, and its words in config/contract.
 """
 
 from .beegfs import BeegfsStriping
