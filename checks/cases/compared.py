@@ -4,6 +4,7 @@ The rates of the check are those with the setting; those without it stand beside
 ratio of both with its interval (docs/decisions/0056).
 """
 
+import math
 import statistics
 from pathlib import Path
 
@@ -56,6 +57,11 @@ class ComparedCase(Case):
             if striped or not name.startswith("striping_")
         }
         return Setting(layer, hints=hints, demanded=demanded, asked=self.asking(**asked))
+
+    def through(self, aggregators: int) -> dict[str, str]:
+        """The hints for so many aggregators, or all processes, of as many on each node."""
+        number = min(aggregators, self.tasks)
+        return {"cb_nodes": f"{number}", "cb_config_list": f"*:{math.ceil(number / self.nodes)}"}
 
     def before_each(self) -> list[str]:
         """Shell commands before each run, in whose `$run_directory` it measures."""

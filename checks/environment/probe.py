@@ -6,7 +6,7 @@ right type is written to. Knows the striping backends; judges nothing.
 
 from collections.abc import Mapping, Sequence
 
-from ..striping import BACKENDS
+from ..striping import BACKENDS, mount_names
 from ..striping.layout import Striping
 
 #: How long a file system has to answer, in seconds. None is waited for after that.
@@ -48,12 +48,6 @@ def unfinished_file(number: int) -> str:
     return f"{answer_file(number)}.part"
 
 
-def mount_names(settings: Mapping) -> Sequence[str]:
-    """What the mount table may call a file system; empty where anything will do."""
-    named = settings.get("mounted_as")
-    return [named] if named else BACKENDS[settings["type"]].mounted_as
-
-
 def script(file_systems: Sequence[Mapping]) -> str:
     """The whole script, for file systems as the site configuration has them."""
     lines = ["#!/bin/bash", "export LC_ALL=C"]
@@ -84,7 +78,7 @@ def _look(settings: Mapping) -> list[str]:
         "echo '@@@ mounted'",
         'mounted=$(df --output=fstype,target "$file_system" 2>&1 | tail -n 1); echo "$mounted"',
         "type=${mounted%% *}; target=$(printf '%s' \"$mounted\" | sed 's/^[^ ]* *//')",
-        *_end_unless_mounted(mount_names(settings)),
+        *_end_unless_mounted(mount_names(settings, backend)),
         "echo '@@@ missing commands'",
         *_missing_commands(backend),
         "echo '@@@ space'; df -Pk \"$file_system\" | tail -n 1",

@@ -5,7 +5,6 @@ after a failure, so a trap of the script removes the directory. The script remov
 the directory that it made itself. Where the script was killed, the session does it afterwards.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import reframe as rfm
@@ -14,6 +13,7 @@ from reframe.core.logging import getlogger
 
 from ..leftovers import sweep
 from ..refusal import refuse
+from ..striping import require_commands
 
 KIB_PER_GIB = 1024 * 1024
 
@@ -38,17 +38,16 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
     #: Where the script leaves the program's exit status.
     exit_status_file = variable(str, value="exit_status.txt")
 
-    def make_run_directory(self, volume_gib: float, required: Sequence[str] = ()) -> list[str]:
-        """The shell commands before the program.
+    def make_run_directory(self, volume_gib: float) -> list[str]:
+        """The shell commands before the program, which writes `volume_gib` at the most.
 
-        `volume_gib` is what it will write at the most; the commands `required` come before
-        anything is written, and end the job where `$file_system` is not fit for it.
+        They end the job before anything is written where the file system is not fit for it.
         """
         path = self.file_system_settings["path"]
         needed_gib = volume_gib + self.file_system_settings.get("min_free_gib", 0)
         return [
             f'file_system="{path}"',
-            *required,
+            *require_commands(self.file_system_settings, self.striping),
             f'run_directory=$(mktemp -d "$file_system/iobands-{type(self).__name__}-XXXXXXXXXX")'
             f" || {refuse('no directory can be made there: does it exist, may you write?')}",
             """trap 'rm -rf -- "$run_directory"' EXIT""",

@@ -10,7 +10,7 @@ from .cephfs import CephStriping
 from .layout import Asked, Layout, Striping, StripingError, Targets
 from .lustre import LustreStriping
 from .posix import NoStriping
-from .presence import require_commands
+from .presence import mount_names, require_commands
 
 BACKENDS: dict[str, Striping] = {
     "lustre": LustreStriping(),
@@ -20,4 +20,12 @@ BACKENDS: dict[str, Striping] = {
     "posix": NoStriping(),
 }
 
-__all__ = ["BACKENDS", "Asked", "Layout", "StripingError", "Targets", "require_commands"]
+__all__ = [
+    "BACKENDS",
+    "Asked",
+    "Layout",
+    "StripingError",
+    "Targets",
+    "mount_names",
+    "require_commands",
+]
