@@ -248,9 +248,8 @@ def lacks_api(said: str) -> bool:
 
 def syncs(version: str, interface: str) -> bool:
     """Whether IOR's fsync (`-e`) does anything through the interface; its JSON says so anyway."""
-    return (
-        interface in ("posix", "mpiio") or int(version.partition(".")[0]) >= _FIRST_THAT_SYNCS_ALL
-    )
+    major = int(version.partition(".")[0])
+    return interface in ("posix", "mpiio") or major >= _FIRST_THAT_SYNCS_ALL
 
 
 def bandwidths(phases: Mapping[tuple[str, int], Phase], phase: str) -> list[float]:

@@ -117,12 +117,12 @@ class CscAggregators(CscCase):
         return [str(self.aggregators)]
 
     def without_setting(self) -> Setting:
-        return self.on_each_node(1)
+        return self.with_aggregators(1)
 
     def with_setting(self) -> Setting:
-        return self.on_each_node(self.aggregators)
+        return self.with_aggregators(self.aggregators)
 
-    def on_each_node(self, aggregators: int) -> Setting:
+    def with_aggregators(self, aggregators: int) -> Setting:
         """So many aggregators, beside the hint that the page has by then."""
         return self.hinted(self.layer, {**UNIT, "cb_config_list": f"*:{aggregators}"})
 
