@@ -39,8 +39,7 @@ def _site_configuration() -> dict:
     for path in paths:
         site = _load(path)
         try:
-            contract.check_system(site.system, path)
-            contract.check_environments(site.environments, path)
+            contract.check_site(site.system, site.environments, path)
         except contract.SiteConfigurationError as error:
             # ReFrame would print a traceback of itself; the message alone is what helps.
             raise SystemExit(f"ERROR: {error}") from None

@@ -5,8 +5,7 @@ with exit status 0. So a mistake in a site file is found here, where it stops Re
 message. A module for each part of a site file: what it may say, and what is checked of it.
 """
 
-from .environments import check_environments
 from .fields import SiteConfigurationError
-from .systems import check_system
+from .sites import check_site
 
-__all__ = ["SiteConfigurationError", "check_environments", "check_system"]
+__all__ = ["SiteConfigurationError", "check_site"]

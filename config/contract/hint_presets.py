@@ -29,6 +29,11 @@ def check_hint_preset(name: str, preset: dict, where: str) -> None:
     for field, allowed in (("transports", TRANSPORTS), ("mpi", MPI_LIBRARIES)):
         for value in preset.get(field, []):
             check_choice(value, allowed, f"{where}: {field}")
+    if preset.get("hints") and not (preset.get("env_vars") or preset.get("romio_hints")):
+        raise SiteConfigurationError(
+            f"{where}: hints must be in effect, and nothing here sets them; add env_vars or "
+            "romio_hints"
+        )
     for field in ("hints", "romio_hints"):
         for hint, value in preset.get(field, {}).items():
             if not isinstance(value, str):

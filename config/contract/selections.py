@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from .fields import SiteConfigurationError, check_choice, check_fields
 from .words import PATTERNS, TOOLS, TRANSPORTS
 
@@ -25,14 +27,20 @@ def check_selections(extras: dict, where: str) -> None:
     Raises:
         SiteConfigurationError: something is unknown or of the wrong type.
     """
-    selections = extras.get("selections", {})
-    check_fields(selections, _SELECTIONS, f"{where}: selections")
-    for name, entries in {"recommended": extras.get("recommended", []), **selections}.items():
-        for number, selection in enumerate(entries, start=1):
-            here = f"{where}: {name}, entry {number}"
-            _check_selection(selection, extras, here)
-            if selection.get("tool") == "io500" and name in ("daily", "recommended"):
-                raise SiteConfigurationError(f"{here}: io500 is never daily; it takes too long")
+    check_fields(extras.get("selections", {}), _SELECTIONS, f"{where}: selections")
+    for name, number, selection in selecting(extras):
+        here = f"{where}: {name}, entry {number}"
+        _check_selection(selection, extras, here)
+        if selection.get("tool") == "io500" and name in ("daily", "recommended"):
+            raise SiteConfigurationError(f"{here}: io500 is never daily; it takes too long")
+
+
+def selecting(extras: dict) -> Iterator[tuple[str, int, dict]]:
+    """Yield each entry that selects checks, behind the name of its list and its number there."""
+    lists = {"recommended": extras.get("recommended", []), **extras.get("selections", {})}
+    for name, entries in lists.items():
+        for number, entry in enumerate(entries, start=1):
+            yield name, number, entry
 
 
 def _check_selection(selection: dict, extras: dict, where: str) -> None:

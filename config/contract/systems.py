@@ -37,11 +37,16 @@ def check_system(system: dict, path: Path) -> None:
         raise SiteConfigurationError(
             f"{path}: the system is named {name!r}; name it {path.stem!r}, as its file"
         )
-    with_io = [part for part in system.get("partitions", []) if "io" in part.get("features", [])]
-    for partition in with_io:
+    partitions = partitions_with_io(system)
+    for partition in partitions:
         where = f"{path}: partition {partition['name']!r}"
         _check_extras(partition.get("extras", {}), partition.get("scheduler"), where)
-    _check_agreement(with_io, path)
+    _check_agreement(partitions, path)
+
+
+def partitions_with_io(system: dict) -> list[dict]:
+    """Return the partitions that the checks run on."""
+    return [part for part in system.get("partitions", []) if "io" in part.get("features", [])]
 
 
 def _check_agreement(partitions: list[dict], path: Path) -> None:

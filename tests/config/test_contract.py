@@ -7,7 +7,9 @@ import pytest
 
 from checks.striping import BACKENDS
 from checks.transport import REPORT_VARIABLES
-from config.contract import SiteConfigurationError, check_environments, check_system
+from config.contract import SiteConfigurationError, check_site
+from config.contract.environments import check_environments
+from config.contract.systems import check_system
 from config.contract.words import FILE_SYSTEM_TYPES, MPI_LIBRARIES
 
 SITE_FILE = Path("config/systems/mysite.py")
@@ -103,6 +105,7 @@ def test_a_right_site_is_accepted():
         (("hint_presets", "fast", "hints"), {"cb_nodes": 2}, "cb_nodes: 2 must be text, in quotes"),
         (("hint_presets", "fast", "romio_hints"), {"cb_nodes": ""}, "neither may be empty"),
         (("hint_presets", "fast", "romio_hints"), {"cb nodes": "2"}, "'cb nodes': '2': neither"),
+        (("hint_presets", "fast"), {"hints": {"cb_nodes": "2"}}, "nothing here sets them"),
         (("hint_presets", "fast", "transports"), ["tcp"], "transports 'tcp' is unknown"),
         (("hint_presets", "fast", "mpi"), ["lam"], "mpi 'lam' is unknown; there are: openmpi"),
         (("recommended",), [{"hints": "quick"}], "recommended, entry 1.*'quick'.*default, fast"),
@@ -234,6 +237,39 @@ def test_the_libraries_of_a_site_file_can_be_asked_for_their_transport():
 def test_a_system_is_named_as_its_file():
     with pytest.raises(SiteConfigurationError, match="name it 'other'"):
         check_system(SYSTEM, Path("config/systems/other.py"))
+
+
+UCX = {"name": "gnu", "features": ["ucx"], "extras": {"mpi": "openmpi"}}
+
+
+def test_a_whole_site_file_is_accepted():
+    check_site(changed_partition(environs=["gnu"]), [UCX], SITE_FILE)
+
+
+@pytest.mark.parametrize(
+    ("partition", "environments", "message"),
+    [
+        ({"environs": ["gnu"], "features": []}, [UCX], "no partition has the feature 'io'"),
+        ({"environs": []}, [UCX], "partition 'compute': environs is empty"),
+        ({}, [UCX], "partition 'compute': environs is empty"),
+        ({"environs": ["gnu", "cray"]}, [UCX], "environs 'cray' is unknown; there are: gnu"),
+        (
+            {"environs": ["gnu"]},
+            [{"name": "gnu", "features": ["uxc"]}],
+            "recommended, entry 1: transport 'ucx': no environment",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_named(partition, environments, message):
+    with pytest.raises(SiteConfigurationError, match=message):
+        check_site(changed_partition(**partition), environments, SITE_FILE)
+
+
+def changed_partition(**fields):
+    """The system with another partition for checks, whose entries name the transport ucx."""
+    system = changed("recommended", value=[{"pattern": "ssf", "transport": "ucx"}])
+    system["partitions"][1].update(fields)
+    return system
 
 
 @pytest.mark.parametrize("scheduler", ["pbspro", "lsf", "flux", None])
