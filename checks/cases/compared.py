@@ -125,7 +125,7 @@ class ComparedCase(Case):
             raise SanityError("; ".join(problems))
         records = comparison.records_of(stage, WITH, self.pairs)
         self.tool_version = records[0]["version"]
-        self.cache = result.cache_of_reads(records)
+        self.cache = comparison.cache_of_reads(stage, self.pairs)
         proven = comparison.hints_in_effect(stage, WITH, self.with_setting(), records)
         self.hints_in_effect = ",".join(f"{item[0]}={item[1]}" for item in proven.items()) or None
         return True
