@@ -65,12 +65,7 @@ class Archer2FilePerNode(Archer2Comparison):
 
     descr = "ARCHER2: file per node against file per process"
     layer = "node"
-
-    def without_setting(self) -> Setting:
-        return Setting("proc", asked=self.asked_striping)
-
-    def with_setting(self) -> Setting:
-        return Setting("node", asked=self.asked_striping)
+    other_layer = "proc"
 
 
 @rfm.simple_test
@@ -79,13 +74,8 @@ class Archer2Collective(Archer2Comparison):
 
     descr = "ARCHER2: shared file by collective against independent calls"
     layer = "mpiio"
+    other_layer = "mpiio-independent"
     stripes = "all"
-
-    def without_setting(self) -> Setting:
-        return Setting("mpiio-independent", asked=self.asked_striping)
-
-    def with_setting(self) -> Setting:
-        return Setting("mpiio", asked=self.asked_striping)
 
 
 class EitherPattern(rfm.RegressionTestPlugin):

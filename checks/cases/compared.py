@@ -39,13 +39,16 @@ class ComparedCase(Case):
     #: How many times the volume is on the file system at once, at the most.
     copies = variable(int, value=2)
 
+    #: The layer that is compared with, where it is another one.
+    other_layer: str | None = None
+
     def without_setting(self) -> Setting:
         """What is compared with."""
-        return Setting(self.layer, asked=self.asked_striping)
+        return Setting(self.other_layer or self.layer, asked=self.asked_striping)
 
     def with_setting(self) -> Setting:
         """What the case is about."""
-        raise NotImplementedError
+        return Setting(self.layer, asked=self.asked_striping)
 
     def hinted(self, layer: str, hints: dict[str, str], **asked: int) -> Setting:
         """A side with hints, which must be in effect; `asked` are changes to the striping."""
@@ -180,6 +183,3 @@ class AgainstFewestStripes(rfm.RegressionTestPlugin):
 
     def without_setting(self) -> Setting:
         return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asked_striping)

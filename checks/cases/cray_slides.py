@@ -230,16 +230,11 @@ class CrayOverlap(CrayCase):
 
     descr = "Cray: snapshots written while computing against waited for"
     layer = "snapshot-nonblocking"
+    other_layer = "snapshot"
     # Non-blocking collective writes crash in the ROMIO of Open MPI; other libraries ignore this.
     env_vars = {"OMPI_MCA_io": "ompio"}
     published = RTM
     stripes = "all"
-
-    def without_setting(self) -> Setting:
-        return Setting("snapshot", asked=self.asked_striping)
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asked_striping)
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         return shapes.snapshots(volume)

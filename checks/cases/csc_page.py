@@ -94,13 +94,8 @@ class CscNonblockingOverBlocking(CscCase):
 
     descr = "CSC: BT-IO by non-blocking against blocking PnetCDF"
     layer = "btio-pnetcdf-nonblocking"
+    other_layer = "btio-pnetcdf"
     stripes = "each"
-
-    def without_setting(self) -> Setting:
-        return Setting("btio-pnetcdf", asked=self.asked_striping)
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asked_striping)
 
 
 @rfm.simple_test
