@@ -1,6 +1,6 @@
 """The site configuration that ReFrame loads: `reframe -C config/site.py`.
 
-Merges config/common.py with every config/systems/<name>.py. A new site is one more file there;
+Merges config/results.py with every config/systems/<name>.py. A new site is one more file there;
 nothing here names a site. Puts src/ on the path, so that the checks find `iobands.bands` under
 a site's own ReFrame.
 """
@@ -28,7 +28,7 @@ def _site_configuration() -> dict:
     if " " in str(CONFIG):
         # Its commands in the stage directory would break apart, with messages that do not help.
         raise SystemExit(f"ERROR: {CONFIG.parent}: ReFrame needs a path without a blank; move it")
-    common = _load(CONFIG / "common.py")
+    results = _load(CONFIG / "results.py")
     contract = _load(CONFIG / "contract")
     # ReFrame takes the first system whose host names match; `local` matches any, so it is last.
     paths = sorted(
@@ -43,16 +43,16 @@ def _site_configuration() -> dict:
         except contract.SiteConfigurationError as error:
             # ReFrame would print a traceback of itself; the message alone is what helps.
             raise SystemExit(f"ERROR: {error}") from None
-        systems.append({**common.directories(), **site.system})
+        systems.append({**results.directories(), **site.system})
         environments.extend(
             {**environment, "target_systems": [site.system["name"]]}
             for environment in site.environments
         )
-        general.append(common.general(site.system["name"]))
+        general.append(results.general(site.system["name"]))
     return {
         "systems": systems,
         "environments": environments,
-        "logging": common.logging(),
+        "logging": results.logging(),
         "general": general,
     }
 
