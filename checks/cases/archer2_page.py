@@ -5,7 +5,7 @@ from reframe.core.builtins import parameter, run_after
 
 from .. import site
 from .base import Case, Published
-from .compared_case import AgainstFewestStripes, ComparedCase
+from .compared import AgainstFewestStripes, ComparedCase
 from .comparison import Setting
 
 # 65,536 MiB written by 2048 processes: 32 MiB each.

@@ -9,7 +9,7 @@ from reframe.core.builtins import run_before
 from .. import benchio_result as result
 from . import shapes
 from .base import Published
-from .compared_case import ComparedCase
+from .compared import ComparedCase
 from .comparison import Setting
 
 MIB_PER_FILE = 64

@@ -5,7 +5,7 @@ from reframe.core.builtins import parameter
 
 from . import shapes
 from .base import Published
-from .compared_case import ComparedCase
+from .compared import ComparedCase
 
 # A target's number is that of a stripe, where the file system does not tell the real one.
 ASSUMED_TARGETS = 4

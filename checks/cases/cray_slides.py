@@ -7,7 +7,7 @@ from reframe.core.builtins import parameter, run_after, variable
 
 from . import shapes
 from .base import Case, Published
-from .compared_case import AgainstFewestStripes, ComparedCase
+from .compared import AgainstFewestStripes, ComparedCase
 from .comparison import Setting
 
 #: What each process writes to a file of its own.

@@ -7,7 +7,7 @@ from reframe.core.builtins import parameter, run_after
 
 from . import shapes
 from .base import Published
-from .compared_case import ComparedCase
+from .compared import ComparedCase
 from .comparison import Setting
 
 UNIT = {"striping_unit": "1048576"}
