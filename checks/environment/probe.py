@@ -48,6 +48,11 @@ def unfinished_file(number: int) -> str:
     return f"{answer_file(number)}.part"
 
 
+def directory_file(number: int) -> str:
+    """The file with the name of the directory that was made there; it is left if that hangs."""
+    return f"directory_{number}.txt"
+
+
 def script(file_systems: Sequence[Mapping]) -> str:
     """The whole script, for file systems as the site configuration has them."""
     lines = ["#!/bin/bash", "export LC_ALL=C"]
@@ -55,7 +60,7 @@ def script(file_systems: Sequence[Mapping]) -> str:
         whole, part = answer_file(number), unfinished_file(number)
         lines += [
             "{ (",
-            *_look(settings),
+            *_look(settings, directory_file(number)),
             # Nobody who reads what the script prints shall wait for what hangs.
             f") > {part} 2>&1 && mv {part} {whole}; }} < /dev/null > /dev/null 2>&1 &",
         ]
@@ -70,7 +75,7 @@ def script(file_systems: Sequence[Mapping]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _look(settings: Mapping) -> list[str]:
+def _look(settings: Mapping, directory_file: str) -> list[str]:
     backend = BACKENDS[settings["type"]]
     return [
         f'file_system="{settings["path"]}"',
@@ -90,7 +95,7 @@ def _look(settings: Mapping) -> list[str]:
         _QUOTA.get(settings["type"], ":"),
         "} 2> /dev/null",
         "echo '@@@ write'",
-        *_write(),
+        *_write(directory_file),
     ]
 
 
@@ -108,10 +113,11 @@ def _missing_commands(backend: Striping) -> list[str]:
     ]
 
 
-def _write() -> list[str]:
+def _write(directory_file: str) -> list[str]:
     return [
         'if directory=$(mktemp -d "$file_system/iobands-EnvProbe-XXXXXXXXXX" 2>&1); then',
         """trap 'rm -rf -- "$directory"' EXIT; trap 'exit 143' TERM""",
+        f'echo "$directory" > {directory_file}',
         "before=$(date +%s.%N)",
         'said=$(echo iobands | dd of="$directory/file" conv=fsync status=none 2>&1)',
         'if [ "$(cat "$directory/file" 2> /dev/null)" = iobands ]; then',

@@ -20,6 +20,16 @@ KIB_PER_GIB = 1024 * 1024
 PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 
+def sweep_after_run(system: str, own: Path | None) -> None:
+    """Remove the directory of a run on `system` that is over, and what earlier ones left there."""
+    notes = PERFLOGS / system / "leftovers"
+    try:
+        for directory in sweep(notes, own):
+            getlogger().warning(f"{directory} could not be removed: the next run tries again")
+    except OSError as error:
+        getlogger().warning(f"{notes}: {error.strerror}")
+
+
 class RunDirectoryMixin(rfm.RegressionTestPlugin):
     """Gives the job script `$run_directory`, and `$exit_status` of the program after it ran."""
 
@@ -79,12 +89,7 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
     def see_to_what_is_left(self) -> None:
         file = Path(self.stagedir, self.run_directory_file)
         own = Path(file.read_text(encoding="utf-8").strip()) if file.exists() else None
-        notes = PERFLOGS / self.current_system.name / "leftovers"
-        try:
-            for directory in sweep(notes, own):
-                getlogger().warning(f"{directory} could not be removed: the next run tries again")
-        except OSError as error:
-            getlogger().warning(f"{notes}: {error.strerror}")
+        sweep_after_run(self.current_system.name, own)
 
     @run_before("sanity")
     def read_fullness(self) -> None:
