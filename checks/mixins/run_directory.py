@@ -20,16 +20,6 @@ KIB_PER_GIB = 1024 * 1024
 PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 
-def sweep_after_run(system: str, own: Path | None) -> None:
-    """Remove the directory of a run on `system` that is over, and what earlier ones left there."""
-    notes = PERFLOGS / system / "leftovers"
-    try:
-        for directory in sweep(notes, own):
-            getlogger().warning(f"{directory} could not be removed: the next run tries again")
-    except OSError as error:
-        getlogger().warning(f"{notes}: {error.strerror}")
-
-
 class RunDirectoryMixin(rfm.RegressionTestPlugin):
     """Gives the job script `$run_directory`, and `$exit_status` of the program after it ran."""
 
@@ -99,3 +89,13 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
         except (OSError, IndexError, ValueError):
             # A covariate: the run may still prove its rates without it.
             self.fullness_percent = None
+
+
+def sweep_after_run(system: str, own: Path | None) -> None:
+    """Remove the directory of a run on `system` that is over, and what earlier ones left there."""
+    notes = PERFLOGS / system / "leftovers"
+    try:
+        for directory in sweep(notes, own):
+            getlogger().warning(f"{directory} could not be removed: the next run tries again")
+    except OSError as error:
+        getlogger().warning(f"{notes}: {error.strerror}")
