@@ -21,12 +21,13 @@ def require_commands(settings: Mapping, backend: Striping) -> list[str]:
     kind, names = settings["type"], mount_names(settings, backend)
     commands = []
     if names:
+        asked = f"{kind}, mounted as {names[0]}" if "mounted_as" in settings else kind
         # df asks the mount table, which tells file systems in user space apart; stat does not.
         commands += [
             'mounted_type=$(df --output=fstype "$file_system" 2> /dev/null | tail -n 1)',
             f'case "${{mounted_type:-nothing}}" in {"|".join(names)}) ;; *) '
             + refuse(
-                f"type asked: {kind}; mounted there: ${{mounted_type:-nothing}}: "
+                f"type asked: {asked}; mounted there: ${{mounted_type:-nothing}}: "
                 "is it mounted on $(uname -n)?"
             )
             + " ;; esac",
