@@ -83,31 +83,20 @@ def test_the_jobs_of_a_site_with_modules(site_copy, tmp_path):
         "moduled",
         {"disk": {"path": str(tmp_path), "type": "posix", "medium": "disk"}},
         {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
-        programs={"ior": {"modules": ["ior/9"]}, "io500.sh": {"path": "/opt/io500.sh"}},
+        programs={"ior": {"modules": ["ior/9"]}},
     )
     site_file = site_copy.root / "config" / "systems" / "moduled.py"
     text = site_file.read_text(encoding="utf-8")
     changed = text.replace("'hostnames'", "'modules_system': 'tmod4', 'hostnames'")
     site_file.write_text(changed, encoding="utf-8")
-    chosen = ("-n", "IorFPP|Io500", "-E", "tool == 'io500' or api == 'posix'")
-    run = site_copy.reframe("--system=moduled", "--dry-run", *chosen, "-S", "Io500.most_gib=1")
+    chosen = ("-n", "IorFPP", "-E", "api == 'posix'")
+    run = site_copy.reframe("--system=moduled", "--dry-run", *chosen)
     assert run.returncode == 0, run.stdout + run.stderr
     # ReFrame's own loading would not look at the outcome: another ior on PATH would be measured.
-    (script,) = (text for name, text in site_copy.scripts("job").items() if name.startswith("Ior"))
+    (script,) = site_copy.scripts("job").values()
     assert [line for line in script.splitlines() if "module load" in line] == load_commands(
         "ior", ("ior/9",)
     )[1:]
-    # By its own million files mdtest might be done before the stonewall, which is invalid.
-    (settings,) = (site_copy.root / "stage").rglob("Io500*/io500.ini.in")
-    lines = settings.read_text(encoding="utf-8").splitlines()
-    assert lines[3:] == [
-        "[debug]",
-        "stonewall-time = 300",
-        "[mdtest-easy]",
-        "n = 100000000",
-        "[mdtest-hard]",
-        "n = 100000000",
-    ]
 
 
 def test_what_helps_is_one_line():
@@ -166,14 +155,19 @@ def spacked(site_copy, tmp_path, monkeypatch):
 
 @needs_spack_to_be_asked
 def test_spack_installs_once_for_all_checks_and_is_loaded(spacked, site_copy, tmp_path):
-    # The jobs fail for want of a real mdtest.
+    # The first job fails for want of a real mdtest, the second as nothing can be loaded.
     script(tmp_path / "it" / "mdtest", "#!/bin/sh\necho 'cannot do anything' >&2; exit 3\n")
-    said, asked = spacked(":", f"echo 'export PATH={tmp_path / 'it'}:$PATH'")
+    loaded = f"echo 'export PATH={tmp_path / 'it'}:$PATH'"
+    said, asked = spacked(":", f"mkdir {tmp_path / 'once'} && {loaded}")
     assert asked.count(" install\n") == 1
     assert "-e rfm_spack_env add ior@4.0.0\n" in asked
     assert f"config:install_tree:root:{site_copy.root}/build/spack" in asked
     assert asked.count("/rfm_spack_env load --sh ior@4.0.0\n") == 2
-    assert said.count("Reason: sanity error: exit status 3: cannot do anything") == 2
+    assert said.count("Reason: sanity error: exit status 3: cannot do anything") == 1
+    assert (
+        "Reason: sanity error: mdtest did not run to its end: iobands: Spack cannot load ior@4.0.0 "
+        "in jobs: do they find the command spack?\n"
+    ) in said
 
 
 @needs_spack_to_be_asked
@@ -186,8 +180,27 @@ def test_what_spack_cannot_install_has_its_reason(spacked, tmp_path):
     ) in said
 
 
-@needs_spack_to_be_asked
-def test_a_job_that_spack_loads_nothing_in_ends(spacked):
-    said, _ = spacked(":", "exit 1")
-    reason = "iobands: Spack cannot load ior@4.0.0 in jobs: do they find the command spack?"
-    assert said.count(f"Reason: sanity error: mdtest did not run to its end: {reason}") == 2
+def test_the_job_of_io500_and_its_settings(site_copy, tmp_path):
+    site_copy.add_local_system(
+        "here",
+        {"work": {"path": str(tmp_path), "type": "lustre", "medium": "hdd", "stripe_counts": [1]}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+        programs={"io500.sh": {"path": "/opt/io500/io500.sh"}},
+    )
+    by_the_rules = ("-n", "Io500", "-S", "Io500.most_gib=1")
+    run = site_copy.reframe("--system=here", "--dry-run", *by_the_rules)
+    assert run.returncode == 0, run.stdout + run.stderr
+    (script,) = (site_copy.root / "stage").rglob("Io500*/rfm_job.sh")
+    said = script.read_text(encoding="utf-8")
+    # It, too, writes only where the file system is mounted.
+    assert "type asked: lustre; mounted there" in said.partition("mktemp -d")[0]
+    # By its own million files mdtest might be done before the stonewall, which is invalid.
+    (settings,) = (site_copy.root / "stage").rglob("Io500*/io500.ini.in")
+    assert settings.read_text(encoding="utf-8").splitlines()[3:] == [
+        "[debug]",
+        "stonewall-time = 300",
+        "[mdtest-easy]",
+        "n = 100000000",
+        "[mdtest-hard]",
+        "n = 100000000",
+    ]
