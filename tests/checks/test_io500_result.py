@@ -34,6 +34,12 @@ def test_a_limited_run_breaks_the_rules_of_length_alone():
     )
 
 
+def test_a_run_that_breaks_no_rule():
+    kept = [line for line in TEXT.splitlines() if not line.startswith("; ERROR")]
+    valid = "\n".join(kept).replace(" [INVALID]", "")
+    assert unproven(read_result(valid), 2, limited=False) == []
+
+
 def test_another_broken_rule_is_told():
     broken = TEXT.replace("[find]", "; ERROR INVALID Found 3 errors in the data\n[find]")
     assert unproven(read_result(broken), 2, limited=True) == [
