@@ -187,5 +187,5 @@ def test_nobody_s_act_is_lost(site: Path) -> None:
         for n in range(4)
     ]
     at_once = [subprocess.Popen(command, env=environment()) for command in commands]
-    assert [process.wait(timeout=120) for process in at_once] == [0] * 4
+    assert [process.wait(timeout=300) for process in at_once] == [0] * 4
     assert {reason for _, _, reason in acts(site)} == {"r0", "r1", "r2", "r3"}
