@@ -1,12 +1,25 @@
 """What tests of several layers share."""
 
+import os
+
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.site_copy import SiteCopy, copy_suite
 
 #: What takes longest comes first, so that no process is left with it in the end; those that use
 #: one minisite before all others.
 _LONGEST_FIRST = ("minisite", "faults", "checks", "kernel", "config", "benchmarks")
+
+# How long an example takes says how busy the machine is. In CI the same ones are drawn each time,
+# so that what it refuses is not by chance; elsewhere others.
+settings.register_profile(
+    "busy",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    derandomize="CI" in os.environ,
+)
+settings.load_profile("busy")
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ class Suite:
         for run in self.begun:
             if run.poll() is None:
                 run.terminate()
-            run.communicate()
+                run.communicate()
 
     def repeat(self, mib_per_task: int = 16) -> None:
         """Let the runs of the larger scale go on until something ends them."""
