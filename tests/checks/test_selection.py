@@ -17,8 +17,9 @@ def listed(run):
 @pytest.fixture(scope="module")
 def archer2(tmp_path_factory):
     """All that ReFrame knows of each check on ARCHER2, and selects by."""
-    site = copy_suite(tmp_path_factory.mktemp("site"))
-    run = site.reframe("--system=archer2", "--describe", "-n", "Benchio", "-n", "Env")
+    checks = ("checks/benchio.py", "checks/environment_checks.py")
+    site = copy_suite(tmp_path_factory.mktemp("site"), *checks)
+    run = site.reframe("--system=archer2", "--describe")
     assert run.returncode == 0, run.stdout + run.stderr
     return json.loads(run.stdout)
 
