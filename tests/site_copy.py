@@ -10,6 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
+#: benchio's checks and those of the environment, for `copy_suite`.
+BENCHIO = ("checks/benchio.py", "checks/environment_checks.py")
+
 
 _LOCAL_SYSTEM = """
 import runpy

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.site_copy import copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 
 def listed(run):
@@ -17,8 +17,7 @@ def listed(run):
 @pytest.fixture(scope="module")
 def archer2(tmp_path_factory):
     """All that ReFrame knows of each check on ARCHER2, and selects by."""
-    checks = ("checks/benchio.py", "checks/environment_checks.py")
-    site = copy_suite(tmp_path_factory.mktemp("site"), *checks)
+    site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     run = site.reframe("--system=archer2", "--describe")
     assert run.returncode == 0, run.stdout + run.stderr
     return json.loads(run.stdout)

@@ -13,10 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.minisite.sites import PATIENCE, skip_unless_possible
-from tests.site_copy import ROOT, SiteCopy, copy_suite
-
-#: What the tests of a minisite run.
-CHECKS = ("checks/benchio.py", "checks/environment_checks.py")
+from tests.site_copy import BENCHIO, ROOT, SiteCopy, copy_suite
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ def minisite(tmp_path_factory) -> Iterator[Minisite]:
 def suite(minisite, tmp_path) -> Iterator[Suite]:
     """A fresh copy of the suite; the site is idle and its file systems empty before and after."""
     minisite.wait_until(minisite.is_idle, "an idle site")
-    suite = Suite(copy_suite(tmp_path, *CHECKS), minisite)
+    suite = Suite(copy_suite(tmp_path, *BENCHIO), minisite)
     yield suite
     suite.end()
     minisite.wait_until(minisite.is_idle, "an idle site")
