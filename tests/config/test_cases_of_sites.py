@@ -26,6 +26,8 @@ def test_every_check_and_case_is_listed(site_copy, name):
     assert set(listed) >= CASES
     of_the_site = [check for check in listed if check not in CASES]
     assert {re.sub("FP[PN]|SSF|Serial|Strided", "", check) for check in of_the_site} == PROGRAMS
+    # Calls of POSIX have no hints, which such a run could never show to be in effect.
+    assert re.findall(r"^- Ior.* %hints=(?!default ).*%api=posix", run.stdout, re.MULTILINE) == []
     if name in SITES:
         benchio = [check for check in of_the_site if check.startswith("Benchio")]
         assert len(benchio) == SITES[name]["checks"]
