@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from iobands.readers.kinds import combined
 from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, VARIABLE_UNITS, canonical
 
 # What a label says beyond file system, pattern and variable, where series differ in it.
@@ -33,7 +34,6 @@ _FURTHER: Final = (
     "system",
 )
 _ALL_TARGETS: Final = -1
-_MOST_KINDS: Final = 2**62
 _SLUG_LENGTH: Final = 120  # file systems allow 255
 
 
@@ -102,10 +102,9 @@ class Grouping:
 def grouping(table: pd.DataFrame) -> Grouping:
     """Return which series there are in `table`, in the order in which they come up first."""
     by = ["perf_var" if name == "variable" else name for name in _KEY_FIELDS]
-    codes = combined([table[name] for name in by])
-    # of several rows in one place the last one stays, which backwards is the first
-    first = np.zeros(int(codes.max()) + 1 if len(codes) else 0, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    codes, first = combined(_coded(table[name]) for name in by)
+    # the smallest type, because it is sorted by
+    codes = codes.astype(np.min_scalar_type(max(1, len(first))))
     cells = zip(*(table[name].take(first) for name in by), strict=True)
     keys = tuple(SeriesKey(*(_plain(value) for value in values)) for values in cells)
     return Grouping(keys, codes)
@@ -116,27 +115,12 @@ def split(table: pd.DataFrame) -> Iterator[tuple[SeriesKey, pd.DataFrame]]:
     yield from grouping(table).split(table)
 
 
-def combined(columns: Sequence[pd.Series]) -> np.ndarray:
-    """Return a number from 0 for each row, the same for rows that are alike in all `columns`.
-
-    Numbers are given as rows come up first, and missing values are alike.
-    """
-    codes = np.zeros(len(columns[0]), np.int64)
-    kinds = 1
-    for column in columns:
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            found, number = column.cat.codes.to_numpy(), len(column.cat.categories)
-        else:
-            found, uniques = pd.factorize(column)
-            number = len(uniques)
-        if kinds * (number + 1) > _MOST_KINDS:
-            codes, uniques = pd.factorize(codes)
-            kinds = len(uniques)
-        codes = codes * (number + 1) + (found + 1)
-        kinds *= number + 1
-    found, uniques = pd.factorize(codes)
-    # the smallest type, because it is sorted by
-    return found.astype(np.min_scalar_type(max(1, len(uniques))))
+def _coded(column: pd.Series) -> tuple[np.ndarray, int]:
+    """Return the place of each cell's value among so many."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(), len(column.cat.categories)
+    codes, uniques = pd.factorize(column)
+    return codes, len(uniques)
 
 
 def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:

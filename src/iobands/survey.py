@@ -33,7 +33,8 @@ from iobands.readers.newest_cases import read_newest_cases
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
 from iobands.readers.run_report import RunCase, RunReports
-from iobands.series import Grouping, SeriesKey, combined, grouping, labels
+from iobands.readers.kinds import combined
+from iobands.series import Grouping, SeriesKey, _coded, grouping, labels
 from iobands.sessions import sessions_of
 from iobands.shared import Common, Pooled, common_changes, follow_pools
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, Miss, State, Status, assess, worst
@@ -285,7 +286,7 @@ def _bands(directory: Path, system: str) -> Bands | None:
 
 def _sightings(table: pd.DataFrame, series: Grouping) -> Iterator[_Sighting]:
     """Yield for each series the cases that gave it, and when each did so last."""
-    pairs = combined([pd.Series(series.codes, table.index), table["display_name"]])
+    pairs = combined([_coded(pd.Series(series.codes, table.index)), _coded(table["display_name"])])[0]
     # the rows are in the order of time, and of several in one place the last one stays
     last = np.zeros(int(pairs.max()) + 1 if len(pairs) else 0, np.int64)
     last[pairs] = np.arange(len(pairs))

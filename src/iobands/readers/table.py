@@ -71,18 +71,17 @@ def joined(tables: list[pa.Table], order: str | None) -> pa.Table:
     tables.clear()
     indices = None
     if order is not None:
-        indices = _order(_integers(_one(chunks[order], order)))
+        indices = _order(_integers(_one(chunks[order], schema.field(order).type)))
 
     def column(name: str) -> pa.Array:
-        whole = _one(chunks.pop(name), name)
+        whole = _one(chunks.pop(name), schema.field(name).type)
         return whole if indices is None else whole.take(indices)
 
     with ThreadPoolExecutor(_WORKERS) as workers:
         return pa.Table.from_arrays(list(workers.map(column, schema.names)), schema=schema)
 
 
-def _one(chunks: Sequence[pa.Array], name: str) -> pa.Array:
-    kind = SCHEMA.field(name).type
+def _one(chunks: Sequence[pa.Array], kind: pa.DataType) -> pa.Array:
     if len(chunks) == 1:
         return chunks[0]
     whole = pa.chunked_array(chunks, kind)
