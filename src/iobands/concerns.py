@@ -12,12 +12,13 @@ from typing import Final
 
 from iobands.acknowledged import Acknowledged
 from iobands.bands import COLLAPSED
+from iobands.cases import Finding
 from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, compared_text, name_of
 from iobands.collapses import FALLEN, RISEN
 from iobands.following import Change, is_drop, ratio_text
 from iobands.series import SeriesKey
 from iobands.states import State
-from iobands.survey import Finding, Survey
+from iobands.survey import Survey
 from iobands.words import answer_text, figure, plural, time_text
 
 _STATES: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)

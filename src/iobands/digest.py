@@ -128,8 +128,8 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
 
 def _is_cut(series: Series) -> bool:
     """Tell whether there are samples of before the epoch, which do not compare."""
-    epoch, first = series.epoch, series.samples["job_completion_time"].iloc[0]
-    return epoch is not None and not epoch.continues and first < epoch.since
+    epoch = series.epoch
+    return epoch is not None and not epoch.continues and series.history.first < epoch.since
 
 
 def _concern(concern: Concern, *, is_quiet: bool = False) -> Text:
@@ -179,9 +179,7 @@ def _table(survey: Survey, width: int) -> Table:
         )
     values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
     for row, series in zip(rows, survey.series, strict=True):
-        row[headings.index("TREND")] = Text(
-            sparkline(series.samples["perf_value"].iloc[-values:].tolist())
-        )
+        row[headings.index("TREND")] = Text(sparkline(series.history.values[-values:].tolist()))
         table.add_row(*row)
     return table
 

@@ -14,7 +14,6 @@ from datetime import datetime, timezone
 from typing import Final
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from iobands import collapses
@@ -24,7 +23,7 @@ from iobands.following import Budget, Following, Times, is_drop, moment, runs_a_
 from iobands.series import SeriesKey
 from iobands.sessions import sessions_of
 from iobands.shared import Common
-from iobands.states import Status, published_band
+from iobands.states import Status, band_in_force
 
 #: How many rises of a rate are told a year that are none, for each false alarm that the site
 #: allows: all file systems together, and all series together.
@@ -82,10 +81,10 @@ class SiteCollapses:
 
 @dataclass(frozen=True)
 class Watched:
-    """What is needed of a series: as the survey has it."""
+    """What is needed of a series: as the survey has it, and what its newest sample says."""
 
     key: SeriesKey
-    samples: pd.DataFrame
+    newest: Mapping[str, object]
     bands: Bands | None
     status: Status
 
@@ -233,10 +232,8 @@ def _floors(each: Watched, following: Following) -> NDArray[np.float64]:
     if each.bands is None:
         return floors
     # as in a figure, what is known of the newest sample stands for all
-    sample = each.samples.iloc[-1].copy()
     for epoch in each.bands.epochs:
-        sample["job_completion_time"] = pd.Timestamp(epoch.since)
-        published = published_band(each.key, sample, each.bands)
+        published = band_in_force(each.key, each.newest, epoch.since, each.bands)
         floors[_place(following, epoch.since) :] = published.floor if published else learnt
     return floors
 

@@ -28,19 +28,16 @@ from iobands.charts import (
     power,
     runs_between_false_alarms,
 )
+from iobands.history import History, Times
 
 #: The drop that the power of a series is told for.
 TOLD_DROP: Final = 0.7
 #: How often a series is taken to run while it is too young to tell.
 DAILY: Final = 365.0
-#: What a case says that was measured and found to be too slow.
-PERFORMANCE: Final = "performance"
-
 _YEAR: Final = np.timedelta64(365, "D")
 _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 _QUARTERS: Final = 4
 
-Times = NDArray[np.datetime64]
 #: What gives the chart of a series from its values, its band and the limit.
 Draw = Callable[[NDArray[np.float64], Band | None, float], Chart]
 
@@ -191,15 +188,14 @@ class Following:
 
 
 def follow_series(
-    samples: pd.DataFrame,
+    history: History,
     rows: NDArray[np.int_],
     band: Band | None,
     budget: Budget,
     draw: Draw = drawn,
 ) -> Following:
     """Return the chart of the samples at `rows`, which are in the order of time."""
-    values = samples["perf_value"].to_numpy(dtype=float)[rows]
-    times = utc(samples)[rows]
+    values, times = history.values[rows], history.times[rows]
     fine = np.isfinite(values) & (values > 0)
     if not fine.all():
         rows, values, times = rows[fine], values[fine], times[fine]

@@ -20,11 +20,12 @@ from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.bands_file import load_bands
 from iobands.bands_writer import added, free_name
 from iobands.calibration import NoProposal, Proposal, healthy, propose
+from iobands.history import alike
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import REQUIRED
 from iobands.readers.perflog import read_perflogs
 from iobands.series import SeriesKey, grouping, labels
-from iobands.states import alike, left_out, published_band
+from iobands.states import left_out, published_band
 from iobands.vocabulary import canonical
 from iobands.yaml_change import Change
 
@@ -134,7 +135,7 @@ def _learn(
         )
     early = same & (times < begin).to_numpy() if begin is not None else np.zeros_like(same)
     same &= ~early
-    closed = same & left_out(times, bands)
+    closed = same & left_out(times.to_numpy(dtype="datetime64[ns]"), bands)
     history = samples[same & ~closed]
     stale = (
         bool(notes) and in_force is not None and _is_stale(in_force, times[alike(samples)], bands)

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from iobands.bands_file import load_bands
 from iobands.cli import app
+from iobands.history import alike
 from iobands.learning import Calibration, calibrate, epoch_by_hand
-from iobands.states import alike
 from tests.package.factory import NOW, daily, write_perflog
 
 BANDS = "bands"

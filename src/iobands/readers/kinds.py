@@ -55,6 +55,7 @@ class Rows:
     kinds: pa.Table
 
     def __len__(self) -> int:
+        """Return how many there are."""
         return len(self.table)
 
     @cached_property

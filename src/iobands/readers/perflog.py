@@ -22,7 +22,7 @@ from iobands.readers.adapters.csv_table import CsvTable
 from iobands.readers.cache import Kept, KnownFile
 from iobands.readers.fields import FIELDS, REQUIRED, TIME
 from iobands.readers.files import Part, Place, read_file
-from iobands.readers.kinds import KIND, OF_KINDS, ROWS, Rows, factored
+from iobands.readers.kinds import KIND, ROWS, Rows, factored
 from iobands.readers.lines import Contract, Format
 from iobands.readers.rejected import Rejected
 from iobands.readers.repeats import find_repeats
@@ -80,7 +80,7 @@ def read_perflogs(
 
     Rotated files (`*.log.h0`, ...), which ReFrame leaves when the columns change, are read too.
     `format_` is how the files are laid out, contract 2 if it is not given; `columns` are those
-    that are wanted, and the required ones are there in any case. A run that two lines
+    that are wanted: of what differs from run to run no others are there. A run that two lines
     tell of alike, as in a copy of a file, counts once. What was read before comes from a cache in
     the user's cache directory, if there is one.
 
@@ -91,7 +91,7 @@ def read_perflogs(
         raise FileNotFoundError(f"{directory}: no such directory")
     wanted = {*columns, *REQUIRED, *LATER_FIELDS}
     kept, endings = _read_all(directory, system, format_ or Contract(), wanted)
-    rows = Rows(kept.rows.table, kept.rows.kinds.select([n for n in OF_KINDS if n in wanted]))
+    rows = kept.rows
     if isinstance(format_, CsvTable) and system is not None:
         # where a table lies says nothing of the system
         mine = pc.equal(rows.kinds.column("system").cast(pa.string()), system)
@@ -145,8 +145,8 @@ def _read_all(
         old = old and new and not new.anew and cache.load(where, ROWS.names)
         whole = _read_on(directory, paths, format_, old or None, ROWS.names)
         cache.save(where, whole.kept)
-        rows = whole.kept.rows
-        return replace(whole.kept, rows=replace(rows, table=rows.table.select(columns))), whole.endings
+        rows = replace(whole.kept.rows, table=whole.kept.rows.table.select(columns))
+        return replace(whole.kept, rows=rows), whole.endings
     return new.kept, new.endings
 
 
