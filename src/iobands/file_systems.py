@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from iobands import collapses
 from iobands.bands import Bands
+from iobands.charts import DOWN
 from iobands.collapses import RISEN, Comparison, Count
 from iobands.following import Budget, Following, Times, is_drop, moment, runs_a_year
 from iobands.series import SeriesKey
@@ -241,10 +242,9 @@ def _floors(each: Watched, following: Following) -> NDArray[np.float64]:
 def _dropped(key: SeriesKey, following: Following, common: Sequence[Common]) -> NDArray[np.bool_]:
     """Return which runs are of a drop that was raised, of the series or of a pool that it is in."""
     found = np.zeros(len(following.rows), dtype=bool)
-    for drop in following.changes:
-        if is_drop(drop):
-            end = None if drop.ended is None else _place(following, drop.ended)
-            found[_place(following, drop.since) : end] = True
+    for alarm in following.chart.alarms:
+        if alarm.direction == DOWN:
+            found[alarm.onset : alarm.ended] = True
     for each in common:
         if key in each.keys and is_drop(each.change):
             since = _place(following, each.changes[key.variable].since)

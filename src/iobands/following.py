@@ -228,7 +228,7 @@ def runs_a_year(times: Times) -> float:
     """
     if len(times) < 2 or times[-1] - times[0] < _ENOUGH_TIME:  # noqa: PLR2004
         return DAILY
-    recent = times[times >= times[-1] - _YEAR]
+    recent = times[np.searchsorted(times, times[-1] - _YEAR) :]
     days = np.unique(recent.astype("datetime64[D]"))
     if days[-1] - days[0] < _ENOUGH_TIME:
         return DAILY

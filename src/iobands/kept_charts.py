@@ -66,8 +66,10 @@ class KeptCharts:
     def __init__(self, path: Path) -> None:
         """Take what is kept at `path`, if there is something that is any good."""
         self._path = path
-        self._table = _load(path)
-        names = self._table.column("series").to_pylist() if self._table else []
+        table = _load(path)
+        # by column, because asking a table for a cell takes longer than the cell is worth
+        self._cells = [column.chunk(0) for column in table.columns] if table else []
+        names = self._cells[0].to_pylist() if table else []
         self._rows = {name: row for row, name in enumerate(names)}
         self._known: dict[str, _Known] = {}
         self._drawn = 0
@@ -106,9 +108,10 @@ class KeptCharts:
         return chart
 
     def _row(self, series: str) -> Mapping[str, pa.Scalar] | None:
-        if self._table is None or series not in self._rows:
+        place = self._rows.get(series)
+        if place is None:
             return None
-        return {name: self._table.column(name)[self._rows[series]] for name in _SCHEMA.names}
+        return {name: cells[place] for name, cells in zip(_SCHEMA.names, self._cells, strict=True)}
 
 
 def _numbers(band: Quartiles | None) -> tuple[float | None, ...] | None:

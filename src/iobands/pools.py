@@ -65,10 +65,15 @@ class Pool:
         return found
 
     def of(self, key: SeriesKey, rows: NDArray[np.int_]) -> NDArray[np.bool_]:
-        """Return which of `rows`, places among the samples of `key`, belong to the pool."""
+        """Return which of `rows`, rising places among the samples of `key`, belong to the pool."""
         if self.rows is None:
             return np.ones(len(rows), dtype=bool)
-        return np.isin(rows, self.rows[key])
+        mine = self.rows[key]
+        places = np.minimum(np.searchsorted(rows, mine), len(rows) - 1)
+        found = np.zeros(len(rows), dtype=bool)
+        if len(rows):
+            found[places[rows[places] == mine]] = True
+        return found
 
 
 def pools_of(samples: Mapping[SeriesKey, History]) -> tuple[Pool, ...]:

@@ -7,6 +7,7 @@ charts of single series.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -24,7 +25,16 @@ from iobands.charts.chart import (
     UP,
     Alarm,
 )
-from iobands.charts.parts import SIDES, Dependence, Part, dependence, every_session, indexed, within
+from iobands.charts.parts import (
+    SIDES,
+    Dependence,
+    Part,
+    dependence,
+    every_session,
+    indexed,
+    placed,
+    within,
+)
 from iobands.charts.scores import DESIGNS, DROPS, Array, grained
 
 #: From how much evidence of its own, in nats, a series counts as one that took part in a change.
@@ -95,9 +105,9 @@ def follow_together(
     if len(parts) < 2:  # noqa: PLR2004
         raise ValueError(f"{len(parts)} series have nothing in common: two at least")
     sessions = every_session([part.sessions for part in parts])
-    placed = [replace(part, sessions=np.searchsorted(sessions, part.sessions)) for part in parts]
-    depends = depends or dependence(placed, len(sessions), limit)
-    return _Drawing(sessions, placed, depends, limit).through()
+    there = placed(parts, sessions)
+    depends = depends or dependence(there, len(sessions), limit)
+    return _Drawing(sessions, there, depends, limit).through()
 
 
 class _Drawing:
@@ -136,11 +146,18 @@ class _Drawing:
         total = np.zeros((len(self.sessions), len(DESIGNS)))
         taken_off = np.zeros_like(total)
         count = np.zeros(len(self.sessions))
+        spans: defaultdict[tuple[int, int], list[Array]] = defaultdict(list)
         for part, chosen in zip(self.parts, runs, strict=True):
             places = indexed(part.sessions[chosen])
             total[places] += part.increments[indexed(np.flatnonzero(chosen))]
-            taken_off[places] += part.penalty
-            count[places] += 1
+            if isinstance(places, slice):
+                spans[places.start, places.stop].append(part.penalty)
+            else:
+                taken_off[places] += part.penalty
+                count[places] += 1
+        for (begin, end), penalties in spans.items():  # few, as most series have the same
+            taken_off[begin:end] += np.sum(penalties, axis=0)
+            count[begin:end] += len(penalties)
         count = np.maximum(count, 1)[:, None]
         spread = 1 + (count - 1) * self.depends.shared
         total += taken_off * (1 - np.minimum(np.sqrt(spread / count) * self.depends.scale, 1.0))
