@@ -168,9 +168,9 @@ def _table(survey: Survey, width: int) -> Text | Table:
     if all(series.status.verdict == NO_BAND for series in survey.series):
         _drop("VERDICT", headings, rows)
     for spare in _SPARE:
-        if sum(_widths(headings, rows)) + LEAST_RECENT > width:
+        if _taken(headings, rows) + LEAST_RECENT > width:
             _drop(spare, headings, rows)
-    values = max(LEAST_RECENT, min(RECENT, width - sum(_widths(headings, rows))))
+    values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
     for row, series in zip(rows, survey.series, strict=True):
         trend = sparkline(series.history.values[-values:].tolist())
         row[headings.index("TREND")] = Text(trend)
@@ -224,6 +224,12 @@ def _drop(heading: str, headings: list[str], rows: Sequence[list[Text]]) -> None
     del headings[at]
     for row in rows:
         del row[at]
+
+
+def _taken(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
+    """Return the width of all columns but the trend, which gets what they leave."""
+    widths = zip(headings, _widths(headings, rows), strict=True)
+    return sum(width for heading, width in widths if heading != "TREND")
 
 
 def _widths(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int]:
