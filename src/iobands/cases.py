@@ -11,16 +11,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 
 from iobands.history import moment_of, times_of
 from iobands.readers.kinds import Rows
 from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey
 from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, canonical
+
+if TYPE_CHECKING:
+    pass
 
 #: The results of a case that did what was asked of it.
 FINE: Final = frozenset({"pass", "skip", "xfail"})
@@ -121,16 +123,14 @@ def _series_fields(fields: Mapping[str, object]) -> tuple[object, ...]:
     return tuple(canonical(fields.get(name)) for name in SERIES_FIELDS)
 
 
-def misses_of_rows(rows: pd.DataFrame | None) -> list[Miss]:
-    """Return the misses that lines of perflogs tell of."""
-    if rows is None:
-        return []
-    found = []
-    cells = (rows[name] for name in ("job_completion_time", "result", "fail_phase"))
-    for time, result, fail_phase in zip(*cells, strict=True):
-        when = time.to_pydatetime()
-        phase = None if pd.isna(fail_phase) else fail_phase
-        found.append(Miss(when, _what(str(result), phase, None, when)))
+def misses_of_rows(rows: Rows, series: Grouping) -> Mapping[SeriesKey, list[Miss]]:
+    """Return the misses that lines of perflogs tell of, in the order of time."""
+    found: defaultdict[SeriesKey, list[Miss]] = defaultdict(list)
+    said = rows.kinds.select(["result", "fail_phase"]).to_pylist() if len(rows) else []
+    for kind, time in zip(rows.of_kind, times_of(rows), strict=True):
+        when = moment_of(time)
+        what = _what(said[kind]["result"], said[kind]["fail_phase"], None, when)
+        found[series.keys[series.codes[kind]]].append(Miss(when, what))
     return found
 
 

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from iobands.bands import Band
@@ -29,6 +28,9 @@ from iobands.charts import (
     runs_between_false_alarms,
 )
 from iobands.history import History, Times
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The drop that the power of a series is told for.
 TOLD_DROP: Final = 0.7

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from iobands.readers.fields import TIME
 from iobands.readers.kinds import Rows, combined
-from iobands.readers.table import numbers
+from iobands.readers.table import arrow, numbers, places
 from iobands.series import Grouping, SeriesKey
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: What a case says that was measured and found to be too slow.
 PERFORMANCE: Final = "performance"
@@ -68,6 +70,8 @@ class History:
     @classmethod
     def of(cls, samples: pd.DataFrame) -> History:
         """Return that of a series' samples, one at least, in the order of time."""
+        import pandas as pd  # noqa: PLC0415 (takes its time)
+
         none = pd.Series(pd.NA, samples.index, dtype="object")
         lists = pa.array(samples.get(_NODES, none).astype("object"), pa.string(), from_pandas=True)
         nodes = lists.dictionary_encode()
@@ -78,12 +82,13 @@ class History:
             (samples.get("result", none) == "pass").to_numpy(dtype=bool, na_value=False),
             (samples.get("fail_phase", none) == PERFORMANCE).to_numpy(dtype=bool, na_value=False),
             alike(samples),
-            nodes.indices.fill_null(-1).to_numpy(),
+            places(nodes),
             nodes.dictionary,
             {name: None if pd.isna(cell) else cell for name, cell in said.items()},
         )
 
 
+NO_TEXTS: Final = arrow(np.empty(0, np.int64)).cast(pa.string())
 NOTHING: Final = History(
     np.empty(0, "datetime64[ns]"),
     np.empty(0),
@@ -91,7 +96,7 @@ NOTHING: Final = History(
     np.empty(0, bool),
     np.empty(0, bool),
     np.empty(0, int),
-    pa.array([], pa.string()),
+    NO_TEXTS,
     {},
 )
 
@@ -100,14 +105,14 @@ def histories(rows: Rows, series: Grouping) -> Iterator[tuple[SeriesKey, History
     """Yield each series that has some of `rows`; `series` is the grouping of their kinds."""
     order, ends = rows_of(rows, series)
     times = times_of(rows)[order]
-    values = rows.table.column("perf_value").to_numpy()[order]
+    values = numbers(rows.table, "perf_value")[order]
     of_kind = rows.of_kind[order]
     passed = _says(rows.kinds, "result", "pass")
     too_slow = _says(rows.kinds, "fail_phase", PERFORMANCE)
     manners = _manners(rows.kinds)
     nodes, lists = _node_lists(rows, order)
     there = np.flatnonzero(np.diff(ends))
-    newest = rows.kinds.take(pa.array(of_kind[ends[there + 1] - 1])).to_pylist()
+    newest = rows.kinds.take(arrow(of_kind[ends[there + 1] - 1])).to_pylist()
     for place, said in zip(there, newest, strict=True):
         mine = slice(ends[place], ends[place + 1])
         kinds = of_kind[mine]
@@ -157,13 +162,13 @@ def _manners(table: pa.Table) -> NDArray[np.int_]:
     columns = []
     for name in _ALIKE:
         if name in table.column_names:
-            places, texts = _places(table, name)
+            found, texts = _places(table, name)
             if name == "suite_version":
                 texts = [text.split(".", maxsplit=1)[0] for text in texts]
             known = {text: place for place, text in enumerate(dict.fromkeys(texts))}
             # the last place, which the code -1 of a missing value points at, is for those
             renumbered = np.array([*(known[text] for text in texts), -1])
-            columns.append((renumbered[places], len(known)))
+            columns.append((renumbered[found], len(known)))
     return combined(columns)[0] if columns else np.zeros(len(table), dtype=int)
 
 
@@ -171,8 +176,8 @@ def _says(table: pa.Table, name: str, text: str) -> Flags:
     """Return which rows say `text` in a column; one that is missing says nothing."""
     if name not in table.column_names:
         return np.zeros(len(table), dtype=bool)
-    places, texts = _places(table, name)
-    return np.array([*(each == text for each in texts), False])[places]
+    found, texts = _places(table, name)
+    return np.array([*(each == text for each in texts), False])[found]
 
 
 def _places(table: pa.Table, name: str) -> tuple[NDArray[np.int_], Sequence[str]]:
@@ -180,16 +185,16 @@ def _places(table: pa.Table, name: str) -> tuple[NDArray[np.int_], Sequence[str]
     cells = table.column(name).combine_chunks()
     if isinstance(cells, pa.ChunkedArray):  # of no chunk at all
         return np.empty(0, dtype=int), []
-    return cells.indices.fill_null(-1).to_numpy(), cells.dictionary.to_pylist()
+    return places(cells), cells.dictionary.to_pylist()
 
 
 def _node_lists(rows: Rows, order: NDArray[np.int_]) -> tuple[NDArray[np.int_], pa.Array]:
     if _NODES not in rows.table.column_names:
-        return np.full(len(order), -1), NOTHING.lists
+        return np.full(len(order), -1), NO_TEXTS
     cells = rows.table.column(_NODES).unify_dictionaries().combine_chunks()
     if isinstance(cells, pa.ChunkedArray):
-        return np.empty(0, dtype=int), NOTHING.lists
-    return cells.indices.fill_null(-1).to_numpy()[order], cells.dictionary
+        return np.empty(0, dtype=int), NO_TEXTS
+    return places(cells)[order], cells.dictionary
 
 
 def times_of(rows: Rows) -> Times:

@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from iobands.history import History
+from iobands.history import NO_TEXTS, History
 from iobands.nodes import folded, node_sets
+from iobands.readers.table import arrow, plain
 from iobands.series import SeriesKey
 from iobands.sessions import Sessions
 
@@ -141,7 +142,7 @@ def _of_nodes(samples: Mapping[SeriesKey, History], heading: str) -> Iterator[Po
     the most runs are there: the others hardly have enough to tell anything.
     """
     keys, recent, texts = _recent_lists(samples)
-    codes, lists = texts.indices.to_numpy(), texts.dictionary.to_pylist()
+    codes, lists = plain(texts.indices), texts.dictionary.to_pylist()
     order = np.argsort(codes, kind="stable")
     ends = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=len(lists)))))
     series = np.repeat(np.arange(len(keys)), [len(rows) for rows in recent])
@@ -175,12 +176,12 @@ def _recent_lists(
 ) -> tuple[list[SeriesKey], list[NDArray[np.int_]], pa.DictionaryArray]:
     """Return series, the places of their newest year's runs with a node list, and these lists."""
     newest = max((each.times[-1] for each in samples.values() if len(each)), default=None)
-    keys, recent, texts = [], [], [pa.array([], pa.string())]
+    keys, recent, texts = [], [], [NO_TEXTS]
     for key, each in samples.items():
         if newest is not None:
             first = int(np.searchsorted(each.times, newest - _YEAR))
             known = first + np.flatnonzero(each.nodes[first:] >= 0)
             keys.append(key)
             recent.append(known)
-            texts.append(each.lists.take(pa.array(each.nodes[known])))
+            texts.append(each.lists.take(arrow(each.nodes[known])))
     return keys, recent, pa.concat_arrays(texts).dictionary_encode()

@@ -10,13 +10,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
-from iobands.readers.kinds import combined
+from iobands.readers.kinds import coded, combined
+from iobands.readers.table import arrow
 from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, VARIABLE_UNITS, canonical
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What a label says beyond file system, pattern and variable, where series differ in it.
 _FURTHER: Final = (
@@ -110,6 +114,14 @@ def grouping(table: pd.DataFrame) -> Grouping:
     return Grouping(keys, codes)
 
 
+def grouping_of(kinds: pa.Table) -> Grouping:
+    """Return which series there are among kinds of rows, as they come up first."""
+    by = ["perf_var" if name == "variable" else name for name in _KEY_FIELDS]
+    codes, first = combined(coded(kinds.column(name)) for name in by)
+    cells = kinds.select(by).take(arrow(first)).to_pylist()
+    return Grouping(tuple(SeriesKey(*each.values()) for each in cells), codes)
+
+
 def split(table: pd.DataFrame) -> Iterator[tuple[SeriesKey, pd.DataFrame]]:
     """Yield each series of `table` with its rows, in the order of time."""
     yield from grouping(table).split(table)
@@ -117,6 +129,8 @@ def split(table: pd.DataFrame) -> Iterator[tuple[SeriesKey, pd.DataFrame]]:
 
 def _coded(column: pd.Series) -> tuple[np.ndarray, int]:
     """Return the place of each cell's value among so many."""
+    import pandas as pd  # noqa: PLC0415 (takes its time)
+
     if isinstance(column.dtype, pd.CategoricalDtype):
         return column.cat.codes.to_numpy(), len(column.cat.categories)
     codes, uniques = pd.factorize(column)
@@ -149,6 +163,8 @@ def slug(key: SeriesKey) -> str:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 (a cell of whatever type pandas has for it)
+    import pandas as pd  # noqa: PLC0415
+
     if pd.isna(value):
         return None
     if isinstance(value, Integral):

@@ -10,10 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from iobands.acknowledged import Acknowledged
@@ -31,6 +30,9 @@ from iobands.following import (
 )
 from iobands.history import History, Times
 from iobands.series import SeriesKey
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: From how many runs of its own a series may learn a band.
 ENOUGH_RUNS: Final = 20
@@ -190,6 +192,8 @@ def _state(following: Following) -> tuple[State, str]:
 
 def published_band(key: SeriesKey, sample: pd.Series, bands: Bands | None) -> Band | None:
     """Return the band of the bands file that was in force for `sample` when it was taken."""
+    import pandas as pd  # noqa: PLC0415 (takes its time)
+
     said = {name: None if pd.isna(cell) else cell for name, cell in sample[[*_OF_BANDS]].items()}
     return band_in_force(key, said, sample["job_completion_time"].to_pydatetime(), bands)
 

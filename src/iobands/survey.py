@@ -11,9 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Final
-
-import pandas as pd
+from typing import TYPE_CHECKING, Final
 
 from iobands.acknowledged import Acknowledged, acknowledged, common_acknowledged
 from iobands.acts import Act, Acts, bands_for, standing
@@ -43,11 +41,13 @@ from iobands.readers.kinds import Rows
 from iobands.readers.newest_cases import read_newest_cases
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
-from iobands.readers.table import to_pandas
-from iobands.series import Grouping, SeriesKey, grouping, labels, split
+from iobands.series import Grouping, SeriesKey, grouping_of, labels
 from iobands.sessions import sessions_of
 from iobands.shared import Common, Pooled, common_changes, follow_pools
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status, assess, worst
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The columns of samples without which there is no survey, beside those of their kinds.
 STATUS_COLUMNS: Final = ("job_completion_time", "perf_value", "job_nodelist")
@@ -197,9 +197,9 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
     wanted = {*columns, *STATUS_COLUMNS}
     logs = read_perflogs(perflogs, system, format_of(perflogs, adapter), wanted)
     reports = read_newest_cases(perflogs, system)
-    of_kinds = grouping(to_pandas(logs.measured.kinds))
+    of_kinds = grouping_of(logs.measured.kinds)
     samples = dict(histories(logs.measured, of_kinds))
-    without = dict(split(logs.misses))
+    without = misses_of_rows(logs.missed, of_kinds)
     seen = [*sightings(logs.measured, of_kinds), *sightings(logs.missed, of_kinds)]
     past = superseded(seen)
     keys = sorted({*samples, *without} - past, key=SeriesKey.sort_key)
@@ -226,7 +226,7 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         misses = [
             # of two with the same time max() takes the first, and reports know more
             *misses_of_cases(key, tied.get(key, ())),
-            *misses_of_rows(without.get(key)),
+            *without.get(key, ()),
         ]
         of_key = bands_for(bands_of[key.system], done[key], key.system)
         status = assess(

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from iobands.readers.fields import FIELDS, TIME
-from iobands.readers.table import SCHEMA, numbers, to_pandas
+from iobands.readers.table import SCHEMA, arrow, numbers, places, plain, to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The column with the place of a row's kind.
 KIND: Final = "_kind"
@@ -65,10 +67,12 @@ class Rows:
 
     def only(self, mask: np.ndarray) -> Rows:
         """Return the rows that `mask`, of shape (rows,), marks."""
-        return Rows(self.table.filter(pa.array(mask)), self.kinds)
+        return Rows(self.table.take(arrow(np.flatnonzero(mask))), self.kinds)
 
     def frame(self) -> pd.DataFrame:
         """Return the rows in pandas, with all columns."""
+        import pandas as pd  # noqa: PLC0415 (takes its time)
+
         found = to_pandas(self.table), to_pandas(self.kinds)
         columns = {
             name: found[0][name].array if name in found[0] else found[1][name].array.take(place)
@@ -88,10 +92,10 @@ def factored(table: pa.Table, known: pa.Table | None = None) -> tuple[pa.Table, 
     before = len(known) if known else 0
     if known:
         cells = pa.concat_tables([known, cells]).unify_dictionaries().combine_chunks()
-    codes, first = combined(_coded(cells.column(name)) for name in OF_KINDS)
-    kinds = cells.take(pa.array(first)).combine_chunks()
+    codes, first = combined(coded(cells.column(name)) for name in OF_KINDS)
+    kinds = cells.take(arrow(first)).combine_chunks()
     rows = table.select([name for name in ROWS.names if name != KIND])
-    return rows.append_column(KIND, pa.array(codes[before:].astype(np.int32))), kinds
+    return rows.append_column(KIND, arrow(codes[before:].astype(np.int32))), kinds
 
 
 def combined(columns: Iterable[tuple[np.ndarray, int]]) -> tuple[np.ndarray, np.ndarray]:
@@ -108,24 +112,30 @@ def combined(columns: Iterable[tuple[np.ndarray, int]]) -> tuple[np.ndarray, np.
         if not number:
             continue
         if kinds * (number + 1) > _MOST:
-            codes, uniques = pd.factorize(codes)
-            kinds = len(uniques)
+            codes, kinds = _numbered(codes)
         if number > 1 or found.min(initial=0) < 0:
             codes = codes * (number + 1) + (found + 1)
             kinds *= number + 1
     if codes is None:
         codes = np.empty(0, np.int64)
-    codes, uniques = pd.factorize(codes)
+    codes, kinds = _numbered(codes)
     # of several rows in one place the last one stays, which backwards is the first
-    first = np.zeros(len(uniques), np.int64)
+    first = np.zeros(kinds, np.int64)
     first[codes[::-1]] = np.arange(len(codes))[::-1]
     return codes, first
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
-    cells = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+def coded(column: pa.ChunkedArray) -> tuple[np.ndarray, int]:
+    """Return the place of each cell's value among so many, -1 for a missing one."""
+    if not column.num_chunks:
+        return np.empty(0, np.int64), 0
+    cells = column.chunk(0)
     if not pa.types.is_dictionary(cells.type):
         cells = cells.dictionary_encode()
-    codes = cells.indices
-    places = codes.fill_null(-1) if codes.null_count else codes
-    return places.to_numpy(), len(cells.dictionary)
+    return places(cells), len(cells.dictionary)
+
+
+def _numbered(codes: np.ndarray) -> tuple[np.ndarray, int]:
+    """Return the numbers of `codes` from 0 as they come up first, and how many there are."""
+    found = arrow(codes).dictionary_encode()
+    return plain(found.indices), len(found.dictionary)

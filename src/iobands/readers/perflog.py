@@ -10,10 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +27,7 @@ from iobands.readers.rejected import Rejected
 from iobands.readers.repeats import find_repeats
 from iobands.readers.table import (
     FILE,
+    arrow,
     concatenated,
     from_rows,
     joined,
@@ -35,6 +35,9 @@ from iobands.readers.table import (
     to_pandas,
 )
 from iobands.vocabulary import LATER_FIELDS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Smaller perflogs are read as fast as a cache of them.
 WORTH_KEEPING: Final = 2**20  # bytes
@@ -258,7 +261,7 @@ def _of_interest(part: Part, file: int) -> tuple[list[pa.Table], int]:
         wanted = pc.and_(measures, pc.invert(is_dry))
         rows = table if pc.all(wanted).as_py() else table.filter(wanted)
         others += len(table) - len(rows)
-        number = pa.array(np.full(len(rows), file, np.int32))
+        number = arrow(np.full(len(rows), file, np.int32))
         if len(rows):
             chosen.append(rows.set_column(rows.schema.get_field_index(FILE), FILE, number))
     return chosen, others

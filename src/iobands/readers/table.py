@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 from iobands.readers.fields import FIELDS, INTEGERS, TEXTS, TIME
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The number of the file and of the line in it that a row comes from.
 FILE: Final = "_file"
@@ -98,17 +100,50 @@ def _order(keys: np.ndarray) -> pa.Array | None:
     return pa.array(np.argsort(keys, kind="stable"))
 
 
+def arrow(array: np.ndarray) -> pa.Array:
+    """Return an array of numbers in Arrow; `pyarrow.array` would import all of pandas for that."""
+    cells = np.ascontiguousarray(array)
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(cells.dtype), len(cells), [None, pa.py_buffer(cells)]
+    )
+
+
+def plain(array: pa.Array) -> np.ndarray:
+    """Return numbers, none of which is missing, in numpy; its own way would import pandas too."""
+    kind = np.dtype(array.type.to_pandas_dtype())
+    data = array.buffers()[1]
+    if data is None or not len(array):
+        return np.empty(0, kind)
+    return np.frombuffer(data, kind, len(array), array.offset * kind.itemsize)
+
+
+def places(array: pa.DictionaryArray) -> np.ndarray:
+    """Return for each text its place in the dictionary, -1 where it is missing."""
+    indices = array.indices
+    known = indices.buffers()[0]
+    if not indices.null_count or known is None:
+        return plain(indices)
+    bits = np.unpackbits(np.frombuffer(known, np.uint8), bitorder="little")
+    there = bits[indices.offset : indices.offset + len(indices)].astype(bool)
+    return np.where(there, plain(indices), np.int32(-1))
+
+
 def numbers(table: pa.Table, name: str) -> np.ndarray:
-    """Return a column without missing values as an array of integers."""
+    """Return a column of numbers or times, none of which is missing, in numpy."""
     return _integers(table.column(name))
 
 
 def _integers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    return (column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column).to_numpy()
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(array, pa.ChunkedArray):  # of no chunk at all
+        return np.empty(0, np.int64)
+    return plain(array.cast(pa.int64()) if pa.types.is_timestamp(array.type) else array)
 
 
 def to_pandas(table: pa.Table) -> pd.DataFrame:
     """Return the fields of `table` in pandas: texts as categories, integers as Int64."""
+    import pandas as pd  # noqa: PLC0415 (takes its time)
+
     fields = [name for name in FIELDS if name in table.column_names]
     with ThreadPoolExecutor(_WORKERS) as workers:
         columns = workers.map(lambda name: _series(table.column(name)), fields)
@@ -116,6 +151,8 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def _series(column: pa.ChunkedArray) -> object:
+    import pandas as pd  # noqa: PLC0415
+
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(array, pa.ChunkedArray):  # of no chunk at all
         array = pa.array([], column.type)
