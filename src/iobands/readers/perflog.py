@@ -32,6 +32,8 @@ from iobands.readers.table import (
     from_rows,
     joined,
     numbers,
+    places,
+    there,
     to_pandas,
 )
 from iobands.vocabulary import LATER_FIELDS
@@ -100,7 +102,7 @@ def read_perflogs(
         mine = pc.equal(rows.kinds.column("system").cast(pa.string()), system)
         rows = rows.only(mine.to_numpy()[rows.of_kind])
     value = rows.table.column("perf_value")
-    measures = value.is_valid().to_numpy() if value.null_count else np.ones(len(rows), bool)
+    measures = there(value.combine_chunks()) if value.null_count else np.ones(len(rows), bool)
     return Perflogs(
         measured=rows.only(measures) if value.null_count else rows,
         missed=rows.only(~measures),
@@ -254,12 +256,14 @@ def _of_interest(part: Part, file: int) -> tuple[list[pa.Table], int]:
     """Return the rows that are samples or misses, as of that file, and how many are neither."""
     chosen, others = [], 0
     for table in part.tables:
-        measures = table.column("perf_var").is_valid()
+        variable, value, result = (
+            table.column(name).combine_chunks() for name in ("perf_var", "perf_value", "result")
+        )
         # a run that passes has values, or was not run at all
-        passed = pc.equal(pc.cast(table.column("result"), pa.string()), "pass")
-        is_dry = pc.and_(table.column("perf_value").is_null(), passed)
-        wanted = pc.and_(measures, pc.invert(is_dry))
-        rows = table if pc.all(wanted).as_py() else table.filter(wanted)
+        said = np.array([*(text == "pass" for text in result.dictionary.to_pylist()), False])
+        is_dry = ~there(value) & said[places(result)]
+        wanted = there(variable) & ~is_dry
+        rows = table if wanted.all() else table.filter(arrow(wanted))
         others += len(table) - len(rows)
         number = arrow(np.full(len(rows), file, np.int32))
         if len(rows):
@@ -283,7 +287,7 @@ def _joined(
     if len(repeats.rows):
         keep = np.ones(len(table), bool)
         keep[repeats.rows] = False
-        table = table.filter(pa.array(keep))
+        table = table.filter(arrow(keep))
     if not old:
         table, kinds = factored(table)
         return Rows(table.select(columns), kinds), repeats.told

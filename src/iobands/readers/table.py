@@ -97,35 +97,58 @@ def _order(keys: np.ndarray) -> pa.Array | None:
     """Return the stable order of rows by `keys`, or None where they have it already."""
     if (keys[1:] >= keys[:-1]).all():
         return None
-    return pa.array(np.argsort(keys, kind="stable"))
+    return arrow(np.argsort(keys, kind="stable"))
 
 
-def arrow(array: np.ndarray) -> pa.Array:
-    """Return an array of numbers in Arrow; `pyarrow.array` would import all of pandas for that."""
+def arrow(array: np.ndarray, missing: np.ndarray | None = None) -> pa.Array:
+    """Return numbers or truths in Arrow; `pyarrow.array` would import all of pandas for that.
+
+    The same is true of its ways back, for which `plain`, `flags` and `places` are here.
+    """
     cells = np.ascontiguousarray(array)
-    return pa.Array.from_buffers(
-        pa.from_numpy_dtype(cells.dtype), len(cells), [None, pa.py_buffer(cells)]
-    )
+    known = None if missing is None else _bits(~missing)
+    data = _bits(cells) if cells.dtype == bool else pa.py_buffer(cells)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(cells.dtype), len(cells), [known, data])
 
 
 def plain(array: pa.Array) -> np.ndarray:
-    """Return numbers, none of which is missing, in numpy; its own way would import pandas too."""
+    """Return numbers in numpy, and anything where one is missing."""
     kind = np.dtype(array.type.to_pandas_dtype())
     data = array.buffers()[1]
     if data is None or not len(array):
-        return np.empty(0, kind)
+        return np.zeros(len(array), kind)
     return np.frombuffer(data, kind, len(array), array.offset * kind.itemsize)
+
+
+def flags(array: pa.BooleanArray) -> np.ndarray:
+    """Return truths in numpy; none of them is missing."""
+    return _of_bits(array.buffers()[1], array)
+
+
+def there(array: pa.Array) -> np.ndarray:
+    """Return which cells are not missing."""
+    known = array.buffers()[0]
+    if pa.types.is_null(array.type) or not array.null_count or known is None:
+        return np.full(len(array), array.null_count == 0)
+    return _of_bits(known, array)
 
 
 def places(array: pa.DictionaryArray) -> np.ndarray:
     """Return for each text its place in the dictionary, -1 where it is missing."""
     indices = array.indices
-    known = indices.buffers()[0]
-    if not indices.null_count or known is None:
-        return plain(indices)
-    bits = np.unpackbits(np.frombuffer(known, np.uint8), bitorder="little")
-    there = bits[indices.offset : indices.offset + len(indices)].astype(bool)
-    return np.where(there, plain(indices), np.int32(-1))
+    found = plain(indices)
+    return np.where(there(indices), found, np.int32(-1)) if indices.null_count else found
+
+
+def _bits(truths: np.ndarray) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(truths, bitorder="little"))
+
+
+def _of_bits(bits: pa.Buffer | None, array: pa.Array) -> np.ndarray:
+    if bits is None or not len(array):
+        return np.zeros(len(array), bool)
+    whole = np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little")
+    return whole[array.offset : array.offset + len(array)].astype(bool)
 
 
 def numbers(table: pa.Table, name: str) -> np.ndarray:
