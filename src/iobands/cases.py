@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from iobands.readers.kinds import Rows
 from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey
 from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, canonical
-
-if TYPE_CHECKING:
-    pass
 
 #: The results of a case that did what was asked of it.
 FINE: Final = frozenset({"pass", "skip", "xfail"})

@@ -107,11 +107,9 @@ def grouping(table: pd.DataFrame) -> Grouping:
     """Return which series there are in `table`, in the order in which they come up first."""
     by = ["perf_var" if name == "variable" else name for name in _KEY_FIELDS]
     codes, first = combined(_coded(table[name]) for name in by)
-    # the smallest type, because it is sorted by
-    codes = codes.astype(np.min_scalar_type(max(1, len(first))))
     cells = zip(*(table[name].take(first) for name in by), strict=True)
     keys = tuple(SeriesKey(*(_plain(value) for value in values)) for values in cells)
-    return Grouping(keys, codes)
+    return _grouping(keys, codes)
 
 
 def grouping_of(kinds: pa.Table) -> Grouping:
@@ -119,7 +117,12 @@ def grouping_of(kinds: pa.Table) -> Grouping:
     by = ["perf_var" if name == "variable" else name for name in _KEY_FIELDS]
     codes, first = combined(coded(kinds.column(name)) for name in by)
     cells = kinds.select(by).take(arrow(first)).to_pylist()
-    return Grouping(tuple(SeriesKey(*each.values()) for each in cells), codes)
+    return _grouping(tuple(SeriesKey(*each.values()) for each in cells), codes)
+
+
+def _grouping(keys: tuple[SeriesKey, ...], codes: np.ndarray) -> Grouping:
+    # the smallest type, because it is sorted by
+    return Grouping(keys, codes.astype(np.min_scalar_type(max(1, len(keys)))))
 
 
 def split(table: pd.DataFrame) -> Iterator[tuple[SeriesKey, pd.DataFrame]]:
