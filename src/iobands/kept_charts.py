@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from iobands import charts
 from iobands.charts import DESIGNS, Alarm, Chart, Quartiles, Ratio, begin, extend
-from iobands.charts.chart import Found, Learnt
+from iobands.charts.alarm import Found
+from iobands.charts.chart import Learnt
 from iobands.following import Draw
 from iobands.readers.cache import cache_file, read_parquet
 from iobands.readers.cache import replace as put_in_place

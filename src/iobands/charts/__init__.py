@@ -25,19 +25,15 @@ declared a new normal. Indices of runs count from 0 over all runs the chart ever
 
 from __future__ import annotations
 
+from iobands.charts.alarm import DOWN, NEW_NORMAL, RECOVERED, UP, Alarm
 from iobands.charts.change import Ratio
 from iobands.charts.chart import (
     DEGRADED,
-    DOWN,
     FIRST_REFERENCE,
     FULL_REFERENCE,
     LAG,
     LARGEST_REFERENCE,
-    NEW_NORMAL,
-    RECOVERED,
-    UP,
     WATCH,
-    Alarm,
     Chart,
     begin,
 )

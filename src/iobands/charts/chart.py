@@ -6,7 +6,6 @@ numpy, and its neighbours for scores, correlation and the size of changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -14,11 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from iobands.charts.change import Ratio, level_ratio, onset_interval
+from iobands.charts.alarm import Alarm, Found, told
 from iobands.charts.correlation import inflation, scale_for, serial_correlation
 from iobands.charts.scores import (
     DESIGNS,
-    DROPS,
     Array,
     Quartiles,
     Scores,
@@ -27,12 +25,6 @@ from iobands.charts.scores import (
     blended,
     history_cells,
 )
-
-DOWN: Final = "down"
-UP: Final = "up"
-#: Why an alarm ended.
-RECOVERED: Final = "recovered"
-NEW_NORMAL: Final = "new normal"
 
 #: From how many own runs they are a reference, and from how many on they are the only one.
 FIRST_REFERENCE: Final = 20
@@ -47,53 +39,6 @@ WATCH: Final = 5.7
 DEGRADED: Final = 9.0
 #: The evidence for recovery at which an alarm is closed.
 RECOVERY: Final = 8.0
-
-# How far back from the last zero an onset is looked for, and how far on from the alarm.
-_BEFORE_ONSET: Final = 60
-_AFTER_ALARM: Final = 30
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """A lasting change, as far as it is known; runs are counted from 0, as `follow` got them.
-
-    `raised` is the run at which the evidence `score` passed `limit`, both in nats. The change
-    began with run `onset`, most likely between `onset_low` and `onset_high`. `ratio` is the level
-    since over the level before. `ended` is the first run that was no longer part of it, or None
-    while the alarm is open, `closed` the run at which that was known, and `end` tells why it
-    ended: `RECOVERED` or `NEW_NORMAL`. `design` is the factor that fitted best at the alarm.
-    """
-
-    direction: str
-    raised: int
-    onset: int
-    onset_low: int
-    onset_high: int
-    ratio: Ratio
-    score: float
-    limit: float
-    design: float
-    ended: int | None
-    closed: int | None
-    end: str | None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the change lasts."""
-        return self.ended is None
-
-
-@dataclass(frozen=True)
-class Found:
-    """An alarm that is open, as the chart keeps it; `told` adds its onset and its size."""
-
-    design: int
-    raised: int
-    start: int
-    score: float
-    limit: float
-    before: Array
-    inflation: float
 
 
 @dataclass(frozen=True)
@@ -217,45 +162,6 @@ class Chart:
     def alarms(self) -> tuple[Alarm, ...]:
         """All alarms in the order in which they were raised; the last may be open."""
         return (*self.ended, self.open_alarm) if self.open_alarm else self.ended
-
-
-def told(
-    found: Found,
-    earlier: Sequence[Alarm],
-    logarithms: Array,
-    increments: NDArray[np.float32],
-    ended: int | None = None,
-    closed: int | None = None,
-    end: str | None = None,
-) -> Alarm:
-    """Return an alarm with its onset and its size, from all runs so far and `earlier` alarms.
-
-    Of an alarm that has `ended` nothing of this will change with further runs.
-    """
-    stop = min(len(logarithms), found.raised + 1 + _AFTER_ALARM)
-    if ended is not None:
-        stop = max(found.raised + 1, min(stop, ended))
-    first = max(0, found.start - _BEFORE_ONSET)
-    first = max([first, *(other.ended for other in earlier if other.ended is not None)])
-    # runs that the reference was learnt from were never judged, and have no increments
-    unjudged = np.flatnonzero(~increments[first : found.start].any(axis=1))
-    first += int(unjudged[-1]) + 1 if unjudged.size else 0
-    speaking = increments[first:stop, found.design].astype(float)
-    onset, low, high = (first + i for i in onset_interval(speaking, found.raised - first))
-    return Alarm(
-        direction=DOWN if found.design < len(DROPS) else UP,
-        raised=found.raised,
-        onset=onset,
-        onset_low=low,
-        onset_high=high,
-        ratio=level_ratio(found.before, logarithms[onset:ended], found.inflation),
-        score=found.score,
-        limit=found.limit,
-        design=DESIGNS[found.design],
-        ended=ended,
-        closed=closed,
-        end=end,
-    )
 
 
 def begin(

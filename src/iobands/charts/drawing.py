@@ -12,37 +12,30 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from iobands.charts.alarm import DOWN, NEW_NORMAL, RECOVERED, UP, Found, told
 from iobands.charts.change import level_ratio
 from iobands.charts.chart import (
     DEGRADED,
-    DOWN,
     FIRST_REFERENCE,
     FULL_REFERENCE,
     LAG,
-    NEW_NORMAL,
-    RECOVERED,
     RECOVERY,
-    UP,
     WATCH,
     Chart,
-    Found,
     Learnt,
     begin,
     logarithms_of,
-    told,
 )
 from iobands.charts.correlation import inflation
 from iobands.charts.scores import DESIGNS, DROPS, Array, Quartiles, grained
+from iobands.charts.sums import SIDES, cusum, first_true, last_zero, opposite, recovery_designs
 
 #: The reference is learnt anew when it has grown to one of these sizes.
 GROWTH: Final = (FIRST_REFERENCE, 25, 30, 40, 50, FULL_REFERENCE, 80, 100, 130, 160, 200)
 
-_DIRECTIONS: Final = ((DOWN, slice(0, len(DROPS))), (UP, slice(len(DROPS), len(DESIGNS))))
 _CHUNK: Final = 64
-# A little under a half, so that 0.9 goes with 0.8.
-_RECOVERY_SHARE: Final = 0.45
 
 
 def follow(
@@ -165,13 +158,13 @@ class _Drawing:
         joining, due = self._next_growth()
         end = min(stop, max(due, self.at) + _CHUNK)
         scores = self._scored(end)
-        sums = _cusum(scores, self.sums)
-        best = {name: sums[:, columns].max(axis=1) for name, columns in _DIRECTIONS}
+        sums = cusum(scores, self.sums)
+        best = {name: sums[:, columns].max(axis=1) for name, columns in SIDES.items()}
         most = np.maximum(best[DOWN], best[UP])
         last = len(most) - 1
-        alarm = _first(most >= self.chart.limit, last + 1)
+        alarm = first_true(most >= self.chart.limit, last + 1)
         grow = max(due - self.at, 0)
-        grow += _first(most[grow:] < self.chart.watch, last + 1)
+        grow += first_true(most[grow:] < self.chart.watch, last + 1)
         event = min(alarm, grow, last)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
@@ -226,18 +219,18 @@ class _Drawing:
         )
         is_down = design < len(DROPS)
         since = self.logarithms[found.start : raised + 1]
-        against = _opposite(design)
+        against = opposite(design)
         if (level_ratio(found.before, since).value < 1) != is_down:
             # Where the history has two levels, leaving one of them may look like any change. What
             # is no lower than before is no drop, whatever its ranks say.
-            mine = _DIRECTIONS[0 if is_down else 1][1]
+            mine = SIDES[DOWN if is_down else UP]
             self.sums[mine], self.starts[mine] = 0.0, raised + 1
             return
         self.sums[against], self.starts[against] = 0.0, raised + 1
         self.chart = replace(
             self.chart,
             open=found,
-            recovery=np.zeros(len(_recovery_designs(design))),
+            recovery=np.zeros(len(recovery_designs(design))),
             recovery_start=raised + 1,
         )
 
@@ -245,31 +238,31 @@ class _Drawing:
         found = self.chart.open
         assert found is not None and self.chart.scores is not None
         scores = self._scored(stop)
-        columns = _recovery_designs(found.design)
+        columns = recovery_designs(found.design)
         # without what was taken off for the error of the reference, which no longer matters
         penalty = self.chart.scores.penalty[columns] / self.chart.scale
-        back = _cusum(grained(-scores[:, columns] - penalty), self.chart.recovery)
-        against = _opposite(found.design)
-        opposite = _cusum(scores[:, against], self.sums[against])
-        turned = opposite.max(axis=1) >= self.chart.limit
+        back = cusum(grained(-scores[:, columns] - penalty), self.chart.recovery)
+        against = opposite(found.design)
+        other = cusum(scores[:, against], self.sums[against])
+        turned = other.max(axis=1) >= self.chart.limit
         over = (back.min(axis=1) >= RECOVERY) | turned
-        event = min(_first(over, len(over)), len(over) - 1)
+        event = min(first_true(over, len(over)), len(over) - 1)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
-        start = _last_zero(
+        start = last_zero(
             back[: event + 1, columns.index(found.design)], begun, self.chart.recovery_start
         )
-        worst = int(np.argmax(opposite[event]))
-        turn = _last_zero(opposite[: event + 1, worst], begun, int(self.starts[against][worst]))
+        worst = int(np.argmax(other[event]))
+        turn = last_zero(other[: event + 1, worst], begun, int(self.starts[against][worst]))
         # shown, and no more: an open alarm is closed by evidence for recovery alone
         shown = self.sums[found.design] + np.cumsum(scores[: event + 1, found.design])
         name = DOWN if found.design < len(DROPS) else UP
         self.evidence[name][begun:done] = np.maximum(shown, 0.0)
         self.sums[found.design] = shown[-1]
-        zeros = opposite[: event + 1] == 0
+        zeros = other[: event + 1] == 0
         latest = event - np.argmax(zeros[::-1], axis=0)
         self.starts[against] = np.where(zeros.any(axis=0), begun + latest + 1, self.starts[against])
-        self.sums[against] = opposite[event]
+        self.sums[against] = other[event]
         self.at = done
         if over[event]:
             # a change to the other side is the end of this one; the runs since are drawn again,
@@ -281,41 +274,3 @@ class _Drawing:
             self.at = start
             return
         self.chart = replace(self.chart, recovery=back[event].copy(), recovery_start=start)
-
-
-def _recovery_designs(design: int) -> list[int]:
-    """Return the designs that must all speak for recovery: as large as `design`, down to half.
-
-    The design that fitted best at an alarm may be larger than the change is. Then the true level
-    lies between it and the healthy one, and it alone would soon take that for a recovery.
-    """
-    columns = next(columns for _, columns in _DIRECTIONS if columns.start <= design < columns.stop)
-    size = abs(np.log(DESIGNS[design]))
-    return [
-        column
-        for column in range(columns.start, design + 1)
-        if abs(np.log(DESIGNS[column])) >= _RECOVERY_SHARE * size
-    ]
-
-
-def _opposite(design: int) -> slice:
-    """Return the designs of the other direction than `design`."""
-    return _DIRECTIONS[1 if design < len(DROPS) else 0][1]
-
-
-def _cusum(scores: Array, begun: Array) -> Array:
-    """Return the sums after each run, from `begun` on, never below zero; by column."""
-    total = np.cumsum(scores, axis=0)
-    return total - np.minimum(np.minimum.accumulate(total, axis=0), -begun)
-
-
-def _last_zero(sums: Array, first: int, otherwise: int) -> int:
-    """Return the run after the last of `sums` that is zero, the first of them being `first`."""
-    zeros = np.flatnonzero(sums == 0)
-    return first + int(zeros[-1]) + 1 if zeros.size else otherwise
-
-
-def _first(true: NDArray[np.bool_], otherwise: int) -> int:
-    """Return the first index at which `true` is so, or `otherwise`."""
-    found = int(np.argmax(true)) if true.size else 0
-    return found if true.size and true[found] else otherwise

@@ -14,18 +14,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iobands.charts.alarm import DOWN, RECOVERED, UP, Alarm
 from iobands.charts.change import level_ratio, onset_interval
-from iobands.charts.chart import (
-    DEGRADED,
-    DOWN,
-    LARGEST_REFERENCE,
-    RECOVERED,
-    RECOVERY,
-    UP,
-    Alarm,
-)
-from iobands.charts.parts import SIDES, Dependence, Part, dependence, every_session, indexed, within
+from iobands.charts.chart import DEGRADED, LARGEST_REFERENCE, RECOVERY
+from iobands.charts.parts import Dependence, Part, dependence, every_session, indexed, within
 from iobands.charts.scores import DESIGNS, DROPS, Array, grained
+from iobands.charts.sums import SIDES
 
 #: From how much evidence of its own, in nats, a series counts as one that took part in a change.
 TOOK_PART: Final = 2.0
