@@ -19,6 +19,7 @@ from iobands.charts import (
     FIRST_REFERENCE,
     FULL_REFERENCE,
     LARGEST_REFERENCE,
+    LEAST,
     Chart,
     Quartiles,
     follow,
@@ -166,13 +167,17 @@ def _correlation_inside(logarithms: Array, ends: Sequence[int]) -> float:
     return float(np.clip((found * length + 1) / (length - 3), 0.0, MOST))
 
 
-def healthy(values: Array, band: Quartiles | None = None) -> tuple[NDArray[np.int_], Chart]:
+def healthy(
+    values: Array, band: Quartiles | None = None, least: float | None = None
+) -> tuple[NDArray[np.int_], Chart]:
     """Return the indices of the runs that are under no alarm, and the chart that says so.
+
+    `least` is by which share the level must be off for an alarm, `LEAST` unless told otherwise.
 
     Raises:
         ValueError: a value is not a positive finite number, or the quartiles are out of order.
     """
-    chart = follow(values, band)
+    chart = follow(values, band, least=LEAST if least is None else least)
     free = np.ones(len(values), dtype=bool)
     for alarm in chart.alarms:
         free[alarm.onset : alarm.ended] = False

@@ -170,6 +170,8 @@ def _evidence_as_json(following: Following | None) -> dict[str, object] | None:
         "limit": chart.limit,
         "judges": chart.can_judge,
         "power_runs": _finite(following.power),
+        "least_change": chart.least,
+        "settled": [change_as_json(change) for change in following.settled],
     }
 
 

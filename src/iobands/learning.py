@@ -149,7 +149,8 @@ def _learn(
         )
     values = history["perf_value"].to_numpy(dtype=float)
     moments = history["job_completion_time"].to_list()
-    free, chart = healthy(values, None if stale else in_force)
+    least = bands.least_change if bands else None
+    free, chart = healthy(values, None if stale else in_force, least)
     alarm = chart.open_alarm
     if alarm is not None:
         raise NoProposal(

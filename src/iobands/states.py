@@ -150,7 +150,9 @@ def assess(
     published = published_band(key, samples.iloc[-1], bands) if bands else None
     compares = _comparing(samples, bands)
     passed = _says(samples["result"], "pass")
-    following = follow_series(samples, _judged(samples, compares), published, budget, draw)
+    judged = _judged(samples, compares)
+    least = bands.least_change if bands else None
+    following = follow_series(samples, judged, published, budget, draw, least)
     usable = _earlier(passed & compares)
     history = usable.copy()
     history[following.rows[~following.healthy]] = False  # an open alarm must not become normal

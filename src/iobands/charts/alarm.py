@@ -20,6 +20,7 @@ UP: Final = "up"
 #: Why an alarm ended.
 RECOVERED: Final = "recovered"
 NEW_NORMAL: Final = "new normal"
+SETTLED: Final = "settled"
 
 # How far back from the last zero an onset is looked for, and how far on from the alarm.
 _BEFORE_ONSET: Final = 60
@@ -34,7 +35,8 @@ class Alarm:
     began with run `onset`, most likely between `onset_low` and `onset_high`. `ratio` is the level
     since over the level before. `ended` is the first run that was no longer part of it, or None
     while the alarm is open, `closed` the run at which that was known, and `end` tells why it
-    ended: `RECOVERED` or `NEW_NORMAL`. `design` is the factor that fitted best at the alarm.
+    ended: `RECOVERED` or `NEW_NORMAL`; a change that was too small to matter `SETTLED`, and is no
+    alarm. `design` is the factor that fitted best.
     """
 
     direction: str
@@ -58,7 +60,11 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Found:
-    """An alarm that is open, as the chart keeps it; `told` adds its onset and its size."""
+    """An alarm that is open, as the chart keeps it; `told` adds its onset and its size.
+
+    `crept` is the first run of those by which it was raised, where a level crept away in steps
+    that were each too small to matter; else None.
+    """
 
     design: int
     raised: int
@@ -67,6 +73,7 @@ class Found:
     limit: float
     before: Array
     inflation: float
+    crept: int | None = None
 
 
 def told(
@@ -92,6 +99,8 @@ def told(
     first += int(unjudged[-1]) + 1 if unjudged.size else 0
     speaking = increments[first:stop, found.design].astype(float)
     onset, low, high = (first + i for i in onset_interval(speaking, found.raised - first))
+    if found.crept is not None:
+        onset, low, high = found.crept, found.start, found.raised
     return Alarm(
         direction=DOWN if found.design < len(DROPS) else UP,
         raised=found.raised,

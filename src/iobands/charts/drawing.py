@@ -7,6 +7,7 @@ and its neighbours.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -14,13 +15,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from iobands.charts.alarm import DOWN, NEW_NORMAL, RECOVERED, UP, Found, told
+from iobands.charts.alarm import DOWN, NEW_NORMAL, RECOVERED, SETTLED, UP, Alarm, Found, told
 from iobands.charts.change import level_ratio
 from iobands.charts.chart import (
     DEGRADED,
     FIRST_REFERENCE,
     FULL_REFERENCE,
     LAG,
+    LEAST,
     RECOVERY,
     WATCH,
     Chart,
@@ -29,7 +31,19 @@ from iobands.charts.chart import (
     logarithms_of,
 )
 from iobands.charts.correlation import inflation
-from iobands.charts.scores import DESIGNS, DROPS, Array, Quartiles, grained
+from iobands.charts.scores import DESIGNS, DROPS, Array, Quartiles, grained, logarithms
+from iobands.charts.settling import (
+    CREEPING,
+    NEAR,
+    Levels,
+    after_the_last_off,
+    begun_with,
+    crept,
+    is_back,
+    is_small,
+    near,
+    shifts,
+)
 from iobands.charts.sums import SIDES, cusum, first_true, last_zero, opposite, recovery_designs
 
 #: The reference is learnt anew when it has grown to one of these sizes.
@@ -46,9 +60,10 @@ def follow(
     resets: Sequence[int] = (),
     limit: float = DEGRADED,
     watch: float = WATCH,
+    least: float = LEAST,
 ) -> Chart:
     """Return the chart of a series: `begin`, then `extend`."""
-    chart = begin(band, history=history, limit=limit, watch=watch)
+    chart = begin(band, history=history, limit=limit, watch=watch, least=least)
     return extend(chart, values, resets=resets)
 
 
@@ -126,12 +141,14 @@ class _Drawing:
             self.chart,
             learnt=Learnt(np.empty(0), None),
             joined=mark,
+            levels=self._levels(mark, 0.0),
         )
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         chart = self.chart
         assert chart.open is not None
-        alarm = told(chart.open, chart.ended, self.logarithms, self.increments, ended, closed, end)
+        seen = self.logarithms, self.increments
+        alarm = told(chart.open, chart.earlier, *seen, ended, closed, end)
         self.chart = replace(
             chart,
             open=None,
@@ -151,7 +168,8 @@ class _Drawing:
     def _scored(self, stop: int) -> Array:
         """Return the increments of the runs up to `stop`, of shape (runs, designs)."""
         assert self.chart.scores is not None
-        scores = self.chart.scores.scores(self.logarithms[self.at : stop])
+        values = self.logarithms[self.at : stop] - self.chart.shift
+        scores = self.chart.scores.scores(values)
         return grained(scores / self.chart.scale)
 
     def _while_quiet(self, stop: int) -> None:
@@ -165,7 +183,8 @@ class _Drawing:
         alarm = first_true(most >= self.chart.limit, last + 1)
         grow = max(due - self.at, 0)
         grow += first_true(most[grow:] < self.chart.watch, last + 1)
-        event = min(alarm, grow, last)
+        crept = self._crept(end, last + 1)
+        event = min(alarm, grow, crept, last)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
         for name, evidence in best.items():
@@ -175,7 +194,9 @@ class _Drawing:
         self.starts = np.where(zeros.any(axis=0), begun + latest + 1, self.starts)
         self.sums = sums[event].copy()
         self.at = done
-        if alarm == event:
+        if crept == event:
+            self._open(self._crept_away(done - 1))
+        elif alarm == event:
             self._raise(done - 1)
         elif grow == event:
             self._grow(joining)
@@ -198,7 +219,8 @@ class _Drawing:
 
     def _grow(self, joining: int) -> None:
         first = self.chart.joined
-        joined = self.logarithms[first:joining][self.usable[first:joining]]
+        values = self.logarithms[first:joining] - shifts(self.chart.levels, first, joining)
+        joined = values[self.usable[first:joining]]
         reference = np.concatenate((self.chart.reference, joined))
         self._learn(reference, joining)
 
@@ -218,20 +240,69 @@ class _Drawing:
             inflation=inflation(self.chart.correlation),
         )
         is_down = design < len(DROPS)
-        since = self.logarithms[found.start : raised + 1]
-        against = opposite(design)
+        since = self.logarithms[found.start : raised + 1] - self.chart.shift
         if (level_ratio(found.before, since).value < 1) != is_down:
             # Where the history has two levels, leaving one of them may look like any change. What
             # is no lower than before is no drop, whatever its ranks say.
             mine = SIDES[DOWN if is_down else UP]
             self.sums[mine], self.starts[mine] = 0.0, raised + 1
             return
+        seen = self.logarithms[: raised + 1], self.increments[: raised + 1]
+        change = told(found, self.chart.earlier, *seen, raised + 1, raised, SETTLED)
+        if is_small(change.ratio.value, self.chart.least):
+            self._settle(change)
+        else:
+            self._open(found)
+
+    def _settle(self, change: Alarm) -> None:
+        """Hold the runs from here on against the level after `change`, which does not matter."""
+        shift = float(logarithms(np.array(change.ratio.value)))
+        self.sums[:], self.starts[:] = 0.0, change.raised + 1
+        self.chart = replace(
+            self.chart,
+            settled=(*self.chart.settled, change),
+            levels=self._levels(change.onset, shift),
+        )
+
+    def _levels(self, since: int, shift: float) -> Levels:
+        """Return the levels when there is another one `since` a run."""
+        levels = self.chart.levels
+        return (*levels, (since, shift)) if shift or levels else ()
+
+    def _open(self, found: Found) -> None:
+        """Open an alarm, which is held against the reference itself."""
+        raised = found.raised
+        against = opposite(found.design)
         self.sums[against], self.starts[against] = 0.0, raised + 1
         self.chart = replace(
             self.chart,
             open=found,
-            recovery=np.zeros(len(recovery_designs(design))),
+            recovery=np.zeros(len(recovery_designs(found.design))),
             recovery_start=raised + 1,
+            levels=self._levels(raised + 1, 0.0),
+        )
+
+    def _crept(self, end: int, otherwise: int) -> int:
+        """Return after how many of the runs before `end` the level has crept away."""
+        if not self.chart.shift:
+            return otherwise
+        reference = float(np.median(self.chart.level()))
+        off = crept(self.logarithms, self.chart.levels, self.at, end, reference)
+        return first_true(off >= -math.log1p(-self.chart.least), otherwise)
+
+    def _crept_away(self, raised: int) -> Found:
+        """Return the alarm for a level that crept away in steps which were each too small."""
+        levels = self.chart.levels
+        side = DOWN if self.chart.shift < 0 else UP
+        return Found(
+            design=SIDES[side].start,  # the least of them
+            raised=raised,
+            start=begun_with(levels),
+            score=self.chart.limit,  # which the first of these steps has passed
+            limit=self.chart.limit,
+            before=self.chart.level(),
+            inflation=inflation(self.chart.correlation),
+            crept=max(levels[-1][0], raised - CREEPING + 1),
         )
 
     def _while_open(self, stop: int) -> None:
@@ -247,6 +318,9 @@ class _Drawing:
         turned = other.max(axis=1) >= self.chart.limit
         over = (back.min(axis=1) >= RECOVERY) | turned
         event = min(first_true(over, len(over)), len(over) - 1)
+        back_at = self._back_at(found, self.at + event + (not over[event]))
+        if back_at is not None:
+            event = back_at - self.at
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
         start = last_zero(
@@ -264,7 +338,9 @@ class _Drawing:
         self.starts[against] = np.where(zeros.any(axis=0), begun + latest + 1, self.starts[against])
         self.sums[against] = other[event]
         self.at = done
-        if over[event]:
+        if back_at is not None:
+            self._come_back(found, back_at)
+        elif over[event]:
             # a change to the other side is the end of this one; the runs since are drawn again,
             # from no evidence, and raise the alarm that they deserve
             start = min(start, max(turn, found.raised + 1)) if turned[event] else start
@@ -272,5 +348,27 @@ class _Drawing:
             self.usable[found.start : start] = False
             self.sums[:], self.starts[:] = 0.0, start
             self.at = start
-            return
-        self.chart = replace(self.chart, recovery=back[event].copy(), recovery_start=start)
+        else:
+            self.chart = replace(self.chart, recovery=back[event].copy(), recovery_start=start)
+
+    def _back_at(self, found: Found, stop: int) -> int | None:
+        """Return the run before `stop` with which the level is as good as that of before."""
+        first = max(found.raised + 1, self.at - NEAR + 1)
+        for run in near(self.logarithms, first, stop, found.before, self.chart.least):
+            newest = self.logarithms[run + 1 - NEAR : run + 1]
+            if is_back(found.before, newest, found.inflation, self.chart.least):
+                return int(run)
+        return None
+
+    def _come_back(self, found: Found, run: int) -> None:
+        """End the open alarm with `run`, by a level that does not matter, and settle for it."""
+        first = run + 1 - NEAR
+        newest = self.logarithms[first : run + 1]
+        level = level_ratio(found.before, newest).value
+        start = first + after_the_last_off(newest, found.before, self.chart.least)
+        self._end(start, run, RECOVERED)
+        self.usable[found.start : start] = False
+        self.sums[:], self.starts[:] = 0.0, start
+        self.at = start
+        shift = float(logarithms(np.array(level)))
+        self.chart = replace(self.chart, levels=self._levels(start, shift))

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from iobands.charts.alarm import DOWN, RECOVERED, UP, Alarm
 from iobands.charts.change import level_ratio, onset_interval
-from iobands.charts.chart import DEGRADED, LARGEST_REFERENCE, RECOVERY
+from iobands.charts.chart import DEGRADED, LARGEST_REFERENCE, LEAST, RECOVERY
 from iobands.charts.parts import Dependence, Part, dependence, every_session, indexed, within
 from iobands.charts.scores import DESIGNS, DROPS, Array, grained
+from iobands.charts.settling import is_small
 from iobands.charts.sums import SIDES
 
 #: From how much evidence of its own, in nats, a series counts as one that took part in a change.
@@ -68,7 +69,11 @@ class PooledChart:
 
 
 def follow_together(
-    parts: Sequence[Part], *, limit: float = DEGRADED, depends: Dependence | None = None
+    parts: Sequence[Part],
+    *,
+    limit: float = DEGRADED,
+    depends: Dependence | None = None,
+    least: float = LEAST,
 ) -> PooledChart:
     """Return the chart of what several series have in common.
 
@@ -82,6 +87,8 @@ def follow_together(
         parts: one a series, two at least.
         limit: the evidence, in nats, at which an alarm is raised.
         depends: rho, and more; None to measure it on the first 200 sessions.
+        least: by which share the level must be off that of before, or the references of the series,
+            for an alarm. A change by less is passed over.
 
     Raises:
         ValueError: there are fewer than two series.
@@ -91,17 +98,23 @@ def follow_together(
     sessions = every_session([part.sessions for part in parts])
     placed = [replace(part, sessions=np.searchsorted(sessions, part.sessions)) for part in parts]
     depends = depends or dependence(placed, len(sessions), limit)
-    return _Drawing(sessions, placed, depends, limit).through()
+    return _Drawing(sessions, placed, depends, limit, least).through()
 
 
 class _Drawing:
     def __init__(
-        self, sessions: NDArray[np.int_], parts: Sequence[Part], depends: Dependence, limit: float
+        self,
+        sessions: NDArray[np.int_],
+        parts: Sequence[Part],
+        depends: Dependence,
+        limit: float,
+        least: float,
     ) -> None:
         self.sessions = sessions
         self.parts = parts
         self.depends = depends
         self.limit = limit
+        self.least = least
         self.quiet = self._together([part.speaks for part in parts])
         self.down = np.zeros(len(sessions))
         self.up = np.zeros(len(sessions))
@@ -153,7 +166,22 @@ class _Drawing:
         zeros = np.flatnonzero(sums[:event, design] == 0)
         since = begun + (int(zeros[-1]) + 1 if zeros.size else 0)
         scores = self._taking_part(since, begun + event)[:, design]
+        if self._is_small(begun, begun + event, scores):
+            return begun + event + 1
         return self._raise(begun, begun + event, design, float(sums[event, design]), scores)
+
+    def _is_small(self, begun: int, raised: int, scores: Array) -> bool:
+        """Tell whether the change that was found at `raised` does not matter."""
+        first = max(begun, raised - _BEFORE_ONSET - _AFTER_ALARM)
+        onset = first + onset_interval(scores[first : raised + 1], raised - first)[0]
+        before, after = self._around(onset, raised + 1)
+        off = (level_ratio(before, after).value, float(np.exp(np.median(after))))
+        return all(is_small(ratio, self.least) for ratio in off)
+
+    def _around(self, onset: int, end: int | None) -> tuple[Array, Array]:
+        """Return the levels before a change and since."""
+        before = self._levels(max(0, onset - LARGEST_REFERENCE), onset)
+        return before if before.size else np.zeros(1), self._levels(onset, end)
 
     def _raise(self, begun: int, raised: int, design: int, score: float, scores: Array) -> int:
         is_down = design < len(DROPS)
@@ -193,9 +221,7 @@ class _Drawing:
         first = max(begun, alarm.raised - _BEFORE_ONSET - _AFTER_ALARM)
         dated = onset_interval(scores[first:stop], alarm.raised - first)
         onset, low, high = (first + i for i in dated)
-        before = self._levels(max(0, onset - LARGEST_REFERENCE), onset)
-        after = self._levels(onset, alarm.ended)
-        ratio = level_ratio(before if before.size else np.zeros(1), after)
+        ratio = level_ratio(*self._around(onset, alarm.ended))
         told = replace(alarm, onset=onset, onset_low=low, onset_high=high, ratio=ratio)
         given = [part.sums(onset, alarm.ended, alarm.direction) for part in self.parts]
         total = float(np.sum(given, axis=0).max())
