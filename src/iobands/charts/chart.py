@@ -27,7 +27,7 @@ from iobands.charts.scores import (
     history_cells,
     logarithms,
 )
-from iobands.charts.settling import Levels, is_small
+from iobands.charts.settling import Levels, is_surely_small
 from iobands.charts.sums import SIDES
 
 #: From how many own runs they are a reference, and from how many on they are the only one.
@@ -177,7 +177,7 @@ class Chart:
         speaking = self.increments[start:, design].astype(float)
         onset = start + onset_interval(speaking, self.runs - 1 - start)[0]
         ratio = level_ratio(self.level(), self.logarithms[onset:])
-        return None if is_small(ratio.value, self.least) else (onset, ratio)
+        return None if is_surely_small(ratio, self.least) else (onset, ratio)
 
     @property
     def is_watched(self) -> bool:

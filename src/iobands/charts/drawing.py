@@ -40,7 +40,7 @@ from iobands.charts.settling import (
     begun_with,
     crept,
     is_back,
-    is_small,
+    is_surely_small,
     near,
     shifts,
 )
@@ -249,7 +249,9 @@ class _Drawing:
             return
         seen = self.logarithms[: raised + 1], self.increments[: raised + 1]
         change = told(found, self.chart.earlier, *seen, raised + 1, raised, SETTLED)
-        if is_small(change.ratio.value, self.chart.least):
+        # of runs that depend on each other too few would ever be sure
+        size = level_ratio(found.before, self.logarithms[change.onset : raised + 1])
+        if is_surely_small(size, self.chart.least):
             self._settle(change)
         else:
             self._open(found)

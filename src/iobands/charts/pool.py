@@ -19,7 +19,7 @@ from iobands.charts.change import level_ratio, onset_interval
 from iobands.charts.chart import DEGRADED, LARGEST_REFERENCE, LEAST, RECOVERY
 from iobands.charts.parts import Dependence, Part, dependence, every_session, indexed, within
 from iobands.charts.scores import DESIGNS, DROPS, Array, grained
-from iobands.charts.settling import is_small
+from iobands.charts.settling import is_small, is_surely_small
 from iobands.charts.sums import SIDES
 
 #: From how much evidence of its own, in nats, a series counts as one that took part in a change.
@@ -175,8 +175,8 @@ class _Drawing:
         first = max(begun, raised - _BEFORE_ONSET - _AFTER_ALARM)
         onset = first + onset_interval(scores[first : raised + 1], raised - first)[0]
         before, after = self._around(onset, raised + 1)
-        off = (level_ratio(before, after).value, float(np.exp(np.median(after))))
-        return all(is_small(ratio, self.least) for ratio in off)
+        off = float(np.exp(np.median(after)))
+        return is_small(off, self.least) and is_surely_small(level_ratio(before, after), self.least)
 
     def _around(self, onset: int, end: int | None) -> tuple[Array, Array]:
         """Return the levels before a change and since."""
@@ -221,14 +221,16 @@ class _Drawing:
         first = max(begun, alarm.raised - _BEFORE_ONSET - _AFTER_ALARM)
         dated = onset_interval(scores[first:stop], alarm.raised - first)
         onset, low, high = (first + i for i in dated)
-        ratio = level_ratio(*self._around(onset, alarm.ended))
+        before = self._levels(max(0, onset - LARGEST_REFERENCE), onset)
+        after = self._levels(onset, alarm.ended)
+        ratio = level_ratio(before if before.size else np.zeros(1), after)
         told = replace(alarm, onset=onset, onset_low=low, onset_high=high, ratio=ratio)
         given = [part.sums(onset, alarm.ended, alarm.direction) for part in self.parts]
         total = float(np.sum(given, axis=0).max())
         return CommonAlarm(told, tuple(float(sums.max()) for sums in given), total)
 
-    def _levels(self, first: int, last: int | None) -> Array:
-        """Return the median residual of each session from `first` to before `last` that has one."""
+    def _runs(self, first: int, last: int | None) -> tuple[NDArray[np.int_], Array]:
+        """Return the sessions and residuals of the runs from `first` to before `last`."""
         spans = [within(part.sessions, first, last) for part in self.parts]
         places = np.concatenate(
             [part.sessions[span] for part, span in zip(self.parts, spans, strict=True)]
@@ -237,7 +239,11 @@ class _Drawing:
             [part.residuals[span] for part, span in zip(self.parts, spans, strict=True)]
         )
         known = ~np.isnan(values)
-        places, values = places[known], values[known]
+        return places[known], values[known]
+
+    def _levels(self, first: int, last: int | None) -> Array:
+        """Return the median residual of each session from `first` to before `last` that has one."""
+        places, values = self._runs(first, last)
         order = np.lexsort((values, places))
         values = values[order]
         _, starts, counts = np.unique(places[order], return_index=True, return_counts=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from iobands.charts.change import Array, level_ratio
+from iobands.charts.change import Array, Ratio, level_ratio
 
 #: For the runs from one on, what their logarithms are less by; in the order of these runs.
 Levels = tuple[tuple[int, float], ...]
@@ -31,7 +31,15 @@ _ROUNDING: Final = 1e-9
 
 def is_small(ratio: float, least: float) -> bool:
     """Tell whether a level that is `ratio` of the one before is off by less than `least`."""
-    return abs(math.log(ratio)) < -math.log1p(-least) - _ROUNDING
+    return ratio > 0 and abs(math.log(ratio)) < -math.log1p(-least) - _ROUNDING
+
+
+def is_surely_small(ratio: Ratio, least: float) -> bool:
+    """Tell whether the whole interval of `ratio` is off by less than `least`.
+
+    Where runs vary by more than that, a few of them look like a small change of any drop.
+    """
+    return is_small(ratio.low, least) and is_small(ratio.high, least)
 
 
 def shifts(levels: Levels, first: int, stop: int) -> Array:
@@ -66,8 +74,7 @@ def is_back(before: Array, newest: Array, inflation: float, least: float) -> boo
     Its whole 95 % interval lies within what matters. Where runs vary by so much that they cannot
     tell, it does not.
     """
-    ratio = level_ratio(before, newest, inflation)
-    return ratio.low > 0 and is_small(ratio.low, least) and is_small(ratio.high, least)
+    return is_surely_small(level_ratio(before, newest, inflation), least)
 
 
 def near(logarithms: Array, first: int, stop: int, before: Array, least: float) -> NDArray[np.int_]:
