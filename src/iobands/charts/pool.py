@@ -174,14 +174,12 @@ class _Drawing:
         """Tell whether the change that was found at `raised` does not matter."""
         first = max(begun, raised - _BEFORE_ONSET - _AFTER_ALARM)
         onset = first + onset_interval(scores[first : raised + 1], raised - first)[0]
-        before, after = self._around(onset, raised + 1)
+        before = self._runs(max(0, onset - LARGEST_REFERENCE), onset)[1]
+        after = self._runs(onset, raised + 1)[1]
+        if not (before.size and after.size):
+            return False
         off = float(np.exp(np.median(after)))
         return is_small(off, self.least) and is_surely_small(level_ratio(before, after), self.least)
-
-    def _around(self, onset: int, end: int | None) -> tuple[Array, Array]:
-        """Return the levels before a change and since."""
-        before = self._levels(max(0, onset - LARGEST_REFERENCE), onset)
-        return before if before.size else np.zeros(1), self._levels(onset, end)
 
     def _raise(self, begun: int, raised: int, design: int, score: float, scores: Array) -> int:
         is_down = design < len(DROPS)
