@@ -12,15 +12,17 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Final
 
-from iobands.bands import Band, Bands, Epoch
+from iobands.bands import Band, Bands, Closed, Epoch
 from iobands.series import SeriesKey
 from iobands.vocabulary import canonical
 
 ACKNOWLEDGE: Final = "acknowledge"
+#: Of the collapses of a file system, which have become more frequent.
+ACKNOWLEDGE_COLLAPSES: Final = "acknowledge-collapses"
 CLOSE: Final = "close"
 NEW_NORMAL: Final = "new-normal"
 REOPEN: Final = "reopen"
-KINDS: Final = (ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN)
+KINDS: Final = (ACKNOWLEDGE, ACKNOWLEDGE_COLLAPSES, CLOSE, NEW_NORMAL, REOPEN)
 
 #: What is ahead of our clock by no more than this was done by a machine with another clock.
 CLOCKS: Final = timedelta(hours=1)
@@ -32,7 +34,8 @@ class Act:
 
     The alarm's change began at `since` at the earliest, and its samples were known up to `until`;
     of a new normal `since` is its beginning. `direction` and `ratio` are of the change. A
-    `REOPEN` takes the act back that was done at `of`, for the series that it names itself.
+    `REOPEN` takes the act back that was done at `of`, for the series that it names itself. With
+    `nodes` an act is about the samples alone that one of them took part in.
     """
 
     kind: str
@@ -45,6 +48,7 @@ class Act:
     direction: str | None = None
     ratio: float | None = None
     of: datetime | None = None
+    nodes: tuple[str, ...] = ()
 
     def names(self, key: SeriesKey) -> bool:
         """Tell whether the act is about the series `key`."""
@@ -105,7 +109,8 @@ def bands_for(bands: Bands | None, acts: Sequence[Act], system: str) -> Bands | 
             found = _begun_anew(found or Bands(system, ()), act, act.since)
         if act.kind == CLOSE and act.since is not None and act.until is not None:
             found = found or Bands(system, ())
-            found = replace(found, left_out=(*found.left_out, (act.since, act.until)))
+            closed = Closed(act.since, act.until, act.nodes)
+            found = replace(found, left_out=(*found.left_out, closed))
     return found
 
 

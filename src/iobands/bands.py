@@ -121,17 +121,29 @@ class Epoch:
 
 
 @dataclass(frozen=True)
+class Closed:
+    """A span, both ends included, whose samples compare with nothing: a person found the cause.
+
+    With `nodes` only those samples that one of them took part in.
+    """
+
+    since: datetime
+    until: datetime
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Bands:
     """The bands of one system, its epochs in the order of time.
 
-    What was measured in one of the spans `left_out`, from the first to the second time, compares
-    with nothing: a person found its cause. `least_change` is by which share of the level before it
-    a change must differ to be told as an alarm, None where the file does not say.
+    What was measured in one of the spans `left_out` compares with nothing. `least_change` is by
+    which share of the level before it a change must differ to be told as an alarm, None where the
+    file does not say.
     """
 
     system: str
     epochs: tuple[Epoch, ...]
-    left_out: tuple[tuple[datetime, datetime], ...] = ()
+    left_out: tuple[Closed, ...] = ()
     least_change: float | None = None
 
     def epoch_at(self, when: datetime) -> Epoch | None:

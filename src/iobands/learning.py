@@ -89,7 +89,7 @@ def calibrate(
     survey = take_survey(
         perflogs, bands, now=now, system=system, adapter=adapter, columns=(), alarms=alarms
     )
-    columns = {*REQUIRED, "fsync", "suite_version"}
+    columns = {*REQUIRED, "fsync", "suite_version", "job_nodelist"}
     table = read_perflogs(perflogs, system, format_of(perflogs, adapter), columns).samples
     histories = dict(grouping(table).split(table))
     names = labels(histories)
@@ -154,7 +154,7 @@ def _learn(
         )
     early = same & (times < begin).to_numpy() if begin is not None else np.zeros_like(same)
     same &= ~early
-    closed = same & left_out(times, bands)
+    closed = same & left_out(samples, bands)
     history = samples[same & ~closed]
     is_common = is_common[same & ~closed]
     stale = (

@@ -6,7 +6,7 @@ has to look. Pure functions over tables and bands; may know neither files nor vi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -28,6 +28,7 @@ from iobands.following import (
     follow_series,
     is_drop,
 )
+from iobands.nodes import nodes_of
 from iobands.series import SeriesKey
 
 #: From how many runs of its own a series may learn a band.
@@ -158,7 +159,7 @@ def assess(
     history[following.rows[~following.healthy]] = False  # an open alarm must not become normal
     band = published or learnt_band(key, values[history])
     state, why = _state(following)
-    is_closed = bool(left_out(samples["job_completion_time"].iloc[-1:], bands)[0])
+    is_closed = bool(left_out(samples.iloc[-1:], bands)[0])
     if is_closed and not why:
         why = "its alarm was closed, and there was no run since"
     if band is None:
@@ -258,15 +259,26 @@ def _comparing(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
     since = bands.compares_since(times.iloc[-1].to_pydatetime())
     if since is not None:
         chosen = chosen & (times >= since).to_numpy()
-    return chosen & ~left_out(times, bands)
+    return chosen & ~left_out(samples, bands)
 
 
-def left_out(times: pd.Series, bands: Bands | None) -> NDArray[np.bool_]:
-    """Return which samples, taken at `times`, compare with nothing, as their alarm was closed."""
+def left_out(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which of `samples` compare with nothing, as their alarm was closed."""
+    times = samples["job_completion_time"]
     found = np.zeros(len(times), dtype=bool)
-    for begin, end in bands.left_out if bands else ():
-        found |= ((times >= begin) & (times <= end)).to_numpy()
+    for closed in bands.left_out if bands else ():
+        inside = ((times >= closed.since) & (times <= closed.until)).to_numpy()
+        found |= inside & touched(samples, closed.nodes) if closed.nodes else inside
     return found
+
+
+def touched(samples: pd.DataFrame, nodes: Collection[str]) -> NDArray[np.bool_]:
+    """Return which of `samples` any of `nodes` took part in, as far as it is known."""
+    if "job_nodelist" not in samples:
+        return np.zeros(len(samples), dtype=bool)
+    codes, kinds = _kinds(samples["job_nodelist"])
+    any_of = [not set(nodes).isdisjoint(nodes_of(str(kind))) for kind in kinds]
+    return np.array([*any_of, False])[codes]  # the last for those that are missing
 
 
 def alike(samples: pd.DataFrame) -> np.ndarray:

@@ -50,6 +50,23 @@ def test_what_an_act_says():
     assert back.of == closed.when
 
 
+def test_what_version_2_added():
+    golden = GOLDEN.with_name("golden-alarms-2.yaml")
+    closed, known = parse_acts(golden.read_bytes(), golden).every
+    assert (closed.kind, closed.nodes) == ("close", ("n3", "nid0007"))
+    assert (known.kind, known.since) == ("acknowledge-collapses", at(2026, 9, 25))
+    assert (known.direction, known.nodes) == (None, ())
+    for old, new, mentions in (
+        ("schema: 2", "schema: 1", "act 1: nodes: unknown key"),
+        ("[n3, nid0007]", "[]", "nodes: must be a list of names"),
+        ("[n3, nid0007]", "[3]", "nodes: must be a list of names"),
+        ("    until: 2026-11-24\n", "", "act 2: until: missing"),
+        ("until: 2026-11-24", "until: 2026-11-24\n    nodes: [n3]", "act 2: nodes: unknown key"),
+    ):
+        with pytest.raises(FileError, match=re.escape(mentions)):
+            parse_acts(golden.read_text().replace(old, new, 1).encode(), golden)
+
+
 def test_no_file_is_no_act(tmp_path):
     assert load_acts(tmp_path, "here").every == ()
     assert load_acts(tmp_path / "nowhere", "here").every == ()
@@ -58,7 +75,11 @@ def test_no_file_is_no_act(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "mentions"),
     [
-        ("schema: 1", "schema: 2", "this iobands reads schema 1; a newer iobands wrote the file"),
+        (
+            "schema: 1",
+            "schema: 3",
+            "this iobands reads schemas 1 and 2; a newer iobands wrote the file",
+        ),
         ("schema: 1", "schema: true", "schema: is True"),
         ("system: golden-alarms", "system: other", "rename the file to other.yaml"),
         ("act: acknowledge", "act: ignore", "act 1: act: is 'ignore'; known are acknowledge, "),
