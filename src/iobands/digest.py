@@ -16,13 +16,12 @@ from rich.text import Text
 from sparklines import sparklines
 
 from iobands.bands import NO_BAND
-from iobands.bands_in_force import ENOUGH_RUNS
 from iobands.collapse_views import (
     LESS_OFTEN,
     MORE_OFTEN,
 )
 from iobands.concerns import Concern, acknowledged_concerns, concerns, skipped
-from iobands.states import State
+from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
 from iobands.words import (
     band_text,

@@ -17,11 +17,9 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
-from iobands.alike import comparable
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band
-from iobands.bands_in_force import published_band
 from iobands.following import Change
-from iobands.states import verdicts
+from iobands.states import comparable, published_band, verdicts
 from iobands.survey import Series
 
 #: Marker and colour of each verdict; the shapes differ for those who cannot tell the colours

@@ -20,13 +20,12 @@ from numpy.typing import NDArray
 from iobands import collapses
 from iobands.acts import ACKNOWLEDGE_COLLAPSES, Act
 from iobands.bands import Bands
-from iobands.bands_in_force import published_band
 from iobands.collapses import RISEN, Comparison, Count
 from iobands.following import Budget, Following, Times, in_utc, is_drop, moment, runs_a_year
 from iobands.series import SeriesKey
 from iobands.sessions import sessions_of
 from iobands.shared import Common
-from iobands.states import Status
+from iobands.states import Status, published_band
 
 #: How many rises of a rate are told a year that are none, for each false alarm that the site
 #: allows: all file systems together, and all series together.

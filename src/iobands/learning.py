@@ -16,10 +16,8 @@ import pandas as pd
 
 from iobands.acts import Acts, bands_for, standing
 from iobands.alarms_file import load_acts
-from iobands.alike import alike, left_out
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.bands_file import load_bands
-from iobands.bands_in_force import published_band
 from iobands.bands_writer import added, free_name
 from iobands.calibration import Proposal, healthy, propose
 from iobands.levels import NoProposal
@@ -28,6 +26,7 @@ from iobands.readers.fields import REQUIRED
 from iobands.readers.perflog import read_perflogs
 from iobands.series import SeriesKey, grouping, labels
 from iobands.shared import Common
+from iobands.states import alike, left_out, published_band
 from iobands.survey import Survey, take_survey
 from iobands.under_alarms import UnderCommon, under_common
 from iobands.vocabulary import canonical

@@ -6,7 +6,7 @@ has to look. Pure functions over tables and bands; may know neither files nor vi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -14,16 +14,29 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from iobands.acknowledged import Acknowledged
-from iobands.alike import comparable, comparing, earlier, judged, left_out, says
-from iobands.bands import NO_BAND, Band, Bands
-from iobands.bands_in_force import ENOUGH_RUNS, learnt_band, published_band
-from iobands.following import Budget, Change, Draw, Following, drawn, follow_series, is_drop
+from iobands.bands import NO_BAND, Band, Bands, log_fence
+from iobands.following import (
+    PERFORMANCE,
+    Budget,
+    Change,
+    Draw,
+    Following,
+    drawn,
+    follow_series,
+    is_drop,
+)
+from iobands.nodes import nodes_of
 from iobands.series import SeriesKey
 
+#: From how many runs of its own a series may learn a band.
+ENOUGH_RUNS: Final = 20
 #: How far a clock may be ahead of ours.
 _AHEAD: Final = timedelta(days=1)
+#: What a learnt band says of its source.
+OWN_HISTORY: Final = "own history, provisional"
 
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
 _WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
@@ -136,12 +149,12 @@ def assess(
     value = float(values[-1])
     when = samples["job_completion_time"].iloc[-1].to_pydatetime()
     published = published_band(key, samples.iloc[-1], bands) if bands else None
-    compares = comparing(samples, bands)
-    passed = says(samples["result"], "pass")
+    compares = _comparing(samples, bands)
+    passed = _says(samples["result"], "pass")
+    judged = _judged(samples, compares)
     least = bands.least_change if bands else None
-    rows = judged(samples, compares)
-    following = follow_series(samples, rows, published, budget, draw, least)
-    usable = earlier(passed & compares)
+    following = follow_series(samples, judged, published, budget, draw, least)
+    usable = _earlier(passed & compares)
     history = usable.copy()
     history[following.rows[~following.healthy]] = False  # an open alarm must not become normal
     band = published or learnt_band(key, values[history])
@@ -182,6 +195,135 @@ def _state(following: Following) -> tuple[State, str]:
     if suspicion:
         return State.WATCH, suspicion.text()
     return State.HEALTHY, ""
+
+
+def published_band(key: SeriesKey, sample: pd.Series, bands: Bands | None) -> Band | None:
+    """Return the band of the bands file that was in force for `sample` when it was taken."""
+    if bands is None:
+        return None
+    fields = {
+        **key.fields(),
+        "medium": sample["medium"],
+        "file_system_type": sample["file_system_type"],
+    }
+    present = {name: None if pd.isna(cell) else cell for name, cell in fields.items()}
+    return bands.band_for(present, sample["job_completion_time"].to_pydatetime())
+
+
+def comparable(samples: pd.DataFrame, bands: Bands | None) -> pd.DataFrame:
+    """Return time and value of the earlier samples that the newest one compares with.
+
+    They passed, were measured in the same way (`alike`), and are of the same epoch.
+    """
+    chosen = _earlier(_comparing(samples, bands) & _says(samples["result"], "pass"))
+    # of few columns, because a selection costs by the column
+    return samples[["job_completion_time", "perf_value"]].iloc[np.flatnonzero(chosen)]
+
+
+def _earlier(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return `chosen` without the newest sample, which must not be judged by itself."""
+    chosen[-1] = False
+    return chosen
+
+
+def _judged(samples: pd.DataFrame, compares: NDArray[np.bool_]) -> NDArray[np.int_]:
+    """Return the places of the samples that the chart judges, the newest one among them.
+
+    They compare with the newest one. Those count too that were measured and failed for being
+    slow: without them a file system that collapses would have a spotless record.
+    """
+    measured = _says(samples["result"], "pass")
+    return np.flatnonzero(compares & (measured | _says(samples["fail_phase"], PERFORMANCE)))
+
+
+def _says(cells: pd.Series, text: str) -> NDArray[np.bool_]:
+    """Return which of `cells` say `text`; one that is missing says nothing."""
+    codes, kinds = _kinds(cells)
+    return np.array([*(str(kind) == text for kind in kinds), False])[codes]
+
+
+def _kinds(cells: pd.Series) -> tuple[NDArray[np.int_], Sequence[object]]:
+    """Return for each cell the place of what it says among all kinds, and these; -1 if missing."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        # which has done this already, and takes much longer to do it over
+        return cells.array.codes, cells.array.categories
+    return pd.factorize(cells)
+
+
+def _comparing(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples compare with the newest: measured alike, in epochs that compare."""
+    times = samples["job_completion_time"]
+    chosen = alike(samples)
+    if bands is None:
+        return chosen
+    since = bands.compares_since(times.iloc[-1].to_pydatetime())
+    if since is not None:
+        chosen = chosen & (times >= since).to_numpy()
+    return chosen & ~left_out(samples, bands)
+
+
+def left_out(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which of `samples` compare with nothing, as their alarm was closed."""
+    times = samples["job_completion_time"]
+    found = np.zeros(len(times), dtype=bool)
+    for closed in bands.left_out if bands else ():
+        inside = ((times >= closed.since) & (times <= closed.until)).to_numpy()
+        found |= inside & touched(samples, closed.nodes) if closed.nodes else inside
+    return found
+
+
+def touched(samples: pd.DataFrame, nodes: Collection[str]) -> NDArray[np.bool_]:
+    """Return which of `samples` any of `nodes` took part in, as far as it is known."""
+    if "job_nodelist" not in samples:
+        return np.zeros(len(samples), dtype=bool)
+    codes, kinds = _kinds(samples["job_nodelist"])
+    any_of = [not set(nodes).isdisjoint(nodes_of(str(kind))) for kind in kinds]
+    return np.array([*any_of, False])[codes]  # the last for those that are missing
+
+
+def alike(samples: pd.DataFrame) -> np.ndarray:
+    """Return which of `samples` were measured as the newest one was, of shape (samples,).
+
+    They agree in the version of the tool, in `fsync` and in the first number of the version of the
+    suite, as far as the table has these columns. What is missing agrees with what is missing only.
+    """
+    same = np.ones(len(samples), dtype=bool)
+    for name in ("tool_version", "fsync", "suite_version"):
+        if name in samples:
+            codes, kinds = _kinds(samples[name])
+            kinds = [_major(kind) if name == "suite_version" else str(kind) for kind in kinds]
+            newest = kinds[codes[-1]] if codes[-1] >= 0 else None
+            wanted = [kind == newest for kind in kinds]
+            # the last place, which the code -1 of a missing value points at, is for those
+            same &= np.array([*wanted, codes[-1] < 0])[codes]
+    return same
+
+
+def _major(version: object) -> str:
+    return str(version).split(".", maxsplit=1)[0]
+
+
+def learnt_band(key: SeriesKey, values: NDArray[np.float64]) -> Band | None:
+    """Return a band from earlier `values`, or None when there are too few.
+
+    The quartiles interpolate linearly between order statistics, as type 7 of Hyndman and Fan,
+    "Sample quantiles in statistical packages", The American Statistician 50 (1996).
+    """
+    if len(values) < ENOUGH_RUNS:
+        return None
+    lower, median, upper = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
+    return Band(
+        match={},
+        unit=key.unit,
+        lower_quartile=lower,
+        median=median,
+        upper_quartile=upper,
+        maximum=float(values.max()),
+        floor=log_fence(lower, upper),
+        runs=len(values),
+        epoch="",
+        source=OWN_HISTORY,
+    )
 
 
 def verdicts(

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from iobands.alike import alike
 from iobands.bands_file import load_bands
 from iobands.cli import app
 from iobands.learning import Calibration, calibrate, epoch_by_hand
+from iobands.states import alike
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.sites import site
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.bands_in_force import OWN_HISTORY
-from iobands.states import State, verdicts, worst
+from iobands.states import OWN_HISTORY, State, verdicts, worst
 from iobands.survey import Survey, take_survey
 from tests.package.factory import (
     NOW,
