@@ -39,9 +39,12 @@ _FURTHER_KEYS: Final = {
     NEW_NORMAL: ("since",),
     REOPEN: ("of",),
 }
-_OPTIONS: Final = dict.fromkeys((ACKNOWLEDGE, CLOSE, NEW_NORMAL), ("direction", "ratio"))
-# what schema 2 added
-_OPTIONS_2: Final = {CLOSE: ("nodes",)}
+_OPTIONS: Final = {
+    ACKNOWLEDGE: ("ratio", "on_nodes"),
+    CLOSE: ("ratio", "on_nodes"),
+    NEW_NORMAL: ("direction", "ratio"),
+    REOPEN: (),
+}
 
 
 def load_acts(directory: Path, system: str) -> Acts:
@@ -80,8 +83,7 @@ def _act(item: object, at: Place, system: str, schema: int) -> Act:
     if isinstance(item, dict) and kind not in known:
         raise at.error("act", f"is {kind!r}; known are {', '.join(known)}")
     further: Sequence[str] = _FURTHER_KEYS.get(str(kind), ())
-    options = (*_OPTIONS.get(str(kind), ()), *(_OPTIONS_2.get(str(kind), ()) if schema > 1 else ()))
-    fields = at.mapping(item, (*_ACT_KEYS, *further), options)
+    fields = at.mapping(item, (*_ACT_KEYS, *further), _OPTIONS.get(str(kind), ()))
     series = at.items(fields, "series")
     if not series:
         raise at.error("series", "names none")
@@ -110,18 +112,17 @@ def _act(item: object, at: Place, system: str, schema: int) -> Act:
         direction=None if direction is None else str(direction),
         ratio=at.optional_positive(fields, "ratio"),
         of=times["of"],
-        nodes=_nodes(fields, at),
+        on_nodes=_nodes(fields, at),
     )
 
 
 def _nodes(fields: Mapping[str, object], at: Place) -> tuple[str, ...]:
-    """Return the nodes that an act names; none where it is about all samples."""
-    if "nodes" not in fields:
+    if "on_nodes" not in fields:
         return ()
-    names = at.items(fields, "nodes")
-    if not names or not all(isinstance(name, str) and name.strip() for name in names):
-        raise at.error("nodes", f"must be a list of names of nodes, not {list(names)!r}")
-    return tuple(str(name) for name in names)
+    named = at.items(fields, "on_nodes")
+    if not named:
+        raise at.error("on_nodes", "names none; leave it out where it is about all runs")
+    return tuple(at.inside("on_nodes").text({"node": name}, "node") for name in named)
 
 
 def future_text(act: Act, now: datetime) -> str:

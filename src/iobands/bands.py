@@ -121,14 +121,11 @@ class Epoch:
 
 
 @dataclass(frozen=True)
-class Closed:
-    """A span, both ends included, whose samples compare with nothing: a person found the cause.
+class Span:
+    """The runs from `begin` to `end`, of any nodes if there are no `nodes`."""
 
-    With `nodes` only those samples that one of them took part in.
-    """
-
-    since: datetime
-    until: datetime
+    begin: datetime
+    end: datetime
     nodes: tuple[str, ...] = ()
 
 
@@ -136,14 +133,14 @@ class Closed:
 class Bands:
     """The bands of one system, its epochs in the order of time.
 
-    What was measured in one of the spans `left_out` compares with nothing. `least_change` is by
-    which share of the level before it a change must differ to be told as an alarm, None where the
-    file does not say.
+    What was measured in one of the spans `left_out` compares with nothing: a person found its
+    cause. `least_change` is by which share of the level before it a change must differ to be told
+    as an alarm, None where the file does not say.
     """
 
     system: str
     epochs: tuple[Epoch, ...]
-    left_out: tuple[Closed, ...] = ()
+    left_out: tuple[Span, ...] = ()
     least_change: float | None = None
 
     def epoch_at(self, when: datetime) -> Epoch | None:

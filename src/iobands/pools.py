@@ -44,7 +44,7 @@ class Pool:
     """Series that share something of a `kind`: all their runs, or those of `rows` alone.
 
     `keys` are in the order of the site's series; of each variable there are two at least. `rows`
-    are places among the samples of each series, those that one of `nodes` took part in.
+    are places among the samples of each series, and `nodes` what these runs touched.
     """
 
     kind: str
@@ -164,7 +164,7 @@ def _of_nodes(samples: Mapping[SeriesKey, pd.DataFrame], heading: str) -> Iterat
             yield Pool(NODES, name, several)
         else:
             touched = {keys[j]: np.sort(rows[runs[of_runs == j]]) for j in chosen}
-            yield Pool(NODES, name, several, touched, tuple(nodes))
+            yield Pool(NODES, name, several, touched, nodes)
 
 
 def _recent_lists(

@@ -6,7 +6,7 @@ has to look. Pure functions over tables and bands; may know neither files nor vi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
@@ -187,11 +187,16 @@ def assess(
     )
 
 
+def state_of(change: Change) -> State:
+    """Return the state of what has changed so for good."""
+    return State.DEGRADED if is_drop(change) else State.IMPROVED
+
+
 def _state(following: Following) -> tuple[State, str]:
     """Return what the chart says, and why."""
     change, suspicion = following.open_change, following.suspicion
     if change:
-        return (State.DEGRADED if is_drop(change) else State.IMPROVED), change.text()
+        return state_of(change), change.text()
     if suspicion:
         return State.WATCH, suspicion.text()
     return State.HEALTHY, ""
@@ -266,19 +271,19 @@ def left_out(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
     """Return which of `samples` compare with nothing, as their alarm was closed."""
     times = samples["job_completion_time"]
     found = np.zeros(len(times), dtype=bool)
-    for closed in bands.left_out if bands else ():
-        inside = ((times >= closed.since) & (times <= closed.until)).to_numpy()
-        found |= inside & touched(samples, closed.nodes) if closed.nodes else inside
+    for span in bands.left_out if bands else ():
+        within = ((times >= span.begin) & (times <= span.end)).to_numpy()
+        found |= within & _touched(samples, span.nodes) if span.nodes else within
     return found
 
 
-def touched(samples: pd.DataFrame, nodes: Collection[str]) -> NDArray[np.bool_]:
-    """Return which of `samples` any of `nodes` took part in, as far as it is known."""
+def _touched(samples: pd.DataFrame, nodes: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which of `samples` ran on one of `nodes`."""
     if "job_nodelist" not in samples:
         return np.zeros(len(samples), dtype=bool)
-    codes, kinds = _kinds(samples["job_nodelist"])
-    any_of = [not set(nodes).isdisjoint(nodes_of(str(kind))) for kind in kinds]
-    return np.array([*any_of, False])[codes]  # the last for those that are missing
+    codes, lists = _kinds(samples["job_nodelist"])
+    hit = [not set(nodes).isdisjoint(nodes_of(str(each))) for each in lists]
+    return np.array([*hit, False])[codes]
 
 
 def alike(samples: pd.DataFrame) -> np.ndarray:

@@ -92,7 +92,7 @@ def test_a_repaired_node_takes_its_own_runs_with_it_and_no_others(slow_node: Pat
     (target,) = chosen(survey, "node n3", request, every=False)
     act = act_of(target, request, survey)
     assert act is not None
-    assert act.nodes == ("n3",)
+    assert act.on_nodes == ("n3",)
     add(slow_node / "alarms" / "here.yaml", "here", act)
     closed = Site(slow_node).look(NOW)
     assert (closed.exit_status, closed.common) == (0, ())
@@ -106,7 +106,7 @@ def test_a_repaired_node_takes_its_own_runs_with_it_and_no_others(slow_node: Pat
             assert not slow[rows].any()
     ((heading, text),) = acts_told(closed.series[0].acts)
     assert heading == "Closed"
-    assert text.endswith("to 2026-11-21, what touched n3")
+    assert text.endswith("to 2026-11-21; of runs on n3")
 
 
 def test_a_node_has_no_normal_of_its_own(slow_node: Path) -> None:
@@ -117,4 +117,4 @@ def test_a_node_has_no_normal_of_its_own(slow_node: Path) -> None:
         act_of(target, request, survey)
     assert "`iobands acknowledge`" in str(why.value)
     known = act_of(target, Request(ACKNOWLEDGE, "jane", "an old node"), survey)
-    assert known is not None and known.nodes == ()
+    assert known is not None and known.on_nodes == ("n3",)
