@@ -255,7 +255,7 @@ def _settled(following: Following) -> Iterator[str]:
     for change in changes[-_SETTLED:]:
         yield (
             f"Settled     {change.direction} since {change.since:%Y-%m-%d}: "
-            f"{ratio_text(change.ratio)} the reference, and less than the "
+            f"{change.ratio.value:.3f} × the reference, less than the "
             f"{100 * following.chart.least:g} % that matter"
         )
 

@@ -27,7 +27,7 @@ from iobands.readers.perflog import read_perflogs
 from iobands.series import SeriesKey, grouping, labels
 from iobands.shared import Common
 from iobands.states import alike, left_out, published_band
-from iobands.survey import Survey, take_survey
+from iobands.survey import take_survey
 from iobands.under_alarms import UnderCommon, under_common
 from iobands.vocabulary import canonical
 from iobands.yaml_change import Change
@@ -90,6 +90,7 @@ def calibrate(
     survey = take_survey(
         perflogs, bands, now=now, system=system, adapter=adapter, columns=(), alarms=alarms
     )
+    followings = {each.key: each.status.following for each in survey.series}
     columns = {*REQUIRED, "fsync", "suite_version", "job_nodelist"}
     table = read_perflogs(perflogs, system, format_of(perflogs, adapter), columns).samples
     histories = dict(grouping(table).split(table))
@@ -104,20 +105,17 @@ def calibrate(
         for key in (key for key in chosen if key.system == name):
             of_key = bands_for(there, standing(acts.of(key), now), name)
             try:
-                under = _under(key, survey)
+                following = followings.get(key)  # a superseded series has none
+                under = (
+                    under_common(key, following, survey.pooled, survey.common)
+                    if following
+                    else UnderCommon()
+                )
                 learnt.append(_learn(key, names[key], histories[key], of_key, now, since, under))
             except NoProposal as why:
                 left_out.append(LeftOut(names[key], str(why)))
         change = _epoch_of(learnt, path, name, there, now) if learnt else None
         yield Calibration(name, tuple(learnt), tuple(left_out), change)
-
-
-def _under(key: SeriesKey, survey: Survey) -> UnderCommon:
-    """Return which samples of `key` are under alarms that it has in common with others."""
-    following = next((each.status.following for each in survey.series if each.key == key), None)
-    if following is None:
-        return UnderCommon()
-    return under_common(key, following, survey.pooled, survey.common)
 
 
 def _learn(

@@ -183,8 +183,8 @@ class _Drawing:
         alarm = first_true(most >= self.chart.limit, last + 1)
         grow = max(due - self.at, 0)
         grow += first_true(most[grow:] < self.chart.watch, last + 1)
-        crept = self._crept(end, last + 1)
-        event = min(alarm, grow, crept, last)
+        away = self._crept(end, last + 1)
+        event = min(alarm, grow, away, last)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
         for name, evidence in best.items():
@@ -194,7 +194,7 @@ class _Drawing:
         self.starts = np.where(zeros.any(axis=0), begun + latest + 1, self.starts)
         self.sums = sums[event].copy()
         self.at = done
-        if crept == event:
+        if away == event:
             self._open(self._crept_away(done - 1))
         elif alarm == event:
             self._raise(done - 1)
