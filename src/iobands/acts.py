@@ -12,15 +12,17 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Final
 
-from iobands.bands import Band, Bands, Epoch
+from iobands.bands import Band, Bands, Epoch, Span
 from iobands.series import SeriesKey
 from iobands.vocabulary import canonical
 
 ACKNOWLEDGE: Final = "acknowledge"
+#: Of the collapses of a file system, which have become more frequent.
+ACKNOWLEDGE_COLLAPSES: Final = "acknowledge-collapses"
 CLOSE: Final = "close"
 NEW_NORMAL: Final = "new-normal"
 REOPEN: Final = "reopen"
-KINDS: Final = (ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN)
+KINDS: Final = (ACKNOWLEDGE, ACKNOWLEDGE_COLLAPSES, CLOSE, NEW_NORMAL, REOPEN)
 
 #: What is ahead of our clock by no more than this was done by a machine with another clock.
 CLOCKS: Final = timedelta(hours=1)
@@ -31,8 +33,9 @@ class Act:
     """What `who` did at `when`, and why, about an alarm of all series that agree with `series`.
 
     The alarm's change began at `since` at the earliest, and its samples were known up to `until`;
-    of a new normal `since` is its beginning. `direction` and `ratio` are of the change. A
-    `REOPEN` takes the act back that was done at `of`, for the series that it names itself.
+    of a new normal `since` is its beginning. `direction` and `ratio` are of the change. With
+    `on_nodes` it is about the runs alone that touched one of these nodes. A `REOPEN` takes the act
+    back that was done at `of`, for the series that it names itself.
     """
 
     kind: str
@@ -45,6 +48,7 @@ class Act:
     direction: str | None = None
     ratio: float | None = None
     of: datetime | None = None
+    on_nodes: tuple[str, ...] = ()
 
     def names(self, key: SeriesKey) -> bool:
         """Tell whether the act is about the series `key`."""
@@ -105,7 +109,8 @@ def bands_for(bands: Bands | None, acts: Sequence[Act], system: str) -> Bands | 
             found = _begun_anew(found or Bands(system, ()), act, act.since)
         if act.kind == CLOSE and act.since is not None and act.until is not None:
             found = found or Bands(system, ())
-            found = replace(found, left_out=(*found.left_out, (act.since, act.until)))
+            span = Span(act.since, act.until, act.on_nodes)
+            found = replace(found, left_out=(*found.left_out, span))
     return found
 
 

@@ -38,6 +38,7 @@ def added(path: Path, system: str, act: Act) -> Change:
     taken = {one.when for one in load_acts(path.parent, system).every}
     while act.when in taken:
         act = replace(act, when=act.when + timedelta(seconds=1))
+    document.content["schema"] = SCHEMA
     document.items("acts").append(_written(act))
     return document.change()
 
@@ -70,6 +71,9 @@ def _written(act: Act) -> CommentedMap:
         fields["direction"] = act.direction
     if act.ratio is not None:
         fields["ratio"] = float(f"{act.ratio:.3g}")
+    if act.on_nodes:
+        fields["on_nodes"] = CommentedSeq(act.on_nodes)
+        fields["on_nodes"].fa.set_flow_style()
     series = CommentedSeq()
     for wanted in act.series:
         line = CommentedMap({name: plain(value) for name, value in wanted.items()})

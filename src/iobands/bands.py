@@ -121,16 +121,27 @@ class Epoch:
 
 
 @dataclass(frozen=True)
+class Span:
+    """The runs from `begin` to `end`, of any nodes if there are no `nodes`."""
+
+    begin: datetime
+    end: datetime
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Bands:
     """The bands of one system, its epochs in the order of time.
 
-    What was measured in one of the spans `left_out`, from the first to the second time, compares
-    with nothing: a person found its cause.
+    What was measured in one of the spans `left_out` compares with nothing: a person found its
+    cause. `least_change` is by which share of the level before it a change must differ to be told
+    as an alarm, None where the file does not say.
     """
 
     system: str
     epochs: tuple[Epoch, ...]
-    left_out: tuple[tuple[datetime, datetime], ...] = ()
+    left_out: tuple[Span, ...] = ()
+    least_change: float | None = None
 
     def epoch_at(self, when: datetime) -> Epoch | None:
         """Return the epoch in force at `when`: the last that began by then, or None.

@@ -34,7 +34,12 @@ def as_json(survey: Survey) -> dict[str, object]:
             }
             for series in survey.series
         ],
-        "file_systems": file_systems_as_json(survey),
+        "file_systems": [
+            {**data, "acknowledged": _act_as_json(each.known) if each.known else None}
+            for data, each in zip(
+                file_systems_as_json(survey), survey.collapses.file_systems, strict=True
+            )
+        ],
         "common": [_common_as_json(common, survey) for common in survey.common],
         "superseded": list(survey.superseded),
         "findings": [
@@ -139,7 +144,8 @@ def _answer_as_json(answer: Acknowledged | None) -> dict[str, object] | None:
 def _act_as_json(act: Act) -> dict[str, object]:
     times = {"when": act.when, "since": act.since, "until": act.until, "of": act.of}
     told = {name: time.isoformat() for name, time in times.items() if time}
-    return {"act": act.kind, "who": act.who, "reason": act.reason, **told}
+    on_nodes = {"on_nodes": list(act.on_nodes)} if act.on_nodes else {}
+    return {"act": act.kind, "who": act.who, "reason": act.reason, **told, **on_nodes}
 
 
 def change_as_json(change: Change) -> dict[str, object]:
@@ -170,6 +176,8 @@ def _evidence_as_json(following: Following | None) -> dict[str, object] | None:
         "limit": chart.limit,
         "judges": chart.can_judge,
         "power_runs": _finite(following.power),
+        "least_change": chart.least,
+        "settled": [change_as_json(change) for change in following.settled],
     }
 
 

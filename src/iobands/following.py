@@ -19,6 +19,7 @@ from iobands.bands import Band
 from iobands.charts import (
     DEGRADED,
     DOWN,
+    LEAST,
     Alarm,
     Chart,
     Ratio,
@@ -40,13 +41,15 @@ _YEAR: Final = np.timedelta64(365, "D")
 _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 _QUARTERS: Final = 4
 
-#: What gives the chart of a series from its values, its band and the limit.
-Draw = Callable[[NDArray[np.float64], Band | None, float], Chart]
+#: What gives the chart of a series from its values, its band, the limit and the least change.
+Draw = Callable[[NDArray[np.float64], Band | None, float, float], Chart]
 
 
-def drawn(values: NDArray[np.float64], band: Band | None, limit: float) -> Chart:
+def drawn(
+    values: NDArray[np.float64], band: Band | None, limit: float, least: float = LEAST
+) -> Chart:
     """Return the chart of a series, drawn from the first run to the last."""
-    return follow(values, band, limit=limit)
+    return follow(values, band, limit=limit, least=least)
 
 
 @dataclass(frozen=True)
@@ -143,6 +146,11 @@ class Following:
         return tuple(change_of(alarm, self.times, self.budget) for alarm in self.chart.alarms)
 
     @cached_property
+    def settled(self) -> tuple[Change, ...]:
+        """All lasting changes that were too small to matter, in the order of their finding."""
+        return tuple(change_of(alarm, self.times, self.budget) for alarm in self.chart.settled)
+
+    @cached_property
     def open_change(self) -> Change | None:
         """The change that lasts, or None."""
         alarm = self.chart.open_alarm
@@ -151,20 +159,12 @@ class Following:
     @cached_property
     def suspicion(self) -> Suspicion | None:
         """What `watch` is about, or None."""
-        from iobands.charts.change import level_ratio  # noqa: PLC0415 (beside its like below)
-        from iobands.charts.scores import DROPS  # noqa: PLC0415
-
-        chart = self.chart
-        if not chart.is_watched:
+        suspected = self.chart.suspicion
+        if suspected is None:
             return None
-        start = int(chart.starts[int(np.argmax(chart.sums[: len(DROPS)]))])
-        start = min(start, chart.runs - 1)
-        return Suspicion(
-            since=moment(self.times[start]),
-            ratio=level_ratio(chart.level(), chart.logarithms[start:]),
-            score=float(chart.down[-1]),
-            limit=chart.limit,
-        )
+        since, ratio = suspected
+        score = float(self.chart.down[-1])
+        return Suspicion(moment(self.times[since]), ratio, score, self.chart.limit)
 
     @cached_property
     def power(self) -> float:
@@ -195,13 +195,18 @@ def follow_series(
     band: Band | None,
     budget: Budget,
     draw: Draw = drawn,
+    least: float | None = None,
 ) -> Following:
-    """Return the chart of the samples at `rows`, which are in the order of time."""
+    """Return the chart of the samples at `rows`, which are in the order of time.
+
+    `least` is by which share the level must be off for an alarm, `LEAST` unless told otherwise.
+    """
     values, times = history.values[rows], history.times[rows]
     fine = np.isfinite(values) & (values > 0)
     if not fine.all():
         rows, values, times = rows[fine], values[fine], times[fine]
-    return Following(rows, times, values, draw(values, band, budget.limit), budget)
+    chart = draw(values, band, budget.limit, LEAST if least is None else least)
+    return Following(rows, times, values, chart, budget)
 
 
 def change_of(alarm: Alarm, times: Times, budget: Budget) -> Change:
@@ -216,7 +221,7 @@ def change_of(alarm: Alarm, times: Times, budget: Budget) -> Change:
         score=alarm.score,
         limit=alarm.limit,
         years=budget.years_to_false_alarm(alarm.score),
-        ended=None if alarm.ended is None else moment(times[alarm.ended]),
+        ended=None if alarm.ended is None else moment(times[min(alarm.ended, len(times) - 1)]),
         end=alarm.end,
     )
 
@@ -256,6 +261,8 @@ def moment(time: np.datetime64) -> datetime:
 
 def ratio_text(ratio: Ratio) -> str:
     """Return a ratio with its interval, such as `0.71 × (0.66–0.77)`."""
+    if math.isnan(ratio.value):
+        return "no run to compare"
     if not (math.isfinite(ratio.high) and ratio.low > 0):
         return f"{ratio.value:.2f} × (too few runs to say how sure)"
     return f"{ratio.value:.2f} × ({ratio.low:.2f}–{ratio.high:.2f})"

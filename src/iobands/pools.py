@@ -44,13 +44,14 @@ class Pool:
     """Series that share something of a `kind`: all their runs, or those of `rows` alone.
 
     `keys` are in the order of the site's series; of each variable there are two at least. `rows`
-    are places among the samples of each series.
+    are places among the samples of each series, and `nodes` what these runs touched.
     """
 
     kind: str
     name: str
     keys: tuple[SeriesKey, ...]
     rows: Mapping[SeriesKey, NDArray[np.int_]] | None = None
+    nodes: tuple[str, ...] = ()
 
     @property
     def slug(self) -> str:
@@ -168,7 +169,7 @@ def _of_nodes(samples: Mapping[SeriesKey, History], heading: str) -> Iterator[Po
             yield Pool(NODES, name, several)
         else:
             touched = {keys[j]: np.sort(rows[runs[of_runs == j]]) for j in chosen}
-            yield Pool(NODES, name, several, touched)
+            yield Pool(NODES, name, several, touched, nodes)
 
 
 def _recent_lists(

@@ -28,7 +28,8 @@ from iobands.following import (
     in_utc,
     is_drop,
 )
-from iobands.history import History, Times
+from iobands.history import History
+from iobands.nodes import nodes_of
 from iobands.series import SeriesKey
 
 if TYPE_CHECKING:
@@ -146,13 +147,15 @@ def assess(
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     compares = _comparing(history, bands)
-    following = follow_series(history, _judged(history, compares), published, budget, draw)
+    judged = _judged(history, compares)
+    least = bands.least_change if bands else None
+    following = follow_series(history, judged, published, budget, draw, least)
     usable = comparable(history, bands)
     healthy = usable.copy()
     healthy[following.rows[~following.healthy]] = False  # an open alarm must not become normal
     band = published or learnt_band(key, history.values[healthy])
     state, why = _state(following)
-    is_closed = bool(left_out(history.times[-1:], bands)[0])
+    is_closed = bool(left_out(history, bands)[-1])
     if is_closed and not why:
         why = "its alarm was closed, and there was no run since"
     if band is None:
@@ -180,11 +183,16 @@ def assess(
     )
 
 
+def state_of(change: Change) -> State:
+    """Return the state of what has changed so for good."""
+    return State.DEGRADED if is_drop(change) else State.IMPROVED
+
+
 def _state(following: Following) -> tuple[State, str]:
     """Return what the chart says, and why."""
     change, suspicion = following.open_change, following.suspicion
     if change:
-        return (State.DEGRADED if is_drop(change) else State.IMPROVED), change.text()
+        return state_of(change), change.text()
     if suspicion:
         return State.WATCH, suspicion.text()
     return State.HEALTHY, ""
@@ -231,16 +239,24 @@ def _comparing(history: History, bands: Bands | None) -> NDArray[np.bool_]:
     if bands is None:
         return history.alike
     since = bands.compares_since(history.last)
-    chosen = history.alike & ~left_out(history.times, bands)
+    chosen = history.alike & ~left_out(history, bands)
     return chosen if since is None else chosen & (history.times >= in_utc(since))
 
 
-def left_out(times: Times, bands: Bands | None) -> NDArray[np.bool_]:
-    """Return which samples, taken at `times`, compare with nothing, as their alarm was closed."""
-    found = np.zeros(len(times), dtype=bool)
-    for begin, end in bands.left_out if bands else ():
-        found |= (times >= in_utc(begin)) & (times <= in_utc(end))
+def left_out(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples compare with nothing, as their alarm was closed."""
+    found = np.zeros(len(history), dtype=bool)
+    for span in bands.left_out if bands else ():
+        within = (history.times >= in_utc(span.begin)) & (history.times <= in_utc(span.end))
+        found |= within & _touched(history, span.nodes) if span.nodes else within
     return found
+
+
+def _touched(history: History, nodes: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which samples ran on one of `nodes`."""
+    known = np.unique(history.nodes)
+    hit = [n >= 0 and not set(nodes).isdisjoint(nodes_of(history.lists[n].as_py())) for n in known]
+    return np.array(hit, dtype=bool)[np.searchsorted(known, history.nodes)]
 
 
 def learnt_band(key: SeriesKey, values: NDArray[np.float64]) -> Band | None:

@@ -263,7 +263,7 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         common=common,
         acknowledged={name: answer for name, answer in answers.items() if answer},
         obstacles=obstacles(tied, reports.newest, overdue),
-        collapses=site_collapses(watched, common, budget),
+        collapses=site_collapses(watched, common, budget, done),
     )
 
 

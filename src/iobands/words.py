@@ -7,17 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from difflib import get_close_matches
+from typing import Final
 
 from iobands.acknowledged import Acknowledged
-from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
+from iobands.acts import ACKNOWLEDGE, ACKNOWLEDGE_COLLAPSES, CLOSE, NEW_NORMAL, REOPEN, Act
 from iobands.bands import PROVISIONAL, Band, Epoch
-from iobands.collapses import RISEN
 from iobands.following import is_drop
+from iobands.nodes import folded
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
 from iobands.survey import Survey
 
+_MOST_NAMES: Final = 30
 #: What an act is called once it is done.
-_DONE = {ACKNOWLEDGE: "Known", CLOSE: "Closed", NEW_NORMAL: "New normal", REOPEN: "Reopened"}
+_DONE = {
+    ACKNOWLEDGE: "Known",
+    ACKNOWLEDGE_COLLAPSES: "Known",
+    CLOSE: "Closed",
+    NEW_NORMAL: "New normal",
+    REOPEN: "Reopened",
+}
 _STATUS_WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 
 
@@ -54,10 +63,14 @@ def acts_told(acts: Sequence[Act]) -> list[tuple[str, str]]:
     found = []
     for act in acts:
         text = act_text(act)
+        if act.kind == ACKNOWLEDGE_COLLAPSES:
+            text += "; that the file system collapses more often"
         if act.kind == CLOSE and act.since and act.until:
             text += f"; leaves out {act.since:%Y-%m-%d} to {act.until:%Y-%m-%d}"
         if act.kind == NEW_NORMAL and act.since:
             text += f"; from {act.since:%Y-%m-%d} on"
+        if act.on_nodes:
+            text += f"; of runs on {folded(act.on_nodes)}"
         if act.when in taken_back:
             text += " (taken back)"
         found.append((_DONE[act.kind], text))
@@ -108,6 +121,16 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 or noun.endswith("s") else f"{count} {noun}s"
 
 
+def nearest(names: Sequence[str], wanted: str) -> str:
+    """Return a line for each of `names`; of many, those most like what was `wanted`."""
+    shown = list(names)
+    if len(names) > _MOST_NAMES:
+        shown = get_close_matches(wanted, names, _MOST_NAMES, cutoff=0)
+    more = len(names) - len(shown)
+    rest = [f"and {more} more; `iobands status` names every series"] if more else []
+    return "".join(f"\n  {line}" for line in (*shown, *rest))
+
+
 def printable(text: str) -> str:
     """Return `text` without what could upset a terminal: it may come from anywhere."""
     return "".join(c if c.isprintable() else "?" for c in text)
@@ -129,7 +152,7 @@ def summary(survey: Survey) -> str:
         stopped = sum(len(each.checks) for each in survey.obstacles)
         unfit = ", ".join(dict.fromkeys(each.subject for each in survey.obstacles))
         parts.append(f"unfit: {unfit}; {plural(stopped, 'check')} not run")
-    risen = [each for each in survey.collapses.file_systems if each.collapses.outcome == RISEN]
+    risen = [each for each in survey.collapses.file_systems if each.is_loud]
     if risen:
         parts.append(f"{plural(len(risen), 'file system')} with more collapses")
     if survey.findings:

@@ -102,6 +102,7 @@ def test_the_same_act_twice(site: Path) -> None:
         (("close", "disk fpp write_bw", "--reason", "r", "--since", "2099-01-01"), "is in the fut"),
         (("close", "disk fpp write_bw", "--reason", "r", "--since", "2001-01-01"), "began later"),
         (("close", "disk fpp write_bw", "--reason", "r", "--since", "soon"), "not a time"),
+        (("close", "disk fpp write_bw", "--reason", "r", "--since", "0001-01-01"), "the year 1 is"),
         (("close", "disk", "--reason", "r", "--alarms", "nowhere"), "nowhere: no such directory"),
         (("close", "disk", "--reason", "r", "--adapter", "none"), "none"),
     ],
@@ -138,7 +139,7 @@ def test_a_file_kept_by_people_stays_as_it_is(site: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda text: text.replace("schema: 1", "schema: 2"), "a newer iobands wrote the file"),
+        (lambda text: text.replace("schema: 2", "schema: 3"), "a newer iobands wrote the file"),
         (lambda text: text[: len(text) // 2], "here.yaml"),
         (lambda text: text.replace("who: jane", "who: [jane"), "correct the YAML there"),
         (lambda text: text.replace("jane", "j\udcffne"), "is not UTF-8"),

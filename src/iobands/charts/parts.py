@@ -12,17 +12,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from iobands.charts.chart import DOWN, LARGEST_REFERENCE, UP, WATCH, Chart
+from iobands.charts.chart import LARGEST_REFERENCE, WATCH, Chart
 from iobands.charts.correlation import correlation_between, scale_for, serial_correlation
-from iobands.charts.scores import DESIGNS, DROPS, Array
+from iobands.charts.scores import DESIGNS, Array
+from iobands.charts.sums import SIDES
 
 #: What series of one session have in common at the least, as a correlation, and what is taken
 #: for it until there are enough sessions to measure it.
 LEAST_SHARED: Final = 0.1
 UNKNOWN_SHARED: Final = 0.5
 MOST_SHARED: Final = 0.9
-#: Which of the designs are of which direction.
-SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
 
 
 @dataclass(frozen=True)
