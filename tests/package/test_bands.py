@@ -321,6 +321,19 @@ def test_a_band_is_of_a_case_only_when_it_names_it(tmp_path: Path) -> None:
         # 2939.85 / 1024 GiB/s, and 2939.85 / 1292.96
         ("mahti", {"case": "csc-blocking unit", "variable": "write_bw"}, 2.871),
         ("mahti", {"case": "csc-blocking unit", "variable": "write_ratio"}, 2.274),
+        # 3699.31 / 2939.85, of which both have the hint of the unit
+        ("mahti", {"case": "csc-aggregators 2", "variable": "write_ratio"}, 1.258),
+        # 5693 / 1024 GiB/s, over 16 stripes; the source has no figure of another number
+        (
+            "frontera",
+            {
+                "case": "bulk-lustre-large-file",
+                "pattern": "aligned",
+                "stripe_count_asked": 16,
+                "variable": "write_bw",
+            },
+            5.56,
+        ),
         # 18,329 / 1310
         (
             "frontera",
@@ -340,3 +353,10 @@ def test_figures_of_the_sources(system: str, fields: dict[str, object], median: 
     band = bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc))
     assert band is not None
     assert band.median == pytest.approx(median, rel=1e-3)
+
+
+def test_a_figure_of_16_stripes_is_not_one_of_all() -> None:
+    bands = load_bands(Path(iobands.__file__).resolve().parents[2] / "config/bands/frontera.yaml")
+    fields = {"case": "bulk-lustre-large-file", "pattern": "aligned", "variable": "write_bw"}
+    size = {"nodes": 16, "tasks": 64, "stripe_count_asked": -1}
+    assert bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc)) is None
