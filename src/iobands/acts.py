@@ -54,14 +54,17 @@ class Act:
         """Tell whether the act is about the series `key`."""
         fields = _fields(key)
         return any(
-            all(fields[name] == value for name, value in wanted.items()) for wanted in self._wanted
+            tuple(fields[name] for name in names) in values for names, values in self._wanted
         )
 
     @cached_property
-    def _wanted(self) -> list[dict[str, object]]:
-        return [
-            {name: canonical(value) for name, value in wanted.items()} for wanted in self.series
-        ]
+    def _wanted(self) -> list[tuple[tuple[str, ...], set[tuple[object, ...]]]]:
+        """The entries by the names of what they name: of many series these are mostly the same."""
+        found: dict[tuple[str, ...], set[tuple[object, ...]]] = {}
+        for wanted in self.series:
+            names = tuple(sorted(wanted))
+            found.setdefault(names, set()).add(tuple(canonical(wanted[name]) for name in names))
+        return list(found.items())
 
 
 @dataclass(frozen=True)

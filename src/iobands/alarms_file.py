@@ -6,7 +6,7 @@ May know: how such files are read, acts and the contracts' vocabulary; nothing o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
@@ -88,7 +88,7 @@ def _act(item: object, at: Place, system: str, schema: int) -> Act:
     if not series:
         raise at.error("series", "names none")
     times = {
-        name: at.time(fields, name) if name in fields else None
+        name: at.time(fields, name).astimezone(timezone.utc) if name in fields else None
         for name in ("when", "since", "until", "of")
     }
     when, since, until = times["when"], times["since"], times["until"]

@@ -28,7 +28,7 @@ TRANSPORT: Final = "transport"
 PARTITION: Final = "partition"
 NODES: Final = "nodes"
 #: The kinds in the order in which they are named where the same series make up several.
-KINDS: Final = (FILE_SYSTEM, TRANSPORT, PARTITION, NODES)
+KINDS: Final = (FILE_SYSTEM, PARTITION, TRANSPORT, NODES)
 
 #: From how many runs of the newest year on some nodes a series counts as one that uses them.
 LEAST_RUNS: Final = 5

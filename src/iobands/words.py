@@ -54,7 +54,7 @@ def band_text(band: Band, provisional: bool) -> str:
 
 def act_text(act: Act) -> str:
     """Return who acted, when and why."""
-    return f"{time_text(act.when.astimezone(timezone.utc))} by {act.who}: {act.reason}"
+    return f"{time_text(act.when)} by {act.who}: {act.reason}"
 
 
 def acts_told(acts: Sequence[Act]) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -49,6 +49,8 @@ def test_what_an_act_says():
     assert (normal.since, normal.direction) == (at(2026, 11, 23), None)
     assert (known.on_nodes, of_nodes.on_nodes) == ((), ("n017", "n018"))
     assert back.of == closed.when
+    # all times are told in UTC, whatever their offset in the file
+    assert {act.when.utcoffset() for act in ACTS.every} == {timedelta()}
 
 
 def test_what_version_2_added():
