@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.calibration import NoProposal, healthy, propose, ranks, segments
+from iobands.calibration import healthy, propose, ranks
+from iobands.levels import NoProposal, segments
 
 
 def lognormal(runs: int, seed: int = 0, spread: float = 0.2) -> np.ndarray:

@@ -139,7 +139,7 @@ def test_a_file_kept_by_people_stays_as_it_is(site: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda text: text.replace("schema: 1", "schema: 2"), "a newer iobands wrote the file"),
+        (lambda text: text.replace("schema: 2", "schema: 3"), "a newer iobands wrote the file"),
         (lambda text: text[: len(text) // 2], "here.yaml"),
         (lambda text: text.replace("who: jane", "who: [jane"), "correct the YAML there"),
         (lambda text: text.replace("jane", "j\udcffne"), "is not UTF-8"),
