@@ -120,7 +120,7 @@ def test_a_series_that_is_degraded_stays_so_and_has_the_reason(tmp_path: Path) -
     assert found.series[0].status.state is State.DEGRADED
     assert "was not run: disk: full" in found.series[0].status.why
     assert found.exit_status == 2
-    degraded, unfit, _collapsed = said(tmp_path)
+    degraded, unfit = said(tmp_path)
     assert degraded.startswith("disk fpp write_bw: degraded since")
     assert unfit == "disk: unfit: full: 0 GiB are free, 1 are needed; 1 check not run"
 
