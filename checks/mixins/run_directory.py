@@ -20,6 +20,20 @@ KIB_PER_GIB = 1024 * 1024
 PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 
+def require_inodes(files: int) -> list[str]:
+    """Shell commands that end the job where the file system has no room for so many files.
+
+    Where it does not tell, there is room: df shows 0 of 0 inodes where they are made as needed, and
+    on CephFS `-` for those that are free, of some number.
+    """
+    return [
+        'free_inodes=$(df -Pi "$run_directory" | '
+        "awk 'NR == 2 && $2 > 0 && $4 ~ /^[0-9]+$/ { print $4 }')",
+        f'[ -z "$free_inodes" ] || [ "$free_inodes" -ge {files} ] || '
+        + refuse(f"$free_inodes inodes are free, this run needs {files}"),
+    ]
+
+
 class RunDirectoryMixin(rfm.RegressionTestPlugin):
     """Gives the job script `$run_directory`, and `$exit_status` of the program after it ran."""
 
