@@ -17,6 +17,21 @@ from ..refusal import refuse
 
 KIB_PER_GIB = 1024 * 1024
 
+
+def remove_at_the_end() -> list[str]:
+    """Shell commands that see to it that `$run_directory` goes, however the script ends.
+
+    A trap, for which a script that is killed has no time: ReFrame kills the processes of a local
+    job two seconds after it asked them to end. So there is also a process in a session of its own,
+    which is not killed with them, and which reads until none of them is left to write to it.
+    """
+    return [
+        """trap 'rm -rf -- "$run_directory"' EXIT""",
+        'exec {guard}> >(exec setsid sh -c \'cat; rm -rf -- "$1"\' sh "$run_directory"'
+        " > /dev/null 2>&1)",
+    ]
+
+
 PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 
@@ -65,7 +80,7 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
             *required,
             f'run_directory=$(mktemp -d "$file_system/iobands-{type(self).__name__}-XXXXXXXXXX")'
             f" || {refuse('no directory can be made there: does it exist, may you write?')}",
-            """trap 'rm -rf -- "$run_directory"' EXIT""",
+            *remove_at_the_end(),
             f'echo "$run_directory" > {self.run_directory_file}',
             "trap 'exit 143' TERM",
             "trap 'exit 130' INT",

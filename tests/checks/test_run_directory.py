@@ -1,11 +1,13 @@
-"""The guard of a job script that will make many files, run by bash on what df says."""
+"""What a job script says of its run directory, run by bash: room for its files, and its end."""
 
 import os
+import signal
 import subprocess
 
 import pytest
 
-from checks.mixins.run_directory import require_inodes
+from checks.mixins.run_directory import remove_at_the_end, require_inodes
+from tests.faults.test_runs_that_end_early import wait_until
 
 # As `df -Pi` of GNU coreutils 9.1 shows them: CephFS, Btrfs, tmpfs.
 HEADER = "Filesystem       Inodes  IUsed    IFree IUse% Mounted on\n"
@@ -37,3 +39,26 @@ def test_only_a_number_of_free_inodes_can_be_too_small(tmp_path, line, files, sa
     )
     assert (done.stdout, done.stderr) == ("" if said else "on\n", said)
     assert done.returncode == bool(said)
+
+
+@pytest.mark.parametrize("whom", ["group", "script and then its program"])
+def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
+    directory = tmp_path / "run"
+    directory.mkdir()
+    # As a program that has no time for signals, since its file system is slow.
+    program = "(trap '' TERM; echo $BASHPID > $run_directory/pid; exec sleep 1000)"
+    script = [f"run_directory={directory}", *remove_at_the_end(), program, "echo never"]
+    job = subprocess.Popen(["bash", "-c", "\n".join(script)], start_new_session=True)
+    pid = directory / "pid"
+    try:
+        wait_until(lambda: pid.exists() and pid.read_text())
+        if whom == "group":
+            os.killpg(job.pid, signal.SIGTERM)
+        else:
+            job.kill()
+            job.wait()
+            assert pid.exists()  # nothing is removed from under a program
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+    wait_until(lambda: not directory.exists())
