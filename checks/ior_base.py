@@ -20,7 +20,7 @@ from reframe.core.exceptions import SanityError
 
 from . import ior_result as result
 from . import site
-from .io_base import IoBase
+from .io_base import TERMINATED, IoBase
 from .mixins.launches import LaunchesMixin
 from .mixins.program import ProgramMixin
 from .mixins.scale import MIB_PER_GIB
@@ -125,7 +125,9 @@ class IorBase(IoBase, ProgramMixin, LaunchesMixin):
                 self.leave_page_cache(),
                 phase(result.READ, '-r -G "$signature"') + " || return",
                 phase(result.VERIFY, '-r -R -G "$signature"', f" > {said[result.VERIFY]} 2>&1"),
-                f'echo "$?" > {result.status_of("$1")}',
+                f'status=$?; echo "$status" > {result.status_of("$1")}',
+                # The time limit is near: what time is left is for the end of the script.
+                f'[ "$status" -ne {TERMINATED} ] || return "$status"',
                 f'[ "$1" -lt {self.repeats} ] || '
                 + phase(
                     result.CONTROL,
