@@ -207,7 +207,8 @@ class IorBase(IoBase, ProgramMixin, LaunchesMixin):
         said = read_output(stage / str(self.stderr), stage / str(self.stdout))
         if result.lacks_api(said):
             api = result.APIS[self.interface]
-            self.skip_as_not_installed(f"{self.program} was built without {api}")
+            library = " (PnetCDF)" if self.interface == "pnetcdf" else ""
+            self.skip_as_not_installed(f"{self.program} was built without {api}{library}")
 
     def verification_problems(self, stage: Path) -> list[str]:
         """What the verifications found, or that they could have found nothing."""
