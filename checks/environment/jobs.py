@@ -157,7 +157,7 @@ class EnvMpi(rfm.RunOnlyRegressionTest, JobMixin):
         self.executable = "sh"
         self.executable_opts = ["node.sh", *([str(program)] if self.has_program else [])]
         self.prerun_cmds = [mpi.TIME_BEFORE]
-        self.postrun_cmds = [mpi.TIME_AFTER]
+        self.postrun_cmds = [mpi.TIME_AFTER, mpi.COMPLAINTS]
 
     @sanity_function
     def has_started(self) -> bool:

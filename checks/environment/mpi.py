@@ -12,6 +12,9 @@ from .clocks import Span, disagreement, node_times
 TIME_BEFORE = 'echo "iobands-before $(date +%s.%N)"'
 TIME_AFTER = 'echo "iobands-after $(uname -n) $(date +%s.%N)"'
 
+#: Shell command of the job script, after the program: what its processes complained of.
+COMPLAINTS = "find . -name 'complaint-*' -exec cat {} + >&2"
+
 #: As few as show that messages get from one to another, so that the job waits for no more.
 NODES = 2
 

@@ -19,9 +19,12 @@ REASONS = {
     "mpi": "MPI does not start: UCX ERROR no network",
 }
 
-# Of the environment's check, it starts the process; and then MPI does not start.
+# Of the environment's check, it starts the process; and then MPI does not start, and what the
+# process said of it is lost, as launchers lose the last words of processes that they end.
 NO_MPI = """
-case "$*" in *node.sh*) sh node.sh; echo 'UCX ERROR no network' >&2; exit 1 ;; esac"""
+case "$*" in
+*node.sh*) sh node.sh sh -c "echo 'UCX ERROR no network' >&2; exit 1" 2>/dev/null; exit 1 ;;
+esac"""
 
 LAUNCHERS = {
     "launcher": "echo 'mpirun: cannot reach the daemon' >&2; exit 1",
