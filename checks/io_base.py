@@ -26,7 +26,7 @@ from .mixins.scale import ScaleMixin
 from .mixins.selection import SelectionMixin
 from .mixins.transport import TransportMixin
 from .program_output import read_output
-from .striping import StripingError, require_commands
+from .striping import StripingError
 
 #: The exit status of a program that SIGTERM ended.
 TERMINATED = "143"
@@ -81,9 +81,8 @@ class IoBase(
 
     def before_program(self, volume_gib: float) -> list[str]:
         """The shell commands before the program, which writes `volume_gib` at the most."""
-        required = require_commands(self.file_system_type, self.striping)
         return [
-            *self.make_run_directory(volume_gib, required),
+            *self.make_run_directory(volume_gib),
             *self.striping.set_commands(self.asked_striping),
             *self.look_around_before(),
         ]

@@ -74,8 +74,3 @@ class IorStrided(IorBase):
         room = self.scale_settings["mib_per_task"] * BYTES_PER_MIB // self.record
         limited = self.record != IO500_HARD_RECORD
         self.segments = min(self.most_records, room) if limited else room
-
-    @run_after("init")
-    def leave_out_what_has_no_effect(self) -> None:
-        if not self.collective and self.hints != site.DEFAULT_HINTS:
-            self.valid_systems = []

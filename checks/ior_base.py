@@ -77,6 +77,12 @@ class IorBase(IoBase, ProgramMixin, LaunchesMixin):
         super().size_for(nodes)
         self.take_volume()
 
+    # Last, when the check has said its interface: hints are of MPI-IO, and there of such calls.
+    @run_after("init", always_last=True)
+    def leave_out_hints_without_effect(self) -> None:
+        if not self.collective and self.hints != site.DEFAULT_HINTS:
+            self.valid_systems = []
+
     # Last, when the check has said its sizes.
     @run_after("init", always_last=True)
     def take_volume(self) -> None:
@@ -192,6 +198,7 @@ class IorBase(IoBase, ProgramMixin, LaunchesMixin):
                 problems += result.unproven(run, expected)
                 listing = (stage / self.files_file).read_text(encoding="utf-8")
                 written = run[result.WRITE, self.repeats]
+                self.skip_if_never_synced(written.version)
                 problems += result.misplaced_files(listing, expected, written.bytes)
                 self.tool_version = written.version
                 self.cache = self.cache_of_reads(stage)
@@ -209,6 +216,14 @@ class IorBase(IoBase, ProgramMixin, LaunchesMixin):
             api = result.APIS[self.interface]
             library = " (PnetCDF)" if self.interface == "pnetcdf" else ""
             self.skip_as_not_installed(f"{self.program} was built without {api}{library}")
+
+    def skip_if_never_synced(self, version: str) -> None:
+        """Skip the check where the clock stopped without the fsync that was asked for."""
+        if self.fsync and not result.syncs(version, self.interface):
+            api = result.APIS[self.interface]
+            self.skip_as_not_installed(
+                f"{self.program} 4.0 or later, as {version} does not fsync through {api}"
+            )
 
     def verification_problems(self, stage: Path) -> list[str]:
         """What the verifications found, or that they could have found nothing."""

@@ -31,6 +31,9 @@ _FLAGS = {
 #: IOR's name of each interface.
 APIS = {"posix": "POSIX", "mpiio": "MPIIO", "hdf5": "HDF5", "pnetcdf": "NCMPI"}
 
+#: Before this version the functions that should fsync for HDF5 and PnetCDF were empty.
+_FIRST_THAT_SYNCS_ALL = 4
+
 #: HDF5 and netCDF write some bytes of their own into each file.
 _BYTES_OF_A_LIBRARY = BYTES_PER_MIB
 
@@ -241,6 +244,12 @@ def resident_pages(said: str, nodes: int) -> int | None:
 def lacks_api(said: str) -> bool:
     """Whether IOR says that it was built without the interface that it was asked for."""
     return bool(_NO_API.search(said))
+
+
+def syncs(version: str, interface: str) -> bool:
+    """Whether IOR's fsync (`-e`) does anything through the interface; its JSON says so anyway."""
+    major = int(version.partition(".")[0])
+    return interface in ("posix", "mpiio") or major >= _FIRST_THAT_SYNCS_ALL
 
 
 def bandwidths(phases: Mapping[tuple[str, int], Phase], phase: str) -> list[float]:

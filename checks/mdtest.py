@@ -41,7 +41,7 @@ class Mdtest(IoBase, ProgramMixin, LaunchesMixin):
 
     #: `easy` is empty files, each process in its own directory; `hard` is files of 3901 bytes, all
     #: in one directory. Both as in IO500.
-    case = parameter(["easy", "hard"])
+    difficulty = parameter(["easy", "hard"])
 
     if site.asks_spack_for("mdtest"):
         #: mdtest, installed by Spack once for each programming environment.
@@ -56,7 +56,7 @@ class Mdtest(IoBase, ProgramMixin, LaunchesMixin):
 
     @run_after("init", always_last=True)
     def take_case(self) -> None:
-        self.pattern = f"metadata-{self.case}"
+        self.pattern = f"metadata-{self.difficulty}"
         self.files_per_task = self.files_per_task or self.scale_settings.get(
             "files_per_task", FILES_PER_TASK
         )
@@ -78,7 +78,7 @@ class Mdtest(IoBase, ProgramMixin, LaunchesMixin):
     @property
     def bytes_per_file(self) -> int:
         """The bytes that each file gets."""
-        return HARD_BYTES if self.case == "hard" else 0
+        return HARD_BYTES if self.difficulty == "hard" else 0
 
     @run_before("run")
     def write_commands(self) -> None:
@@ -89,7 +89,7 @@ class Mdtest(IoBase, ProgramMixin, LaunchesMixin):
         """The shell commands that call `launch` for each phase, up to the first that fails."""
         # Each process goes on with what one of the next node made, where there is one.
         shift = self.num_tasks_per_node if self.nodes > 1 else 1
-        own = "-u" if self.case == "easy" else f"-w {HARD_BYTES} -e {HARD_BYTES}"
+        own = "-u" if self.difficulty == "easy" else f"-w {HARD_BYTES} -e {HARD_BYTES}"
         options = f'-F {own} -n {self.files_per_task} -N {shift} $seed -d "$tree"'
         verify = " -X" if self.bytes_per_file else ""
 

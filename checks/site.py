@@ -1,6 +1,6 @@
 """What the current site offers (contract 4): the values that checks are parametrised over.
 
-Knows ReFrame's runtime and the partitions' `extras`; config/contract.py has checked them.
+Knows ReFrame's runtime and the partitions' `extras`; config/contract has checked them.
 ReFrame sets the runtime up before it loads a check, so these may feed `parameter(...)`.
 """
 

@@ -1,6 +1,6 @@
 """The site configuration that ReFrame loads: `reframe -C config/site.py`.
 
-Merges config/common.py with every config/systems/<name>.py. A new site is one more file there;
+Merges config/results.py with every config/systems/<name>.py. A new site is one more file there;
 nothing here names a site. Puts src/ on the path, so that the checks find `iobands.bands` under
 a site's own ReFrame.
 """
@@ -15,10 +15,11 @@ SOURCE = str(CONFIG.parent / "src")
 
 
 def _load(path: Path) -> ModuleType:
-    """The module at `path`, without putting its directory on the path."""
-    spec = spec_from_file_location(f"iobands_config_{path.stem}", path)
+    """The module or package at `path`, without putting its directory on the path."""
+    source = path / "__init__.py" if path.is_dir() else path
+    spec = spec_from_file_location(f"iobands_config_{path.stem}", source)
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up while it loads
+    sys.modules[spec.name] = module  # where a package and its dataclasses look while it loads
     spec.loader.exec_module(module)
     return module
 
@@ -27,8 +28,8 @@ def _site_configuration() -> dict:
     if " " in str(CONFIG):
         # Its commands in the stage directory would break apart, with messages that do not help.
         raise SystemExit(f"ERROR: {CONFIG.parent}: ReFrame needs a path without a blank; move it")
-    common = _load(CONFIG / "common.py")
-    contract = _load(CONFIG / "contract.py")
+    results = _load(CONFIG / "results.py")
+    contract = _load(CONFIG / "contract")
     # ReFrame takes the first system whose host names match; `local` matches any, so it is last.
     paths = sorted(
         (path for path in (CONFIG / "systems").glob("*.py") if not path.name.startswith("_")),
@@ -38,21 +39,20 @@ def _site_configuration() -> dict:
     for path in paths:
         site = _load(path)
         try:
-            contract.check_system(site.system, path)
-            contract.check_environments(site.environments, path)
+            contract.check_site(site.system, site.environments, path)
         except contract.SiteConfigurationError as error:
             # ReFrame would print a traceback of itself; the message alone is what helps.
             raise SystemExit(f"ERROR: {error}") from None
-        systems.append({**common.directories(), **site.system})
+        systems.append({**results.directories(), **site.system})
         environments.extend(
             {**environment, "target_systems": [site.system["name"]]}
             for environment in site.environments
         )
-        general.append(common.general(site.system["name"]))
+        general.append(results.general(site.system["name"]))
     return {
         "systems": systems,
         "environments": environments,
-        "logging": common.logging(),
+        "logging": results.logging(),
         "general": general,
     }
 

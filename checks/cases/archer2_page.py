@@ -66,12 +66,7 @@ class Archer2FilePerNode(Archer2Comparison):
 
     descr = "ARCHER2: file per node against file per process"
     layer = "node"
-
-    def without_setting(self) -> Setting:
-        return Setting("proc", asked=self.asked_striping)
-
-    def with_setting(self) -> Setting:
-        return Setting("node", asked=self.asked_striping)
+    other_layer = "proc"
 
 
 @rfm.simple_test
@@ -80,40 +75,39 @@ class Archer2Collective(Archer2Comparison):
 
     descr = "ARCHER2: shared file by collective against independent calls"
     layer = "mpiio"
+    other_layer = "mpiio-independent"
     stripes = "all"
 
-    def without_setting(self) -> Setting:
-        return Setting("mpiio-independent", asked=self.asked_striping)
 
-    def with_setting(self) -> Setting:
-        return Setting("mpiio", asked=self.asked_striping)
+class EitherPattern(rfm.RegressionTestPlugin):
+    """For a file per process and for a shared file, each striped as the page recommends."""
 
-
-class OfEitherPattern(Archer2Comparison):
-    """A recommendation of striping, for a file per process and for a shared file."""
-
-    #: File per process or single shared file, by benchio's layer.
-    recommended_for = parameter(["proc", "mpiio"])
+    #: File per process or single shared file.
+    for_pattern = parameter(["fpp", "ssf"])
 
     def layer_of_point(self) -> str:
-        return self.recommended_for
+        return {"fpp": "proc", "ssf": "mpiio"}[self.for_pattern]
+
+    def wanted_stripes(self) -> str:
+        return {"fpp": "one", "ssf": "all"}[self.for_pattern]
 
 
 @rfm.simple_test
-class Archer2StripeCount(AgainstFewestStripes, OfEitherPattern):
+class Archer2StripeCount(AgainstFewestStripes, EitherPattern, Archer2Comparison):
     """All stripes against one: recommended for a shared file, and against for one per process."""
 
     descr = "ARCHER2: all stripes against one"
-    stripes = "all"
     needs_stripes = "compares stripe counts"
+
+    def wanted_stripes(self) -> str:
+        return "all"
 
 
 @rfm.simple_test
-class Archer2StripeSize(OfEitherPattern):
+class Archer2StripeSize(EitherPattern, Archer2Comparison):
     """Stripes of 4 MiB against the default of 1 MiB: little impact is expected."""
 
     descr = "ARCHER2: stripes of 4 MiB against 1 MiB"
-    stripes = "all"
     needs_stripes = "compares stripe sizes"
 
     def without_setting(self) -> Setting:
@@ -184,19 +178,10 @@ class Archer2Transport(Archer2Case):
 
 
 @rfm.simple_test
-class Archer2FileSystem(Archer2Case):
+class Archer2FileSystem(EitherPattern, Archer2Case):
     """Either pattern on each file system: `iobands compare file_system` gives the ratio."""
 
     descr = "ARCHER2: each pattern on each file system"
-
-    #: File per process on one stripe, or single shared file on all, by benchio's layer.
-    recommended_for = parameter(["proc", "mpiio"])
-
-    def layer_of_point(self) -> str:
-        return self.recommended_for
-
-    def wanted_stripes(self) -> str:
-        return "one" if self.layer == "proc" else "all"
 
 
 @rfm.simple_test

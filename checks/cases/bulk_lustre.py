@@ -6,7 +6,6 @@ from reframe.core.builtins import parameter
 from . import shapes
 from .base import Published
 from .compared import ComparedCase
-from .comparison import Setting
 
 # A target's number is that of a stripe, where the file system does not tell the real one.
 ASSUMED_TARGETS = 4
@@ -27,18 +26,13 @@ class BulkLustreCase(ComparedCase):
     """Stripes dealt to the processes in one of three ways, against one process for all."""
 
     source = "bulk-lustre"
+    other_layer = "aligned-single"
 
     #: How the stripes are dealt: at random, or each target to processes of one node.
     access = parameter(["aligned-random", "aligned"])
 
     def layer_of_point(self) -> str:
         return self.access
-
-    def without_setting(self) -> Setting:
-        return Setting("aligned-single", asked=self.asked_striping)
-
-    def with_setting(self) -> Setting:
-        return Setting(self.access, asked=self.asked_striping)
 
     @property
     def reads_layout(self) -> bool:

@@ -4,6 +4,7 @@ The rates of the check are those with the setting; those without it stand beside
 ratio of both with its interval (docs/decisions/0056).
 """
 
+import math
 import statistics
 from pathlib import Path
 
@@ -38,13 +39,16 @@ class ComparedCase(Case):
     #: How many times the volume is on the file system at once, at the most.
     copies = variable(int, value=2)
 
+    #: The layer that is compared with, where it is another one.
+    other_layer: str | None = None
+
     def without_setting(self) -> Setting:
         """What is compared with."""
-        return Setting(self.layer, asked=self.asked_striping)
+        return Setting(self.other_layer or self.layer, asked=self.asked_striping)
 
     def with_setting(self) -> Setting:
         """What the case is about."""
-        raise NotImplementedError
+        return Setting(self.layer, asked=self.asked_striping)
 
     def hinted(self, layer: str, hints: dict[str, str], **asked: int) -> Setting:
         """A side with hints, which must be in effect; `asked` are changes to the striping."""
@@ -56,6 +60,11 @@ class ComparedCase(Case):
             if striped or not name.startswith("striping_")
         }
         return Setting(layer, hints=hints, demanded=demanded, asked=self.asking(**asked))
+
+    def through(self, aggregators: int) -> dict[str, str]:
+        """The hints for so many aggregators, or all processes, of as many on each node."""
+        number = min(aggregators, self.tasks)
+        return {"cb_nodes": f"{number}", "cb_config_list": f"*:{math.ceil(number / self.nodes)}"}
 
     def before_each(self) -> list[str]:
         """Shell commands before each run, in whose `$run_directory` it measures."""
@@ -119,7 +128,7 @@ class ComparedCase(Case):
             raise SanityError("; ".join(problems))
         records = comparison.records_of(stage, WITH, self.pairs)
         self.tool_version = records[0]["version"]
-        self.cache = result.cache_of_reads(records)
+        self.cache = comparison.cache_of_reads(stage, self.pairs)
         proven = comparison.hints_in_effect(stage, WITH, self.with_setting(), records)
         self.hints_in_effect = ",".join(f"{item[0]}={item[1]}" for item in proven.items()) or None
         return True
@@ -174,6 +183,3 @@ class AgainstFewestStripes(rfm.RegressionTestPlugin):
 
     def without_setting(self) -> Setting:
         return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asked_striping)

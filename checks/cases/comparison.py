@@ -138,6 +138,16 @@ def hints_in_effect(
     )
 
 
+def cache_of_reads(stage: Path, pairs: int) -> str:
+    """What kept the reads of both sides from the page cache, in one word; else `none`.
+
+    Where that is not the same for both, their ratio may be one of memory to a file system.
+    """
+    return result.cache_of_reads(
+        [record for side in SIDES for record in records_of(stage, side, pairs)]
+    )
+
+
 def records_of(stage: Path, side: str, pairs: int) -> list[dict]:
     """The records of all runs of a side, in the order of the pairs."""
     return [

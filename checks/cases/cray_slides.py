@@ -1,5 +1,7 @@
 """Cray's slides on I/O optimization: stripes, writers, collective buffering, data sieving."""
 
+from dataclasses import replace
+
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
@@ -87,14 +89,14 @@ def _part(nodes: int, per_node: int, part: int) -> tuple[int, int]:
 
 
 class CrayHints(CrayCase):
-    """A hint on or off against what the library does by itself, by stripe count and size."""
+    """A hint on, off and left to the library, one against the other, by stripe count and size."""
 
     # 256 cores of 32-core nodes, 16 snapshots of 1024 x 1024 x 512 in single precision
     published = Published(nodes=8, tasks_per_node=32, gib=32)
     stripes = "each"
 
-    #: What the hint is set to; without it the library decides (automatic).
-    value = parameter(["enable", "disable"])
+    #: What the hint is set to, over another value; by itself over what the library decides.
+    value = parameter(["enable", "disable", "enable-over-disable"])
 
     #: The size of a stripe in KiB.
     stripe_kib = parameter(STRIPE_KIB)
@@ -113,10 +115,10 @@ class CrayHints(CrayCase):
             self.valid_systems = []
 
     def with_setting(self) -> Setting:
-        return self.switched_to(self.value)
+        return self.switched_to(self.value.partition("-over-")[0])
 
     def without_setting(self) -> Setting:
-        return self.switched_to("automatic")
+        return self.switched_to(self.value.partition("-over-")[2] or "automatic")
 
     def switched_to(self, value: str) -> Setting:
         """The layer with the hints at this value."""
@@ -127,18 +129,18 @@ class CrayHints(CrayCase):
 
 @rfm.simple_test
 class CrayCollectiveBuffering(CrayHints):
-    """Collective buffering on and off against automatic, for collective calls."""
+    """Collective buffering on, off and automatic, for collective calls."""
 
-    descr = "Cray: collective buffering on or off against automatic"
+    descr = "Cray: collective buffering on, off and automatic"
     layer = "mpiio"
     switched = ("romio_cb_write", "romio_cb_read")
 
 
 @rfm.simple_test
 class CrayDataSieving(CrayHints):
-    """Data sieving on and off against automatic, for independent calls: 54.5 against 259 s."""
+    """Data sieving on, off and automatic, for independent calls: 54.5 s on, 259 s off."""
 
-    descr = "Cray: data sieving on or off against automatic"
+    descr = "Cray: data sieving on, off and automatic"
     layer = "mpiio-independent"
     switched = ("romio_ds_write", "romio_ds_read")
 
@@ -147,8 +149,11 @@ class CrayOnOff(CrayCase):
     """Collective buffering on against off."""
 
     stripes = "all"
-    #: Hints of both sides.
-    both: dict[str, str] = {}
+
+    @property
+    def both(self) -> dict[str, str]:
+        """Hints of both sides."""
+        return {}
 
     def with_setting(self) -> Setting:
         return self.buffered("enable")
@@ -176,36 +181,60 @@ class CrayStrided(CrayOnOff):
     def case_settings(self) -> list[str]:
         return [f"{self.record}B"]
 
+    @property
+    def both(self) -> dict[str, str]:
+        return self.through(aggregators=16)
+
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         return shapes.records(volume, self.record)
 
 
 @rfm.simple_test
 class CrayHdf5Dump(CrayOnOff):
-    """An HDF5 dump of 6.4 GiB from 8000 processes, collective buffering on against off."""
+    """HDF5 dump of 6.4 GiB from 8000 processes, collective buffering on against off."""
 
     descr = "Cray: HDF5 dump, collective buffering on against off"
     layer = "hdf5"
     published = Published(nodes=1000, tasks_per_node=8, gib=6.4)
-    both = {"romio_ds_write": "disable"}  # the slides found that necessary
+
+    @property
+    def both(self) -> dict[str, str]:
+        # the slides found it necessary to disable data sieving
+        return {"romio_ds_write": "disable", **self.through(aggregators=8)}
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        # of 0.8 MiB for each process, planes of 128 KiB would leave out a good part
+        return shapes.array(volume, edge=64)
+
+
+# RTM: 16 snapshots of 1024 x 1024 x 512 in single precision from 1024 cores.
+RTM = Published(nodes=32, tasks_per_node=32, gib=32)
 
 
 @rfm.simple_test
-class CraySnapshots(CrayCase):
-    """RTM: 16 snapshots of 2 GiB from 1024 cores, written while computing against waited for."""
+class CraySnapshots(CrayOnOff):
+    """RTM: 16 snapshots of 2 GiB from 1024 cores, collective buffering on against independent."""
 
-    descr = "Cray: RTM snapshots, non-blocking against blocking"
+    descr = "Cray: RTM snapshots, collective buffering on against off"
+    layer = "snapshot"
+    published = RTM
+    stripes = "each"
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.snapshots(volume)
+
+
+@rfm.simple_test
+class CrayOverlap(CrayCase):
+    """The same snapshots hidden behind computing, as in the Unified Model, against waited for."""
+
+    descr = "Cray: snapshots written while computing against waited for"
     layer = "snapshot-nonblocking"
+    other_layer = "snapshot"
     # Non-blocking collective writes crash in the ROMIO of Open MPI; other libraries ignore this.
     env_vars = {"OMPI_MCA_io": "ompio"}
-    published = Published(nodes=32, tasks_per_node=32, gib=32)
+    published = RTM
     stripes = "all"
-
-    def without_setting(self) -> Setting:
-        return Setting("snapshot", asked=self.asked_striping)
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asked_striping)
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         return shapes.snapshots(volume)
@@ -213,19 +242,27 @@ class CraySnapshots(CrayCase):
 
 @rfm.simple_test
 class CraySubsetOfWriters(CrayCase):
-    """HYCOM: 88 of 5107 processes write for all, against all for themselves."""
+    """HYCOM: 88 of 5107 processes write for all, through 22 aggregators, against all."""
 
     descr = "Cray: a subset of the processes writes, against all"
     layer = "mpiio"
-    # The slides give no volume: 1 MiB each.
-    published = Published(nodes=639, tasks_per_node=8, gib=5107 / 1024)
+    # 8 cores a node; the slides give no volume: 1 MiB each.
+    published = Published(nodes=639, tasks_per_node=8, gib=639 * 8 / 1024)
     stripes = "all"
 
+    @property
+    def writers(self) -> int:
+        """88 of 5107, or the same part of fewer."""
+        return max(1, round(self.tasks * 88 / 5107))
+
     def with_setting(self) -> Setting:
-        writers = max(1, round(self.tasks * 88 / 5107))
-        options = (f"--writers={writers}", "--decomposition=slab")
-        return Setting(self.layer, options=options, asked=self.asked_striping)
+        return self.written_by(f"--writers={self.writers}")
 
     def without_setting(self) -> Setting:
-        options = ("--decomposition=slab",)
-        return Setting(self.layer, options=options, asked=self.asked_striping)
+        return self.written_by()
+
+    def written_by(self, *options: str) -> Setting:
+        """A slab for each process, through 22 aggregators for 88 writers."""
+        hints = self.through(aggregators=max(1, round(self.writers / 4)))
+        options = ("--decomposition=slab", *options)
+        return replace(self.hinted(self.layer, hints), options=options)

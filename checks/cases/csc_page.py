@@ -63,6 +63,15 @@ class CscBlocking(CscCase):
     def case_settings(self) -> list[str]:
         return [self.hint_set]
 
+    def lacking(self) -> list[str]:
+        reasons = super().lacking()
+        if not self.with_setting().demanded:
+            reasons.append(
+                f"compares a hint about stripes, of which MPI-IO knows on Lustre alone: "
+                f"{self.file_system} is {self.file_system_type}"
+            )
+        return reasons
+
     def with_setting(self) -> Setting:
         return self.hinted(self.layer, BLOCKING_HINTS[self.hint_set])
 
@@ -85,18 +94,13 @@ class CscNonblockingOverBlocking(CscCase):
 
     descr = "CSC: BT-IO by non-blocking against blocking PnetCDF"
     layer = "btio-pnetcdf-nonblocking"
+    other_layer = "btio-pnetcdf"
     stripes = "each"
-
-    def without_setting(self) -> Setting:
-        return Setting("btio-pnetcdf", asked=self.asked_striping)
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asked_striping)
 
 
 @rfm.simple_test
 class CscAggregators(CscCase):
-    """Two and four aggregators a node against one."""
+    """Two and four aggregators a node against one, with the stripe size told."""
 
     descr = "CSC: BT-IO, more aggregators a node against one"
     stripes = "one"
@@ -108,10 +112,14 @@ class CscAggregators(CscCase):
         return [str(self.aggregators)]
 
     def without_setting(self) -> Setting:
-        return self.hinted(self.layer, {"cb_config_list": "*:1"})
+        return self.with_aggregators(1)
 
     def with_setting(self) -> Setting:
-        return self.hinted(self.layer, {"cb_config_list": f"*:{self.aggregators}"})
+        return self.with_aggregators(self.aggregators)
+
+    def with_aggregators(self, aggregators: int) -> Setting:
+        """So many aggregators, beside the hint that the page has by then."""
+        return self.hinted(self.layer, {**UNIT, "cb_config_list": f"*:{aggregators}"})
 
 
 @rfm.simple_test

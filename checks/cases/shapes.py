@@ -39,18 +39,17 @@ class Shape:
         return [*map(str, self.sizes), self.extent]
 
 
-def array(volume: Volume) -> Shape:
-    """A block of 128 x 128 elements in each of its planes, of 128 KiB, for each process."""
-    planes = max(1, volume.bytes_per_task // (128 * 128 * BYTES_PER_ELEMENT))
-    moved = 128 * 128 * planes * BYTES_PER_ELEMENT * volume.tasks
-    return Shape((128, 128, planes), "local", moved)
+def array(volume: Volume, edge: int = 128) -> Shape:
+    """A block for each process; its planes have `edge` x `edge` elements, 128 KiB by default."""
+    plane = edge * edge * BYTES_PER_ELEMENT
+    planes = max(1, volume.bytes_per_task // plane)
+    return Shape((edge, edge, planes), "local", planes * plane * volume.tasks)
 
 
 def snapshots(volume: Volume, steps: int = 16) -> Shape:
     """`steps` arrays one behind the other, a block of planes of 32 KiB for each process."""
-    planes = max(1, volume.bytes_per_task // (steps * 64 * 64 * BYTES_PER_ELEMENT))
-    moved = 64 * 64 * planes * BYTES_PER_ELEMENT * volume.tasks * steps
-    return Shape((64, 64, planes), "local", moved, (f"--steps={steps}",))
+    one = array(Volume(volume.tasks, volume.mib / steps), edge=64)
+    return Shape(one.sizes, one.extent, steps * one.bytes, (f"--steps={steps}",))
 
 
 # The grid of NAS BT-IO on CSC's page: 2048 x 1024 x 256 points on 16 x 16 processes, of which

@@ -8,9 +8,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..striping.layout import Targets
+from ..striping import BACKENDS, Targets, mount_names
 from .clocks import DEFAULT_SKEW_SECONDS, Span, disagreement
-from .probe import PATIENCE_SECONDS, mount_names
+from .probe import PATIENCE_SECONDS
 from .quota import quotas
 
 KIB_PER_GIB = 2**20
@@ -36,7 +36,7 @@ class Wanted:
         """What the site configuration says, with room for a check that writes `gib` and `files`."""
         return cls(
             type=settings["type"],
-            mounted_as=mount_names(settings),
+            mounted_as=mount_names(settings, BACKENDS[settings["type"]]),
             free_gib=settings.get("min_free_gib", 0) + gib,
             free_files=settings.get("min_free_inodes", 0) + files,
             quota_percent=settings.get("max_quota_percent", DEFAULT_QUOTA_PERCENT),

@@ -16,6 +16,7 @@ from reframe.core.exceptions import SanityError
 from .. import selections
 from ..failure_reason import reason_in
 from ..mixins.job import JobMixin
+from ..mixins.run_directory import sweep_after_run
 from ..program_output import read_output
 from ..striping import BACKENDS
 from . import clocks, mpi, probe, toolchain
@@ -68,6 +69,15 @@ class EnvProbe(rfm.RunOnlyRegressionTest, JobMixin, WithoutEnvironment):
             for number, (name, settings) in enumerate(self.file_systems.items())
         }
         return True
+
+    @run_before("sanity")
+    def see_to_what_is_left(self) -> None:
+        # What hangs is killed with the job, and then no trap removes its directory.
+        stage = Path(self.stagedir)
+        for number in range(len(self.file_systems)):
+            named = stage / probe.directory_file(number)
+            if named.exists() and not (stage / probe.answer_file(number)).exists():
+                sweep_after_run(self.current_system.name, Path(read_output(named).strip()))
 
     @property
     def file_systems(self) -> dict[str, dict]:

@@ -6,7 +6,7 @@ right type is written to. Knows the striping backends; judges nothing.
 
 from collections.abc import Mapping, Sequence
 
-from ..striping import BACKENDS
+from ..striping import BACKENDS, mount_names
 from ..striping.layout import Striping
 
 #: How long a file system has to answer, in seconds. None is waited for after that.
@@ -48,10 +48,9 @@ def unfinished_file(number: int) -> str:
     return f"{answer_file(number)}.part"
 
 
-def mount_names(settings: Mapping) -> Sequence[str]:
-    """What the mount table may call a file system; empty where anything will do."""
-    named = settings.get("mounted_as")
-    return [named] if named else BACKENDS[settings["type"]].mounted_as
+def directory_file(number: int) -> str:
+    """The file with the name of the directory that was made there; it is left if that hangs."""
+    return f"directory_{number}.txt"
 
 
 def script(file_systems: Sequence[Mapping]) -> str:
@@ -61,7 +60,7 @@ def script(file_systems: Sequence[Mapping]) -> str:
         whole, part = answer_file(number), unfinished_file(number)
         lines += [
             "{ (",
-            *_look(settings),
+            *_look(settings, directory_file(number)),
             # Nobody who reads what the script prints shall wait for what hangs.
             f") > {part} 2>&1 && mv {part} {whole}; }} < /dev/null > /dev/null 2>&1 &",
         ]
@@ -76,7 +75,7 @@ def script(file_systems: Sequence[Mapping]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _look(settings: Mapping) -> list[str]:
+def _look(settings: Mapping, directory_file: str) -> list[str]:
     backend = BACKENDS[settings["type"]]
     return [
         f'file_system="{settings["path"]}"',
@@ -84,7 +83,7 @@ def _look(settings: Mapping) -> list[str]:
         "echo '@@@ mounted'",
         'mounted=$(df --output=fstype,target "$file_system" 2>&1 | tail -n 1); echo "$mounted"',
         "type=${mounted%% *}; target=$(printf '%s' \"$mounted\" | sed 's/^[^ ]* *//')",
-        *_end_unless_mounted(mount_names(settings)),
+        *_end_unless_mounted(mount_names(settings, backend)),
         "echo '@@@ missing commands'",
         *_missing_commands(backend),
         "echo '@@@ space'; df -Pk \"$file_system\" | tail -n 1",
@@ -96,7 +95,7 @@ def _look(settings: Mapping) -> list[str]:
         _QUOTA.get(settings["type"], ":"),
         "} 2> /dev/null",
         "echo '@@@ write'",
-        *_write(),
+        *_write(directory_file),
     ]
 
 
@@ -114,10 +113,11 @@ def _missing_commands(backend: Striping) -> list[str]:
     ]
 
 
-def _write() -> list[str]:
+def _write(directory_file: str) -> list[str]:
     return [
         'if directory=$(mktemp -d "$file_system/iobands-EnvProbe-XXXXXXXXXX" 2>&1); then',
         """trap 'rm -rf -- "$directory"' EXIT; trap 'exit 143' TERM""",
+        f'echo "$directory" > {directory_file}',
         "before=$(date +%s.%N)",
         'said=$(echo iobands | dd of="$directory/file" conv=fsync status=none 2>&1)',
         'if [ "$(cat "$directory/file" 2> /dev/null)" = iobands ]; then',

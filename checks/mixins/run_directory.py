@@ -5,7 +5,6 @@ after a failure, so a trap of the script removes the directory. The script remov
 the directory that it made itself. Where the script was killed, the session does it afterwards.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import reframe as rfm
@@ -14,6 +13,7 @@ from reframe.core.logging import getlogger
 
 from ..leftovers import sweep
 from ..refusal import refuse
+from ..striping import require_commands
 
 KIB_PER_GIB = 1024 * 1024
 
@@ -67,17 +67,16 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
     #: Where the script leaves the program's exit status.
     exit_status_file = variable(str, value="exit_status.txt")
 
-    def make_run_directory(self, volume_gib: float, required: Sequence[str] = ()) -> list[str]:
-        """The shell commands before the program.
+    def make_run_directory(self, volume_gib: float) -> list[str]:
+        """The shell commands before the program, which writes `volume_gib` at the most.
 
-        `volume_gib` is what it will write at the most; the commands `required` come before
-        anything is written, and end the job where `$file_system` is not fit for it.
+        They end the job before anything is written where the file system is not fit for it.
         """
         path = self.file_system_settings["path"]
         needed_gib = volume_gib + self.file_system_settings.get("min_free_gib", 0)
         return [
             f'file_system="{path}"',
-            *required,
+            *require_commands(self.file_system_settings, self.striping),
             f'run_directory=$(mktemp -d "$file_system/iobands-{type(self).__name__}-XXXXXXXXXX")'
             f" || {refuse('no directory can be made there: does it exist, may you write?')}",
             *remove_at_the_end(),
@@ -109,12 +108,7 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
     def see_to_what_is_left(self) -> None:
         file = Path(self.stagedir, self.run_directory_file)
         own = Path(file.read_text(encoding="utf-8").strip()) if file.exists() else None
-        notes = PERFLOGS / self.current_system.name / "leftovers"
-        try:
-            for directory in sweep(notes, own):
-                getlogger().warning(f"{directory} could not be removed: the next run tries again")
-        except OSError as error:
-            getlogger().warning(f"{notes}: {error.strerror}")
+        sweep_after_run(self.current_system.name, own)
 
     @run_before("sanity")
     def read_fullness(self) -> None:
@@ -124,3 +118,13 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
         except (OSError, IndexError, ValueError):
             # A covariate: the run may still prove its rates without it.
             self.fullness_percent = None
+
+
+def sweep_after_run(system: str, own: Path | None) -> None:
+    """Remove the directory of a run on `system` that is over, and what earlier ones left there."""
+    notes = PERFLOGS / system / "leftovers"
+    try:
+        for directory in sweep(notes, own):
+            getlogger().warning(f"{directory} could not be removed: the next run tries again")
+    except OSError as error:
+        getlogger().warning(f"{notes}: {error.strerror}")

@@ -1,7 +1,7 @@
 """How large a check is: one point for each of the site's scales, known when it is listed.
 
 ReFrame selects checks (`-t`, `-E`, `-l`) when they have no partition yet, so the numbers are
-set straight after init. config/contract.py sees to it that the name of a scale says the same in
+set straight after init. config/contract sees to it that the name of a scale says the same in
 every partition. Knows what a scale is (contract 4); nothing of a scheduler's syntax.
 """
 

@@ -2,7 +2,7 @@
 
 A backend gives the shell commands that stripe the run directory and that read the layout back
 into files of the stage directory, and reads those files. A new type of file system is one more
-module here, one line below, and one in config/contract.py.
+module here, one line below, and its words in config/contract.
 """
 
 from .beegfs import BeegfsStriping
@@ -10,7 +10,7 @@ from .cephfs import CephStriping
 from .layout import Asked, Layout, Striping, StripingError, Targets
 from .lustre import LustreStriping
 from .posix import NoStriping
-from .presence import require_commands
+from .presence import mount_names, require_commands
 
 BACKENDS: dict[str, Striping] = {
     "lustre": LustreStriping(),
@@ -20,4 +20,12 @@ BACKENDS: dict[str, Striping] = {
     "posix": NoStriping(),
 }
 
-__all__ = ["BACKENDS", "Asked", "Layout", "StripingError", "Targets", "require_commands"]
+__all__ = [
+    "BACKENDS",
+    "Asked",
+    "Layout",
+    "StripingError",
+    "Targets",
+    "mount_names",
+    "require_commands",
+]

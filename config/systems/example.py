@@ -76,9 +76,14 @@ system = {
                     },
                 },
                 # EDIT: environment variables and MPI-IO hints that belong together, by a name.
-                # `hints` must be in effect, or the run fails.
+                # `hints` must be in effect, or the run fails. ROMIO heeds them and says so; Open
+                # MPI takes it by itself on Lustre alone.
                 "hint_presets": {
-                    "more-aggregators": {"hints": {"cb_nodes": "32"}},
+                    "more-aggregators": {
+                        "env_vars": {"OMPI_MCA_io": "^ompio"},
+                        "romio_hints": {"cb_config_list": "*:2"},
+                        "hints": {"cb_config_list": "*:2"},
+                    },
                 },
                 # EDIT: what you tell your users to do. What an entry leaves out is any value, but
                 # of the scales the first. These, and the defaults of the same patterns, are daily.

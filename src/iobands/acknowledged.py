@@ -41,7 +41,7 @@ def acknowledged(
 ) -> Acknowledged | None:
     """Return how the open alarm of a series was acknowledged by one of `acts`, all in force."""
     change = following.open_change if following else None
-    act = _answer(change, acts) if change else None
+    act = _answer(change, acts, ()) if change else None
     if following is None or act is None:
         return None
     later = _since(following, act, budget).open_change
@@ -55,7 +55,8 @@ def common_acknowledged(
     budget: Budget,
 ) -> Acknowledged | None:
     """Return how the alarm of several series was acknowledged: for each that speaks for it."""
-    answers = {key: _answer(common.changes[key.variable], acts[key]) for key in common.keys}
+    nodes = common.pool.nodes
+    answers = {key: _answer(common.changes[key.variable], acts[key], nodes) for key in common.keys}
     found = {key: act for key, act in answers.items() if act}
     if len(found) < len(answers):
         return None
@@ -79,15 +80,17 @@ def _runs_of(pool: Pool, key: SeriesKey, following: Following) -> Following:
     )
 
 
-def _answer(change: Change, acts: Sequence[Act]) -> Act | None:
-    """Return the newest act that acknowledged `change`, or None.
+def _answer(change: Change, acts: Sequence[Act], nodes: Sequence[str]) -> Act | None:
+    """Return the newest act that acknowledged `change`, which is of the runs on `nodes`, or None.
 
     It did if the change may have begun with the one that the act is about, and had begun when the
-    act was done: after a recovery there is another change.
+    act was done: after a recovery there is another change. An act about some nodes is none about
+    what else their series suffer from.
     """
     for act in reversed(acts):
         if (
             act.kind == ACKNOWLEDGE
+            and (not act.on_nodes or not {*act.on_nodes}.isdisjoint(nodes))
             and act.direction == change.direction
             and act.since is not None
             and act.until is not None

@@ -6,7 +6,7 @@ May know: surveys and acts; nothing of files, of the command line or of how it i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -15,7 +15,7 @@ from iobands.following import Change
 from iobands.series import SeriesKey, slug
 from iobands.states import State
 from iobands.survey import Series, Survey
-from iobands.words import act_text
+from iobands.words import act_text, nearest
 
 #: What comes after the newest sample, whose time may have a fraction.
 _NEXT: Final = timedelta(seconds=1)
@@ -30,12 +30,14 @@ class Target:
     """What can be acted on: one series, or those that are pooled, under a name.
 
     `change` is what lasts of it, None where nothing does, and `moved` the series it was seen in.
+    With `nodes` it is of the runs alone that touched these.
     """
 
     name: str
     series: tuple[Series, ...]
     change: Change | None
     moved: frozenset[SeriesKey]
+    nodes: tuple[str, ...] = ()
 
     @property
     def is_shared(self) -> bool:
@@ -74,19 +76,21 @@ def chosen(survey: Survey, wanted: str, request: Request, *, every: bool) -> lis
     words = wanted.casefold().split()
     like = [each for each in known if all(word in each.name.casefold() for word in words)]
     if not like or not words:
-        names = "".join(f"\n  {each.label}" for each in survey.series)
+        names = nearest([each.label for each in survey.series], wanted)
         raise CannotAct(f"no series is called {wanted}; there are:{names}")
     able = [each for each in like if _able(each, request, survey)]
     shared = [each for each in able if each.is_shared]
-    able = [each for each in able if not any(_is_part(each, one, survey) for one in shared)]
+    able = [
+        each for each in able if not any(_is_part(each, one, request, survey) for one in shared)
+    ]
     if not able:
         if len(like) == 1:
             return like  # of which it can be said why not
         what = "has anything to take back" if request.kind == REOPEN else "has an open alarm"
-        names = "".join(f"\n  {each.name}" for each in like)
+        names = nearest([each.name for each in like], wanted)
         raise CannotAct(f"none of what {wanted} may be {what}:{names}")
     if len(able) > 1 and not every:
-        names = "".join(f"\n  {each.name}" for each in able)
+        names = "".join(f"\n  {each.name}{_what(each, request, survey)}" for each in able)
         raise CannotAct(f"{wanted} may be any of {len(able)}; name one, or give --all:{names}")
     return able
 
@@ -117,7 +121,8 @@ def act_of(target: Target, request: Request, survey: Survey) -> Act | None:
     newest = max(each.status.when for each in moved if each.status.when)
     # what has been seen is of the alarm, also where the clock of what measured is ahead of ours
     until = request.since or max(survey.now, newest + _NEXT)
-    return _act(request, survey, target.series, change, since=min(begins), until=until)
+    act = _act(request, survey, target.series, change, since=min(begins), until=until)
+    return replace(act, on_nodes=target.nodes)
 
 
 def _targets(survey: Survey) -> list[Target]:
@@ -129,7 +134,7 @@ def _targets(survey: Survey) -> list[Target]:
         found = common.get(pool.name)
         change, moved = (found.change, found.keys) if found else (None, ())
         series = tuple(by_key[key] for key in pool.keys)
-        shared.append(Target(pool.name, series, change, frozenset(moved)))
+        shared.append(Target(pool.name, series, change, frozenset(moved), pool.nodes))
     alone = [
         Target(each.label, (each,), each.status.change, frozenset([each.key]))
         for each in survey.series
@@ -148,13 +153,19 @@ def _able(target: Target, request: Request, survey: Survey) -> bool:
     return target.change is not None or (request.kind == NEW_NORMAL and request.since is not None)
 
 
-def _is_part(target: Target, shared: Target, survey: Survey) -> bool:
+def _what(target: Target, request: Request, survey: Survey) -> str:
+    """Return what would be taken back of `target`, if anything is to be."""
+    last = _last(target, survey) if request.kind == REOPEN else None
+    return f": {last.kind}, {act_text(last)}" if last else ""
+
+
+def _is_part(target: Target, shared: Target, request: Request, survey: Survey) -> bool:
     """Tell whether `target` is of a series that `shared` has, with the same alarm or act."""
     if target.is_shared or target.series[0] not in shared.series:
         return False
-    if target.change or shared.change:
-        return _together(target.series[0], shared.change)
-    return _last(target, survey) == _last(shared, survey)
+    if request.kind == REOPEN:
+        return _last(target, survey) == _last(shared, survey)
+    return _together(target.series[0], shared.change)
 
 
 def _together(series: Series, change: Change | None) -> bool:
@@ -243,7 +254,10 @@ def _reopening(target: Target, request: Request, survey: Survey) -> Act:
 
 def _last(target: Target, survey: Survey) -> Act | None:
     """Return the newest act about all series of `target` that makes a difference, or None."""
-    every = [standing(each.acts, survey.now) for each in target.series]
+    every = [
+        [act for act in standing(each.acts, survey.now) if act.on_nodes == target.nodes]
+        for each in target.series
+    ]
     answers = [each.status.acknowledged for each in survey.series] + [*survey.acknowledged.values()]
     known = [answer.act for answer in answers if answer]
     able = [

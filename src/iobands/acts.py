@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Final
 
-from iobands.bands import Band, Bands, Epoch
+from iobands.bands import Band, Bands, Epoch, Span
 from iobands.series import SeriesKey
 from iobands.vocabulary import canonical
 
@@ -31,8 +31,9 @@ class Act:
     """What `who` did at `when`, and why, about an alarm of all series that agree with `series`.
 
     The alarm's change began at `since` at the earliest, and its samples were known up to `until`;
-    of a new normal `since` is its beginning. `direction` and `ratio` are of the change. A
-    `REOPEN` takes the act back that was done at `of`, for the series that it names itself.
+    of a new normal `since` is its beginning. `direction` and `ratio` are of the change. With
+    `on_nodes` it is about the runs alone that touched one of these nodes. A `REOPEN` takes the act
+    back that was done at `of`, for the series that it names itself.
     """
 
     kind: str
@@ -45,19 +46,23 @@ class Act:
     direction: str | None = None
     ratio: float | None = None
     of: datetime | None = None
+    on_nodes: tuple[str, ...] = ()
 
     def names(self, key: SeriesKey) -> bool:
         """Tell whether the act is about the series `key`."""
         fields = _fields(key)
         return any(
-            all(fields[name] == value for name, value in wanted.items()) for wanted in self._wanted
+            tuple(fields[name] for name in names) in values for names, values in self._wanted
         )
 
     @cached_property
-    def _wanted(self) -> list[dict[str, object]]:
-        return [
-            {name: canonical(value) for name, value in wanted.items()} for wanted in self.series
-        ]
+    def _wanted(self) -> list[tuple[tuple[str, ...], set[tuple[object, ...]]]]:
+        """The entries by the names of what they name: of many series these are mostly the same."""
+        found: dict[tuple[str, ...], set[tuple[object, ...]]] = {}
+        for wanted in self.series:
+            names = tuple(sorted(wanted))
+            found.setdefault(names, set()).add(tuple(canonical(wanted[name]) for name in names))
+        return list(found.items())
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,8 @@ def bands_for(bands: Bands | None, acts: Sequence[Act], system: str) -> Bands | 
             found = _begun_anew(found or Bands(system, ()), act, act.since)
         if act.kind == CLOSE and act.since is not None and act.until is not None:
             found = found or Bands(system, ())
-            found = replace(found, left_out=(*found.left_out, (act.since, act.until)))
+            span = Span(act.since, act.until, act.on_nodes)
+            found = replace(found, left_out=(*found.left_out, span))
     return found
 
 

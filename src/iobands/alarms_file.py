@@ -5,8 +5,8 @@ May know: how such files are read, acts and the contracts' vocabulary; nothing o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +27,12 @@ _FURTHER_KEYS: Final = {
     NEW_NORMAL: ("since",),
     REOPEN: ("of",),
 }
-_OPTIONS: Final = {kind: () if kind == REOPEN else ("direction", "ratio") for kind in KINDS}
+_OPTIONS: Final = {
+    ACKNOWLEDGE: ("ratio", "on_nodes"),
+    CLOSE: ("ratio", "on_nodes"),
+    NEW_NORMAL: ("direction", "ratio"),
+    REOPEN: (),
+}
 
 
 def load_acts(directory: Path, system: str) -> Acts:
@@ -70,7 +75,7 @@ def _act(item: object, at: Place, system: str) -> Act:
     if not series:
         raise at.error("series", "names none")
     times = {
-        name: at.time(fields, name) if name in fields else None
+        name: at.time(fields, name).astimezone(timezone.utc) if name in fields else None
         for name in ("when", "since", "until", "of")
     }
     when, since, until = times["when"], times["since"], times["until"]
@@ -94,7 +99,17 @@ def _act(item: object, at: Place, system: str) -> Act:
         direction=None if direction is None else str(direction),
         ratio=at.optional_positive(fields, "ratio"),
         of=times["of"],
+        on_nodes=_nodes(fields, at),
     )
+
+
+def _nodes(fields: Mapping[str, object], at: Place) -> tuple[str, ...]:
+    if "on_nodes" not in fields:
+        return ()
+    named = at.items(fields, "on_nodes")
+    if not named:
+        raise at.error("on_nodes", "names none; leave it out where it is about all runs")
+    return tuple(at.inside("on_nodes").text({"node": name}, "node") for name in named)
 
 
 def future_text(act: Act, now: datetime) -> str:

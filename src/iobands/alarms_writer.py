@@ -70,6 +70,9 @@ def _written(act: Act) -> CommentedMap:
         fields["direction"] = act.direction
     if act.ratio is not None:
         fields["ratio"] = float(f"{act.ratio:.3g}")
+    if act.on_nodes:
+        fields["on_nodes"] = CommentedSeq(act.on_nodes)
+        fields["on_nodes"].fa.set_flow_style()
     series = CommentedSeq()
     for wanted in act.series:
         line = CommentedMap({name: plain(value) for name, value in wanted.items()})

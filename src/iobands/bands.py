@@ -7,9 +7,10 @@ know: the standard library and the contracts' vocabulary.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Final
 
 from iobands.vocabulary import VARIABLE_UNITS, canonical
@@ -25,6 +26,7 @@ PROVISIONAL: Final = "provisional"
 ACTIVE: Final = "active"
 FROZEN: Final = "frozen"
 
+_Values = tuple[float | str | None, ...]
 
 #: The floor is a tenth under the lower quartile at the least. Where values hardly differ, the fence
 #: would lie at the quartile, and the steadiest file systems would "collapse" by a percent.
@@ -63,6 +65,11 @@ class Band:
     state: str | None = None
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
+    @cached_property
+    def wanted(self) -> Mapping[str, float | str | None]:
+        """The fields of `match` in the form in which they are compared."""
+        return {name: canonical(value) for name, value in self.match.items()}
+
     def verdict(self, value: float) -> str:
         """Return `above`, `within`, `below` or `collapsed` for `value`, which is in `unit`.
 
@@ -97,7 +104,7 @@ class Band:
         variable = fields.get("variable")
         if variable is not None and VARIABLE_UNITS.get(str(variable)) != self.unit:
             return False
-        return all(canonical(v) == canonical(fields.get(k)) for k, v in self.match.items())
+        return all(canonical(fields.get(k)) == value for k, value in self.wanted.items())
 
 
 @dataclass(frozen=True)
@@ -116,21 +123,46 @@ class Epoch:
 
     def band_for(self, fields: Mapping[str, object]) -> Band | None:
         """Return the band that names the most fields of those that apply, or None."""
-        applying = [band for band in self.bands if band.applies_to(fields)]
+        told = {name: canonical(value) for name, value in fields.items()}
+        applying = [
+            band
+            for names, by_values in self._by_fields
+            for band in by_values.get(tuple(told.get(name) for name in names), ())
+            if band.applies_to(fields)
+        ]
         return max(applying, key=lambda band: len(band.match), default=None)
+
+    @cached_property
+    def _by_fields(self) -> Sequence[tuple[tuple[str, ...], Mapping[_Values, Sequence[Band]]]]:
+        """The bands by the names of what they match, and by that: a site has one a series."""
+        found: dict[tuple[str, ...], dict[_Values, list[Band]]] = {}
+        for band in self.bands:
+            names = tuple(sorted(band.wanted))
+            values = tuple(band.wanted[name] for name in names)
+            found.setdefault(names, {}).setdefault(values, []).append(band)
+        return list(found.items())
+
+
+@dataclass(frozen=True)
+class Span:
+    """The runs from `begin` to `end`, of any nodes if there are no `nodes`."""
+
+    begin: datetime
+    end: datetime
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Bands:
     """The bands of one system, its epochs in the order of time.
 
-    What was measured in one of the spans `left_out`, from the first to the second time, compares
-    with nothing: a person found its cause.
+    What was measured in one of the spans `left_out` compares with nothing: a person found its
+    cause.
     """
 
     system: str
     epochs: tuple[Epoch, ...]
-    left_out: tuple[tuple[datetime, datetime], ...] = ()
+    left_out: tuple[Span, ...] = ()
 
     def epoch_at(self, when: datetime) -> Epoch | None:
         """Return the epoch in force at `when`: the last that began by then, or None.

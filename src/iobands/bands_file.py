@@ -7,8 +7,9 @@ library, bands and the contracts' vocabulary; nothing of ReFrame, pandas or perf
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, combinations_with_replacement, pairwise
 from pathlib import Path
 from typing import Final, cast
 
@@ -176,18 +177,26 @@ def parse_match(
 
 def _refuse_ambiguity(bands: Sequence[Band], at: Place) -> None:
     """Refuse two equally specific bands that one series could meet both."""
-    for (i, one), (j, other) in combinations(enumerate(bands, 1), 2):
-        shared = one.match.keys() & other.match.keys()
-        if (
-            len(one.match) == len(other.match)
-            and one.unit == other.unit
-            and all(canonical(one.match[k]) == canonical(other.match[k]) for k in shared)
-        ):
-            raise at.error(
-                f"bands {i} and {j}",
-                f"both can apply to one series and name {len(one.match)} fields each; "
-                "name one field more in one of them",
-            )
+    # by what they name: few kinds, where there is a band for each of hundreds of series
+    kinds: defaultdict[tuple[int, str, frozenset[str]], list[int]] = defaultdict(list)
+    for number, band in enumerate(bands, 1):
+        kinds[len(band.wanted), band.unit, frozenset(band.wanted)].append(number)
+    for one, other in combinations_with_replacement(kinds, 2):
+        if one[:2] != other[:2]:
+            continue
+        shared = sorted(one[2] & other[2])
+        known: dict[tuple[object, ...], int] = {}
+        for number in kinds[one]:
+            known.setdefault(tuple(bands[number - 1].wanted[k] for k in shared), number)
+        for number in kinds[other]:
+            first = known.get(tuple(bands[number - 1].wanted[k] for k in shared), number)
+            if first != number:
+                low, high = sorted((first, number))
+                raise at.error(
+                    f"bands {low} and {high}",
+                    f"both can apply to one series and name {one[0]} fields each; "
+                    "name one field more in one of them",
+                )
 
 
 def _refuse_twins(epochs: Sequence[Epoch], at: Place) -> None:

@@ -15,6 +15,7 @@ from iobands.explain import chosen, explain, explanation_text
 from iobands.explain_pool import chosen_pools, explain_pool, pool_text
 from iobands.pools import Pool
 from iobands.survey import Series, Survey
+from iobands.words import nearest
 
 
 def tell(survey: Survey, wanted: str, figure: Path | None) -> None:
@@ -54,12 +55,13 @@ def _one(found: Sequence[Series | Pool], wanted: str, survey: Survey) -> Series 
     if len(found) == 1:
         return found[0]
     if found:
-        raise failure(f"{wanted} may be any of {len(found)}:{_names(found)}")
+        names = nearest(_names(found), wanted)
+        raise failure(f"{wanted} may be any of {len(found)}:{names}")
     raise failure(
-        f"no series is called {wanted}; there are:{_names(survey.series)}\n"
-        f"and in common:{_names(survey.pools)}"
+        f"no series is called {wanted}; there are:{nearest(_names(survey.series), wanted)}\n"
+        f"and in common:{nearest(_names(survey.pools), wanted)}"
     )
 
 
-def _names(found: Sequence[Series | Pool]) -> str:
-    return "".join(f"\n  {each.label if isinstance(each, Series) else each.name}" for each in found)
+def _names(found: Sequence[Series | Pool]) -> list[str]:
+    return [each.label if isinstance(each, Series) else each.name for each in found]

@@ -5,7 +5,7 @@ May know: where the root is, and the exit statuses; nothing of what a command do
 
 from __future__ import annotations
 
-from datetime import date, datetime, time, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,7 @@ import typer
 
 from iobands.run import find_root
 from iobands.states import UNKNOWN
+from iobands.yaml_file import is_of_this_age
 
 PerflogsOption = Annotated[
     Path | None,
@@ -98,13 +99,15 @@ def failure(message: str) -> typer.Exit:
 def time_of(text: str) -> datetime:
     """Return the moment that `text` says; a date alone begins at 00:00 UTC, as in contract 3."""
     try:
-        if len(text) == len("2026-11-21"):
-            return datetime.combine(date.fromisoformat(text), time(), timezone.utc)
-        when = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        is_date = len(text) == len("2026-11-21")
+        full = f"{text}T00:00:00Z" if is_date else text
+        when = datetime.fromisoformat(full.replace("Z", "+00:00"))
     except ValueError:
         raise failure(
             f"--since {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
         ) from None
+    if not is_of_this_age(when):
+        raise failure(f"--since {text}: the year {when.year} is none that a run was made in")
     if when.utcoffset() is None:
         raise failure(f"--since {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
     return when

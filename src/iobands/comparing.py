@@ -17,7 +17,7 @@ import pandas as pd
 
 from iobands.following import utc
 from iobands.ratios import Ratio, paired_ratio
-from iobands.series import SeriesKey, split
+from iobands.series import ALL_TARGETS, SeriesKey, labels, split
 from iobands.vocabulary import RATIO_UNIT
 
 #: The fields that can be compared, and those that follow from each.
@@ -32,6 +32,9 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "tasks": ("nodes", "gib"),
     "tool": (),
 }
+
+#: What a line says of a field that is compared, where it must say something.
+_ANY: Final = "*"
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,8 @@ def compare(
         free = dict.fromkeys((field, *FIELDS[field]))
         alike[replace(key, **free)].append((key, rows))
     for common in sorted(alike, key=SeriesKey.sort_key):
-        group = sorted(alike[common], key=lambda item: _order(getattr(item[0], field)))
-        chosen = [item for item in group if against in {None, _text(getattr(item[0], field))}]
+        group = sorted(alike[common], key=lambda item: _order(item[0], field))
+        chosen = [item for item in group if against in {None, _value(item[0], field)}]
         if not chosen:
             continue
         base, base_rows = chosen[0]
@@ -96,42 +99,43 @@ def _pairs(
     return pairs
 
 
-def _text(value: object) -> str:
+def _value(key: SeriesKey, field: str) -> str:
+    value = getattr(key, field)
+    if field == "stripe_count_asked" and value == ALL_TARGETS:
+        return "all"
     if value is None:
         return "null"
     return f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
-def _order(value: object) -> tuple[int, float, str]:
-    if isinstance(value, float | int):
-        return (0, float(value), "")
-    return (1, 0.0, _text(value))
+def _order(key: SeriesKey, field: str) -> tuple[int, float, str]:
+    value, text = getattr(key, field), _value(key, field)
+    number = isinstance(value, float | int) and text != "all"
+    return (0, float(value), "") if number else (1, 0.0, text)
 
 
 def told(comparisons: Sequence[Comparison], field: str) -> list[str]:
-    """Return the comparisons as lines of text."""
+    """Return the comparisons as lines of text, with what tells one from another."""
+    free = dict.fromkeys(FIELDS[field])
+    # What is compared is any; system and partition are always told, and first.
+    alike = {
+        each.key: replace(each.key, system="", partition="", **free, **{field: _ANY})
+        for each in comparisons
+    }
+    names = labels(alike.values())
     lines = []
     for each in comparisons:
-        where = " ".join(
-            filter(
-                None,
-                (
-                    each.key.system,
-                    each.key.partition,
-                    None if field == "file_system" else each.key.file_system,
-                    None if field == "pattern" else each.key.pattern,
-                    each.key.case,
-                    each.key.variable,
-                ),
-            )
-        )
-        one, other = (_value(key, field) for key in (each.key, each.against))
+        case, name = each.key.case, names[alike[each.key]]
+        if case and case not in name:
+            name = f"{name} of {case}"
+        one, other = (_shown(key, field) for key in (each.key, each.against))
+        where = f"{each.key.system} {each.key.partition} {name}"
         lines.append(f"{where}: {one} / {other}: {_ratio(each.ratio)}")
     return lines
 
 
-def _value(key: SeriesKey, field: str) -> str:
-    text = _text(getattr(key, field))
+def _shown(key: SeriesKey, field: str) -> str:
+    text = _value(key, field)
     # several environments may have one transport
     return f"{text} ({key.environ})" if field == "transport" else text
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 from iobands.acknowledged import Acknowledged
@@ -16,7 +17,7 @@ from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, compared_text, name_o
 from iobands.collapses import FALLEN, RISEN
 from iobands.following import Change, is_drop, ratio_text
 from iobands.series import SeriesKey
-from iobands.states import State
+from iobands.states import State, state_of
 from iobands.survey import Finding, Survey
 from iobands.words import answer_text, figure, plural, time_text
 
@@ -25,6 +26,8 @@ _STATES: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
 UNFIT: Final = "unfit"
 # ReFrame's names carry each parameter; these say nothing where a site has no choice
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
+#: What is older has its day told.
+_FRESH: Final = timedelta(days=1)
 #: How many names are said of those that share a reason.
 _NAMED: Final = 3
 
@@ -101,11 +104,14 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
                     yield series.label, State.NO_DATA.value, status.missing
     for series in survey.series:
         status, unit = series.status, series.key.unit
-        is_known = status.is_quiet or status.is_closed
+        # of a level that has fallen for good it is no news that a run is low
+        is_known = status.is_closed or is_drop(status.change)
         collapsed = status.verdict == COLLAPSED and not is_known
-        if collapsed and status.value is not None and status.band:
+        if collapsed and status.value is not None and status.when and status.band:
             floor = figure(status.band.floor)
-            why = f"{figure(status.value)} {unit} is under the floor of {floor} {unit}"
+            is_old = survey.now - status.when > _FRESH
+            on = f" on {status.when:%Y-%m-%d}" if is_old else ""
+            why = f"{figure(status.value)} {unit}{on} is under the floor of {floor} {unit}"
             yield series.label, COLLAPSED, why
     for each in survey.collapses.file_systems:
         word = {RISEN: MORE_OFTEN, FALLEN: LESS_OFTEN}.get(each.collapses.outcome or "")
@@ -119,7 +125,7 @@ def _common(survey: Survey) -> Iterator[Concern]:
     labels = {series.key: series.label for series in survey.series}
     for common in sorted(survey.common, key=lambda each: not is_drop(each.change)):
         if not survey.is_quiet(common):
-            state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
+            state = state_of(common.change)
             under = tuple(
                 f"{labels[member.key]}: {ratio_text(member.ratio)}"
                 for member in common.members
@@ -134,7 +140,7 @@ def _covered(survey: Survey) -> set[tuple[SeriesKey, str]]:
     """Return the states of series that a common change tells."""
     covered: set[tuple[SeriesKey, str]] = set()
     for common in survey.common:
-        state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
+        state = state_of(common.change)
         if not survey.is_quiet(common):  # else a series may be loud on its own
             covered.update((key, state.value) for key in common.keys)
         if state is State.DEGRADED:
@@ -146,7 +152,7 @@ def _quiet(survey: Survey) -> Iterator[tuple[str, str, str]]:
     covered: set[tuple[SeriesKey, str]] = set()
     for common in survey.common:
         if survey.is_quiet(common):
-            state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
+            state = state_of(common.change)
             covered.update((key, state.value) for key in common.keys)
             yield common.name, state.value, _known(common.change, survey.acknowledged[common.name])
     for series in survey.series:

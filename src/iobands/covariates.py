@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from iobands.following import in_utc, utc
-from iobands.kin import BEFORE
+from iobands.kin import BEFORE, NEXT
 from iobands.words import figure
 
 #: Figures that a run records beside its rate, and what they are called.
@@ -49,7 +49,8 @@ _FEW_VALUES: Final = 0.5  # more different values than this share of runs: it ch
 def covariates(samples: pd.DataFrame, since: datetime) -> tuple[list[str], list[str], list[str]]:
     """Return what is to be said of facts that changed, of figures that moved, and of the rest."""
     start = int(np.searchsorted(utc(samples), in_utc(since)))
-    before, after = samples.iloc[max(0, start - BEFORE) : start], samples.iloc[start:]
+    before = samples.iloc[max(0, start - BEFORE) : start]
+    after = samples.iloc[start : start + NEXT]
     changed: list[str] = []
     moved: list[str] = []
     still: list[str] = []
@@ -68,16 +69,22 @@ def _tell(found: tuple[bool, str] | None, name: str, moved: list[str], still: li
 
 
 def _figure_moved(before: pd.Series, after: pd.Series) -> tuple[bool, str] | None:
-    """Tell whether the median since lies outside the middle 90 % of before."""
+    """Tell whether the median since lies well outside the middle 90 % of before.
+
+    By half of their width: what creeps, as a file system that fills up, is always somewhat beyond.
+    """
     earlier = before.dropna().to_numpy(dtype=float)
     later = after.dropna().to_numpy(dtype=float)
     if len(earlier) < _LEAST_BEFORE or not len(later):
         return None
-    low, high = np.percentile(earlier, _USUAL)
+    low, high = (float(each) for each in np.percentile(earlier, _USUAL))
+    margin = (high - low) / 2
     now = float(np.median(later))
     was = float(np.median(earlier))
     if low <= now <= high:
         return False, f"{figure(now)}, as before ({figure(low)} to {figure(high)})"
+    if low - margin <= now <= high + margin:
+        return False, f"{figure(now)}, about as before ({figure(low)} to {figure(high)})"
     return True, f"{figure(was)} before ({figure(low)} to {figure(high)}), {figure(now)} since"
 
 

@@ -64,6 +64,7 @@ _STYLES: Final = {
 _LONGEST_REASON: Final = 240  # characters: some tell a whole log
 _NAMED_UNDER: Final = 8
 _THIS_YEAR: Final = timedelta(days=300)
+_EXPLAINED: Final = {State.DEGRADED.value, State.WATCH.value, State.IMPROVED.value}
 _HEADINGS: Final = (
     "SERIES",
     "IN EFFECT",
@@ -98,6 +99,7 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
         for concern in needed:
             yield _concern(concern)
             yield from _under(concern)
+        yield from _where_to_look(needed)
     known = acknowledged_concerns(survey)
     if known:
         yield Text("\nAcknowledged", style="bold")
@@ -140,6 +142,12 @@ def _concern(concern: Concern, *, is_quiet: bool = False) -> Text:
     text.append(concern.word, style="" if is_quiet else _STYLES.get(concern.word, "bold"))
     shown = shorten(printable(concern.why), _LONGEST_REASON, placeholder=" …")
     return text.append(f"{concern.joint}{shown}" if shown else "")
+
+
+def _where_to_look(needed: Sequence[Concern]) -> Iterator[Text]:
+    told = next((each for each in needed if each.word in _EXPLAINED), None)
+    if told:
+        yield Text(f"  What moved with it, and where to look: iobands explain '{told.names[0]}'")
 
 
 def _under(concern: Concern) -> Iterator[Text]:

@@ -139,7 +139,8 @@ def _answer_as_json(answer: Acknowledged | None) -> dict[str, object] | None:
 def _act_as_json(act: Act) -> dict[str, object]:
     times = {"when": act.when, "since": act.since, "until": act.until, "of": act.of}
     told = {name: time.isoformat() for name, time in times.items() if time}
-    return {"act": act.kind, "who": act.who, "reason": act.reason, **told}
+    on_nodes = {"on_nodes": list(act.on_nodes)} if act.on_nodes else {}
+    return {"act": act.kind, "who": act.who, "reason": act.reason, **told, **on_nodes}
 
 
 def change_as_json(change: Change) -> dict[str, object]:

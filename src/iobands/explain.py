@@ -17,9 +17,11 @@ from iobands.charts import DOWN
 from iobands.charts.chart import RECOVERY
 from iobands.collapse_views import series_lines
 from iobands.covariates import covariates
-from iobands.following import Following, Times, ratio_text
+from iobands.following import Following, Times, is_drop, ratio_text
 from iobands.kin import Kin, kin_of, since_of
+from iobands.nodes import folded
 from iobands.series import slug
+from iobands.shared import Common
 from iobands.states import State
 from iobands.survey import Series, Survey
 from iobands.words import (
@@ -42,7 +44,7 @@ _INDENT: Final = "  "
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is known of a series.
+    """What is known of a series; `common` are the changes that it shares with others.
 
     Sentences on covariates: `changed` of how and where it ran, `moved` of figures that moved, and
     `still` of what did neither.
@@ -55,6 +57,7 @@ class Explanation:
     still: tuple[str, ...]
     moved_kin: tuple[Kin, ...]
     still_kin: tuple[Kin, ...]
+    common: tuple[Common, ...]
 
 
 def chosen(survey: Survey, wanted: str) -> list[Series]:
@@ -92,6 +95,7 @@ def explain(survey: Survey, series: Series) -> Explanation:
         tuple(still),
         tuple(each for each in kin if each.direction),
         tuple(each for each in kin if not each.direction),
+        tuple(each for each in survey.common if series.key in each.keys),
     )
 
 
@@ -118,12 +122,18 @@ def advice(told: Explanation) -> str:
         return f"at the check: {status.why}"
     if status.state is State.CALIBRATING:
         return "when there are enough runs to judge by"
-    if not told.since:
+    if not told.since and not told.common:
         return "nowhere; nothing speaks for a lasting change of this series"
+    shared = [f"iobands explain '{each.name}'" for each in told.common]
+    if not told.since:
+        return f"at what it shares with others: {listed(shared)}"
+    together = f"; for all that went with it: {listed(shared)}" if shared else ""
     if told.changed:
-        return f"at what changed with it ({_names(told.changed)}), before the file system"
-    also = f"; and at its {_names(told.moved)}, which moved with it" if told.moved else ""
-    return f"{_advice_by_kin(told, key.file_system or '')}{also}"
+        where = f"at what changed with it ({_names(told.changed)}), before the file system"
+    else:
+        also = f"; and at its {_names(told.moved)}, which moved with it" if told.moved else ""
+        where = f"{_advice_by_kin(told, key.file_system or '')}{also}"
+    return where + together
 
 
 def _names(sentences: Sequence[str]) -> str:
@@ -168,6 +178,14 @@ def _head(told: Explanation, survey: Survey) -> Iterator[str]:
     yield f"{series.label}: {state}{joint + status.why if status.why else ''}"
     if status.acknowledged:
         yield answer_text(status.acknowledged)
+    for each in told.common:
+        change = each.changes[series.key.variable]
+        runs = f"Its runs on {folded(each.pool.nodes)} have" if each.pool.nodes else "It has"
+        word = "fallen" if is_drop(change) else "risen"
+        yield (
+            f"{runs} {word} together with others: {each.name}, since {change.since:%Y-%m-%d}, "
+            f"{ratio_text(change.ratio)}"
+        )
     yield f"at {time_text(survey.now)} UTC; all times are UTC; name in files: {slug(series.key)}"
 
 

@@ -19,7 +19,7 @@ from iobands.explain import listed
 from iobands.following import Change, change_of, is_drop, ratio_text
 from iobands.pools import FILE_SYSTEM, NODES, PARTITION, TRANSPORT, Pool
 from iobands.shared import Common, Member, Pooled, member_since
-from iobands.states import State
+from iobands.states import state_of
 from iobands.survey import Series, Survey
 from iobands.words import plural, printable, time_text
 
@@ -80,9 +80,14 @@ def pool_text(told: PoolExplanation, survey: Survey) -> str:
     if told.common:
         taking = [member for member in told.common.members if member.took_part]
         others = [member for member in told.common.members if not member.took_part]
+        leaning = [member for member in others if _leans(member, told.common.change)]
+        others = [member for member in others if member not in leaning]
         lines += ["", f"Moved together, about {told.common.change.since:%Y-%m-%d}"]
         lines += _members(taking, survey)
         lines += [f"{_INDENT}{line}" for line in (*told.changed, *told.moved)]
+        if leaning:
+            lines += ["", "Moved too, on too little evidence to be counted"]
+            lines += _members(leaning, survey)
         lines += ["", "Did not move"]
         lines += _members(others, survey)
         lines += [f"{_INDENT}{line}" for line in (*_elsewhere(told, survey), *told.still)]
@@ -96,7 +101,7 @@ def pool_text(told: PoolExplanation, survey: Survey) -> str:
 def _head(told: PoolExplanation, survey: Survey) -> Iterator[str]:
     pool, common = told.pool, told.common
     if common:
-        state = State.DEGRADED if is_drop(common.change) else State.IMPROVED
+        state = state_of(common.change)
         yield f"{pool.name}: {state.value} {common.text()}"
     else:
         yield f"{pool.name}: nothing that lasts has happened to its series in common"
@@ -115,11 +120,12 @@ def _evidence(told: PoolExplanation) -> Iterator[str]:
         over = f"; alarm from {limit.budget.limit:g}" if limit else ""
         yield (
             f"Evidence    {each.variable}: {chart.down[-1]:.1f} for a drop, {chart.up[-1]:.1f} for "
-            f"a rise{over}, in {plural(len(chart.sessions), 'session')}"
+            f"a rise{over}, in {plural(len(chart.sessions), 'round')} of a run each"
         )
         yield (
-            f"Dependence  {each.variable}: {chart.depends.shared:.2f} between the series of a "
-            f"session; evidence is divided by {chart.depends.scale:.2f} as days depend on days"
+            f"Dependence  {each.variable}: correlation {chart.depends.shared:.2f} between the "
+            f"series of a round; evidence is divided by {chart.depends.scale:.2f} as rounds depend "
+            "on rounds"
         )
     for each in told.pooled:
         for change in _past(each, told):
@@ -148,6 +154,11 @@ def _members(members: Sequence[Member], survey: Survey) -> list[str]:
     ]
     hidden = len(members) - len(shown)
     return [*lines, f"{_INDENT}and {plural(hidden, 'series')} more"] if hidden else lines
+
+
+def _leans(member: Member, change: Change) -> bool:
+    """Tell whether a series moved in the direction of `change`, as far as its interval tells."""
+    return member.ratio.high < 1 if is_drop(change) else member.ratio.low > 1
 
 
 def _elsewhere(told: PoolExplanation, survey: Survey) -> Iterator[str]:
@@ -205,11 +216,12 @@ def _covariates(
                     into[name][what] += 1
     changed, moved, still = told
     none = [
-        f"{name}: {found.most_common(1)[0][0]}"
+        f"{name} ({next(iter(found))})" if len(found) == 1 else name
         for name, found in still.items()
         if name not in {*changed, *moved}
     ]
-    return _with_most(changed, len(keys)), _with_most(moved, len(keys)), tuple(none)
+    as_before = (f"as before: {', '.join(none)}",) if none else ()
+    return _with_most(changed, len(keys)), _with_most(moved, len(keys)), as_before
 
 
 def _with_most(found: Mapping[str, Counter[str]], series: int) -> tuple[str, ...]:

@@ -37,6 +37,7 @@ _HIGHEST: Final = 4  # times the limit: how far evidence is drawn
 _LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis: a first try is a few runs
 _LEAST_SILENCE: Final = timedelta(days=7)
 _SILENT: Final = 0.3  # share of the history: how much of a silence up to now is drawn
+_LINE: Final = 12  # points from one line of text to the next
 _DENSE: Final = 120  # points from which on they are drawn smaller
 _CHANGED: Final = "#e69f00"
 _BAND_COLOUR: Final = "#56b4e9"
@@ -136,8 +137,16 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def draw_changes(panels: Sequence[Axes], changes: Sequence[Change], newest: datetime) -> None:
-    """Draw each lasting change: when it may have begun, most likely did, was raised and ended."""
+def draw_changes(
+    panels: Sequence[Axes],
+    changes: Sequence[Change],
+    newest: datetime,
+    names: Sequence[str] = (),
+) -> None:
+    """Draw each lasting change: when it may have begun, most likely did, was raised and ended.
+
+    `names` are of what changed, where that is not the same.
+    """
     for number, change in enumerate(changes):
         begin, end = date2num(change.since), date2num(change.ended or newest)
         interval = date2num(change.since_low), date2num(change.since_high)
@@ -159,11 +168,12 @@ def draw_changes(panels: Sequence[Axes], changes: Sequence[Change], newest: date
                 zorder=2,
                 label="raised" if named else None,
             )
+        name = f"{names[number]} " if names else ""
         panels[0].annotate(
-            f"{change.ratio.value:.2f} ×",
+            f"{name}{change.ratio.value:.2f} ×",
             (date2num(change.raised), 1.0),
             xycoords=("data", "axes fraction"),
-            xytext=(3, -2),
+            xytext=(3, -2 - _LINE * (number % 3)),  # neighbours would be written over each other
             textcoords="offset points",
             verticalalignment="top",
             color="#7a5000",

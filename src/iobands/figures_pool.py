@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from iobands.explain_pool import PoolExplanation
 from iobands.figures import INK, STYLE, draw_changes
+from iobands.states import state_of
 
 _SIZE: Final = (9.0, 6.0)  # inches
 _NEWEST: Final = np.timedelta64(365, "D")
@@ -39,11 +40,11 @@ def pool_evidence(told: PoolExplanation, now: datetime, form: str = "svg") -> by
         _draw_evidence(below, told, first)
         for axes in (above, below):
             axes.spines[["top", "right"]].set_visible(False)
-        changes = tuple(told.common.changes.values()) if told.common else ()
-        draw_changes((above, below), changes, now)
+        changes = told.common.changes if told.common else {}
+        draw_changes((above, below), tuple(changes.values()), now, tuple(changes))
         below.legend(loc="upper left", ncols=3, frameon=False, fontsize=8)
-        state = "nothing in common" if told.common is None else told.common.text()
-        above.set_title(f"{told.pool.name}: {state.split('; ')[0]}", loc="left", fontsize=10)
+        state = state_of(told.common.change).value if told.common else "nothing in common"
+        above.set_title(f"{told.pool.name}: {state}", loc="left", fontsize=11)
         locator = AutoDateLocator(minticks=3, maxticks=9)
         below.xaxis.set_major_locator(locator)
         below.xaxis.set_major_formatter(ConciseDateFormatter(locator))

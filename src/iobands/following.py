@@ -258,6 +258,8 @@ def moment(time: np.datetime64) -> datetime:
 
 def ratio_text(ratio: Ratio) -> str:
     """Return a ratio with its interval, such as `0.71 × (0.66–0.77)`."""
+    if math.isnan(ratio.value):
+        return "no run to compare"
     if not (math.isfinite(ratio.high) and ratio.low > 0):
         return f"{ratio.value:.2f} × (too few runs to say how sure)"
     return f"{ratio.value:.2f} × ({ratio.low:.2f}–{ratio.high:.2f})"

@@ -18,9 +18,10 @@ from iobands.survey import Series, Survey
 
 #: Runs that the ones since are held against, as many as a reference has.
 BEFORE: Final = 200
+#: Runs since: later ones may have moved for another reason.
+NEXT: Final = 30
 _LEAST_BEFORE: Final = 20
 _LEAST_SINCE: Final = 3
-_NEXT: Final = 30  # later ones may have moved for another reason
 _LEANS: Final = 0.97  # or its inverse: a level that differs by less has not moved
 _NEAR: Final = timedelta(days=3)
 
@@ -116,7 +117,7 @@ def _leaning(following: Following | None, since: datetime) -> tuple[Ratio, int] 
         return None
     start = int(np.searchsorted(following.times, np.datetime64(since.replace(tzinfo=None), "ns")))
     logarithms = np.log(following.values)
-    before, after = logarithms[max(0, start - BEFORE) : start], logarithms[start : start + _NEXT]
+    before, after = logarithms[max(0, start - BEFORE) : start], logarithms[start : start + NEXT]
     if len(before) < _LEAST_BEFORE or len(after) < _LEAST_SINCE:
         return None
     ratio = level_ratio(before, after)

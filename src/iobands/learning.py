@@ -83,7 +83,7 @@ def calibrate(
     Raises:
         AdapterError, FileNotFoundError, FileError: as of `survey.take_survey`.
     """
-    columns = {*REQUIRED, "fsync", "suite_version"}
+    columns = {*REQUIRED, "fsync", "suite_version", "job_nodelist"}
     table = read_perflogs(perflogs, system, format_of(perflogs, adapter), columns).samples
     histories = dict(grouping(table).split(table))
     names = labels(histories)
@@ -134,7 +134,7 @@ def _learn(
         )
     early = same & (times < begin).to_numpy() if begin is not None else np.zeros_like(same)
     same &= ~early
-    closed = same & left_out(times, bands)
+    closed = same & left_out(samples, bands)
     history = samples[same & ~closed]
     stale = (
         bool(notes) and in_force is not None and _is_stale(in_force, times[alike(samples)], bands)

@@ -27,7 +27,7 @@ TRANSPORT: Final = "transport"
 PARTITION: Final = "partition"
 NODES: Final = "nodes"
 #: The kinds in the order in which they are named where the same series make up several.
-KINDS: Final = (FILE_SYSTEM, TRANSPORT, PARTITION, NODES)
+KINDS: Final = (FILE_SYSTEM, PARTITION, TRANSPORT, NODES)
 
 #: From how many runs of the newest year on some nodes a series counts as one that uses them.
 LEAST_RUNS: Final = 5
@@ -44,13 +44,14 @@ class Pool:
     """Series that share something of a `kind`: all their runs, or those of `rows` alone.
 
     `keys` are in the order of the site's series; of each variable there are two at least. `rows`
-    are places among the samples of each series.
+    are places among the samples of each series, and `nodes` what these runs touched.
     """
 
     kind: str
     name: str
     keys: tuple[SeriesKey, ...]
     rows: Mapping[SeriesKey, NDArray[np.int_]] | None = None
+    nodes: tuple[str, ...] = ()
 
     @property
     def slug(self) -> str:
@@ -163,7 +164,7 @@ def _of_nodes(samples: Mapping[SeriesKey, pd.DataFrame], heading: str) -> Iterat
             yield Pool(NODES, name, several)
         else:
             touched = {keys[j]: np.sort(rows[runs[of_runs == j]]) for j in chosen}
-            yield Pool(NODES, name, several, touched)
+            yield Pool(NODES, name, several, touched, nodes)
 
 
 def _recent_lists(

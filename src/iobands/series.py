@@ -32,7 +32,8 @@ _FURTHER: Final = (
     "partition",
     "system",
 )
-_ALL_TARGETS: Final = -1
+#: What stands for all targets in a stripe count.
+ALL_TARGETS: Final = -1
 _MOST_KINDS: Final = 2**62
 _SLUG_LENGTH: Final = 120  # file systems allow 255
 
@@ -203,7 +204,7 @@ def _word(name: str, value: object) -> str:
     if name == "stripe_count_asked":
         if value is None:
             return "unstriped"
-        return "stripes=all" if value == _ALL_TARGETS else f"stripes={_number(value)}"
+        return "stripes=all" if value == ALL_TARGETS else f"stripes={_number(value)}"
     if name in {"transport", "environ", "hints"} and value not in {None, "default"}:
         return str(value)  # a name of its own, which needs no heading
     return f"{name}={'none' if value is None else _number(value)}"

@@ -80,10 +80,6 @@ class Member:
     took_part: bool
 
 
-#: The bits of the number of a session that tell the runs of a day apart.
-RUNS_OF_A_DAY: Final = 20
-
-
 @dataclass(frozen=True)
 class Common:
     """A lasting change that series of a pool share.

@@ -28,6 +28,7 @@ from iobands.following import (
     follow_series,
     is_drop,
 )
+from iobands.nodes import nodes_of
 from iobands.series import SeriesKey
 
 #: From how many runs of its own a series may learn a band.
@@ -156,7 +157,7 @@ def assess(
     history[following.rows[~following.healthy]] = False  # an open alarm must not become normal
     band = published or learnt_band(key, values[history])
     state, why = _state(following)
-    is_closed = bool(left_out(samples["job_completion_time"].iloc[-1:], bands)[0])
+    is_closed = bool(left_out(samples.iloc[-1:], bands)[0])
     if is_closed and not why:
         why = "its alarm was closed, and there was no run since"
     if band is None:
@@ -184,11 +185,16 @@ def assess(
     )
 
 
+def state_of(change: Change) -> State:
+    """Return the state of what has changed so for good."""
+    return State.DEGRADED if is_drop(change) else State.IMPROVED
+
+
 def _state(following: Following) -> tuple[State, str]:
     """Return what the chart says, and why."""
     change, suspicion = following.open_change, following.suspicion
     if change:
-        return (State.DEGRADED if is_drop(change) else State.IMPROVED), change.text()
+        return state_of(change), change.text()
     if suspicion:
         return State.WATCH, suspicion.text()
     return State.HEALTHY, ""
@@ -256,15 +262,26 @@ def _comparing(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
     since = bands.compares_since(times.iloc[-1].to_pydatetime())
     if since is not None:
         chosen = chosen & (times >= since).to_numpy()
-    return chosen & ~left_out(times, bands)
+    return chosen & ~left_out(samples, bands)
 
 
-def left_out(times: pd.Series, bands: Bands | None) -> NDArray[np.bool_]:
-    """Return which samples, taken at `times`, compare with nothing, as their alarm was closed."""
+def left_out(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which of `samples` compare with nothing, as their alarm was closed."""
+    times = samples["job_completion_time"]
     found = np.zeros(len(times), dtype=bool)
-    for begin, end in bands.left_out if bands else ():
-        found |= ((times >= begin) & (times <= end)).to_numpy()
+    for span in bands.left_out if bands else ():
+        within = ((times >= span.begin) & (times <= span.end)).to_numpy()
+        found |= within & _touched(samples, span.nodes) if span.nodes else within
     return found
+
+
+def _touched(samples: pd.DataFrame, nodes: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which of `samples` ran on one of `nodes`."""
+    if "job_nodelist" not in samples:
+        return np.zeros(len(samples), dtype=bool)
+    codes, lists = _kinds(samples["job_nodelist"])
+    hit = [not set(nodes).isdisjoint(nodes_of(str(each))) for each in lists]
+    return np.array([*hit, False])[codes]
 
 
 def alike(samples: pd.DataFrame) -> np.ndarray:

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from difflib import get_close_matches
+from typing import Final
 
 from iobands.acknowledged import Acknowledged
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
 from iobands.bands import PROVISIONAL, Band, Epoch
 from iobands.collapses import RISEN
 from iobands.following import is_drop
+from iobands.nodes import folded
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
 from iobands.survey import Survey
 
+_MOST_NAMES: Final = 30
 #: What an act is called once it is done.
 _DONE = {ACKNOWLEDGE: "Known", CLOSE: "Closed", NEW_NORMAL: "New normal", REOPEN: "Reopened"}
 _STATUS_WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
@@ -45,7 +49,7 @@ def band_text(band: Band, provisional: bool) -> str:
 
 def act_text(act: Act) -> str:
     """Return who acted, when and why."""
-    return f"{time_text(act.when.astimezone(timezone.utc))} by {act.who}: {act.reason}"
+    return f"{time_text(act.when)} by {act.who}: {act.reason}"
 
 
 def acts_told(acts: Sequence[Act]) -> list[tuple[str, str]]:
@@ -58,6 +62,8 @@ def acts_told(acts: Sequence[Act]) -> list[tuple[str, str]]:
             text += f"; leaves out {act.since:%Y-%m-%d} to {act.until:%Y-%m-%d}"
         if act.kind == NEW_NORMAL and act.since:
             text += f"; from {act.since:%Y-%m-%d} on"
+        if act.on_nodes:
+            text += f"; of runs on {folded(act.on_nodes)}"
         if act.when in taken_back:
             text += " (taken back)"
         found.append((_DONE[act.kind], text))
@@ -106,6 +112,16 @@ def time_text(when: datetime) -> str:
 def plural(count: int, noun: str) -> str:
     """Return `count` with its noun; `series` stays as it is."""
     return f"{count} {noun}" if count == 1 or noun.endswith("s") else f"{count} {noun}s"
+
+
+def nearest(names: Sequence[str], wanted: str) -> str:
+    """Return a line for each of `names`; of many, those most like what was `wanted`."""
+    shown = list(names)
+    if len(names) > _MOST_NAMES:
+        shown = get_close_matches(wanted, names, _MOST_NAMES, cutoff=0)
+    more = len(names) - len(shown)
+    rest = [f"and {more} more; `iobands status` names every series"] if more else []
+    return "".join(f"\n  {line}" for line in (*shown, *rest))
 
 
 def printable(text: str) -> str:

@@ -1,7 +1,7 @@
 """Changing a YAML file as people keep it: comments and order stay, and it is replaced whole.
 
 What the writers of bands and of alarms have in common. May know: ruamel.yaml, and how such
-files are read; nothing of what they say.
+files are read, which PyYAML does; nothing of what they say.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedSeq
 from ruamel.yaml.error import YAMLError
+from yaml import ScalarNode
+from yaml.resolver import Resolver
 
 from iobands.yaml_file import FileError
 
@@ -28,6 +30,8 @@ Check = Callable[[bytes, Path], object]
 
 _MARK = b"\xef\xbb\xbf"
 _READABLE = 0o666
+_TEXT = "tag:yaml.org,2002:str"
+_READER = Resolver()
 
 
 class Overtaken(FileError):
@@ -175,7 +179,17 @@ def _round_trip(sequence: int, offset: int) -> YAML:
     yaml.representer.add_representer(
         type(None), lambda out, _: out.represent_scalar("tag:yaml.org,2002:null", "null")
     )
+    yaml.representer.add_representer(str, _text)
     return yaml
+
+
+def _text(out: Any, text: str) -> object:  # noqa: ANN401 (ruamel.yaml has no types)
+    """Put quotes around `no`, `12:30` and what else is a text in YAML 1.2 alone.
+
+    Our reader is PyYAML, and so YAML 1.1, where they are a truth and a number.
+    """
+    read_as = _READER.resolve(ScalarNode, text, (True, False))
+    return out.represent_scalar(_TEXT, text, style=None if read_as == _TEXT else "'")
 
 
 def _dumped(yaml: YAML, document: object) -> str:

@@ -18,6 +18,14 @@ import yaml
 REMEDY: Final = "write a date, 2023-10-09, or a time with offset, 2023-10-09T06:00:00+01:00"
 
 
+_YEARS: Final = range(1900, 2200)
+
+
+def is_of_this_age(day: date) -> bool:
+    """Tell whether `day` can be reckoned with, in every time zone and in nanoseconds."""
+    return day.year in _YEARS
+
+
 class FileError(ValueError):
     """A file that cannot be used; the message says where, what is wrong and what to do."""
 
@@ -163,10 +171,12 @@ class Place:
                 raise self.error(key, f"{value!r} is not a time; {REMEDY}") from None
             is_date = len(value.strip()) == len("2023-10-09")
             value = parsed.date() if is_date else parsed
-        if isinstance(value, datetime):
-            if value.utcoffset() is None:
-                raise self.error(key, f"{value.isoformat()} has no UTC offset; {REMEDY}")
-            return value
-        if isinstance(value, date):
+        if not isinstance(value, date):  # which a datetime is too
+            raise self.error(key, f"{value!r} is not a time; {REMEDY}")
+        if not is_of_this_age(value):
+            raise self.error(key, f"the year {value.year} is none that a run was made in; {REMEDY}")
+        if not isinstance(value, datetime):
             return datetime.combine(value, time(), timezone.utc)
-        raise self.error(key, f"{value!r} is not a time; {REMEDY}")
+        if value.utcoffset() is None:
+            raise self.error(key, f"{value.isoformat()} has no UTC offset; {REMEDY}")
+        return value

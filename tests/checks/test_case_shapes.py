@@ -40,6 +40,13 @@ def test_snapshots_of_rtm():
     assert (shape.bytes, shape.options) == (32 * GIB, ("--steps=16",))
 
 
+def test_the_dump_of_the_slides_is_not_rounded_down_to_a_good_part_less():
+    # 6.4 GiB from 8000 processes are 838.9 KiB each: 26 planes of 32 KiB, where 6 of 128 are 768
+    shape = array(Volume(8000, 6.4 * 1024), edge=64)
+    assert shape.words() == ["64", "64", "26", "local"]
+    assert shape.bytes == 8000 * 26 * 32 * 1024 > 0.99 * 6.4 * GIB
+
+
 @pytest.mark.parametrize(("record", "segments"), [(1_000_000, 3220), (10_000, 3220)])
 def test_records_of_the_slides(record, segments):
     shape = records(Volume(32, 96 * 1024), record)

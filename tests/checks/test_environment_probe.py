@@ -11,6 +11,7 @@ import pytest
 from checks.environment import probe
 from checks.environment.clocks import DEFAULT_SKEW_SECONDS
 from checks.environment.file_system import Wanted, judge, sections, silent
+from checks.leftovers import sweep
 from checks.striping import BACKENDS
 from tests.checks.captures import captured
 
@@ -156,6 +157,19 @@ def test_one_that_hangs_stops_no_other(probed, tmp_path, monkeypatch):
     assert time.monotonic() - begin < 15
     assert "does not answer within" in found.blocking
     assert "(asked for: mounted)" in found.blocking
+
+
+def test_what_one_that_hangs_is_left_with_is_known(probed, tmp_path, tmp_path_factory, monkeypatch):
+    monkeypatch.setattr(probe, "PATIENCE_SECONDS", 1)
+    directory = tmp_path_factory.mktemp("disk")
+    probed.stand_in("dd", "exec sleep 20")
+    found = probed.look({"path": str(directory)})
+    assert "(asked for: write)" in found.blocking
+    left = Path((tmp_path / probe.directory_file(0)).read_text(encoding="utf-8").strip())
+    assert [left] == list(directory.iterdir())
+    # As a session does that is over; the script's own trap would be killed with its job.
+    assert sweep(tmp_path / "leftovers", left) == []
+    assert not left.exists()
 
 
 def test_a_clock_that_is_off_is_told_and_stops_nothing(probed, tmp_path_factory):

@@ -76,6 +76,15 @@ def test_what_is_not_as_asked_is_named(run, asked, said):
     ]
 
 
+@pytest.mark.parametrize(
+    ("version", "without"),
+    # By IOR's sources: HDF5_Fsync and NCMPI_Fsync of 3.3 have nothing in their bodies.
+    [("3.3.0", {"hdf5", "pnetcdf"}), ("4.0.0", set()), ("4.1.0+dev", set())],
+)
+def test_an_fsync_that_does_nothing_is_known(version, without):
+    assert {api for api in ior_result.APIS if not ior_result.syncs(version, api)} == without
+
+
 def test_fsync_is_asked_of_the_write_alone(run):
     assert ior_result.unproven(run, replace(EXPECTED, fsync=False)) == [
         "write, repeat 1: fsync asked: 0, in effect: 1"

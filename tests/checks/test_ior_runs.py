@@ -170,7 +170,7 @@ def test_both_cases_of_mdtest(site, disk):
 def test_a_tree_is_removed_whatever_happens(site, disk):
     session = site.begin_reframe(
         *("--system=here", "-r", "--exec-policy=serial", "-n", "Mdtest"),
-        *("-E", "case == 'easy'", "-S", "Mdtest.repeats=100000"),
+        *("-E", "difficulty == 'easy'", "-S", "Mdtest.repeats=100000"),
     )
     try:
         wait_until(lambda: next(disk.glob("iobands-*/tree/**/file.*"), None))

@@ -71,3 +71,17 @@ def test_spack_installs_once_for_all_checks_and_is_loaded(site_copy, tmp_path, m
     assert f"config:install_tree:root:{site_copy.root}/build/spack" in said
     assert said.count("/rfm_spack_env load --sh ior@4.0.0\n") == 2
     assert run.stdout.count("Reason: sanity error: exit status 3: cannot do anything") == 2
+
+
+def test_io500_too_writes_only_where_the_file_system_is_mounted(site_copy, tmp_path):
+    site_copy.add_local_system(
+        "here",
+        {"work": {"path": str(tmp_path), "type": "lustre", "medium": "hdd", "stripe_counts": [1]}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+        programs={"io500.sh": {"path": "/opt/io500/io500.sh"}},
+    )
+    run = site_copy.reframe("--system=here", "--dry-run", "-n", "Io500")
+    assert run.returncode == 0, run.stdout + run.stderr
+    (script,) = (site_copy.root / "stage").rglob("Io500*/rfm_job.sh")
+    said = script.read_text(encoding="utf-8")
+    assert "type asked: lustre; mounted there" in said.partition("mktemp -d")[0]

@@ -46,14 +46,14 @@ class Node:
         text = (self.root / "calls.txt").read_text(encoding="utf-8")
         return [line for line in text.splitlines() if line.startswith(f"{name} ")]
 
-    def run(self, name, asked):
+    def run(self, name, asked, **settings):
         """Run what comes before a program and after it, with two files in between."""
         backend = BACKENDS[name]
         directory = self.root / "run"
-        directory.mkdir()
+        directory.mkdir(exist_ok=True)
         script = [
             f'file_system="{self.root}"',
-            *require_commands(name, backend),
+            *require_commands({"type": name, **settings}, backend),
             f'run_directory="{directory}"',
             *backend.set_commands(asked),
             'echo one > "$run_directory/f1"; echo two > "$run_directory/f2"',
@@ -155,6 +155,15 @@ def test_a_file_system_that_is_not_mounted_is_told_from_the_disk_below(node, nam
         f"iobands: {node.root}: type asked: {name}; mounted there: {mounted}: "
         f"is it mounted on {host}?\n"
     )
+
+
+def test_what_a_site_says_of_the_mount_holds_for_any_type(node):
+    node.mount("ext4")
+    done = node.run("posix", Asked(), mounted_as="nfs4")
+    assert done.returncode == 1
+    assert "type asked: posix, mounted as nfs4; mounted there: ext4" in done.stderr
+    node.mount("fuse.wekafs")
+    assert node.run("gpfs", Asked(), mounted_as="fuse.wekafs").returncode == 0
 
 
 def test_a_path_that_df_cannot_find_is_not_taken_for_anything(node):

@@ -1,17 +1,16 @@
 """A mistake in a site file stops ReFrame with a message that names the place."""
 
 import copy
-import runpy
 from pathlib import Path
 
 import pytest
 
 from checks.striping import BACKENDS
 from checks.transport import REPORT_VARIABLES
-
-ROOT = Path(__file__).resolve().parents[2]
-CONTRACT = runpy.run_path(str(ROOT / "config" / "contract.py"))
-SiteConfigurationError = CONTRACT["SiteConfigurationError"]
+from config.contract import SiteConfigurationError, check_site
+from config.contract.environments import check_environments
+from config.contract.systems import check_system
+from config.contract.words import FILE_SYSTEM_TYPES, MPI_LIBRARIES
 
 SITE_FILE = Path("config/systems/mysite.py")
 SYSTEM = {
@@ -72,7 +71,7 @@ def changed(*keys, value):
 
 
 def test_a_right_site_is_accepted():
-    CONTRACT["check_system"](SYSTEM, SITE_FILE)
+    check_system(SYSTEM, SITE_FILE)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +105,7 @@ def test_a_right_site_is_accepted():
         (("hint_presets", "fast", "hints"), {"cb_nodes": 2}, "cb_nodes: 2 must be text, in quotes"),
         (("hint_presets", "fast", "romio_hints"), {"cb_nodes": ""}, "neither may be empty"),
         (("hint_presets", "fast", "romio_hints"), {"cb nodes": "2"}, "'cb nodes': '2': neither"),
+        (("hint_presets", "fast"), {"hints": {"cb_nodes": "2"}}, "nothing here sets them"),
         (("hint_presets", "fast", "transports"), ["tcp"], "transports 'tcp' is unknown"),
         (("hint_presets", "fast", "mpi"), ["lam"], "mpi 'lam' is unknown; there are: openmpi"),
         (("recommended",), [{"hints": "quick"}], "recommended, entry 1.*'quick'.*default, fast"),
@@ -127,7 +127,7 @@ def test_a_right_site_is_accepted():
 )
 def test_a_mistake_is_named_with_its_place(keys, value, message):
     with pytest.raises(SiteConfigurationError, match=message) as error:
-        CONTRACT["check_system"](changed(*keys, value=value), SITE_FILE)
+        check_system(changed(*keys, value=value), SITE_FILE)
     assert str(error.value).startswith("config/systems/mysite.py: partition 'compute'")
 
 
@@ -160,7 +160,7 @@ def test_striping_that_can_be_asked_for(file_system):
     system = changed("filesystems", "work", value={**WORK, **file_system})
     # What is recommended names a stripe count that not each of these has.
     del system["partitions"][1]["extras"]["recommended"]
-    CONTRACT["check_system"](system, SITE_FILE)
+    check_system(system, SITE_FILE)
 
 
 @pytest.mark.parametrize(
@@ -199,12 +199,12 @@ def test_striping_that_can_be_asked_for(file_system):
 def test_striping_that_cannot_be_asked_for_is_named(file_system, message):
     system = changed("filesystems", "work", value={**WORK, **file_system})
     with pytest.raises(SiteConfigurationError, match=message) as error:
-        CONTRACT["check_system"](system, SITE_FILE)
+        check_system(system, SITE_FILE)
     assert "file system 'work'" in str(error.value)
 
 
 def test_every_type_has_a_backend():
-    assert tuple(BACKENDS) == CONTRACT["FILE_SYSTEM_TYPES"]
+    assert tuple(BACKENDS) == FILE_SYSTEM_TYPES
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_every_type_has_a_backend():
 )
 def test_a_mistake_in_an_environment_is_named(environment, message):
     with pytest.raises(SiteConfigurationError, match=message) as error:
-        CONTRACT["check_environments"]([{"name": "gnu", **environment}], SITE_FILE)
+        check_environments([{"name": "gnu", **environment}], SITE_FILE)
     assert str(error.value).startswith("config/systems/mysite.py: environment 'gnu'")
 
 
@@ -227,16 +227,49 @@ def test_a_mistake_in_an_environment_is_named(environment, message):
     [{}, {"extras": {"mpi": "mpich"}}, {"features": ["gpu", "ucx"], "extras": {"mpi": "mpich"}}],
 )
 def test_a_right_environment_is_accepted(environment):
-    CONTRACT["check_environments"]([{"name": "gnu", **environment}], SITE_FILE)
+    check_environments([{"name": "gnu", **environment}], SITE_FILE)
 
 
 def test_the_libraries_of_a_site_file_can_be_asked_for_their_transport():
-    assert set(CONTRACT["MPI_LIBRARIES"]) == set(REPORT_VARIABLES)
+    assert set(MPI_LIBRARIES) == set(REPORT_VARIABLES)
 
 
 def test_a_system_is_named_as_its_file():
     with pytest.raises(SiteConfigurationError, match="name it 'other'"):
-        CONTRACT["check_system"](SYSTEM, Path("config/systems/other.py"))
+        check_system(SYSTEM, Path("config/systems/other.py"))
+
+
+UCX = {"name": "gnu", "features": ["ucx"], "extras": {"mpi": "openmpi"}}
+
+
+def test_a_whole_site_file_is_accepted():
+    check_site(changed_partition(environs=["gnu"]), [UCX], SITE_FILE)
+
+
+@pytest.mark.parametrize(
+    ("partition", "environments", "message"),
+    [
+        ({"environs": ["gnu"], "features": []}, [UCX], "no partition has the feature 'io'"),
+        ({"environs": []}, [UCX], "partition 'compute': environs is empty"),
+        ({}, [UCX], "partition 'compute': environs is empty"),
+        ({"environs": ["gnu", "cray"]}, [UCX], "environs 'cray' is unknown; there are: gnu"),
+        (
+            {"environs": ["gnu"]},
+            [{"name": "gnu", "features": ["uxc"]}],
+            "recommended, entry 1: transport 'ucx': no environment",
+        ),
+    ],
+)
+def test_parts_that_do_not_fit_together_are_named(partition, environments, message):
+    with pytest.raises(SiteConfigurationError, match=message):
+        check_site(changed_partition(**partition), environments, SITE_FILE)
+
+
+def changed_partition(**fields):
+    """The system with another partition for checks, whose entries name the transport ucx."""
+    system = changed("recommended", value=[{"pattern": "ssf", "transport": "ucx"}])
+    system["partitions"][1].update(fields)
+    return system
 
 
 @pytest.mark.parametrize("scheduler", ["pbspro", "lsf", "flux", None])
@@ -244,7 +277,7 @@ def test_nodes_are_counted_only_where_reframe_can_list_them(scheduler):
     system = copy.deepcopy(SYSTEM)
     system["partitions"][1]["scheduler"] = scheduler
     with pytest.raises(SiteConfigurationError, match=r"scale 'whole': nodes is 'all'.*a number"):
-        CONTRACT["check_system"](system, SITE_FILE)
+        check_system(system, SITE_FILE)
 
 
 @pytest.mark.parametrize(
@@ -261,8 +294,8 @@ def test_a_name_says_the_same_in_every_partition(keys, value, message):
     same = copy.deepcopy(SYSTEM["partitions"][1])
     same["extras"]["filesystems"]["work"]["path"] = "/elsewhere"
     system["partitions"].append({**same, "name": "more"})
-    CONTRACT["check_system"](system, SITE_FILE)
+    check_system(system, SITE_FILE)
     other["extras"].pop("selections")  # which names the medium
     system["partitions"].append({**other, "name": "other"})
     with pytest.raises(SiteConfigurationError, match=f"partition 'other': {message}"):
-        CONTRACT["check_system"](system, SITE_FILE)
+        check_system(system, SITE_FILE)

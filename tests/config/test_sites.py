@@ -101,6 +101,8 @@ def test_all_checks_of_a_site_are_listed(site_copy, name):
     listed = re.findall(r"^- (\w+?)(?:FP[PN]|SSF|Serial)? %", run.stdout, re.MULTILINE)
     assert listed.count("Benchio") == SITES[name]["checks"]
     assert {"Ior", "Mdtest", "Io500"} <= set(listed)
+    # Calls of POSIX have no hints, which such a run could never show to be in effect.
+    assert re.findall(r"^- Ior.* %hints=(?!default ).*%api=posix", run.stdout, re.MULTILINE) == []
 
 
 def site_files():

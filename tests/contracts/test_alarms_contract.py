@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -40,14 +40,17 @@ def test_what_stands_at_a_time():
 
 
 def test_what_an_act_says():
-    known, closed, normal, back = ACTS.every
+    known, closed, normal, of_nodes, back = ACTS.every
     assert (known.when, known.who) == (at(2026, 11, 21, 8, 12), "jane")
     assert known.reason == "OST 12 rebuilds, ticket 4711"
     assert (known.since, known.until) == (at(2026, 11, 7, 1, 29, 12), at(2026, 11, 21, 8, 12))
     assert (known.direction, known.ratio) == ("down", 0.71)
     assert (closed.until, closed.ratio) == (at(2026, 11, 22), None)
     assert (normal.since, normal.direction) == (at(2026, 11, 23), None)
+    assert (known.on_nodes, of_nodes.on_nodes) == ((), ("n017", "n018"))
     assert back.of == closed.when
+    # all times are told in UTC, whatever their offset in the file
+    assert {act.when.utcoffset() for act in ACTS.every} == {timedelta()}
 
 
 def test_no_file_is_no_act(tmp_path):
@@ -67,18 +70,22 @@ def test_no_file_is_no_act(tmp_path):
         ("    who: jane\n", "", "act 1: who: missing"),
         ("until: 2026-11-22", "until: 2026-11-06", "act 2: since: is after until"),
         ("until: 2026-11-22", "until: soon", "act 2: until: 'soon' is not a time"),
+        ("until: 2026-11-22", "until: '9999-12-31T23:00:00-12:00'", "until: the year 9999 is none"),
+        ("until: 2026-11-22", "until: 0001-01-01", "until: the year 1 is none"),
         (
             "10:00:00+00:00\n    who: joe\n    reason: new",
             "10:00:00\n    who: joe\n    reason: new",
             "act 3: when: 2026-11-24T10:00:00 has no UTC offset",
         ),
-        ("of: 2026-11-23T10", "of: 2026-11-23T11", "act 4: of: there is no act of that time"),
+        ("of: 2026-11-23T10", "of: 2026-11-23T11", "act 5: of: there is no act of that time"),
         ("direction: down", "direction: sideways", "known are down, up"),
         ("ratio: 0.71", "ratio: -1", "above 0"),
         ("{file_system: home}", "{}", "act 3, series 1: names no field"),
         ("{file_system: home}", "{medium: nvme}", "series 1: medium: unknown key"),
         ("nodes: 16", "nodes: many", "series 2: nodes: must be a number"),
         ("ratio: 0.71", "colour: red", "act 1: colour: unknown key"),
+        ("[n017, n018]", "[]", "act 4: on_nodes: names none"),
+        ("[n017, n018]", "[n017, 18]", "act 4, on_nodes: node: must be a text, not 18"),
         ("who: jane", "who: jane\n    who: joe", "the key 'who' is given twice"),
         ("acts:", "acts: [", "correct the YAML there"),
     ],

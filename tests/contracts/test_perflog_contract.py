@@ -15,8 +15,8 @@ def golden_columns():
 
 
 def test_configured_columns():
-    common = runpy.run_path(str(ROOT / "config" / "common.py"))
-    columns = [column.removeprefix("check_") for column in common["PERFLOG_COLUMNS"]]
+    results = runpy.run_path(str(ROOT / "config" / "results.py"))
+    columns = [column.removeprefix("check_") for column in results["PERFLOG_COLUMNS"]]
     assert columns == golden_columns()
 
 

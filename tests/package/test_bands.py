@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 import sys
 from datetime import datetime, timedelta, timezone
+from itertools import combinations, product
 from pathlib import Path
+from random import Random
 
 import pytest
 import yaml
@@ -321,6 +324,19 @@ def test_a_band_is_of_a_case_only_when_it_names_it(tmp_path: Path) -> None:
         # 2939.85 / 1024 GiB/s, and 2939.85 / 1292.96
         ("mahti", {"case": "csc-blocking unit", "variable": "write_bw"}, 2.871),
         ("mahti", {"case": "csc-blocking unit", "variable": "write_ratio"}, 2.274),
+        # 3699.31 / 2939.85, of which both have the hint of the unit
+        ("mahti", {"case": "csc-aggregators 2", "variable": "write_ratio"}, 1.258),
+        # 5693 / 1024 GiB/s, over 16 stripes; the source has no figure of another number
+        (
+            "frontera",
+            {
+                "case": "bulk-lustre-large-file",
+                "pattern": "aligned",
+                "stripe_count_asked": 16,
+                "variable": "write_bw",
+            },
+            5.56,
+        ),
         # 18,329 / 1310
         (
             "frontera",
@@ -340,3 +356,44 @@ def test_figures_of_the_sources(system: str, fields: dict[str, object], median: 
     band = bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc))
     assert band is not None
     assert band.median == pytest.approx(median, rel=1e-3)
+
+
+def test_a_band_is_found_as_by_asking_each(tmp_path: Path) -> None:
+    random = Random(1)
+    kinds = ["fpp", "ssf", None]
+    refused = 0
+    for _ in range(300):
+        text = GOOD.split("    bands:\n", maxsplit=1)[0] + "    bands:\n"
+        matches = []
+        for _ in range(random.randint(2, 5)):
+            names = random.sample(["pattern", "nodes", "file_system", "case"], random.randint(1, 3))
+            match = {name: random.choice([1, 2.0] if name == "nodes" else kinds) for name in names}
+            matches.append(match)
+            text += f"      - match: {json.dumps(match)}\n        unit: GiB/s\n"
+            text += "        lower_quartile: 1\n        median: 2\n        upper_quartile: 3\n"
+        is_ambiguous = any(
+            len(one) == len(other) and all(one[k] == other[k] for k in one.keys() & other.keys())
+            for one, other in combinations(matches, 2)
+        )
+        try:
+            (epoch,) = load_bands(write(tmp_path, text)).epochs
+        except BandsError as error:
+            assert "both can apply" in str(error)
+            assert is_ambiguous
+            refused += 1
+            continue
+        assert not is_ambiguous
+        for values in product(["fpp", "ssf", "x"], ["1", 2], kinds, kinds):
+            fields = dict(zip(("pattern", "nodes", "file_system", "case"), values, strict=True))
+            asked = [band for band in epoch.bands if band.applies_to(fields)]
+            best = max((len(band.match) for band in asked), default=0)
+            found = epoch.band_for(fields)
+            assert found == next((band for band in asked if len(band.match) == best), None)
+    assert 50 < refused < 250
+
+
+def test_a_figure_of_16_stripes_is_not_one_of_all() -> None:
+    bands = load_bands(Path(iobands.__file__).resolve().parents[2] / "config/bands/frontera.yaml")
+    fields = {"case": "bulk-lustre-large-file", "pattern": "aligned", "variable": "write_bw"}
+    size = {"nodes": 16, "tasks": 64, "stripe_count_asked": -1}
+    assert bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc)) is None

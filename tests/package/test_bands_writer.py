@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -57,6 +58,22 @@ def test_what_is_written_loads_as_it_was_meant(tmp_path: Path) -> None:
     assert (found.since, found.reason, found.continues) == (WHEN, "because: of it", True)
     assert found.bands == (BAND,)
     assert [p.name for p in path.parent.iterdir()] == ["here.yaml"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("no", "Yes", "on", "OFF", "12:30", "1:02:03.5", "010", "1_000", "=", "<<", "0b1", "0x_f"),
+        *("~", "2026-11-21", "1e3", "-.inf", "true", "null", "a: b", "'", "ja, nein", " x", "ü"),
+    ],
+)
+def test_any_text_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "here.yaml"
+    band = replace(BAND, match={**MATCH, "file_system": text, "nodes": 16.0}, source=text)
+    added(path, "here", replace(epoch(band), name=text, source=text, reason=text)).write()
+    (found,) = load_bands(path).epochs
+    assert (found.name, found.source, found.reason) == (text, text, text)
+    assert found.bands[0].match["file_system"] == text
 
 
 def test_bands_that_hold_on_keep_their_source_and_yield_to_new_ones(tmp_path: Path) -> None:

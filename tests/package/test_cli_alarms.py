@@ -102,6 +102,7 @@ def test_the_same_act_twice(site: Path) -> None:
         (("close", "disk fpp write_bw", "--reason", "r", "--since", "2099-01-01"), "is in the fut"),
         (("close", "disk fpp write_bw", "--reason", "r", "--since", "2001-01-01"), "began later"),
         (("close", "disk fpp write_bw", "--reason", "r", "--since", "soon"), "not a time"),
+        (("close", "disk fpp write_bw", "--reason", "r", "--since", "0001-01-01"), "the year 1 is"),
         (("close", "disk", "--reason", "r", "--alarms", "nowhere"), "nowhere: no such directory"),
         (("close", "disk", "--reason", "r", "--adapter", "none"), "none"),
     ],

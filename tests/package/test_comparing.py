@@ -69,6 +69,36 @@ def test_only_what_is_alike_otherwise_is_compared(tmp_path: Path) -> None:
     assert samples["case"].notna().sum() == 1
 
 
+def test_all_stripes_are_held_against_fewer(tmp_path: Path) -> None:
+    one, all_ = daily([1.0], stripe_count_asked="1"), daily([10.0], stripe_count_asked="-1")
+    write_perflog(tmp_path, [*all_, *one])
+    found = list(compare(read_perflogs(tmp_path).samples, "stripe_count_asked", within=DAY))
+    assert told(found, "stripe_count_asked") == [
+        "here local disk fpp write_bw: all / 1: 10 from 1 pair, too few for an interval"
+    ]
+    against = compare(
+        read_perflogs(tmp_path).samples, "stripe_count_asked", against="all", within=DAY
+    )
+    assert [each.against.stripe_count_asked for each in against] == [-1]
+
+
+def test_lines_of_two_scales_can_be_told_apart(tmp_path: Path) -> None:
+    rows = [
+        row
+        for tasks in ("4", "16")
+        for transport in ("ofi", "ucx")
+        for row in rows_over(transport, [1.0], tasks=tasks)
+    ]
+    write_perflog(tmp_path, rows)
+    lines = told(
+        list(compare(read_perflogs(tmp_path).samples, "transport", within=DAY)), "transport"
+    )
+    assert [line.partition(":")[0] for line in lines] == [
+        "here local disk fpp tasks=4 write_bw",
+        "here local disk fpp tasks=16 write_bw",
+    ]
+
+
 def test_processes_go_with_nodes_and_volume(tmp_path: Path) -> None:
     few = daily([1.0], tasks="4", nodes="1", gib="0.5")
     many = daily([3.0], tasks="16", nodes="4", gib="2")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from iobands.concerns import Concern, concerns, skipped
 from iobands.survey import take_survey
+from tests.package.acting_site import levels
 from tests.package.factory import NOW, case, daily, write_bands, write_perflog, write_report
 
 
@@ -48,6 +49,19 @@ def test_no_data_comes_before_collapsed_and_that_before_checks_that_failed(tmp_p
     assert collapsed.why == "0.1 GiB/s is under the floor of 0.354 GiB/s"
     assert failed.names == ("Ior %file_system=x %hints=fast",)
     assert failed.why == "on here:local in setup, 2026-11-21 01:30: oserror: no such file system"
+
+
+def test_a_level_that_has_fallen_is_not_told_as_a_collapse_too(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(levels((100, 1), (20, 0.3))))
+    assert [each.word for each in found(tmp_path)] == ["degraded"]
+
+
+def test_a_collapse_of_long_ago_has_its_day(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5, 0.1], last=6.25))
+    write_bands(tmp_path / "bands")
+    said = [(each.word, each.why) for each in found(tmp_path)]
+    assert ("no data", "the newest sample is 6 days old") in said
+    assert ("collapsed", "0.1 GiB/s on 2026-11-14 is under the floor of 0.354 GiB/s") in said
 
 
 def test_what_is_not_installed_is_no_fault_and_said_once(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from iobands.explain import chosen, explain, explanation_text
 from iobands.figures import evidence
 from iobands.series import slug
 from iobands.survey import Survey, take_survey
+from iobands.words import nearest
 from tests.package.conftest import Command
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.test_states import dropped, healthy
@@ -107,6 +108,33 @@ def test_what_changed_with_it_is_named_first(
     moved = text.split("Moved at the same time")[1].split("Did not move")[0]
     assert said in moved
     assert said.split(":", maxsplit=1)[0] in text.splitlines()[-1]
+
+
+def test_what_creeps_did_not_move_with_it(tmp_path: Path) -> None:
+    rows = []
+    for day, value in enumerate(reversed(dropped(120, SLOW, 0.7))):
+        rows += daily([value], last=day + 0.25, fullness_percent=80 - 0.05 * day)
+    write_perflog(tmp_path / "perflogs", rows[::-1])
+    found = take_survey(tmp_path / "perflogs", tmp_path / "bands", now=NOW)
+    text = told(found, "write_bw")
+    # 15 days of 0.05 beyond, where the 105 days before span 5
+    assert "fullness in %: 79.7, about as before (74.3 to 79)" in text.split("Did not move")[1]
+    assert "fullness" not in text.splitlines()[-1]
+
+
+def test_of_many_names_the_nearest_are_told() -> None:
+    names = [f"disk{number} fpp write_bw" for number in range(500)]
+    lines = nearest(names, "disk321 fpp").splitlines()
+    assert lines[1] == "  disk321 fpp write_bw"
+    assert len(lines) == 32
+    assert lines[-1] == "  and 470 more; `iobands status` names every series"
+    assert nearest(["a", "b"], "x") == "\n  a\n  b"
+
+
+def test_what_it_shares_with_others_is_told(tmp_path: Path) -> None:
+    text = told(site(tmp_path, ("a fpp", "a ssf")), "a ssf")
+    assert "It has fallen together with others: all a, since 2026-11-0" in text
+    assert text.splitlines()[-1].endswith("; for all that went with it: iobands explain 'all a'")
 
 
 def test_a_node_list_that_always_differs_did_not_move(tmp_path: Path) -> None:

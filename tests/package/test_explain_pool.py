@@ -52,6 +52,17 @@ def test_a_member_that_did_not_move(tmp_path: Path) -> None:
     assert "in 3 of its 4 series" in digest_text(found, Console(width=100))
 
 
+def test_a_member_that_moved_too_is_not_said_not_to_have(tmp_path: Path) -> None:
+    falls, spared = slow(0.7, file_system="a"), slow(0.88 / 0.7, file_system="a", pattern="ssf")
+    found = site(tmp_path, lambda *run: falls(*run) * spared(*run), variables=("write_bw",))
+    text = told(found, "all a")
+    still = text.split("Did not move")[1]
+    for line in still.splitlines():
+        if line.startswith("  a "):
+            low, high = re.findall(r"\((0|[\d.]+)–([\d.]+)\)", line)[0]
+            assert float(low) <= 1 <= float(high)
+
+
 def test_what_changed_with_them_is_named(tmp_path: Path) -> None:
     nodes = iter(["n1"] * 8 * 138 + ["n9"] * 8 * 12)
     found = site(tmp_path, slow(0.7, file_system="a"), nodes=lambda _: [next(nodes)])
@@ -83,6 +94,7 @@ def test_many_series_under_a_change_are_cut_short(tmp_path: Path) -> None:
     text = digest_text(found, Console(width=100))
     assert "common drop: all a" in text.splitlines()[0]
     assert text.count("    a ") == 8
+    assert "  What moved with it, and where to look: iobands explain 'all a'\n" in text
     assert "    and 4 more: iobands explain 'all a'" in text
     page = render(found)
     assert page.count("<li>a ") == 12

@@ -72,7 +72,7 @@ def test_file_systems_transports_partitions_and_systems() -> None:
     assert set(named({key: runs("n1") for key in two})) == {
         f"all {system} {what}"
         for system in ("here", "there")
-        for what in ("a", "b", "transport ofi")
+        for what in ("a", "b", "partition cpu")
     }
 
 
