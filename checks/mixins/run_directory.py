@@ -17,6 +17,8 @@ from ..striping import require_commands
 
 KIB_PER_GIB = 1024 * 1024
 
+PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
+
 
 def remove_at_the_end() -> list[str]:
     """Shell commands that see to it that `$run_directory` goes, however the script ends.
@@ -30,9 +32,6 @@ def remove_at_the_end() -> list[str]:
         'exec {guard}> >(exec setsid sh -c \'cat; rm -rf -- "$1"\' sh "$run_directory"'
         " > /dev/null 2>&1)",
     ]
-
-
-PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 
 def require_inodes(files: int) -> list[str]:
