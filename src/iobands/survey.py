@@ -39,8 +39,8 @@ from iobands.shared import Common, Pooled, common_changes, follow_pools
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, Miss, State, Status, assess, worst
 from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, canonical
 
-#: The results of a case that did what was asked of it.
-_FINE: Final = frozenset({"pass", "skip", "xfail"})
+#: The results of a case that did what was asked of it, which may be to stop.
+_FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
 #: The series fields that say how large a run is: a site changes them for all runs of a check.
 _SCALE: Final = ("nodes", "tasks", "gib")
 
