@@ -103,7 +103,8 @@ class IorBase(IoBase, ProgramMixin, LaunchesMixin):
             f"-b {self.block_bytes} -t {self.transfer} -s {self.segments}",
             *(["-F"] if self.file_per_process else []),
             *(["-c"] if self.collective else []),
-            "-C",  # each process reads what one of another node wrote, where there is one
+            # Each process reads what one of another node wrote, where there is one.
+            *(["-C"] if result.can_reorder(self.interface) else []),
             "-k",  # the files are looked at; the script's trap removes them
             '-o "$run_directory/ior.dat"',
             "-O summaryFormat=JSON",
