@@ -33,7 +33,7 @@ run: $(VENV)/.installed-run
 	@$(BIN)/iobands run --report $(DASHBOARD)
 
 test: $(VENV)/.installed-test
-	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadgroup
+	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadgroup --no-loadscope-reorder
 
 minisite:
 	@setup/system-packages minisite

@@ -10,7 +10,7 @@ from minisite.configuration import fill
 from minisite.errors import SiteError
 from minisite.mounts import type_of
 from minisite.place import Place
-from minisite.waiting import wait_until
+from minisite.waiting import PATIENCE_S, wait_until
 
 PROGRAMS = (
     "ceph-mon",
@@ -54,7 +54,7 @@ def begin(place: Place, ports: list[int]) -> None:
         ["monmaptool", "--create", "--addv", "a", both, "--fsid", cluster, monitors],
     )
     common = ["-c", configuration]
-    run(place, ["ceph-mon", *common, "--mkfs", "-i", "a", "--monmap", monitors], seconds=30)
+    run(place, ["ceph-mon", *common, "--mkfs", "-i", "a", "--monmap", monitors])
     foreground = [*common, "-f"]
     start(place, "ceph-mon", ["ceph-mon", *foreground, "-i", "a"])
     start(place, "ceph-mgr", ["ceph-mgr", *foreground, "-i", "x"])
@@ -80,7 +80,7 @@ def begin(place: Place, ports: list[int]) -> None:
     ]
     _order(place, orders)
     for store, maker in enumerate(makers):
-        if maker.wait(timeout=60):
+        if maker.wait(timeout=PATIENCE_S):
             raise SiteError(f"store {store} could not be made: see {place.logs}/osd.{store}.log")
     for store in range(STORES):
         start(place, f"ceph-osd-{store}", ["ceph-osd", *foreground, "-i", str(store)])
@@ -89,8 +89,8 @@ def begin(place: Place, ports: list[int]) -> None:
 
 def _order(place: Place, orders: list[str]) -> None:
     """Give the cluster orders, all in one session: each call of `ceph` takes a second to start."""
-    words = ["ceph", "-c", str(place.root / "ceph.conf"), "--connect-timeout", "30"]
-    said = run(place, words, seconds=60, given="\n".join(orders) + "\n")
+    words = ["ceph", "-c", str(place.root / "ceph.conf"), "--connect-timeout", str(PATIENCE_S)]
+    said = run(place, words, given="\n".join(orders) + "\n")
     wrong = [line for line in said.splitlines() if "Error" in line]
     if wrong:
         raise SiteError(f"ceph: {wrong[0]}")
@@ -99,7 +99,7 @@ def _order(place: Place, orders: list[str]) -> None:
 def wait(place: Place) -> None:
     """Mount it, and wait until a file can be written on it."""
     log = place.logs / "client.fuse.log"
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while True:
         client = start(
             place,
@@ -107,7 +107,7 @@ def wait(place: Place) -> None:
             ["ceph-fuse", "-f", "-c", place.root / "ceph.conf", "--id", "fuse", place.ceph],
         )
         try:
-            wait_until(lambda: is_mounted(place), "the CephFS client", log, 30, client)
+            wait_until(lambda: is_mounted(place), "the CephFS client", log, client)
         except SiteError:
             # It gives up at once while the metadata server is still on its way up.
             if time.monotonic() > end or client.poll() is None:
@@ -126,7 +126,6 @@ def write_through(path: Path, place: Place, log: Path) -> None:
         run(
             place,
             ["dd", "if=/dev/zero", f"of={path}", "bs=1M", "count=8", "conv=fsync", "status=none"],
-            seconds=30,
         )
         path.unlink()
     except SiteError as error:
@@ -136,7 +135,7 @@ def write_through(path: Path, place: Place, log: Path) -> None:
 def answers(place: Place) -> bool:
     """Whether the mount answers, asked by a process that may hang in our place."""
     try:
-        run(place, ["stat", "--file-system", place.ceph], seconds=5)
+        run(place, ["stat", "--file-system", place.ceph], seconds=20)
     except SiteError:
         return False
     return True
@@ -149,8 +148,8 @@ def is_mounted(place: Place) -> bool:
 
 def state(place: Place) -> dict:
     """The cluster's own word on itself, and nothing when it gives none."""
-    words = ["ceph", "-c", str(place.root / "ceph.conf"), "--connect-timeout", "5"]
+    words = ["ceph", "-c", str(place.root / "ceph.conf"), "--connect-timeout", "15"]
     try:
-        return json.loads(run(place, [*words, "status", "--format=json"], seconds=15))
+        return json.loads(run(place, [*words, "status", "--format=json"], seconds=40))
     except (SiteError, ValueError):
         return {}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from minisite.errors import SiteError
 from minisite.place import Place
+from minisite.waiting import PATIENCE_S
 
 #: In the environment of all that a site starts, and of nothing else: `down` goes by it.
 MARK = "IOBANDS_MINISITE_PART_OF"
@@ -31,7 +32,10 @@ def user_environment(place: Place) -> dict[str, str]:
 
 
 def run(
-    place: Place, command: Sequence[str | Path], seconds: float = 30, given: str | None = None
+    place: Place,
+    command: Sequence[str | Path],
+    seconds: float = PATIENCE_S,
+    given: str | None = None,
 ) -> str:
     """Run a program to its end; what it printed, or an error with what it said."""
     words = [str(word) for word in command]

@@ -15,7 +15,7 @@ def begin(place: Place, file: Path, point: Path) -> str:
     with file.open("wb") as made:
         # Takes room on the machine's disk only as it is written.
         made.truncate(SIZE)
-    run(place, ["mkfs.ext4", "-q", "-m", "0", "-F", file], seconds=60)
+    run(place, ["mkfs.ext4", "-q", "-m", "0", "-F", file])
     # Past the page cache of the disk below where that can be had: each byte in memory once.
     device = run(place, ["losetup", "--find", "--show", "--direct-io=on", file]).strip()
     # No writing of empty tables behind a measurement's back.

@@ -33,13 +33,13 @@ def begin(place: Place) -> None:
             f"--log-file={log}",
         ],
     )
-    wait_until(lambda: is_up(place), "munged", place.logs / "munged.out", 20, daemon)
+    wait_until(lambda: is_up(place), "munged", place.logs / "munged.out", daemon)
 
 
 def is_up(place: Place) -> bool:
     """Whether it encodes a credential."""
     try:
-        run(place, ["munge", "--no-input", f"--socket={place.run}/munge/socket"], seconds=5)
+        run(place, ["munge", "--no-input", f"--socket={place.run}/munge/socket"], seconds=20)
     except SiteError:
         return False
     return True

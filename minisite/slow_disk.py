@@ -86,7 +86,7 @@ def prove(place: Place) -> None:
         into = shlex.quote(str(groups.group / "cgroup.procs"))
         began = time.monotonic()
         command = f"echo $$ >{into} && exec dd {words} bs=1M count={mebibytes} status=none"
-        run(place, ["sh", "-c", command], seconds=60)
+        run(place, ["sh", "-c", command])
         measured = (mebibytes << 20) / (time.monotonic() - began)
         if measured > TOLERANCE * RATE:
             raise SiteError(

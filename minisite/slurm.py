@@ -8,7 +8,7 @@ from minisite.commands import run, start
 from minisite.configuration import fill
 from minisite.errors import SiteError
 from minisite.place import Place
-from minisite.waiting import wait_until
+from minisite.waiting import PATIENCE_S, wait_until
 
 PROGRAMS = ("slurmctld", "slurmd", "srun", "sinfo", "scontrol")
 NODES = ("n1", "n2", "n3", "n4")
@@ -52,13 +52,12 @@ def wait(place: Place) -> None:
         lambda: states(place) == ["idle"] * len(NODES),
         "Slurm with its four nodes",
         place.logs / "slurmctld.log",
-        30,
     )
-    end = time.monotonic() + 30
+    end = time.monotonic() + PATIENCE_S
     names: set[str] = set()
     while True:
         try:
-            names = set(run(place, job("printenv", "SLURMD_NODENAME"), seconds=20).split())
+            names = set(run(place, job("printenv", "SLURMD_NODENAME"), seconds=80).split())
         except SiteError as error:
             if time.monotonic() > end:
                 raise SiteError(f"no job runs: {error}; see {place.logs}/slurmctld.log") from error
@@ -72,7 +71,7 @@ def wait(place: Place) -> None:
 def job(*command: str) -> list[str]:
     """A command that runs once on every node."""
     nodes = str(len(NODES))
-    return ["srun", "--nodes", nodes, "--ntasks", nodes, "--immediate=15", *command]
+    return ["srun", "--nodes", nodes, "--ntasks", nodes, "--immediate=60", *command]
 
 
 def is_lost(state: str) -> bool:
@@ -83,7 +82,7 @@ def is_lost(state: str) -> bool:
 def states(place: Place) -> list[str]:
     """The state of each node that answers, as sinfo words it."""
     try:
-        listed = run(place, ["sinfo", "--noheader", "--Node", "--format=%t"], seconds=5)
+        listed = run(place, ["sinfo", "--noheader", "--Node", "--format=%t"], seconds=20)
     except SiteError:
         return []
     return listed.split()

@@ -7,19 +7,21 @@ from pathlib import Path
 
 from minisite.errors import SiteError
 
+#: How long a part may take to be ready, on a machine that is busy with other things, in seconds.
+PATIENCE_S = 120
+
 
 def wait_until(
     ready: Callable[[], bool],
     what: str,
     log: Path,
-    seconds: float,
     daemon: subprocess.Popen | None = None,
 ) -> None:
     """Return once `ready` says so; fail when it does not in time, or the daemon has ended."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + PATIENCE_S
     while not ready():
         if daemon is not None and daemon.poll() is not None:
             raise SiteError(f"{what} has ended with status {daemon.returncode}: see {log}")
         if time.monotonic() > end:
-            raise SiteError(f"{what} was not ready within {seconds:g} s: see {log}")
+            raise SiteError(f"{what} was not ready within {PATIENCE_S} s: see {log}")
         time.sleep(0.1)

@@ -1,8 +1,25 @@
 """What tests of several layers share."""
 
+import os
+
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.site_copy import SiteCopy, copy_suite
+
+#: What takes longest comes first, so that no process is left with it in the end; those that use
+#: one minisite before all others.
+_LONGEST_FIRST = ("minisite", "faults", "checks", "kernel", "config", "benchmarks")
+
+# How long an example takes says how busy the machine is. In CI the same ones are drawn each time,
+# so that what it refuses is not by chance; elsewhere others.
+settings.register_profile(
+    "busy",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    derandomize="CI" in os.environ,
+)
+settings.load_profile("busy")
 
 
 @pytest.fixture
@@ -17,5 +34,16 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """Those that use one minisite one after the other come first: they take the longest."""
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+    """A file's tests run in one process, so that what they share is made once."""
+
+    def rank(item):
+        if item.get_closest_marker("xdist_group"):
+            return -1
+        area = item.path.parent.name
+        return _LONGEST_FIRST.index(area) if area in _LONGEST_FIRST else len(_LONGEST_FIRST)
+
+    items.sort(key=rank)
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            group = f"{item.path.parent.name}/{item.path.stem}"
+            item.add_marker(pytest.mark.xdist_group(group))

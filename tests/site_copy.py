@@ -10,6 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
+#: benchio's checks and those of the environment, for `copy_suite`.
+BENCHIO = ("checks/benchio.py", "checks/environment_checks.py")
+
 
 _LOCAL_SYSTEM = """
 import runpy
@@ -41,6 +44,8 @@ class SiteCopy:
     """The root of the copy; its perflogs, stage directories and reports lie below it."""
 
     root: Path
+    #: Where the checks are: of all of them ReFrame makes hundreds before it selects any.
+    checks: tuple[str, ...] = ("checks",)
 
     def add_local_system(
         self,
@@ -62,7 +67,7 @@ class SiteCopy:
     def reframe(
         self, *arguments: str, reframe: Path | None = None, env: dict[str, str] | None = None
     ) -> subprocess.CompletedProcess:
-        """Run `reframe -C config/site.py -c checks -R` with these arguments, in the copy."""
+        """Run `reframe -C config/site.py -R -c checks` with these arguments, in the copy."""
         return subprocess.run(
             **self._call(arguments, reframe, env), capture_output=True, check=False
         )
@@ -84,9 +89,19 @@ class SiteCopy:
             name: text for name, text in (env or os.environ).items() if name != "PYTHONPATH"
         }
         return {
-            "args": [program, "-C", "config/site.py", "-c", "checks", "-R", *arguments],
+            "args": [
+                *(program, "-C", "config/site.py", "-R"),
+                *(word for path in self.checks for word in ("-c", path)),
+                *arguments,
+            ],
             "cwd": self.root,
-            "env": {**environment, "RFM_COLORIZE": "no", "HOME": str(self.root)},
+            "env": {
+                # How fast benchio is matters to no test of a session; how fast it is built does.
+                "CMAKE_BUILD_TYPE": "Debug",
+                **environment,
+                "RFM_COLORIZE": "no",
+                "HOME": str(self.root),
+            },
             "text": True,
         }
 
@@ -114,10 +129,13 @@ class SiteCopy:
         return [case for run in report["runs"] for case in run["testcases"]]
 
 
-def copy_suite(root: Path) -> SiteCopy:
-    """Copy what a site changes (config, checks); share what it does not (src)."""
+def copy_suite(root: Path, *checks: str) -> SiteCopy:
+    """Copy what a site changes (config, checks); share what it does not (src).
+
+    Only `checks`, paths in the copy, are loaded where they are given.
+    """
     for name in ("config", "checks"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, root / name, ignore=ignored)
     (root / "src").symlink_to(ROOT / "src")
-    return SiteCopy(root)
+    return SiteCopy(root, checks or ("checks",))

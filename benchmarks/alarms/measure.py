@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.worlds import BANDS, Array, World
-from iobands.charts import UP, WATCH, follow
+from iobands.charts import UP, WATCH, Chart, follow
 from iobands.charts.scores import DROPS, history_cells
 
 #: The limits at which run lengths are noted, in nats.
@@ -65,14 +65,26 @@ def first_over(evidence: Array) -> Array:
     return np.searchsorted(np.maximum.accumulate(evidence), LIMITS) + 1
 
 
-def _evidence(values: Array, world: World, learnt: int, limit: float, up: bool = False) -> Array:
-    """Return the evidence up to the first alarm, and no more after it."""
+def _followed(values: Array, world: World, learnt: int, limit: float) -> Chart:
     history, later = np.exp(values[:learnt]), np.exp(values[learnt:])
     band = None if learnt else BANDS[world.band]
-    chart = follow(later, band, history=history, limit=limit, watch=WATCH)
+    return follow(later, band, history=history, limit=limit, watch=WATCH)
+
+
+def _raised(chart: Chart, up: bool) -> int | None:
+    """Return the run at which the first alarm of a direction was raised, None without one."""
+    return next((a.raised for a in chart.alarms if (a.direction == UP) == up), None)
+
+
+def _evidence(values: Array, world: World, learnt: int, limit: float, up: bool) -> Array:
+    """Return the evidence up to the first alarm, and no more after it.
+
+    What was too small for an alarm is in it too, and counts as a false one.
+    """
+    chart = _followed(values, world, learnt, limit)
     evidence = chart.up if up else chart.down
-    first = next((a.raised for a in chart.alarms if (a.direction == UP) == up), len(evidence))
-    return evidence[: first + 1]
+    raised = _raised(chart, up)
+    return evidence if raised is None else evidence[: raised + 1]
 
 
 def false_alarms(
@@ -112,12 +124,11 @@ def delay(world: World, learnt: int, change: Array, limit: float, series: int, s
     found, missed = [], 0
     for values in world.draw(random, series, start + len(change)):
         values[start:] += change
-        evidence = _evidence(values, world, learnt, limit, up=change[-1] > 0)
-        over = np.flatnonzero(evidence >= limit)
-        if over.size and over[0] < WARM_UP:
+        raised = _raised(_followed(values, world, learnt, limit), bool(change[-1] > 0))
+        if raised is not None and raised < WARM_UP:
             continue
-        missed += not over.size
-        found.append(over[0] - WARM_UP + 1 if over.size else len(change))
+        missed += raised is None
+        found.append(len(change) if raised is None else raised - WARM_UP + 1)
     return summary(found, missed)
 
 

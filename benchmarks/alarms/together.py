@@ -26,6 +26,7 @@ from iobands.charts import (
     runs_between_false_alarms,
 )
 from iobands.following import Budget, Following
+from iobands.history import History
 from iobands.pools import FILE_SYSTEM, NODES, PARTITION, TRANSPORT, pools_of
 from iobands.series import SeriesKey
 from iobands.shared import common_changes, follow_pools
@@ -183,8 +184,7 @@ def _site(
         rows = np.arange(sessions)
         followings[key] = Following(rows, times, np.exp(values[place]), chart, budget)
         lists = [f"n{one},n{other}" for one, other in nodes[place]]
-        samples[key] = pd.DataFrame(
-            {"job_completion_time": pd.to_datetime(times, utc=True), "job_nodelist": lists}
-        )
+        said = {"job_completion_time": pd.to_datetime(times, utc=True), "job_nodelist": lists}
+        samples[key] = History.of(pd.DataFrame(said))
     pooled = follow_pools(pools_of(samples), followings, budget)
     return [each.name for each in common_changes(pooled, followings, budget)]

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -32,7 +33,8 @@ _MIB: Final = 2**20
 class Cost:
     """What perflogs of one size cost: seconds are medians, memory in MiB the largest.
 
-    `status` is the command with all caches, `daily` the same after a day's runs were appended.
+    `status` is the command with all caches, `daily` the same after a day's runs were appended;
+    `status_cpu` and `daily_cpu` are the processor's seconds, user's and system's, of both.
     """
 
     rows: int
@@ -44,7 +46,9 @@ class Cost:
     ratio: float
     warm: float
     status: float
+    status_cpu: float
     daily: float
+    daily_cpu: float
     cache_mib: float
 
     @property
@@ -69,8 +73,9 @@ def main(
         costs.append(cost)
         print(
             f"{cost.rows} rows: {cost.cold:.2f} s cold, {cost.ratio:.2f} of pandas' speed, "
-            f"{cost.cold_mib:.0f} MiB; warm {cost.warm:.2f} s, status {cost.status:.2f} s, "
-            f"{cost.daily:.2f} s after a day's runs"
+            f"{cost.cold_mib:.0f} MiB; warm {cost.warm:.2f} s, status {cost.status:.2f} s "
+            f"({cost.status_cpu:.2f} s of processor), {cost.daily:.2f} s ({cost.daily_cpu:.2f} s) "
+            "after a day's runs"
         )
     facts = {
         "Processor": f"{_processor()}, {os.cpu_count()} cores",
@@ -113,11 +118,11 @@ def _measure(scratch: Path, rows: int, tries: int) -> Cost:
         done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
         return json.loads(done.stdout)
 
-    def status() -> float:
+    def status() -> tuple[float, float]:
         command = [sys.executable, "-m", "iobands", "status", "--perflogs", str(perflogs)]
-        start = time.perf_counter()
+        start, used = time.perf_counter(), _processor_seconds()
         subprocess.run(command, env=environment, check=False, capture_output=True)
-        return time.perf_counter() - start
+        return time.perf_counter() - start, _processor_seconds() - used
 
     written = task("write", str(rows))["rows"]
     size = sum(log.stat().st_size for log in perflogs.glob("*/*/*.log"))
@@ -145,10 +150,18 @@ def _measure(scratch: Path, rows: int, tries: int) -> Cost:
             other["seconds"] / ours["seconds"] for other, ours in zip(theirs, cold, strict=True)
         ),
         warm=median(each["seconds"] for each in warm),
-        status=median(digest),
-        daily=median(daily),
+        status=median(wall for wall, _ in digest),
+        status_cpu=median(used for _, used in digest),
+        daily=median(wall for wall, _ in daily),
+        daily_cpu=median(used for _, used in daily),
         cache_mib=cache / _MIB,
     )
+
+
+def _processor_seconds() -> float:
+    """Return what the processes that were waited for have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _processor() -> str:

@@ -33,6 +33,8 @@ def main(what: str, directory: Path) -> None:
         logs = sorted(directory.glob("*/*/*.log"))
         rows = len(pd.concat([pd.read_csv(log, sep="|") for log in logs], ignore_index=True))
     else:
+        import pandas as pd  # noqa: PLC0415 (which reading imports when it is needed)
+
         from iobands.readers.perflog import read_perflogs  # noqa: PLC0415
 
         start = time.perf_counter()

@@ -24,6 +24,10 @@ class JobMixin(rfm.RegressionTestPlugin):
     def ask_scheduler(self) -> None:
         self.max_pending_time = self.current_partition.extras.get("max_pending_time")
         self.job.options += scheduler_options.options(self.scheduler, self.asked_of_scheduler)
+        if self.scheduler == "local":
+            # ReFrame's two seconds between TERM and KILL are few for a machine that is busy: what
+            # the script has not removed by then would stay.
+            self.job.scheduler.CANCEL_GRACE_PERIOD = scheduler_options.SECONDS_TO_CLEAN_UP
 
     # Last, when the check has written its commands.
     @run_before("run", always_last=True)

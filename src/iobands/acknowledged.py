@@ -117,9 +117,11 @@ def _since(following: Following, act: Act, budget: Budget) -> Following:
         ratio = level_ratio(level, seen)
         factor = min(1.0, ratio.low if ratio.low > 0 else ratio.value)
     if following.chart.level() is following.chart.reference:
-        normal = begin(history=factor * np.exp(level), limit=budget.limit)
+        history = factor * np.exp(level)
+        normal = begin(history=history, limit=budget.limit, least=following.chart.least)
     else:  # of a published band, while there are too few runs for a reference
-        normal = begin(_scaled(following.chart.band, factor), limit=budget.limit)
+        band = _scaled(following.chart.band, factor)
+        normal = begin(band, limit=budget.limit, least=following.chart.least)
     chart = extend(normal, following.values[ended:])
     return Following(
         following.rows[ended:], following.times[ended:], following.values[ended:], chart, budget

@@ -5,13 +5,23 @@ May know: surveys and acts; nothing of files, of the command line or of how it i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.acts import ACKNOWLEDGE, NEW_NORMAL, REOPEN, Act, standing
+from iobands.acts import (
+    ACKNOWLEDGE,
+    ACKNOWLEDGE_COLLAPSES,
+    NEW_NORMAL,
+    REOPEN,
+    Act,
+    standing,
+)
+from iobands.collapse_views import name_of
+from iobands.file_systems import FileSystem
 from iobands.following import Change
+from iobands.pools import Pool
 from iobands.series import SeriesKey, slug
 from iobands.states import State
 from iobands.survey import Series, Survey
@@ -30,7 +40,8 @@ class Target:
     """What can be acted on: one series, or those that are pooled, under a name.
 
     `change` is what lasts of it, None where nothing does, and `moved` the series it was seen in.
-    With `nodes` it is of the runs alone that touched these.
+    With `nodes` it is of the runs alone that touched these, `pool` is what is shared, and
+    `collapsing` the file system whose rate of collapses is meant.
     """
 
     name: str
@@ -38,11 +49,13 @@ class Target:
     change: Change | None
     moved: frozenset[SeriesKey]
     nodes: tuple[str, ...] = ()
+    pool: Pool | None = None
+    collapsing: FileSystem | None = None
 
     @property
     def is_shared(self) -> bool:
-        """Whether it is of several series."""
-        return len(self.series) > 1
+        """Whether it is of what several series share."""
+        return self.pool is not None
 
     @property
     def system(self) -> str:
@@ -105,6 +118,8 @@ def act_of(target: Target, request: Request, survey: Survey) -> Act | None:
         raise CannotAct(f"{request.since.isoformat()} is in the future; act when it has come")
     if request.kind == REOPEN:
         return _reopening(target, request, survey)
+    if target.collapsing:
+        return _of_collapses(target, target.collapsing, request, survey)
     change = target.change
     if change is None and not (request.kind == NEW_NORMAL and request.since):
         raise CannotAct(_no_alarm(target, survey))
@@ -114,6 +129,7 @@ def act_of(target: Target, request: Request, survey: Survey) -> Act | None:
         raise CannotAct(f"{target.name}: its alarm began later, at {change.since.isoformat()}")
     moved = [each for each in target.series if each.key in target.moved or _together(each, change)]
     if request.kind == NEW_NORMAL:
+        _refuse_for_nodes(target)
         since = request.since or (change.since if change else None)
         return _act(request, survey, moved if change else target.series, change, since=since)
     own = [each.status.change for each in moved if _together(each, change)]
@@ -125,6 +141,47 @@ def act_of(target: Target, request: Request, survey: Survey) -> Act | None:
     return replace(act, on_nodes=target.nodes)
 
 
+def _refuse_for_nodes(target: Target) -> None:
+    """Refuse a new normal of nodes that others run the series too: it would be of all runs.
+
+    Raises:
+        CannotAct: they do.
+    """
+    if target.pool is None or target.pool.rows is None:
+        return
+    touched = sum(len(rows) for rows in target.pool.rows.values())
+    runs = sum(len(each.history) for each in target.series)
+    raise CannotAct(
+        f"{target.name}: nodes have no normal of their own. A new one would throw away all {runs} "
+        f"runs of {len(target.series)} series, of which {touched} of the newest year touched these "
+        "nodes. If they are to stay as they are, `iobands acknowledge`; once they are repaired, "
+        "`iobands close`, which leaves out their runs alone"
+    )
+
+
+def _of_collapses(
+    target: Target, file_system: FileSystem, request: Request, survey: Survey
+) -> Act | None:
+    """Return the act about a rate of collapses that has risen.
+
+    Raises:
+        CannotAct: it has not, or the act is none of these.
+    """
+    if request.kind != ACKNOWLEDGE:
+        raise CannotAct(f"{target.name}: more collapses can be acknowledged, and no more")
+    if not file_system.has_risen:
+        raise CannotAct(f"{target.name}: the rate of collapses has not risen")
+    known = file_system.known
+    if known and known.reason == request.reason:
+        return None
+    newest = max(each.status.when for each in target.series if each.status.when)
+    since, until = file_system.collapses.recent_since, max(survey.now, newest + _NEXT)
+    act = _act(request, survey, target.series, None, since=since, until=until)
+    # whatever its series are by then
+    series = ({"file_system": target.series[0].key.file_system},)
+    return replace(act, kind=ACKNOWLEDGE_COLLAPSES, series=series)
+
+
 def _targets(survey: Survey) -> list[Target]:
     """Return all that can be acted on, shared causes first."""
     by_key = {each.key: each for each in survey.series}
@@ -134,22 +191,39 @@ def _targets(survey: Survey) -> list[Target]:
         found = common.get(pool.name)
         change, moved = (found.change, found.keys) if found else (None, ())
         series = tuple(by_key[key] for key in pool.keys)
-        shared.append(Target(pool.name, series, change, frozenset(moved), pool.nodes))
+        target = Target(pool.name, series, change, frozenset(moved), pool.nodes, pool)
+        shared.append(target)
     alone = [
         Target(each.label, (each,), each.status.change, frozenset([each.key]))
         for each in survey.series
     ]
-    return [*shared, *alone]
+    return [*shared, *alone, *_collapsing(survey)]
+
+
+def _collapsing(survey: Survey) -> Iterator[Target]:
+    """Yield each file system whose rate of collapses has risen, or was acknowledged."""
+    for each in survey.collapses.file_systems:
+        series = tuple(
+            one
+            for one in survey.series
+            if (one.key.system, one.key.file_system or "none") == (each.system, each.name)
+        )
+        name = f"{name_of(each, survey)} collapses"
+        target = Target(name, series, None, frozenset(), collapsing=each)
+        if each.has_risen or _last(target, survey):
+            yield target
 
 
 def _slug(target: Target) -> str | None:
-    return None if target.is_shared else slug(target.series[0].key)
+    return None if target.is_shared or target.collapsing else slug(target.series[0].key)
 
 
 def _able(target: Target, request: Request, survey: Survey) -> bool:
     """Tell whether there is something to do for `request`."""
     if request.kind == REOPEN:
         return _last(target, survey) is not None
+    if target.collapsing:
+        return request.kind == ACKNOWLEDGE and target.collapsing.has_risen
     return target.change is not None or (request.kind == NEW_NORMAL and request.since is not None)
 
 
@@ -161,7 +235,7 @@ def _what(target: Target, request: Request, survey: Survey) -> str:
 
 def _is_part(target: Target, shared: Target, request: Request, survey: Survey) -> bool:
     """Tell whether `target` is of a series that `shared` has, with the same alarm or act."""
-    if target.is_shared or target.series[0] not in shared.series:
+    if target.is_shared or target.collapsing or target.series[0] not in shared.series:
         return False
     if request.kind == REOPEN:
         return _last(target, survey) == _last(shared, survey)
@@ -264,6 +338,7 @@ def _last(target: Target, survey: Survey) -> Act | None:
         act
         for act in every[0]
         if all(act in others for others in every)
+        if (act.kind == ACKNOWLEDGE_COLLAPSES) == (target.collapsing is not None)
         if act.kind != ACKNOWLEDGE or act in known
     ]
     return able[-1] if able else None

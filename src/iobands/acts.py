@@ -17,10 +17,12 @@ from iobands.series import SeriesKey
 from iobands.vocabulary import canonical
 
 ACKNOWLEDGE: Final = "acknowledge"
+#: Of the collapses of a file system, which have become more frequent.
+ACKNOWLEDGE_COLLAPSES: Final = "acknowledge-collapses"
 CLOSE: Final = "close"
 NEW_NORMAL: Final = "new-normal"
 REOPEN: Final = "reopen"
-KINDS: Final = (ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN)
+KINDS: Final = (ACKNOWLEDGE, ACKNOWLEDGE_COLLAPSES, CLOSE, NEW_NORMAL, REOPEN)
 
 #: What is ahead of our clock by no more than this was done by a machine with another clock.
 CLOCKS: Final = timedelta(hours=1)

@@ -10,19 +10,31 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.acts import ACKNOWLEDGE, CLOSE, KINDS, NEW_NORMAL, REOPEN, Act, Acts
+from iobands.acts import (
+    ACKNOWLEDGE,
+    ACKNOWLEDGE_COLLAPSES,
+    CLOSE,
+    KINDS,
+    NEW_NORMAL,
+    REOPEN,
+    Act,
+    Acts,
+)
 from iobands.bands_file import parse_match
 from iobands.charts import DOWN, UP
 from iobands.vocabulary import SERIES_FIELDS
 from iobands.yaml_file import Place, content_of, parse
 
-SCHEMA: Final = 1
+#: What is written; files of every schema in `SCHEMAS` are read.
+SCHEMA: Final = 2
+SCHEMAS: Final = (1, 2)
 
 _FILE_KEYS: Final = ("schema", "system", "acts")
 _ACT_KEYS: Final = ("act", "when", "who", "reason", "series")
 _SPAN: Final = ("since", "until", "direction")
 _FURTHER_KEYS: Final = {
     ACKNOWLEDGE: _SPAN,
+    ACKNOWLEDGE_COLLAPSES: ("since", "until"),
     CLOSE: _SPAN,
     NEW_NORMAL: ("since",),
     REOPEN: ("of",),
@@ -53,10 +65,10 @@ def parse_acts(content: bytes, path: Path) -> Acts:
     """
     at = Place(str(path))
     top = at.mapping(parse(content, path), _FILE_KEYS)
-    at.schema(top, (SCHEMA,))
+    schema = at.schema(top, SCHEMAS)
     system = at.system(top, path)
     acts = [
-        _act(item, at.inside(f"act {number}"), system)
+        _act(item, at.inside(f"act {number}"), system, schema)
         for number, item in enumerate(at.items(top, "acts"), 1)
     ]
     for number, act in enumerate(acts, 1):
@@ -65,10 +77,11 @@ def parse_acts(content: bytes, path: Path) -> Acts:
     return Acts(system, tuple(sorted(acts, key=lambda act: act.when)))
 
 
-def _act(item: object, at: Place, system: str) -> Act:
+def _act(item: object, at: Place, system: str, schema: int) -> Act:
     kind = item.get("act") if isinstance(item, dict) else None
-    if isinstance(item, dict) and kind not in KINDS:
-        raise at.error("act", f"is {kind!r}; known are {', '.join(KINDS)}")
+    known = [each for each in KINDS if schema > 1 or each != ACKNOWLEDGE_COLLAPSES]
+    if isinstance(item, dict) and kind not in known:
+        raise at.error("act", f"is {kind!r}; known are {', '.join(known)}")
     further: Sequence[str] = _FURTHER_KEYS.get(str(kind), ())
     fields = at.mapping(item, (*_ACT_KEYS, *further), _OPTIONS.get(str(kind), ()))
     series = at.items(fields, "series")

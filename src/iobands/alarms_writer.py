@@ -38,6 +38,7 @@ def added(path: Path, system: str, act: Act) -> Change:
     taken = {one.when for one in load_acts(path.parent, system).every}
     while act.when in taken:
         act = replace(act, when=act.when + timedelta(seconds=1))
+    document.content["schema"] = SCHEMA
     document.items("acts").append(_written(act))
     return document.change()
 

@@ -157,12 +157,14 @@ class Bands:
     """The bands of one system, its epochs in the order of time.
 
     What was measured in one of the spans `left_out` compares with nothing: a person found its
-    cause.
+    cause. `least_change` is by which share of the level before it a change must differ to be told
+    as an alarm, None where the file does not say.
     """
 
     system: str
     epochs: tuple[Epoch, ...]
     left_out: tuple[Span, ...] = ()
+    least_change: float | None = None
 
     def epoch_at(self, when: datetime) -> Epoch | None:
         """Return the epoch in force at `when`: the last that began by then, or None.

@@ -17,9 +17,9 @@ from iobands.bands import ACTIVE, FROZEN, PROVISIONAL, Band, Bands, Epoch, log_f
 from iobands.vocabulary import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
 from iobands.yaml_file import FileError, Place, content_of, parse
 
-#: What is written; files of every schema in `SCHEMAS` are read.
+#: What a file becomes at the least that is added to; those of every schema in `SCHEMAS` are read.
 SCHEMA: Final = 2
-SCHEMAS: Final = (1, 2)
+SCHEMAS: Final = (1, 2, 3)
 
 _FILE_KEYS: Final = ("schema", "system", "epochs")
 _EPOCH_KEYS: Final = ("name", "since", "source", "bands")
@@ -28,6 +28,8 @@ _BAND_OPTIONS: Final = ("maximum", "floor", "runs")
 # what schema 2 added
 _EPOCH_OPTIONS_2: Final = ("reason", "continues")
 _BAND_OPTIONS_2: Final = ("state", "intervals", "source")
+# what schema 3 added
+_FILE_OPTIONS_3: Final = ("least_change_percent",)
 _STATES: Final = (PROVISIONAL, ACTIVE, FROZEN)
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
 
@@ -53,15 +55,29 @@ def parse_bands(content: bytes, path: Path) -> Bands:
         BandsError: as of `load_bands`.
     """
     at = Place(str(path), BandsError)
-    top = at.mapping(parse(content, path, BandsError), _FILE_KEYS)
+    top = at.mapping(parse(content, path, BandsError), _FILE_KEYS, _FILE_OPTIONS_3)
     schema = at.schema(top, SCHEMAS)
+    if schema < 3:  # noqa: PLR2004
+        at.mapping(top, _FILE_KEYS)
     system = at.system(top, path)
     epochs = [
         _epoch(item, at, index, system, schema)
         for index, item in enumerate(at.items(top, "epochs"), 1)
     ]
     _refuse_twins(epochs, at)
-    return Bands(system, tuple(sorted(epochs, key=lambda epoch: epoch.since)))
+    ordered = tuple(sorted(epochs, key=lambda epoch: epoch.since))
+    return Bands(system, ordered, least_change=_least_change(top, at))
+
+
+def _least_change(fields: Mapping[str, object], at: Place) -> float | None:
+    """Return by which share a level must differ to matter, None where it does not say."""
+    name = "least_change_percent"
+    percent = fields.get(name)
+    if percent is None:
+        return None
+    if isinstance(percent, bool) or not isinstance(percent, int | float) or not 0 <= percent < 100:  # noqa: PLR2004
+        raise at.error(name, f"must be a number from 0 to below 100, not {percent!r}")
+    return percent / 100
 
 
 def _epoch(item: object, at: Place, index: int, system: str, schema: int) -> Epoch:

@@ -41,7 +41,7 @@ def added(
         FileError: the file cannot be read, or what it would become breaks contract 3.
     """
     document = Document(path, _NEW.format(system=system, schema=SCHEMA), parse_bands)
-    document.content["schema"] = SCHEMA
+    document.content["schema"] = max(document.content["schema"], SCHEMA)
     epochs = document.items("epochs")
     own = {_identity(band.match) for band in epoch.bands}
     carried = [_carried(epochs, band) for band in kept if _identity(band.match) not in own]

@@ -73,7 +73,8 @@ def acknowledge(
 
     SERIES may also be the name of a drop that several series share. It holds for this alarm: after
     a recovery, or when it has become worse on as much evidence as an alarm needs, it is critical
-    again.
+    again. A file system that collapses more often is named such as 'disk collapses', and is no
+    warning any more until it does so more often still.
 
     The exit status is 0 once it is kept, and 3 where there is no alarm or it cannot be written.
     """
@@ -100,7 +101,7 @@ def close(
 
     The alarm ends, and what was measured under it is left out for good: of the charts, of what is
     learnt, and of `iobands calibrate`. The runs since then are held against the same reference, so
-    that an alarm comes again if it was no repair.
+    that an alarm comes again if it was no repair. Of nodes, only what touched them is left out.
 
     The exit status is 0 once it is kept, and 3 where there is no alarm or it cannot be written.
     """
@@ -128,7 +129,7 @@ def new_normal(
     It begins where the alarm says that the change began, or at TIME, for which no alarm is needed.
     Earlier runs and bands no longer count for these series; what changes all series of a system is
     an `iobands epoch`. The bands file stays as it is: `iobands calibrate` learns a band for it from
-    20 runs on.
+    20 runs on. Single nodes have no normal of their own.
 
     The exit status is 0 once it is kept, and 3 where there is no alarm or it cannot be written.
     """

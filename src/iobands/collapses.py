@@ -181,15 +181,36 @@ def count(collapsed: Flags, days: NDArray[np.int64]) -> Count:
 
 def compare(collapsed: Flags, level: float, recent: int = RECENT) -> Comparison:
     """Return the events of the `recent` newest runs against those of up to `EARLIER` before."""
-    beginning, possible = begins(collapsed)
     start = max(0, len(collapsed) - recent)
-    first = max(0, start - EARLIER)
+    windows = _windows(collapsed, (start, len(collapsed)), (max(0, start - EARLIER), start))
+    return Comparison(*windows, level)
 
-    def window(low: int, high: int) -> Window:
-        numbers = (int(each[low:high].sum()) for each in (collapsed, possible, beginning))
-        return Window(high - low, *numbers)
 
-    return Comparison(window(start, len(collapsed)), window(first, start), level)
+def still_known(collapsed: Flags, first: int, last: int, level: float) -> bool:
+    """Tell whether a rise that was acknowledged is the one that is told now, and no worse.
+
+    A person knew of the runs from `first` to before `last`. It is worse once those since have risen
+    above them, at the same `level`; and over, so that this is another one, where those between
+    them and the newest had fallen again.
+    """
+    total = len(collapsed)
+    known, since, between = _windows(
+        collapsed, (first, last), (last, total), (last, max(last, total - RECENT))
+    )
+    if not (known.chances and since.chances):
+        return True
+    is_worse = _chance_of_more(since, known) <= level
+    is_over = between.chances > 0 and _chance_of_more(known, between) <= GREATEST_LEVEL
+    return not (is_worse or is_over)
+
+
+def _windows(collapsed: Flags, *spans: tuple[int, int]) -> list[Window]:
+    """Return the runs from the first to before the second of each of `spans`."""
+    beginning, possible = begins(collapsed)
+    counted = (collapsed, possible, beginning)
+    return [
+        Window(high - low, *(int(each[low:high].sum()) for each in counted)) for low, high in spans
+    ]
 
 
 def level_for(false_changes_a_year: float, runs_a_year: float) -> float:

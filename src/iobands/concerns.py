@@ -13,13 +13,14 @@ from typing import Final
 
 from iobands.acknowledged import Acknowledged
 from iobands.bands import COLLAPSED
+from iobands.cases import Finding
 from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, compared_text, name_of
 from iobands.collapses import FALLEN, RISEN
 from iobands.following import Change, is_drop, ratio_text
 from iobands.series import SeriesKey
 from iobands.states import State, state_of
-from iobands.survey import Finding, Survey
-from iobands.words import answer_text, figure, plural, time_text
+from iobands.survey import Survey
+from iobands.words import act_text, answer_text, figure, plural, time_text
 
 _STATES: Final = (State.DEGRADED, State.NO_DATA, State.WATCH, State.IMPROVED)
 #: The word for what checks could not be run on or with.
@@ -115,7 +116,7 @@ def _each(survey: Survey) -> Iterator[tuple[str, str, str]]:
             yield series.label, COLLAPSED, why
     for each in survey.collapses.file_systems:
         word = {RISEN: MORE_OFTEN, FALLEN: LESS_OFTEN}.get(each.collapses.outcome or "")
-        if word:
+        if word and not each.known:
             yield name_of(each, survey), word, compared_text(each.collapses, "round")
     for finding in survey.findings:
         yield _IDLE_PARAMETERS.sub("", finding.name), "failed", _why(finding)
@@ -160,6 +161,10 @@ def _quiet(survey: Survey) -> Iterator[tuple[str, str, str]]:
         if status.is_quiet and (series.key, status.state.value) not in covered:
             assert status.change is not None and status.acknowledged is not None
             yield series.label, status.state.value, _known(status.change, status.acknowledged)
+    for each in survey.collapses.file_systems:
+        if each.known:
+            why = f"{compared_text(each.collapses, 'round')}; acknowledged {act_text(each.known)}"
+            yield name_of(each, survey), MORE_OFTEN, why
 
 
 def _known(change: Change, answer: Acknowledged) -> str:

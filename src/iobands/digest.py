@@ -40,6 +40,8 @@ from iobands.words import (
 #: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20
 LEAST_RECENT: Final = 8
+#: From how much room for their labels the series have a line each.
+LEAST_LABEL: Final = 8
 #: How many rejected lines are named without being asked.
 FIRST_REJECTED: Final = 5
 #: What a mail is laid out for.
@@ -76,6 +78,7 @@ _HEADINGS: Final = (
     "STATE",
     "WHEN",
 )
+_NUMBERS: Final = ("NEWEST", "RUNS")
 # what a narrow terminal does without, in this order: the verdict says what the band is for
 _SPARE: Final = ("WHEN", "BAND")
 
@@ -133,8 +136,8 @@ def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterato
 
 def _is_cut(series: Series) -> bool:
     """Tell whether there are samples of before the epoch, which do not compare."""
-    epoch, first = series.epoch, series.samples["job_completion_time"].iloc[0]
-    return epoch is not None and not epoch.continues and first < epoch.since
+    epoch = series.epoch
+    return epoch is not None and not epoch.continues and series.history.first < epoch.since
 
 
 def _concern(concern: Concern, *, is_quiet: bool = False) -> Text:
@@ -168,7 +171,7 @@ def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:
         yield Text(f"  and {hidden} more; --rejected lists all")
 
 
-def _table(survey: Survey, width: int) -> Table:
+def _table(survey: Survey, width: int) -> Text | Table:
     intervals = _intervals(survey.series)
     ends = {end.key for interval in intervals.values() for end in interval}
     shown = [series for series in survey.series if series.key not in ends]
@@ -181,23 +184,52 @@ def _table(survey: Survey, width: int) -> Table:
     for spare in _SPARE:
         if _taken(headings, rows) + LEAST_RECENT > width:
             _drop(spare, headings, rows)
+    values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
+    for row, series in zip(rows, shown, strict=True):
+        trend = sparkline(series.history.values[-values:].tolist())
+        row[headings.index("TREND")] = Text(trend)
+    room = width - sum(_widths(headings, rows)[1:])
+    if room >= LEAST_LABEL:
+        return _lines(headings, rows, room)
+    return _squeezed(headings, rows)
+
+
+def _squeezed(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> Table:
+    """Return a table for a terminal that is too narrow for it."""
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     for heading in headings:
-        number = heading in {"NEWEST", "RUNS"}
         fold = heading == "SERIES"
         table.add_column(
             heading,
-            justify="right" if number else "left",
+            justify="right" if heading in _NUMBERS else "left",
             overflow="fold" if fold else "ellipsis",
             no_wrap=not fold,
         )
-    values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
-    for row, series in zip(rows, shown, strict=True):
-        row[headings.index("TREND")] = Text(
-            sparkline(series.samples["perf_value"].iloc[-values:].tolist())
-        )
+    for row in rows:
         table.add_row(*row)
     return table
+
+
+def _lines(headings: Sequence[str], rows: Sequence[Sequence[Text]], longest: int) -> Text:
+    """Return the same as lines: of hundreds of series a table takes longer than all the rest.
+
+    A label that is longer than `longest` goes on in the next line.
+    """
+    console = Console(width=longest)
+    widths = _widths(headings, rows)
+    widths[0] = min(widths[0], longest + 1)
+    lines = []
+    for row in [[Text(heading, style="bold") for heading in headings], *rows]:
+        label, *more = row[0].wrap(console, longest, overflow="fold") if row[0] else row[:1]
+        line = Text()
+        for heading, cell, cell_width in zip(headings, [label, *row[1:]], widths, strict=True):
+            gap = " " * (cell_width - 1 - cell.cell_len)
+            if heading in _NUMBERS:
+                line.append(gap).append_text(cell).append(" ")
+            else:
+                line.append_text(cell).append(f"{gap} ")
+        lines += [line, *more]
+    return Text("\n").join(lines)
 
 
 def _intervals(every: Sequence[Series]) -> dict[SeriesKey, list[Series]]:
@@ -230,11 +262,16 @@ def _drop(heading: str, headings: list[str], rows: Sequence[list[Text]]) -> None
 
 def _taken(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
     """Return the width of all columns but the trend, which gets what they leave."""
-    return sum(
+    widths = zip(headings, _widths(headings, rows), strict=True)
+    return sum(width for heading, width in widths if heading != "TREND")
+
+
+def _widths(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int]:
+    """Return how wide each column is, with the space after it."""
+    return [
         max(len(heading), *(cell.cell_len for cell in cells)) + 1
         for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)
-        if heading != "TREND"
-    )
+    ]
 
 
 def _row(series: Series, interval: Sequence[Series], now: datetime) -> list[Text]:

@@ -34,7 +34,12 @@ def as_json(survey: Survey) -> dict[str, object]:
             }
             for series in survey.series
         ],
-        "file_systems": file_systems_as_json(survey),
+        "file_systems": [
+            {**data, "acknowledged": _act_as_json(each.known) if each.known else None}
+            for data, each in zip(
+                file_systems_as_json(survey), survey.collapses.file_systems, strict=True
+            )
+        ],
         "common": [_common_as_json(common, survey) for common in survey.common],
         "superseded": list(survey.superseded),
         "findings": [
@@ -171,6 +176,8 @@ def _evidence_as_json(following: Following | None) -> dict[str, object] | None:
         "limit": chart.limit,
         "judges": chart.can_judge,
         "power_runs": _finite(following.power),
+        "least_change": chart.least,
+        "settled": [change_as_json(change) for change in following.settled],
     }
 
 

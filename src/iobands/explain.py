@@ -39,6 +39,7 @@ from iobands.words import (
 )
 
 _NAMED: Final = 6
+_SETTLED: Final = 3
 _INDENT: Final = "  "
 
 
@@ -241,8 +242,22 @@ def _evidence(series: Series) -> Iterator[str]:
                 f"Earlier     {change.direction} from {change.since:%Y-%m-%d} to "
                 f"{change.ended:%Y-%m-%d} ({change.end}): {ratio_text(change.ratio)}"
             )
+    yield from _settled(following)
     for heading, what in acts_told(series.acts):
         yield f"{heading:12}{what}"
+
+
+def _settled(following: Following) -> Iterator[str]:
+    """Yield the newest changes that were too small for an alarm."""
+    changes = following.settled
+    if len(changes) > _SETTLED:
+        yield f"Settled     {len(changes) - _SETTLED} more, before these"
+    for change in changes[-_SETTLED:]:
+        yield (
+            f"Settled     {change.direction} since {change.since:%Y-%m-%d}: "
+            f"{change.ratio.value:.3f} × the reference, less than the "
+            f"{100 * following.chart.least:g} % that matter"
+        )
 
 
 def _rank(following: Following) -> str:

@@ -201,8 +201,8 @@ def _spans(series: Series, now: datetime) -> list[_Span]:
     first = samples["job_completion_time"].iloc[0].to_pydatetime()
     end = _end(series, now)
     if status.band and status.provisional:
-        learnt_from = comparable(samples, series.bands)["job_completion_time"].iloc[0]
-        return [_Span(learnt_from.to_pydatetime(), end, status.band, True)]
+        learnt_from = samples["job_completion_time"][comparable(series.history, series.bands)]
+        return [_Span(learnt_from.iloc[0].to_pydatetime(), end, status.band, True)]
     spans = []
     epochs = series.bands.epochs if series.bands else ()
     newest = samples.iloc[-1].copy()

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Final
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from iobands import collapses
+from iobands.acts import ACKNOWLEDGE_COLLAPSES, Act
 from iobands.bands import Bands
+from iobands.charts import DOWN
 from iobands.collapses import RISEN, Comparison, Count
-from iobands.following import Budget, Following, Times, is_drop, moment, runs_a_year
+from iobands.following import Budget, Following, Times, in_utc, is_drop, moment, runs_a_year
 from iobands.series import SeriesKey
 from iobands.sessions import sessions_of
 from iobands.shared import Common
-from iobands.states import Status, published_band
+from iobands.states import Status, band_in_force
 
 #: How many rises of a rate are told a year that are none, for each false alarm that the site
 #: allows: all file systems together, and all series together.
@@ -38,13 +39,14 @@ _ALIKE: Final = 2.0
 class Collapses:
     """The transient collapses of a series, in runs, or of a file system, in rounds of runs.
 
-    `newest` is when the newest event began, in UTC. With no `count` nothing was counted, and
-    `why` says why.
+    `newest` is when the newest event began, and `recent_since` when the newest of those that are
+    compared did, in UTC. With no `count` nothing was counted, and `why` says why.
     """
 
     count: Count | None = None
     comparison: Comparison | None = None
     newest: datetime | None = None
+    recent_since: datetime | None = None
     why: str = ""
 
     @property
@@ -55,12 +57,27 @@ class Collapses:
 
 @dataclass(frozen=True)
 class FileSystem:
-    """A file system of `system`, and the collapses of so many `series` with a floor."""
+    """A file system of `system`, and the collapses of so many `series` with a floor.
+
+    `known` is the act by which a person acknowledged that they are more frequent, as long as that
+    holds, else None.
+    """
 
     system: str
     name: str
     series: int
     collapses: Collapses
+    known: Act | None = None
+
+    @property
+    def has_risen(self) -> bool:
+        """Whether it collapses more often than it did."""
+        return self.collapses.outcome == RISEN
+
+    @property
+    def is_loud(self) -> bool:
+        """Whether it collapses more often than it did, and nobody knows of it."""
+        return self.has_risen and self.known is None
 
 
 @dataclass(frozen=True)
@@ -72,8 +89,8 @@ class SiteCollapses:
 
     @property
     def has_risen(self) -> bool:
-        """Whether any file system collapses more often than it did."""
-        return any(each.collapses.outcome == RISEN for each in self.file_systems)
+        """Whether any file system collapses more often than it did, and nobody knows of it."""
+        return any(each.is_loud for each in self.file_systems)
 
     def of(self, key: SeriesKey) -> Collapses:
         """Return the collapses of a series."""
@@ -82,10 +99,10 @@ class SiteCollapses:
 
 @dataclass(frozen=True)
 class Watched:
-    """What is needed of a series: as the survey has it."""
+    """What is needed of a series: as the survey has it, and what its newest sample says."""
 
     key: SeriesKey
-    samples: pd.DataFrame
+    newest: Mapping[str, object]
     bands: Bands | None
     status: Status
 
@@ -99,9 +116,12 @@ class _Runs:
 
 
 def site_collapses(
-    series: Iterable[Watched], common: Sequence[Common], budget: Budget
+    series: Iterable[Watched],
+    common: Sequence[Common],
+    budget: Budget,
+    acts: Mapping[SeriesKey, Sequence[Act]],
 ) -> SiteCollapses:
-    """Return the collapses of each series and of each file system."""
+    """Return the collapses of each series and of each file system; `acts` are those in force."""
     runs: dict[SeriesKey, _Runs] = {}
     found: dict[SeriesKey, Collapses] = {}
     for each in series:
@@ -113,18 +133,30 @@ def site_collapses(
     allowed = FALSE_RISES * budget.false_alarms_a_year
     level = collapses.level_for(allowed, sum(runs_a_year(each.times) for each in runs.values()))
     found.update({key: _of_series(each, level) for key, each in runs.items()})
-    grouped: defaultdict[tuple[str, str], list[_Runs]] = defaultdict(list)
-    for key, each in runs.items():
-        grouped[key.system, key.file_system or "none"].append(each)
-    rounds = {place: _Rounds.of(each) for place, each in grouped.items()}
+    grouped: defaultdict[tuple[str, str], list[SeriesKey]] = defaultdict(list)
+    for key in runs:
+        grouped[key.system, key.file_system or "none"].append(key)
+    rounds = {place: _Rounds.of([runs[key] for key in keys]) for place, keys in grouped.items()}
     level = collapses.level_for(allowed, sum(runs_a_year(each.times) for each in rounds.values()))
     return SiteCollapses(
         found,
         tuple(
-            FileSystem(*place, len(grouped[place]), each.collapses(level))
+            _file_system(place, each, level, [acts.get(key, ()) for key in grouped[place]])
             for place, each in sorted(rounds.items())
         ),
     )
+
+
+def _file_system(
+    place: tuple[str, str], rounds: _Rounds, level: float, acts: Sequence[Sequence[Act]]
+) -> FileSystem:
+    """Return a file system; `acts` are those in force, of each of its series."""
+    found = FileSystem(*place, len(acts), rounds.collapses(level))
+    of_all = [act for act in acts[0] if all(act in each for each in acts)]
+    known = [act for act in of_all if act.kind == ACKNOWLEDGE_COLLAPSES]
+    if not (found.has_risen and known and rounds.still_known(known[-1], level)):
+        return found
+    return replace(found, known=known[-1])
 
 
 def _of_series(runs: _Runs, level: float) -> Collapses:
@@ -138,7 +170,8 @@ def _of_series(runs: _Runs, level: float) -> Collapses:
 
 def _told(count: Count, comparison: Comparison, times: Times) -> Collapses:
     newest = None if count.newest is None else moment(times[count.newest])
-    return Collapses(count, comparison, newest)
+    recent = moment(times[max(0, len(times) - collapses.RECENT)])
+    return Collapses(count, comparison, newest, recent)
 
 
 @dataclass(frozen=True)
@@ -176,6 +209,13 @@ class _Rounds:
         chosen = range(len(self.places))
         count = collapses.count(self._hit(chosen), self.numbers // self.a_day)
         return _told(count, self._comparison(level), self.times)
+
+    def still_known(self, act: Act, level: float) -> bool:
+        """Tell whether `act` is about the rise that there is now, and it is no worse since."""
+        assert act.since is not None and act.until is not None
+        first, last = np.searchsorted(self.times, [in_utc(act.since), in_utc(act.until)])
+        hit = self._hit(range(len(self.places)))
+        return collapses.still_known(hit, int(first), int(last), level)
 
     def _hit(self, series: Iterable[int]) -> NDArray[np.bool_]:
         """Return in which rounds any of `series` collapsed."""
@@ -233,10 +273,8 @@ def _floors(each: Watched, following: Following) -> NDArray[np.float64]:
     if each.bands is None:
         return floors
     # as in a figure, what is known of the newest sample stands for all
-    sample = each.samples.iloc[-1].copy()
     for epoch in each.bands.epochs:
-        sample["job_completion_time"] = pd.Timestamp(epoch.since)
-        published = published_band(each.key, sample, each.bands)
+        published = band_in_force(each.key, each.newest, epoch.since, each.bands)
         floors[_place(following, epoch.since) :] = published.floor if published else learnt
     return floors
 
@@ -244,10 +282,9 @@ def _floors(each: Watched, following: Following) -> NDArray[np.float64]:
 def _dropped(key: SeriesKey, following: Following, common: Sequence[Common]) -> NDArray[np.bool_]:
     """Return which runs are of a drop that was raised, of the series or of a pool that it is in."""
     found = np.zeros(len(following.rows), dtype=bool)
-    for drop in following.changes:
-        if is_drop(drop):
-            end = None if drop.ended is None else _place(following, drop.ended)
-            found[_place(following, drop.since) : end] = True
+    for alarm in following.chart.alarms:
+        if alarm.direction == DOWN:
+            found[alarm.onset : alarm.ended] = True
     for each in common:
         if key in each.keys and is_drop(each.change):
             since = _place(following, each.changes[key.variable].since)

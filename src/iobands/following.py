@@ -10,16 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from iobands.bands import Band
 from iobands.charts import (
     DEGRADED,
     DOWN,
+    LEAST,
     Alarm,
     Chart,
     Ratio,
@@ -28,26 +28,28 @@ from iobands.charts import (
     power,
     runs_between_false_alarms,
 )
+from iobands.history import History, Times
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The drop that the power of a series is told for.
 TOLD_DROP: Final = 0.7
 #: How often a series is taken to run while it is too young to tell.
 DAILY: Final = 365.0
-#: What a case says that was measured and found to be too slow.
-PERFORMANCE: Final = "performance"
-
 _YEAR: Final = np.timedelta64(365, "D")
 _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 _QUARTERS: Final = 4
 
-Times = NDArray[np.datetime64]
-#: What gives the chart of a series from its values, its band and the limit.
-Draw = Callable[[NDArray[np.float64], Band | None, float], Chart]
+#: What gives the chart of a series from its values, its band, the limit and the least change.
+Draw = Callable[[NDArray[np.float64], Band | None, float, float], Chart]
 
 
-def drawn(values: NDArray[np.float64], band: Band | None, limit: float) -> Chart:
+def drawn(
+    values: NDArray[np.float64], band: Band | None, limit: float, least: float = LEAST
+) -> Chart:
     """Return the chart of a series, drawn from the first run to the last."""
-    return follow(values, band, limit=limit)
+    return follow(values, band, limit=limit, least=least)
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,11 @@ class Following:
         return tuple(change_of(alarm, self.times, self.budget) for alarm in self.chart.alarms)
 
     @cached_property
+    def settled(self) -> tuple[Change, ...]:
+        """All lasting changes that were too small to matter, in the order of their finding."""
+        return tuple(change_of(alarm, self.times, self.budget) for alarm in self.chart.settled)
+
+    @cached_property
     def open_change(self) -> Change | None:
         """The change that lasts, or None."""
         alarm = self.chart.open_alarm
@@ -152,20 +159,12 @@ class Following:
     @cached_property
     def suspicion(self) -> Suspicion | None:
         """What `watch` is about, or None."""
-        from iobands.charts.change import level_ratio  # noqa: PLC0415 (beside its like below)
-        from iobands.charts.scores import DROPS  # noqa: PLC0415
-
-        chart = self.chart
-        if not chart.is_watched:
+        suspected = self.chart.suspicion
+        if suspected is None:
             return None
-        start = int(chart.starts[int(np.argmax(chart.sums[: len(DROPS)]))])
-        start = min(start, chart.runs - 1)
-        return Suspicion(
-            since=moment(self.times[start]),
-            ratio=level_ratio(chart.level(), chart.logarithms[start:]),
-            score=float(chart.down[-1]),
-            limit=chart.limit,
-        )
+        since, ratio = suspected
+        score = float(self.chart.down[-1])
+        return Suspicion(moment(self.times[since]), ratio, score, self.chart.limit)
 
     @cached_property
     def power(self) -> float:
@@ -191,19 +190,23 @@ class Following:
 
 
 def follow_series(
-    samples: pd.DataFrame,
+    history: History,
     rows: NDArray[np.int_],
     band: Band | None,
     budget: Budget,
     draw: Draw = drawn,
+    least: float | None = None,
 ) -> Following:
-    """Return the chart of the samples at `rows`, which are in the order of time."""
-    values = samples["perf_value"].to_numpy(dtype=float)[rows]
-    times = utc(samples)[rows]
+    """Return the chart of the samples at `rows`, which are in the order of time.
+
+    `least` is by which share the level must be off for an alarm, `LEAST` unless told otherwise.
+    """
+    values, times = history.values[rows], history.times[rows]
     fine = np.isfinite(values) & (values > 0)
     if not fine.all():
         rows, values, times = rows[fine], values[fine], times[fine]
-    return Following(rows, times, values, draw(values, band, budget.limit), budget)
+    chart = draw(values, band, budget.limit, LEAST if least is None else least)
+    return Following(rows, times, values, chart, budget)
 
 
 def change_of(alarm: Alarm, times: Times, budget: Budget) -> Change:
@@ -218,7 +221,7 @@ def change_of(alarm: Alarm, times: Times, budget: Budget) -> Change:
         score=alarm.score,
         limit=alarm.limit,
         years=budget.years_to_false_alarm(alarm.score),
-        ended=None if alarm.ended is None else moment(times[alarm.ended]),
+        ended=None if alarm.ended is None else moment(times[min(alarm.ended, len(times) - 1)]),
         end=alarm.end,
     )
 
@@ -232,7 +235,7 @@ def runs_a_year(times: Times) -> float:
     """
     if len(times) < 2 or times[-1] - times[0] < _ENOUGH_TIME:  # noqa: PLR2004
         return DAILY
-    recent = times[times >= times[-1] - _YEAR]
+    recent = times[np.searchsorted(times, times[-1] - _YEAR) :]
     days = np.unique(recent.astype("datetime64[D]"))
     if days[-1] - days[0] < _ENOUGH_TIME:
         return DAILY

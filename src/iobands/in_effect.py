@@ -5,9 +5,9 @@ May know: the columns of the perflog; nothing of how it is shown.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import Any
 
 _MIB = 2**20
 
@@ -40,23 +40,12 @@ class InEffect:
         return " ".join(words)
 
 
-def in_effect(samples: pd.DataFrame) -> InEffect:
-    """Return what was in effect in the newest of `samples`, which are in the order of time."""
-    if samples.empty:
-        return InEffect()
-
-    def text(column: str) -> str | None:
-        newest = samples[column].array[-1]
-        return None if pd.isna(newest) else str(newest)
-
-    def integer(column: str) -> int | None:
-        newest = samples[column].array[-1]
-        return None if pd.isna(newest) else int(newest)
-
+def in_effect(sample: Mapping[str, Any]) -> InEffect:
+    """Return what was in effect in a sample, by what it says."""
     return InEffect(
-        integer("stripe_count"),
-        integer("stripe_size"),
-        text("transport_in_effect"),
-        text("hints_in_effect"),
-        text("cache"),
+        sample.get("stripe_count"),
+        sample.get("stripe_size"),
+        sample.get("transport_in_effect"),
+        sample.get("hints_in_effect"),
+        sample.get("cache"),
     )

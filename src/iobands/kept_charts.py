@@ -23,14 +23,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from iobands import charts
-from iobands.charts import DESIGNS, Alarm, Chart, Quartiles, Ratio, begin, extend
-from iobands.charts.chart import Found, Learnt
+from iobands.charts import DESIGNS, LEAST, Alarm, Chart, Quartiles, Ratio, begin, extend
+from iobands.charts.alarm import Found
+from iobands.charts.chart import Learnt, logarithms_of
 from iobands.following import Draw
 from iobands.readers.cache import cache_file, read_parquet
 from iobands.readers.cache import replace as put_in_place
 
 #: Goes up whenever the layout of what is kept changes.
-VERSION: Final = 1
+VERSION: Final = 2
 #: Fewer runs than this are drawn as fast as others are read, and until so many are new they are
 #: drawn each time.
 WORTH_KEEPING: Final = 20_000
@@ -66,8 +67,10 @@ class KeptCharts:
     def __init__(self, path: Path) -> None:
         """Take what is kept at `path`, if there is something that is any good."""
         self._path = path
-        self._table = _load(path)
-        names = self._table.column("series").to_pylist() if self._table else []
+        table = _load(path)
+        # by column, because asking a table for a cell takes longer than the cell is worth
+        self._cells = [column.chunk(0) for column in table.columns] if table else []
+        names = self._cells[0].to_pylist() if table else []
         self._rows = {name: row for row, name in enumerate(names)}
         self._known: dict[str, _Known] = {}
         self._drawn = 0
@@ -87,10 +90,15 @@ class KeptCharts:
             put_in_place(self._path, partial(_write, self._known))
 
     def _chart(
-        self, series: str, values: NDArray[np.float64], band: Quartiles | None, limit: float
+        self,
+        series: str,
+        values: NDArray[np.float64],
+        band: Quartiles | None,
+        limit: float,
+        least: float = LEAST,
     ) -> Chart:
-        told = hashlib.sha256(repr((limit, _numbers(band))).encode())
-        chart = begin(band, limit=limit)
+        told = hashlib.sha256(repr((limit, least, _numbers(band))).encode())
+        chart = begin(band, limit=limit, least=least)
         row = self._row(series)
         if row and row["runs"].as_py() <= len(values):
             seen = told.copy()
@@ -106,9 +114,10 @@ class KeptCharts:
         return chart
 
     def _row(self, series: str) -> Mapping[str, pa.Scalar] | None:
-        if self._table is None or series not in self._rows:
+        place = self._rows.get(series)
+        if place is None:
             return None
-        return {name: self._table.column(name)[self._rows[series]] for name in _SCHEMA.names}
+        return {name: cells[place] for name, cells in zip(_SCHEMA.names, self._cells, strict=True)}
 
 
 def _numbers(band: Quartiles | None) -> tuple[float | None, ...] | None:
@@ -175,6 +184,8 @@ def _state(chart: Chart) -> dict[str, object]:
         "recovery": chart.recovery.tolist(),
         "recovery_start": chart.recovery_start,
         "ended": [asdict(alarm) for alarm in chart.ended],
+        "settled": [asdict(alarm) for alarm in chart.settled],
+        "levels": chart.levels,
     }
 
 
@@ -182,12 +193,15 @@ def _chart_of(row: Mapping[str, pa.Scalar], values: NDArray[np.float64], empty: 
     """Return the chart that a row keeps of the first of `values`; `empty` is the one of none."""
     said = json.loads(row["state"].as_py())
     runs = row["runs"].as_py()
-    ended = [Alarm(**{**each, "ratio": Ratio(**each["ratio"])}) for each in said["ended"]]
+    ended, settled = (
+        tuple(Alarm(**{**each, "ratio": Ratio(**each["ratio"])}) for each in said[name])
+        for name in ("ended", "settled")
+    )
     still = said["open"] and Found(**{**said["open"], "before": np.array(said["open"]["before"])})
     return replace(
         empty,
         learnt=Learnt(_array(row["reference"], "<f8"), empty.band),
-        logarithms=np.log(values[:runs]),
+        logarithms=logarithms_of(values[:runs]),
         increments=_array(row["increments"], "<f4").reshape(runs, len(DESIGNS)),
         down=_array(row["down"], "<f8"),
         up=_array(row["up"], "<f8"),
@@ -198,7 +212,9 @@ def _chart_of(row: Mapping[str, pa.Scalar], values: NDArray[np.float64], empty: 
         open=still,
         recovery=np.array(said["recovery"]),
         recovery_start=said["recovery_start"],
-        ended=tuple(ended),
+        ended=ended,
+        settled=settled,
+        levels=tuple((since, shift) for since, shift in said["levels"]),
     )
 
 

@@ -19,12 +19,17 @@ from iobands.alarms_file import load_acts
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.bands_file import load_bands
 from iobands.bands_writer import added, free_name
-from iobands.calibration import NoProposal, Proposal, healthy, propose
+from iobands.calibration import Proposal, healthy, propose
+from iobands.history import History, alike
+from iobands.levels import NoProposal
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import REQUIRED
 from iobands.readers.perflog import read_perflogs
 from iobands.series import SeriesKey, grouping, labels
-from iobands.states import alike, left_out, published_band
+from iobands.shared import Common
+from iobands.states import left_out, published_band
+from iobands.survey import take_survey
+from iobands.under_alarms import UnderCommon, under_common
 from iobands.vocabulary import canonical
 from iobands.yaml_change import Change
 
@@ -83,6 +88,10 @@ def calibrate(
     Raises:
         AdapterError, FileNotFoundError, FileError: as of `survey.take_survey`.
     """
+    survey = take_survey(
+        perflogs, bands, now=now, system=system, adapter=adapter, columns=(), alarms=alarms
+    )
+    followings = {each.key: each.status.following for each in survey.series}
     columns = {*REQUIRED, "fsync", "suite_version", "job_nodelist"}
     table = read_perflogs(perflogs, system, format_of(perflogs, adapter), columns).samples
     histories = dict(grouping(table).split(table))
@@ -97,7 +106,13 @@ def calibrate(
         for key in (key for key in chosen if key.system == name):
             of_key = bands_for(there, standing(acts.of(key), now), name)
             try:
-                learnt.append(_learn(key, names[key], histories[key], of_key, now, since))
+                following = followings.get(key)  # a superseded series has none
+                under = (
+                    under_common(key, following, survey.pooled, survey.common)
+                    if following
+                    else UnderCommon()
+                )
+                learnt.append(_learn(key, names[key], histories[key], of_key, now, since, under))
             except NoProposal as why:
                 left_out.append(LeftOut(names[key], str(why)))
         change = _epoch_of(learnt, path, name, there, now) if learnt else None
@@ -111,13 +126,18 @@ def _learn(
     bands: Bands | None,
     now: datetime,
     since: datetime | None,
+    under: UnderCommon,
 ) -> Learnt:
     """Return the band that `samples`, in the order of time, give now.
+
+    `under` tells which of them are under alarms that several series have in common.
 
     Raises:
         NoProposal: they give none, or the one in force stays.
     """
-    samples = samples[samples["result"] == "pass"]
+    is_common = np.isin(np.arange(len(samples)), under.rows)
+    passed = (samples["result"] == "pass").to_numpy()
+    samples, is_common = samples[passed], is_common[passed]
     if samples.empty:
         raise NoProposal("no run passed")
     # as of a sample that is taken now, to which the new epoch will apply
@@ -134,8 +154,9 @@ def _learn(
         )
     early = same & (times < begin).to_numpy() if begin is not None else np.zeros_like(same)
     same &= ~early
-    closed = same & left_out(samples, bands)
+    closed = same & left_out(History.of(samples), bands)
     history = samples[same & ~closed]
+    is_common = is_common[same & ~closed]
     stale = (
         bool(notes) and in_force is not None and _is_stale(in_force, times[alike(samples)], bands)
     )
@@ -149,7 +170,8 @@ def _learn(
         )
     values = history["perf_value"].to_numpy(dtype=float)
     moments = history["job_completion_time"].to_list()
-    free, chart = healthy(values, None if stale else in_force)
+    least = bands.least_change if bands else None
+    free, chart = healthy(values, None if stale else in_force, least)
     alarm = chart.open_alarm
     if alarm is not None:
         raise NoProposal(
@@ -157,10 +179,14 @@ def _learn(
             f"{moments[alarm.onset]:%Y-%m-%d}; say with `iobands close` that it was repaired, or "
             "with `iobands new-normal` that it is to stay"
         )
+    if under.lasting is not None and is_common.any():
+        raise NoProposal(_why_not(under.lasting))
     if chart.is_watched:
         raise NoProposal("watched: the newest runs speak for a drop; wait until they have settled")
+    free = free[~is_common[free]]
     if len(free) < len(values):
-        notes.append(f"{len(values) - len(free)} runs under earlier alarms left out")
+        which = "alarms, some of them shared," if is_common.any() else "earlier alarms"
+        notes.append(f"{len(values) - len(free)} runs under {which} left out")
     try:
         proposal = propose(values[free], [moments[index] for index in free])
     except NoProposal as why:
@@ -169,6 +195,15 @@ def _learn(
     if in_force is not None and _says_the_same(band, in_force):
         raise NoProposal("the band in force is the same")
     return Learnt(key, label, band, in_force, proposal, tuple(notes))
+
+
+def _why_not(common: Common) -> str:
+    change = common.change
+    return (
+        f"under an open alarm that it shares, {common.name} ({change.direction}, "
+        f"× {change.ratio.value:.2f}) since {change.since:%Y-%m-%d}; say with `iobands close "
+        f"'{common.name}'` that it was repaired, or with `iobands new-normal` that it is to stay"
+    )
 
 
 def _is_stale(band: Band, times: pd.Series, bands: Bands | None) -> bool:

@@ -101,7 +101,7 @@ def render(survey: Survey) -> str:
         slug=slug,
         symbols=_SYMBOLS,
         colours={verdict: colour for verdict, (_, colour) in MARKS.items()},
-        trend=lambda series: sparkline(series.samples["perf_value"].iloc[-_RECENT:].tolist()),
+        trend=lambda series: sparkline(series.history.values[-_RECENT:].tolist()),
         band_text=lambda status: band_text(status.band, status.provisional),
         band_facts=lambda status: band_facts(status.band, status.provisional),
         intervals_text=intervals_text,

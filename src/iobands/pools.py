@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from iobands.following import utc
+from iobands.history import NO_TEXTS, History
 from iobands.nodes import folded, node_sets
+from iobands.readers.table import arrow, plain
 from iobands.series import SeriesKey
 from iobands.sessions import Sessions
 
@@ -34,7 +35,6 @@ LEAST_RUNS: Final = 5
 #: How many sets of nodes are followed at most, those that the most runs touched.
 MOST_NODE_SETS: Final = 200
 _YEAR: Final = np.timedelta64(365, "D")
-_COLUMN: Final = "job_nodelist"
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _SLUG_LENGTH: Final = 120  # file systems allow 255
 
@@ -67,14 +67,19 @@ class Pool:
         return found
 
     def of(self, key: SeriesKey, rows: NDArray[np.int_]) -> NDArray[np.bool_]:
-        """Return which of `rows`, places among the samples of `key`, belong to the pool."""
+        """Return which of `rows`, rising places among the samples of `key`, belong to the pool."""
         if self.rows is None:
             return np.ones(len(rows), dtype=bool)
-        return np.isin(rows, self.rows[key])
+        mine = self.rows[key]
+        places = np.minimum(np.searchsorted(rows, mine), len(rows) - 1)
+        found = np.zeros(len(rows), dtype=bool)
+        if len(rows):
+            found[places[rows[places] == mine]] = True
+        return found
 
 
-def pools_of(samples: Mapping[SeriesKey, pd.DataFrame]) -> tuple[Pool, ...]:
-    """Return the pools of a site; `samples` are in the order of time.
+def pools_of(samples: Mapping[SeriesKey, History]) -> tuple[Pool, ...]:
+    """Return the pools of a site; `samples` are their histories.
 
     Where the same runs make up several pools, as at a site with one file system, only the first in
     the order of `KINDS` is returned: the others would say the same again.
@@ -131,21 +136,21 @@ def _several(keys: Sequence[SeriesKey]) -> tuple[SeriesKey, ...]:
     return tuple(key for key in keys if often[key.variable] > 1)
 
 
-def _of_nodes(samples: Mapping[SeriesKey, pd.DataFrame], heading: str) -> Iterator[Pool]:
+def _of_nodes(samples: Mapping[SeriesKey, History], heading: str) -> Iterator[Pool]:
     """Yield a pool for each set of nodes that runs of the newest year touched.
 
     Its `rows` are None where it is all runs of all its series. Of very many sets only those with
     the most runs are there: the others hardly have enough to tell anything.
     """
     keys, recent, texts = _recent_lists(samples)
-    codes, lists = pd.factorize(texts)
+    codes, lists = plain(texts.indices), texts.dictionary.to_pylist()
     order = np.argsort(codes, kind="stable")
     ends = np.concatenate(([0], np.cumsum(np.bincount(codes, minlength=len(lists)))))
     series = np.repeat(np.arange(len(keys)), [len(rows) for rows in recent])
     rows = np.concatenate([*recent, np.empty(0, dtype=np.int64)])
     often_touched = np.diff(ends)
     sets = sorted(
-        node_sets([str(text) for text in lists]).items(),
+        node_sets(lists).items(),
         key=lambda found: -sum(int(often_touched[place]) for place in found[1]),
     )
     for nodes, places in sets[:MOST_NODE_SETS]:
@@ -168,18 +173,16 @@ def _of_nodes(samples: Mapping[SeriesKey, pd.DataFrame], heading: str) -> Iterat
 
 
 def _recent_lists(
-    samples: Mapping[SeriesKey, pd.DataFrame],
-) -> tuple[list[SeriesKey], list[NDArray[np.int_]], NDArray[np.object_]]:
+    samples: Mapping[SeriesKey, History],
+) -> tuple[list[SeriesKey], list[NDArray[np.int_]], pa.DictionaryArray]:
     """Return series, the places of their newest year's runs with a node list, and these lists."""
-    newest = max((utc(each)[-1] for each in samples.values() if len(each)), default=None)
-    keys, recent, texts = [], [], [np.empty(0, dtype=object)]
+    newest = max((each.times[-1] for each in samples.values() if len(each)), default=None)
+    keys, recent, texts = [], [], [NO_TEXTS]
     for key, each in samples.items():
-        if _COLUMN not in each or newest is None:
-            continue
-        first = int(np.searchsorted(utc(each), newest - _YEAR))
-        lists = each[_COLUMN].iloc[first:]
-        known = lists.notna().to_numpy()
-        keys.append(key)
-        recent.append(first + np.flatnonzero(known))
-        texts.append(lists.to_numpy(dtype=object)[known])
-    return keys, recent, np.concatenate(texts)
+        if newest is not None:
+            first = int(np.searchsorted(each.times, newest - _YEAR))
+            known = first + np.flatnonzero(each.nodes[first:] >= 0)
+            keys.append(key)
+            recent.append(known)
+            texts.append(each.lists.take(arrow(each.nodes[known])))
+    return keys, recent, pa.concat_arrays(texts).dictionary_encode()

@@ -10,12 +10,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from numbers import Integral, Real
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
 
+from iobands.readers.kinds import coded, combined
+from iobands.readers.table import arrow
 from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, VARIABLE_UNITS, canonical
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # What a label says beyond file system, pattern and variable, where series differ in it.
 _FURTHER: Final = (
@@ -34,7 +39,6 @@ _FURTHER: Final = (
 )
 #: What stands for all targets in a stripe count.
 ALL_TARGETS: Final = -1
-_MOST_KINDS: Final = 2**62
 _SLUG_LENGTH: Final = 120  # file systems allow 255
 
 
@@ -103,13 +107,23 @@ class Grouping:
 def grouping(table: pd.DataFrame) -> Grouping:
     """Return which series there are in `table`, in the order in which they come up first."""
     by = ["perf_var" if name == "variable" else name for name in _KEY_FIELDS]
-    codes = combined([table[name] for name in by])
-    # of several rows in one place the last one stays, which backwards is the first
-    first = np.zeros(int(codes.max()) + 1 if len(codes) else 0, np.int64)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    codes, first = combined(_coded(table[name]) for name in by)
     cells = zip(*(table[name].take(first) for name in by), strict=True)
     keys = tuple(SeriesKey(*(_plain(value) for value in values)) for values in cells)
-    return Grouping(keys, codes)
+    return _grouping(keys, codes)
+
+
+def grouping_of(kinds: pa.Table) -> Grouping:
+    """Return which series there are among kinds of rows, as they come up first."""
+    by = ["perf_var" if name == "variable" else name for name in _KEY_FIELDS]
+    codes, first = combined(coded(kinds.column(name)) for name in by)
+    cells = kinds.select(by).take(arrow(first)).to_pylist()
+    return _grouping(tuple(SeriesKey(*each.values()) for each in cells), codes)
+
+
+def _grouping(keys: tuple[SeriesKey, ...], codes: np.ndarray) -> Grouping:
+    # the smallest type, because it is sorted by
+    return Grouping(keys, codes.astype(np.min_scalar_type(max(1, len(keys)))))
 
 
 def split(table: pd.DataFrame) -> Iterator[tuple[SeriesKey, pd.DataFrame]]:
@@ -117,27 +131,14 @@ def split(table: pd.DataFrame) -> Iterator[tuple[SeriesKey, pd.DataFrame]]:
     yield from grouping(table).split(table)
 
 
-def combined(columns: Sequence[pd.Series]) -> np.ndarray:
-    """Return a number from 0 for each row, the same for rows that are alike in all `columns`.
+def _coded(column: pd.Series) -> tuple[np.ndarray, int]:
+    """Return the place of each cell's value among so many."""
+    import pandas as pd  # noqa: PLC0415 (takes its time)
 
-    Numbers are given as rows come up first, and missing values are alike.
-    """
-    codes = np.zeros(len(columns[0]), np.int64)
-    kinds = 1
-    for column in columns:
-        if isinstance(column.dtype, pd.CategoricalDtype):
-            found, number = column.cat.codes.to_numpy(), len(column.cat.categories)
-        else:
-            found, uniques = pd.factorize(column)
-            number = len(uniques)
-        if kinds * (number + 1) > _MOST_KINDS:
-            codes, uniques = pd.factorize(codes)
-            kinds = len(uniques)
-        codes = codes * (number + 1) + (found + 1)
-        kinds *= number + 1
-    found, uniques = pd.factorize(codes)
-    # the smallest type, because it is sorted by
-    return found.astype(np.min_scalar_type(max(1, len(uniques))))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return column.cat.codes.to_numpy(), len(column.cat.categories)
+    codes, uniques = pd.factorize(column)
+    return codes, len(uniques)
 
 
 def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
@@ -166,6 +167,8 @@ def slug(key: SeriesKey) -> str:
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 (a cell of whatever type pandas has for it)
+    import pandas as pd  # noqa: PLC0415
+
     if pd.isna(value):
         return None
     if isinstance(value, Integral):

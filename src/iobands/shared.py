@@ -38,7 +38,8 @@ _NEAR: Final = np.timedelta64(3, "D")
 class Pooled:
     """A pool's series of one variable, followed together.
 
-    `parts` are what `keys` brought into the chart, and `moments` the times of their runs.
+    `parts` are what `keys` brought into the chart, and `moments` the times of their runs. A change
+    by less than `least` is passed over.
     """
 
     pool: Pool
@@ -47,6 +48,7 @@ class Pooled:
     parts: tuple[Part, ...]
     moments: tuple[Times, ...]
     chart: PooledChart
+    least: float
 
     @cached_property
     def times(self) -> Times:
@@ -140,8 +142,9 @@ def follow_pools(
                         brought[key] = parts[key].only(mine), able[key].times[mine]
             if len(brought) >= _SEVERAL:
                 of, moments = zip(*brought.values(), strict=True)
-                chart = follow_together(of, limit=budget.limit)
-                found.append(Pooled(pool, variable, tuple(brought), of, moments, chart))
+                least = next(able[key].chart.least for key in brought)
+                chart = follow_together(of, limit=budget.limit, least=least)
+                found.append(Pooled(pool, variable, tuple(brought), of, moments, chart, least))
     return tuple(found)
 
 
@@ -232,7 +235,9 @@ def _without(
     if len(rest) < _SEVERAL:
         return None
     parts, moments = zip(*rest.values(), strict=True)
-    chart = follow_together(parts, limit=budget.limit, depends=pooled.chart.depends)
+    chart = follow_together(
+        parts, limit=budget.limit, depends=pooled.chart.depends, least=pooled.least
+    )
     return replace(pooled, keys=tuple(rest), parts=parts, moments=moments, chart=chart)
 
 

@@ -6,30 +6,34 @@ has to look. Pure functions over tables and bands; may know neither files nor vi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from iobands.acknowledged import Acknowledged
 from iobands.bands import NO_BAND, Band, Bands, log_fence
+from iobands.cases import Miss
 from iobands.following import (
-    PERFORMANCE,
     Budget,
     Change,
     Draw,
     Following,
     drawn,
     follow_series,
+    in_utc,
     is_drop,
 )
+from iobands.history import History
 from iobands.nodes import nodes_of
 from iobands.series import SeriesKey
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: From how many runs of its own a series may learn a band.
 ENOUGH_RUNS: Final = 20
@@ -37,6 +41,9 @@ ENOUGH_RUNS: Final = 20
 _AHEAD: Final = timedelta(days=1)
 #: What a learnt band says of its source.
 OWN_HISTORY: Final = "own history, provisional"
+
+# What a band may ask for beside the fields of the series.
+_OF_BANDS: Final = ("medium", "file_system_type")
 
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
 _WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
@@ -73,14 +80,6 @@ def worst(statuses: Iterable[int]) -> int:
     """
     found = set(statuses)
     return next((status for status in _WORST_FIRST if status in found), OK)
-
-
-@dataclass(frozen=True)
-class Miss:
-    """A run that should have given a sample of a series and gave none."""
-
-    when: datetime
-    what: str
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class Status:
 
 def assess(
     key: SeriesKey,
-    samples: pd.DataFrame,
+    history: History,
     misses: Sequence[Miss],
     bands: Bands | None,
     *,
@@ -140,29 +139,28 @@ def assess(
     budget: Budget = Budget(),  # noqa: B008 (frozen)
     draw: Draw = drawn,
 ) -> Status:
-    """Return the status of a series from its samples, in the order of time, and its misses."""
-    if samples.empty:
+    """Return the status of a series from its history and its misses."""
+    if not len(history):
         newest_miss = max(misses, key=lambda miss: miss.when, default=None)
         why = newest_miss.what if newest_miss else "no sample"
         return Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0)
-    values = samples["perf_value"].to_numpy(dtype=float)
-    value = float(values[-1])
-    when = samples["job_completion_time"].iloc[-1].to_pydatetime()
-    published = published_band(key, samples.iloc[-1], bands) if bands else None
-    compares = _comparing(samples, bands)
-    passed = _says(samples["result"], "pass")
-    following = follow_series(samples, _judged(samples, compares), published, budget, draw)
-    usable = _earlier(passed & compares)
-    history = usable.copy()
-    history[following.rows[~following.healthy]] = False  # an open alarm must not become normal
-    band = published or learnt_band(key, values[history])
+    value, when = float(history.values[-1]), history.last
+    published = band_in_force(key, history.newest, when, bands)
+    compares = _comparing(history, bands)
+    judged = _judged(history, compares)
+    least = bands.least_change if bands else None
+    following = follow_series(history, judged, published, budget, draw, least)
+    usable = comparable(history, bands)
+    healthy = usable.copy()
+    healthy[following.rows[~following.healthy]] = False  # an open alarm must not become normal
+    band = published or learnt_band(key, history.values[healthy])
     state, why = _state(following)
-    is_closed = bool(left_out(samples.iloc[-1:], bands)[0])
+    is_closed = bool(left_out(history, bands)[-1])
     if is_closed and not why:
         why = "its alarm was closed, and there was no run since"
     if band is None:
         state = State.CALIBRATING
-        why = f"{np.count_nonzero(usable) + passed[-1]} of {ENOUGH_RUNS} runs"
+        why = f"{np.count_nonzero(usable) + history.passed[-1]} of {ENOUGH_RUNS} runs"
     missing = _missing(when, misses, now, overdue)
     if missing and state is State.DEGRADED:
         # what is known to be bad is not better for having no news
@@ -177,7 +175,7 @@ def assess(
         verdict=band.verdict(value) if band else NO_BAND,
         band=band,
         provisional=band is not None and published is None,
-        runs=len(samples),
+        runs=len(history),
         usable=int(np.count_nonzero(usable)),
         following=following,
         missing=missing,
@@ -202,108 +200,63 @@ def _state(following: Following) -> tuple[State, str]:
 
 def published_band(key: SeriesKey, sample: pd.Series, bands: Bands | None) -> Band | None:
     """Return the band of the bands file that was in force for `sample` when it was taken."""
+    import pandas as pd  # noqa: PLC0415 (takes its time)
+
+    said = {name: None if pd.isna(cell) else cell for name, cell in sample[[*_OF_BANDS]].items()}
+    return band_in_force(key, said, sample["job_completion_time"].to_pydatetime(), bands)
+
+
+def band_in_force(
+    key: SeriesKey, said: Mapping[str, object], when: datetime, bands: Bands | None
+) -> Band | None:
+    """Return the band of the bands file at the time `when` for what a sample has `said`."""
     if bands is None:
         return None
-    fields = {
-        **key.fields(),
-        "medium": sample["medium"],
-        "file_system_type": sample["file_system_type"],
-    }
-    present = {name: None if pd.isna(cell) else cell for name, cell in fields.items()}
-    return bands.band_for(present, sample["job_completion_time"].to_pydatetime())
+    return bands.band_for({**key.fields(), **{name: said[name] for name in _OF_BANDS}}, when)
 
 
-def comparable(samples: pd.DataFrame, bands: Bands | None) -> pd.DataFrame:
-    """Return time and value of the earlier samples that the newest one compares with.
+def comparable(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which earlier samples the newest one compares with.
 
     They passed, were measured in the same way (`alike`), and are of the same epoch.
     """
-    chosen = _earlier(_comparing(samples, bands) & _says(samples["result"], "pass"))
-    # of few columns, because a selection costs by the column
-    return samples[["job_completion_time", "perf_value"]].iloc[np.flatnonzero(chosen)]
-
-
-def _earlier(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return `chosen` without the newest sample, which must not be judged by itself."""
-    chosen[-1] = False
+    chosen = _comparing(history, bands) & history.passed
+    chosen[-1] = False  # it must not be judged by itself
     return chosen
 
 
-def _judged(samples: pd.DataFrame, compares: NDArray[np.bool_]) -> NDArray[np.int_]:
+def _judged(history: History, compares: NDArray[np.bool_]) -> NDArray[np.int_]:
     """Return the places of the samples that the chart judges, the newest one among them.
 
     They compare with the newest one. Those count too that were measured and failed for being
     slow: without them a file system that collapses would have a spotless record.
     """
-    measured = _says(samples["result"], "pass")
-    return np.flatnonzero(compares & (measured | _says(samples["fail_phase"], PERFORMANCE)))
+    return np.flatnonzero(compares & (history.passed | history.too_slow))
 
 
-def _says(cells: pd.Series, text: str) -> NDArray[np.bool_]:
-    """Return which of `cells` say `text`; one that is missing says nothing."""
-    codes, kinds = _kinds(cells)
-    return np.array([*(str(kind) == text for kind in kinds), False])[codes]
-
-
-def _kinds(cells: pd.Series) -> tuple[NDArray[np.int_], Sequence[object]]:
-    """Return for each cell the place of what it says among all kinds, and these; -1 if missing."""
-    if isinstance(cells.dtype, pd.CategoricalDtype):
-        # which has done this already, and takes much longer to do it over
-        return cells.array.codes, cells.array.categories
-    return pd.factorize(cells)
-
-
-def _comparing(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
+def _comparing(history: History, bands: Bands | None) -> NDArray[np.bool_]:
     """Return which samples compare with the newest: measured alike, in epochs that compare."""
-    times = samples["job_completion_time"]
-    chosen = alike(samples)
     if bands is None:
-        return chosen
-    since = bands.compares_since(times.iloc[-1].to_pydatetime())
-    if since is not None:
-        chosen = chosen & (times >= since).to_numpy()
-    return chosen & ~left_out(samples, bands)
+        return history.alike
+    since = bands.compares_since(history.last)
+    chosen = history.alike & ~left_out(history, bands)
+    return chosen if since is None else chosen & (history.times >= in_utc(since))
 
 
-def left_out(samples: pd.DataFrame, bands: Bands | None) -> NDArray[np.bool_]:
-    """Return which of `samples` compare with nothing, as their alarm was closed."""
-    times = samples["job_completion_time"]
-    found = np.zeros(len(times), dtype=bool)
+def left_out(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples compare with nothing, as their alarm was closed."""
+    found = np.zeros(len(history), dtype=bool)
     for span in bands.left_out if bands else ():
-        within = ((times >= span.begin) & (times <= span.end)).to_numpy()
-        found |= within & _touched(samples, span.nodes) if span.nodes else within
+        within = (history.times >= in_utc(span.begin)) & (history.times <= in_utc(span.end))
+        found |= within & _touched(history, span.nodes) if span.nodes else within
     return found
 
 
-def _touched(samples: pd.DataFrame, nodes: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which of `samples` ran on one of `nodes`."""
-    if "job_nodelist" not in samples:
-        return np.zeros(len(samples), dtype=bool)
-    codes, lists = _kinds(samples["job_nodelist"])
-    hit = [not set(nodes).isdisjoint(nodes_of(str(each))) for each in lists]
-    return np.array([*hit, False])[codes]
-
-
-def alike(samples: pd.DataFrame) -> np.ndarray:
-    """Return which of `samples` were measured as the newest one was, of shape (samples,).
-
-    They agree in the version of the tool, in `fsync` and in the first number of the version of the
-    suite, as far as the table has these columns. What is missing agrees with what is missing only.
-    """
-    same = np.ones(len(samples), dtype=bool)
-    for name in ("tool_version", "fsync", "suite_version"):
-        if name in samples:
-            codes, kinds = _kinds(samples[name])
-            kinds = [_major(kind) if name == "suite_version" else str(kind) for kind in kinds]
-            newest = kinds[codes[-1]] if codes[-1] >= 0 else None
-            wanted = [kind == newest for kind in kinds]
-            # the last place, which the code -1 of a missing value points at, is for those
-            same &= np.array([*wanted, codes[-1] < 0])[codes]
-    return same
-
-
-def _major(version: object) -> str:
-    return str(version).split(".", maxsplit=1)[0]
+def _touched(history: History, nodes: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which samples ran on one of `nodes`."""
+    known = np.unique(history.nodes)
+    hit = [n >= 0 and not set(nodes).isdisjoint(nodes_of(history.lists[n].as_py())) for n in known]
+    return np.array(hit, dtype=bool)[np.searchsorted(known, history.nodes)]
 
 
 def learnt_band(key: SeriesKey, values: NDArray[np.float64]) -> Band | None:
@@ -338,7 +291,7 @@ def verdicts(
     what that was learnt from.
     """
     learnt = status.band if status.provisional else None
-    covered = set(comparable(samples, bands).index) if learnt else set()
+    covered = set(samples.index[comparable(History.of(samples), bands)]) if learnt else set()
     if not status.is_closed:
         covered.add(samples.index[-1])
     found = []

@@ -5,114 +5,110 @@ What all views show. May know the readers, bands and states; nothing of how it i
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Final
-
-import numpy as np
-import pandas as pd
+from typing import TYPE_CHECKING, Final
 
 from iobands.acknowledged import Acknowledged, acknowledged, common_acknowledged
 from iobands.acts import Act, Acts, bands_for, standing
 from iobands.alarms_file import future_text, load_acts
 from iobands.bands import Bands, Epoch
 from iobands.bands_file import load_bands
+from iobands.cases import (
+    FINE,
+    Finding,
+    findings,
+    misses_of_cases,
+    misses_of_rows,
+    sightings,
+    superseded,
+    tie,
+)
 from iobands.file_systems import SiteCollapses, Watched, site_collapses
-from iobands.following import Budget, is_drop, runs_a_year, utc
+from iobands.following import Budget, is_drop, runs_a_year
+from iobands.history import NOTHING, History, histories, rows_of
 from iobands.in_effect import InEffect, in_effect
 from iobands.kept_charts import KeptCharts
 from iobands.obstacles import Obstacle, obstacles
 from iobands.pools import Pool, charts_a_year, pools_of
 from iobands.readers.adapters import format_of
 from iobands.readers.fields import FIELDS
+from iobands.readers.kinds import Rows
 from iobands.readers.newest_cases import read_newest_cases
 from iobands.readers.perflog import read_perflogs
 from iobands.readers.rejected import Rejected
-from iobands.readers.run_report import RunCase, RunReports
-from iobands.series import Grouping, SeriesKey, combined, grouping, labels
+from iobands.series import Grouping, SeriesKey, grouping_of, labels
 from iobands.sessions import sessions_of
 from iobands.shared import Common, Pooled, common_changes, follow_pools
-from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, Miss, State, Status, assess, worst
-from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, canonical
+from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status, assess, worst
 
-#: The results of a case that did what was asked of it, which may be to stop.
-_FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
-#: The series fields that say how large a run is: a site changes them for all runs of a check.
-_SCALE: Final = ("nodes", "tasks", "gib")
+if TYPE_CHECKING:
+    import pandas as pd
 
-#: The columns of samples without which there is no survey. What all samples of a series have in
-#: common is not among them: the key of the series says it.
-STATUS_COLUMNS: Final = (
-    "job_completion_time",
-    "result",
-    "tool_version",
-    "medium",
-    "file_system_type",
-    "perf_value",
-    "fail_phase",
-    "stripe_count",
-    "stripe_size",
-    "transport_in_effect",
-    "hints_in_effect",
-    "cache",
-    "fsync",
-    "suite_version",
-    "job_nodelist",
-)
-
-_Identity = tuple[str, str, str, str]
+#: The columns of samples without which there is no survey, beside those of their kinds.
+STATUS_COLUMNS: Final = ("job_completion_time", "perf_value", "job_nodelist")
 
 
-@dataclass(frozen=True)
-class _Sighting:
-    """A case of a check that gave a series, and when it last did."""
+class Tables:
+    """The samples of all series as tables in pandas, made when the first of them is asked for."""
 
-    key: SeriesKey
-    case: _Identity
-    last: datetime
+    def __init__(self, rows: Rows, series: Grouping) -> None:
+        """Take the rows, and the grouping of their kinds."""
+        self._rows = rows
+        self._series = series
+
+    def of(self, key: SeriesKey) -> pd.DataFrame:
+        """Return the samples of a series, in the order of time."""
+        return self._split[key] if key in self._split else self._frame.iloc[:0]
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        return self._rows.frame()
+
+    @cached_property
+    def _split(self) -> Mapping[SeriesKey, pd.DataFrame]:
+        order, ends = rows_of(self._rows, self._series)
+        ordered = self._frame.take(order)
+        spans = zip(self._series.keys, ends, ends[1:], strict=False)
+        return {key: ordered.iloc[begin:end] for key, begin, end in spans}
 
 
 @dataclass(frozen=True)
 class Series:
     """A series with its samples, in the order of time, and its status.
 
-    `bands` are those of its system, as what people did about its alarms left them for it; `acts`
-    is all that they did, what was taken back among it.
+    `history` is what states come from of the samples, and `tables` has them whole. `bands` are
+    those of its system, as what people did about its alarms left them for it; `acts` is all that
+    they did, what was taken back among it.
     """
 
     key: SeriesKey
     label: str
-    samples: pd.DataFrame
+    history: History
+    tables: Tables = field(repr=False, compare=False)
     bands: Bands | None
     status: Status
     acts: tuple[Act, ...] = ()
 
+    @property
+    def samples(self) -> pd.DataFrame:
+        """The samples as a table, which takes its time where there are many series."""
+        return self.tables.of(self.key)
+
     @cached_property
     def in_effect(self) -> InEffect:
         """What was in effect in the newest sample."""
-        return in_effect(self.samples)
+        return in_effect(self.history.newest)
 
     @property
     def epoch(self) -> Epoch | None:
         """The epoch of the newest sample."""
         when = self.status.when
         return self.bands.epoch_at(when) if self.bands and when else None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A check whose newest run failed and that never gave a series to say it by."""
-
-    name: str
-    system: str
-    partition: str
-    phase: str | None
-    reason: str
-    when: datetime
 
 
 @dataclass(frozen=True)
@@ -201,12 +197,11 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
     wanted = {*columns, *STATUS_COLUMNS}
     logs = read_perflogs(perflogs, system, format_of(perflogs, adapter), wanted)
     reports = read_newest_cases(perflogs, system)
-    of_samples, of_misses = grouping(logs.samples), grouping(logs.misses)
-    table = logs.samples[[name for name in logs.samples if name in wanted]]
-    samples = dict(of_samples.split(table))
-    without = dict(of_misses.split(logs.misses))
-    sightings = [*_sightings(logs.samples, of_samples), *_sightings(logs.misses, of_misses)]
-    past = _superseded(sightings)
+    of_kinds = grouping_of(logs.measured.kinds)
+    samples = dict(histories(logs.measured, of_kinds))
+    without = misses_of_rows(logs.missed, of_kinds)
+    seen = [*sightings(logs.measured, of_kinds), *sightings(logs.missed, of_kinds)]
+    past = superseded(seen)
     keys = sorted({*samples, *without} - past, key=SeriesKey.sort_key)
     systems = {key.system for key in keys}
     bands_of = {name: _bands(bands, name) for name in systems}
@@ -214,28 +209,29 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
     every_act = {key: acts_of[key.system].of(key) for key in keys}
     done = {key: standing(acts, now) for key, acts in every_act.items()}
     names = labels(keys)
-    tied = _tie(keys, sightings, reports.cases)
+    tied = tie(keys, seen, reports.cases)
     of_keys = {key: samples[key] for key in keys if key in samples}
-    sessions = sessions_of({key: utc(each) for key, each in of_keys.items()})
+    sessions = sessions_of({key: each.times for key, each in of_keys.items()})
     pools = pools_of(of_keys)
     budget = Budget(
         false_alarms,
-        sum(runs_a_year(utc(each)) for each in of_keys.values())
+        sum(runs_a_year(each.times) for each in of_keys.values())
         + sum(charts_a_year(pool, sessions) for pool in pools),
     )
+    tables = Tables(logs.measured, of_kinds)
     charts = KeptCharts.of(perflogs, system, adapter, false_alarms)
     series = []
     for key in keys:
-        rows = samples.get(key, table.iloc[:0])
+        history = samples.get(key, NOTHING)
         misses = [
             # of two with the same time max() takes the first, and reports know more
-            *_misses_of_cases(key, tied.get(key, ())),
-            *_misses_of_rows(without.get(key)),
+            *misses_of_cases(key, tied.get(key, ())),
+            *without.get(key, ()),
         ]
         of_key = bands_for(bands_of[key.system], done[key], key.system)
         status = assess(
             key,
-            rows,
+            history,
             misses,
             of_key,
             now=now,
@@ -246,20 +242,20 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         )
         known = acknowledged(status.following, done[key], budget)
         status = replace(status, acknowledged=known)
-        series.append(Series(key, names[key], rows, of_key, status, every_act[key]))
+        series.append(Series(key, names[key], history, tables, of_key, status, every_act[key]))
     charts.save()
     every = labels({*samples, *without})
     followings = {each.key: each.status.following for each in series if each.status.following}
     pooled = follow_pools(pools, followings, budget)
     common = common_changes(pooled, followings, budget)
     answers = {each.name: common_acknowledged(each, followings, done, budget) for each in common}
-    watched = (Watched(each.key, each.samples, each.bands, each.status) for each in series)
+    watched = (Watched(each.key, each.history.newest, each.bands, each.status) for each in series)
     return Survey(
         now=now,
         series=tuple(series),
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
-        findings=tuple(_findings(tied[None], reports, overdue, lambda r: r not in _FINE)),
-        skipped=tuple(_findings(tied[None], reports, overdue, lambda r: r == "skip")),
+        findings=tuple(findings(tied[None], reports, overdue, lambda r: r not in FINE)),
+        skipped=tuple(findings(tied[None], reports, overdue, lambda r: r == "skip")),
         rejected=(*logs.rejected, *reports.rejected, *_not_yet(acts_of.values(), alarms, now)),
         budget=budget,
         pools=pools,
@@ -267,7 +263,7 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         common=common,
         acknowledged={name: answer for name, answer in answers.items() if answer},
         obstacles=obstacles(tied, reports.newest, overdue),
-        collapses=site_collapses(watched, common, budget),
+        collapses=site_collapses(watched, common, budget, done),
     )
 
 
@@ -281,117 +277,3 @@ def _not_yet(every: Iterable[Acts], alarms: Path | None, now: datetime) -> Itera
 def _bands(directory: Path, system: str) -> Bands | None:
     path = directory / f"{system}.yaml"
     return load_bands(path) if path.exists() else None
-
-
-def _sightings(table: pd.DataFrame, series: Grouping) -> Iterator[_Sighting]:
-    """Yield for each series the cases that gave it, and when each did so last."""
-    pairs = combined([pd.Series(series.codes, table.index), table["display_name"]])
-    # the rows are in the order of time, and of several in one place the last one stays
-    last = np.zeros(int(pairs.max()) + 1 if len(pairs) else 0, np.int64)
-    last[pairs] = np.arange(len(pairs))
-    names, times = table["display_name"].take(last), table["job_completion_time"].take(last)
-    for code, name, when in zip(series.codes[last], names, times, strict=True):
-        key = series.keys[code]
-        shown = "" if pd.isna(name) else str(name)
-        case = (key.system, key.partition, key.environ or "", shown)
-        yield _Sighting(key, case, when.to_pydatetime())
-
-
-def _superseded(sightings: Sequence[_Sighting]) -> set[SeriesKey]:
-    """Return the series whose cases have all gone over to a series of another scale."""
-    newest: dict[tuple[_Identity, SeriesKey], _Sighting] = {}
-    for sighting in sorted(sightings, key=lambda sighting: sighting.last):
-        whatever_scale = replace(sighting.key, **dict.fromkeys(_SCALE))
-        newest[sighting.case, whatever_scale] = sighting
-    return {sighting.key for sighting in sightings} - {each.key for each in newest.values()}
-
-
-def _tie(
-    keys: Sequence[SeriesKey], sightings: Sequence[_Sighting], cases: Sequence[RunCase]
-) -> Mapping[SeriesKey | None, list[RunCase]]:
-    """Return the cases of each series, and under None those that belong to none.
-
-    A case belongs to the series that the perflogs know under its name. Failing that, as after a
-    new parameter changed the name, to the series with which it agrees in every series field.
-    """
-    known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
-    for sighting in sightings:
-        known[sighting.case].add(sighting.key)
-    alike: defaultdict[tuple[object, ...], set[SeriesKey]] = defaultdict(set)
-    for key in keys:
-        alike[_series_fields(key.fields())].add(key)
-    tied: defaultdict[SeriesKey | None, list[RunCase]] = defaultdict(list, {None: []})
-    for case in cases:
-        series = known.get(case.identity)
-        if (
-            not series
-            and not (case.fixture or case.examines)
-            and case.fields.keys() | LATER_FIELDS >= set(SERIES_FIELDS)
-        ):
-            series = alike.get(_series_fields(case.fields))
-        for key in series or (None,):
-            tied[key].append(case)
-    return tied
-
-
-def _series_fields(fields: Mapping[str, object]) -> tuple[object, ...]:
-    return tuple(canonical(fields.get(name)) for name in SERIES_FIELDS)
-
-
-def _misses_of_rows(rows: pd.DataFrame | None) -> list[Miss]:
-    if rows is None:
-        return []
-    found = []
-    cells = (rows[name] for name in ("job_completion_time", "result", "fail_phase"))
-    for time, result, fail_phase in zip(*cells, strict=True):
-        when = time.to_pydatetime()
-        phase = None if pd.isna(fail_phase) else fail_phase
-        found.append(Miss(when, _what(str(result), phase, None, when)))
-    return found
-
-
-def _misses_of_cases(key: SeriesKey, cases: Sequence[RunCase]) -> list[Miss]:
-    return [Miss(case.when, _what_of(case)) for case in cases if key.variable not in case.recorded]
-
-
-def _what_of(case: RunCase) -> str:
-    if case.lacks:
-        return f"the check of {case.when:%Y-%m-%d %H:%M} was not run: {case.lacks}: {case.reason}"
-    return _what(case.result, case.phase, case.reason, case.when)
-
-
-def _what(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
-    outcome = {
-        "pass": "recorded no value",
-        "fail": f"failed in {phase}" if phase else "failed",
-        "skip": "was skipped",
-        "abort": "was aborted",
-    }.get(result, f"ended as {result}")
-    return f"the run of {when:%Y-%m-%d %H:%M} {outcome}{f': {reason}' if reason else ''}"
-
-
-def _findings(
-    cases: Sequence[RunCase],
-    reports: RunReports,
-    overdue: timedelta,
-    wanted: Callable[[str], bool],
-) -> Iterator[Finding]:
-    """Yield the cases without a series whose newest run had a result that is wanted.
-
-    One that later reports no longer hold has left the suite, and is dropped once it is overdue.
-    """
-    newest = {case.identity: case for case in cases}  # they come in the order of time
-    for case in newest.values():
-        if (
-            wanted(case.result)
-            and case.lacks is None
-            and (reports.newest is None or reports.newest - case.when <= overdue)
-        ):
-            yield Finding(
-                case.name,
-                case.system,
-                case.partition,
-                case.phase,
-                case.reason or case.result,
-                case.when,
-            )

@@ -11,9 +11,8 @@ from difflib import get_close_matches
 from typing import Final
 
 from iobands.acknowledged import Acknowledged
-from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act
+from iobands.acts import ACKNOWLEDGE, ACKNOWLEDGE_COLLAPSES, CLOSE, NEW_NORMAL, REOPEN, Act
 from iobands.bands import PROVISIONAL, Band, Epoch
-from iobands.collapses import RISEN
 from iobands.following import is_drop
 from iobands.nodes import folded
 from iobands.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
@@ -21,7 +20,13 @@ from iobands.survey import Survey
 
 _MOST_NAMES: Final = 30
 #: What an act is called once it is done.
-_DONE = {ACKNOWLEDGE: "Known", CLOSE: "Closed", NEW_NORMAL: "New normal", REOPEN: "Reopened"}
+_DONE = {
+    ACKNOWLEDGE: "Known",
+    ACKNOWLEDGE_COLLAPSES: "Known",
+    CLOSE: "Closed",
+    NEW_NORMAL: "New normal",
+    REOPEN: "Reopened",
+}
 _STATUS_WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 
 
@@ -58,6 +63,8 @@ def acts_told(acts: Sequence[Act]) -> list[tuple[str, str]]:
     found = []
     for act in acts:
         text = act_text(act)
+        if act.kind == ACKNOWLEDGE_COLLAPSES:
+            text += "; that the file system collapses more often"
         if act.kind == CLOSE and act.since and act.until:
             text += f"; leaves out {act.since:%Y-%m-%d} to {act.until:%Y-%m-%d}"
         if act.kind == NEW_NORMAL and act.since:
@@ -145,7 +152,7 @@ def summary(survey: Survey) -> str:
         stopped = sum(len(each.checks) for each in survey.obstacles)
         unfit = ", ".join(dict.fromkeys(each.subject for each in survey.obstacles))
         parts.append(f"unfit: {unfit}; {plural(stopped, 'check')} not run")
-    risen = [each for each in survey.collapses.file_systems if each.collapses.outcome == RISEN]
+    risen = [each for each in survey.collapses.file_systems if each.is_loud]
     if risen:
         parts.append(f"{plural(len(risen), 'file system')} with more collapses")
     if survey.findings:

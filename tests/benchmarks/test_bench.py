@@ -21,7 +21,7 @@ from benchmarks.pairs import Contender, Pairs, Quartiles, highest_rates, quartil
 from benchmarks.report import MemoryFinding, page, terminal_table
 from benchmarks.rows import Row
 from benchmarks.workload import MIB, Place, Workload, parse_size
-from tests.kernel.conftest import build_kernel
+from tests.kernel.conftest import plain_build
 
 MEMORY = Place("memory", Path("/dev/shm"), is_disk=False)
 DISK = Place("disk", Path(), is_disk=True)
@@ -32,7 +32,7 @@ def program(tmp_path_factory):
     for tool in ("cmake", "mpirun"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    return build_kernel(tmp_path_factory.mktemp("bench") / "build") / "benchio"
+    return plain_build(tmp_path_factory) / "benchio"
 
 
 def contender(name, *rates, log=None):

@@ -170,7 +170,7 @@ def test_a_change_out_of_equal_runs_is_seen():
     assert alarm.ratio.value == pytest.approx(2 / 3)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 10_000),
     cuts=st.lists(st.integers(0, 420), max_size=8),
@@ -193,7 +193,7 @@ def test_a_chart_continued_equals_a_chart_drawn_at_once(seed, cuts, with_band, c
     same(whole, parts)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(factor=st.floats(1e-3, 1e3), seed=st.integers(0, 10_000))
 def test_the_unit_does_not_matter(factor, seed):
     values = healthy(300, seed=seed)

@@ -42,6 +42,24 @@ def test_it_is_told_once_with_the_series_under_it():
     assert set(common.series[:4]) == {0, 1, 2, 3}
 
 
+@pytest.mark.parametrize(("factor", "alarms"), [(0.98, 0), (0.92, 1)])
+def test_what_is_too_small_for_one_is_so_for_several(factor, alarms):
+    values = 100 * np.exp(0.02 * np.random.default_rng(9).standard_normal((420, 6)))
+    values[300:] *= factor
+    assert len(follow_together(parts(values), limit=8.0).alarms) == alarms
+
+
+def test_steps_of_several_that_are_too_small_each_add_up():
+    values = 100 * np.exp(0.005 * np.random.default_rng(9).standard_normal((360, 6)))
+    values[240:] *= 0.98
+    values[300:] *= 0.96  # 0.941 of the references of the series
+    # a limit that no series reaches by itself, so that none of them settles
+    brought = parts(values, limit=1000.0)
+    assert follow_together(brought, limit=8.0, least=0).alarms[0].alarm.raised == 240
+    (common,) = follow_together(brought, limit=8.0).alarms
+    assert 300 <= common.alarm.raised <= 305
+
+
 def test_one_series_alone_is_nothing_in_common():
     values = sessions(360, 6, 4)
     values[250:, 2] *= 0.3

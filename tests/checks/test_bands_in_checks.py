@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.site_copy import copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 MATCH = "match: {{tool: benchio, pattern: fpp, file_system: {0}, variable: write_bw}}"
 BANDS = """
@@ -43,7 +43,7 @@ def add_banded_system(site, file_systems, root):
 @pytest.fixture(scope="module")
 def banded(tmp_path_factory):
     """A site after one run under each band and one without a band."""
-    site = copy_suite(tmp_path_factory.mktemp("site"))
+    site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     add_banded_system(site, [*QUARTILES, "free"], tmp_path_factory.mktemp("disk"))
     (site.root / "config/bands/banded.yaml").write_text(bands_text(), encoding="utf-8")
     run = site.reframe("--system=banded", "-r", "--exec-policy=serial", "-n", "BenchioFPP")

@@ -175,7 +175,7 @@ def test_a_tree_is_removed_whatever_happens(site, disk):
     try:
         wait_until(lambda: next(disk.glob("iobands-*/tree/**/file.*"), None))
         session.send_signal(signal.SIGTERM)
-        session.communicate(timeout=60)
+        session.communicate(timeout=300)
     finally:
         session.kill()
         session.wait()

@@ -1,14 +1,39 @@
 """What ReFrame users do first: list, select, and mistype."""
 
+import json
+import re
+
 import pytest
 
-from tests.site_copy import copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 
-def listed(run, kind="Benchio"):
-    """The lines of the checks of a kind; those of the environment are listed with every tag."""
+def listed(run):
+    """The lines of the checks that measure; those of the environment are listed with every tag."""
     assert run.returncode == 0, run.stdout + run.stderr
-    return [line for line in run.stdout.splitlines() if line.startswith(f"- {kind}")]
+    return [line for line in run.stdout.splitlines() if line.startswith("- Benchio")]
+
+
+@pytest.fixture(scope="module")
+def archer2(tmp_path_factory):
+    """All that ReFrame knows of each check on ARCHER2, and selects by."""
+    site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
+    run = site.reframe("--system=archer2", "--describe")
+    assert run.returncode == 0, run.stdout + run.stderr
+    return json.loads(run.stdout)
+
+
+def selected(checks, arguments, kind="Benchio"):
+    """The checks of a kind that ReFrame would list with these options, as its manual has them."""
+    options = dict(zip(arguments[::2], arguments[1::2], strict=True))
+    return [
+        check["name"]
+        for check in checks
+        if check["name"].startswith(kind)
+        and re.match(options.get("-n", ""), check["name"])
+        and any(re.match(options.get("-t", ""), tag) for tag in check["tags"])
+        and eval(options.get("-E", "True"), None, check)
+    ]
 
 
 def test_the_local_machine_has_each_pattern_on_each_file_system(site_copy):
@@ -50,18 +75,28 @@ def test_the_local_machine_has_each_pattern_on_each_file_system(site_copy):
         (["-t", "full"], 100),
     ],
 )
-def test_archer2_by_each_field(site_copy, arguments, number):
+def test_archer2_by_each_field(archer2, arguments, number):
+    assert len(selected(archer2, arguments)) == number
+
+
+def test_reframe_selects_so(site_copy, archer2):
+    arguments = [
+        *("-n", "BenchioSSF.*%transport=ofi.*%scale=published", "-t", "weekly"),
+        *("-E", 'hints == "default" and nodes == 16 and gib == 64'),
+    ]
     found = listed(site_copy.reframe("--system=archer2", "-l", *arguments))
-    assert len([line for line in found if "Benchio" in line]) == number
+    names = [line.removeprefix("- ").rpartition(" /")[0] for line in found]
+    assert sorted(names) == sorted(selected(archer2, arguments))
+    assert len(names) == 5
 
 
 @pytest.mark.parametrize("tag", ["env", "smoke", "daily", "weekly", "full"])
-def test_the_environment_is_looked_at_with_every_tag(site_copy, tag):
-    run = site_copy.reframe("--system=archer2", "-l", "-t", tag)
-    # A line for each of 5 file systems, and one for the nodes of all environments.
-    assert len(listed(run, "EnvFileSystem")) == 5
-    assert len(listed(run, "EnvNodes")) == 1
-    assert bool(listed(run)) == (tag != "env")
+def test_the_environment_is_looked_at_with_every_tag(archer2, tag):
+    arguments = ["-t", tag]
+    # One for each of 5 file systems, and one for the nodes of all environments.
+    assert len(selected(archer2, arguments, "EnvFileSystem")) == 5
+    assert len(selected(archer2, arguments, "EnvNodes")) == 1
+    assert bool(selected(archer2, arguments)) == (tag != "env")
 
 
 def test_the_daily_set_of_archer2_is_the_recommended_one_and_the_defaults(site_copy):

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from tests.checks.fabrics import environments
-from tests.site_copy import copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 TAKEN = {"cb_buffer_size": "1048576", "cb_config_list": "*:2", "romio_ds_write": "disable"}
 PRESETS = {
@@ -69,7 +69,7 @@ def fabrics(tmp_path_factory):
     """The first row of each run of the shared file, by preset and environment; and the cases."""
     if shutil.which("mpifort.mpich") is None:
         pytest.skip("MPICH is not installed beside Open MPI")
-    site = copy_suite(tmp_path_factory.mktemp("site"))
+    site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     disk = tmp_path_factory.mktemp("disk")
     site.add_local_system(
         "fabrics",

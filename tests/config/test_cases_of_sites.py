@@ -1,11 +1,11 @@
-"""Every case is there on every site, and none of them fails to load or to write its script."""
+"""All checks are there on every site, and none of them fails to load or to write its script."""
 
 import re
 
 import pytest
 
 from tests.config.scripts import dry_run
-from tests.config.test_sites import ENVIRONMENT, site_files
+from tests.config.test_sites import ENVIRONMENT, SITES, site_files
 from tests.site_copy import ROOT
 
 CASES = {
@@ -13,14 +13,24 @@ CASES = {
     for path in (ROOT / "checks" / "cases").glob("*.py")
     for name in re.findall(r"@rfm\.simple_test\nclass (\w+)", path.read_text("utf-8"))
 }
+# What measures beside the cases, and what comes before all of it.
+PROGRAMS = {"Benchio", "Ior", "Mdtest", "Io500", "EnvFileSystem", "EnvNodes"}
 
 
 @pytest.mark.parametrize("name", [path.stem for path in site_files()])
-def test_every_case_is_listed(site_copy, name):
-    run = site_copy.reframe(f"--system={name}", "-l", "-t", "case")
+def test_every_check_and_case_is_listed(site_copy, name):
+    run = site_copy.reframe(f"--system={name}", "-l")
     assert run.returncode == 0, run.stdout + run.stderr
     assert "WARNING" not in run.stdout + run.stderr
-    assert set(re.findall(r"^- (\w+)", run.stdout, re.MULTILINE)) == CASES
+    listed = re.findall(r"^- (\w+)", run.stdout, re.MULTILINE)
+    assert set(listed) >= CASES
+    of_the_site = [check for check in listed if check not in CASES]
+    assert {re.sub("FP[PN]|SSF|Serial|Strided", "", check) for check in of_the_site} == PROGRAMS
+    # Calls of POSIX have no hints, which such a run could never show to be in effect.
+    assert re.findall(r"^- Ior.* %hints=(?!default ).*%api=posix", run.stdout, re.MULTILINE) == []
+    if name in SITES:
+        benchio = [check for check in of_the_site if check.startswith("Benchio")]
+        assert len(benchio) == SITES[name]["checks"]
 
 
 def test_archer2_is_told_the_published_sizes(site_copy):

@@ -94,17 +94,6 @@ def test_the_smoke_test_of_a_site_is_as_its_documentation_says(site_copy, name):
     assert paths == expected["paths"]
 
 
-@pytest.mark.parametrize("name", SITES)
-def test_all_checks_of_a_site_are_listed(site_copy, name):
-    run = site_copy.reframe(f"--system={name}", "-l", "-t", "full")
-    assert run.returncode == 0, run.stdout + run.stderr
-    listed = re.findall(r"^- (\w+?)(?:FP[PN]|SSF|Serial)? %", run.stdout, re.MULTILINE)
-    assert listed.count("Benchio") == SITES[name]["checks"]
-    assert {"Ior", "Mdtest", "Io500"} <= set(listed)
-    # Calls of POSIX have no hints, which such a run could never show to be in effect.
-    assert re.findall(r"^- Ior.* %hints=(?!default ).*%api=posix", run.stdout, re.MULTILINE) == []
-
-
 def site_files():
     return sorted(path for path in SYSTEMS.glob("*.py") if not path.name.startswith("_"))
 

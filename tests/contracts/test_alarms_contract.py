@@ -53,6 +53,20 @@ def test_what_an_act_says():
     assert {act.when.utcoffset() for act in ACTS.every} == {timedelta()}
 
 
+def test_what_version_2_added():
+    golden = GOLDEN.with_name("golden-alarms-2.yaml")
+    (known,) = parse_acts(golden.read_bytes(), golden).every
+    assert (known.kind, known.since) == ("acknowledge-collapses", at(2026, 9, 25))
+    assert (known.until, known.direction) == (at(2026, 11, 24), None)
+    for old, new, mentions in (
+        ("schema: 2", "schema: 1", "act 1: act: is 'acknowledge-collapses'; known are acknowledge"),
+        ("    until: 2026-11-24\n", "", "act 1: until: missing"),
+        ("until: 2026-11-24", "until: 2026-11-24\n    direction: down", "direction: unknown key"),
+    ):
+        with pytest.raises(FileError, match=re.escape(mentions)):
+            parse_acts(golden.read_text().replace(old, new, 1).encode(), golden)
+
+
 def test_no_file_is_no_act(tmp_path):
     assert load_acts(tmp_path, "here").every == ()
     assert load_acts(tmp_path / "nowhere", "here").every == ()
@@ -61,7 +75,11 @@ def test_no_file_is_no_act(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "mentions"),
     [
-        ("schema: 1", "schema: 2", "this iobands reads schema 1; a newer iobands wrote the file"),
+        (
+            "schema: 1",
+            "schema: 3",
+            "this iobands reads schemas 1 and 2; a newer iobands wrote the file",
+        ),
         ("schema: 1", "schema: true", "schema: is True"),
         ("system: golden-alarms", "system: other", "rename the file to other.yaml"),
         ("act: acknowledge", "act: ignore", "act 1: act: is 'ignore'; known are acknowledge, "),

@@ -10,6 +10,7 @@ from iobands.bands_file import BandsError, load_bands, parse_bands
 
 BANDS = load_bands(Path(__file__).parent / "golden" / "golden.yaml")
 SECOND = load_bands(Path(__file__).parent / "golden" / "golden-2.yaml")
+THIRD = load_bands(Path(__file__).parent / "golden" / "golden-3.yaml")
 FPP = {"tool": "benchio", "pattern": "fpp", "medium": "nvme", "variable": "write_bw"}
 
 
@@ -57,6 +58,22 @@ def test_what_version_2_added():
     assert band.intervals == {"floor": (2, 5), "lower_quartile": (20, 40)}
     assert (kept.state, kept.intervals, kept.source) == (None, {}, "another one")
     assert (repaired.reason, repaired.continues, repaired.bands) == ("disks replaced", False, ())
+
+
+def test_what_version_3_added():
+    assert (THIRD.least_change, SECOND.least_change) == (0.025, None)
+    text = (Path(__file__).parent / "golden" / "golden-3.yaml").read_text()
+    path = Path("golden-3.yaml")
+    assert parse_bands(text.replace("2.5", "0").encode(), path).least_change == 0
+    for old, new, mentions in (
+        ("schema: 3", "schema: 2", "least_change_percent: unknown key"),
+        ("2.5", "100", "from 0 to below 100, not 100"),
+        ("2.5", "-1", "from 0 to below 100, not -1"),
+        ("2.5", ".nan", "from 0 to below 100, not nan"),
+        ("2.5", "5 %", "from 0 to below 100, not '5 %'"),
+    ):
+        with pytest.raises(BandsError, match=re.escape(mentions)):
+            parse_bands(text.replace(old, new, 1).encode(), path)
 
 
 def test_an_epoch_that_continues_compares_with_the_one_before():

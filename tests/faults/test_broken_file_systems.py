@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.site_copy import SiteCopy, copy_suite
+from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
 
@@ -75,7 +75,7 @@ class Session:
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     file_systems = tmp_path_factory.mktemp("file_systems")
-    site = copy_suite(tmp_path_factory.mktemp("site"))
+    site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     site.add_local_system(
         "broken",
         {

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.conftest import Benchio, build_kernel
+from tests.kernel.conftest import Benchio, plain_build
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
 
@@ -49,7 +49,7 @@ SMALL = (32, 32, 16, "global")
 def built(tmp_path_factory):
     if shutil.which("mpirun") is None:
         pytest.skip("mpirun is not installed")
-    return build_kernel(tmp_path_factory.mktemp("kernel") / "build")
+    return plain_build(tmp_path_factory)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from tests.checks.fabrics import _LOCAL_VARIABLES
-from tests.site_copy import copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 # Why each is not fit; the launchers are stand-ins that do the wrong thing.
 REASONS = {
@@ -63,7 +63,7 @@ def session(tmp_path_factory):
     """The site after the session."""
     root = tmp_path_factory.mktemp("programs")
     disk = tmp_path_factory.mktemp("disk")
-    site = copy_suite(tmp_path_factory.mktemp("site"))
+    site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     found = subprocess.run(["which", "mpirun"], capture_output=True, text=True, check=True)
     names = [*REASONS, "clock"]
     site.add_local_system(

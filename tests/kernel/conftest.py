@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "benchio"
 
@@ -26,7 +27,8 @@ MPI_SETTINGS = {
     # one that is killed leaves them behind.
     "OMPI_MCA_sharedfp": "^sm",
 }
-_LONGEST_RUN_S = 60
+# Generous, since it only ends a failed test on a machine that may be busy.
+_LONGEST_RUN_S = 300
 # Of its own for each process that tests: where runs of Open MPI at the same time share a directory,
 # one clears away what is another's.
 _SESSIONS = tempfile.mkdtemp(prefix="mpi")
@@ -122,6 +124,26 @@ def build_kernel(where: Path, *settings: str) -> Path:
     return where
 
 
+def shared_build(tmp_path_factory, name: str, *settings: str) -> Path:
+    """The same, once for all processes that test: by the first of them that asks."""
+    above = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        above = above.parent
+    where, whole = above / name, above / f"{name}.whole"
+    with FileLock(above / f"{name}.lock"):
+        if not whole.exists():
+            build_kernel(where, *settings)
+            whole.touch()
+    return where
+
+
+def plain_build(tmp_path_factory) -> Path:
+    """The build that most tests use."""
+    # Without ADIOS2, which few machines have: the layers are the same on all. See test_adios.py.
+    settings = ("-DBENCHIO_TESTS=ON", "-DBENCHIO_ADIOS=OFF")
+    return shared_build(tmp_path_factory, "benchio", *settings)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def needs_tools() -> None:
     for tool in ("cmake", "mpirun"):
@@ -131,10 +153,7 @@ def needs_tools() -> None:
 
 @pytest.fixture(scope="session")
 def kernel_build(needs_tools, tmp_path_factory) -> Path:
-    # Without ADIOS2, which few machines have: the layers are the same on all. See test_adios.py.
-    return build_kernel(
-        tmp_path_factory.mktemp("kernel") / "build", "-DBENCHIO_TESTS=ON", "-DBENCHIO_ADIOS=OFF"
-    )
+    return plain_build(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -143,11 +162,8 @@ def mpich_build(needs_tools, tmp_path_factory) -> Path:
     for tool in ("mpifort.mpich", "mpiexec.mpich"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    return build_kernel(
-        tmp_path_factory.mktemp("kernel-mpich") / "build",
-        "-DMPI_Fortran_COMPILER=mpifort.mpich",
-        "-DBENCHIO_ADIOS=OFF",
-    )
+    settings = ("-DMPI_Fortran_COMPILER=mpifort.mpich", "-DBENCHIO_ADIOS=OFF")
+    return shared_build(tmp_path_factory, "benchio-mpich", *settings)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kernel.reference import values
@@ -379,9 +379,7 @@ def _dealt(benchio, way, elements, lines, nodes):
     return [[int(word) for word in line.split()[1:]] for line in done.stdout.splitlines()]
 
 
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=150)
 @given(
     files=st.lists(
         st.tuples(

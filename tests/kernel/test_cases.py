@@ -37,7 +37,7 @@ def test_a_case_runs(benchio, site, here):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("Finished") >= here.count("mpirun")

@@ -7,16 +7,13 @@ import shlex
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from tests.minisite.sites import skip_unless_possible
-from tests.site_copy import ROOT, SiteCopy, copy_suite
-
-#: How long anything may take on a machine that is busy with other tests, in seconds.
-PATIENCE = 300
+from tests.minisite.sites import PATIENCE, skip_unless_possible
+from tests.site_copy import BENCHIO, ROOT, SiteCopy, copy_suite
 
 
 @dataclass(frozen=True)
@@ -50,6 +47,10 @@ class Minisite:
         """Whether all nodes could take a job."""
         return self.call("sinfo --noheader --Node --format=%t").split() == ["idle"] * 4
 
+    def throttle(self, rate: str) -> None:
+        """Change the rate of the slow disk."""
+        self.call(f"{ROOT / 'minisite' / 'throttle'} {rate}")
+
     def wait_until(self, condition: Callable[[], object], what: str) -> None:
         """Wait for something that takes its time."""
         end = time.monotonic() + PATIENCE
@@ -64,6 +65,7 @@ class Suite:
 
     copy: SiteCopy
     site: Minisite
+    begun: list[subprocess.Popen] = field(default_factory=list)
 
     def reframe(self, *arguments: str) -> subprocess.CompletedProcess:
         """Run ReFrame with the site's configuration."""
@@ -71,7 +73,22 @@ class Suite:
 
     def begin(self, *arguments: str) -> subprocess.Popen:
         """The same in the background, to do something to the site meanwhile."""
-        return self.copy.begin_reframe("--system=minisite", *arguments, env=self.site.env)
+        run = self.copy.begin_reframe("--system=minisite", *arguments, env=self.site.env)
+        self.begun.append(run)
+        return run
+
+    def end(self) -> None:
+        """End what is still running of a test that failed, so that no other one meets it."""
+        for run in self.begun:
+            if run.poll() is None:
+                run.terminate()
+                run.communicate()
+
+    def repeat(self, mib_per_task: int = 16) -> None:
+        """Let the runs of the larger scale go on until something ends them."""
+        self.change_site_file(
+            '"mib_per_task": 16', f'"mib_per_task": {mib_per_task}, "repeats": 1000'
+        )
 
     def change_site_file(self, old: str, new: str) -> None:
         """Change what the copy says of the site, where it says it once."""
@@ -121,6 +138,8 @@ def minisite(tmp_path_factory) -> Iterator[Minisite]:
 def suite(minisite, tmp_path) -> Iterator[Suite]:
     """A fresh copy of the suite; the site is idle and its file systems empty before and after."""
     minisite.wait_until(minisite.is_idle, "an idle site")
-    yield Suite(copy_suite(tmp_path), minisite)
+    suite = Suite(copy_suite(tmp_path, *BENCHIO), minisite)
+    yield suite
+    suite.end()
     minisite.wait_until(minisite.is_idle, "an idle site")
     assert minisite.left_behind() == []

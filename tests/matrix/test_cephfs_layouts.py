@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.site_copy import copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.xdist_group("minisite")
 
@@ -38,7 +38,7 @@ REASONS = {
 @pytest.fixture(scope="module")
 def session(minisite, tmp_path_factory):
     """The site after a session on the real file system, and what it left there."""
-    site = copy_suite(tmp_path_factory.mktemp("cephfs"))
+    site = copy_suite(tmp_path_factory.mktemp("cephfs"), *BENCHIO)
     cephfs = minisite.file_system("ceph")
     common = {"path": str(cephfs), "type": "cephfs", "medium": "memory"}
     site.add_local_system(

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.xdist_group("minisite")
 
-#: One check that takes some seconds, on the slow disk.
+#: One check, on the slow disk.
 SLOW = ["-n", "BenchioFPP.*%scale=site", "-E", 'file_system == "slow"', "-p", "openmpi-ucx"]
 
 
@@ -45,6 +45,7 @@ def failed_case(suite, run) -> dict:
 
 
 def test_a_job_that_somebody_cancels(suite):
+    suite.repeat()
     run = suite.begin("-r", *SLOW)
     job = job_of(suite)
     suite.site.call(f"scancel {job}")
@@ -53,20 +54,25 @@ def test_a_job_that_somebody_cancels(suite):
 
 
 def test_a_node_that_is_drained_meanwhile(suite):
-    run = suite.begin("-r", *SLOW)
-    job_of(suite)
+    # So slow that it is not over before it is looked at.
+    suite.site.throttle("256K")
     try:
+        run = suite.begin("-r", *SLOW)
+        job_of(suite)
         suite.site.call("scontrol update nodename=n2 state=drain reason=test")
+        suite.site.throttle("20M")
         output, _ = run.communicate()
         # The job goes on to its end on a node that takes no further ones.
         assert run.returncode == 0, output
         # The next one would wait for the node for ever.
+        suite.change_site_file('"max_pending_time": "1m"', '"max_pending_time": "30s"')
         again = suite.reframe("-r", *SLOW)
         assert again.returncode == 1
         reason = suite.the_case()["fail_reason"]
         assert "the job never began" in reason
-        assert "waited for more than 60 s" in reason
+        assert "waited for more than 30 s" in reason
     finally:
+        suite.site.throttle("20M")
         suite.site.call("scontrol update nodename=n2 state=resume")
 
 
@@ -94,11 +100,12 @@ exec {real} "$@"
 
 def test_a_job_that_takes_too_long(suite):
     # Some seconds each: a process that waits for one long fsync could not be ended.
-    suite.change_site_file('"mib_per_task": 16', '"mib_per_task": 16, "repeats": 100')
-    # Slurm says so a minute before the end, which is soon.
-    suite.change_site_file('"time_limit": "5m"', '"time_limit": "1m"')
+    suite.repeat()
+    # Slurm says so a minute before the end and up to half a minute earlier, but not before the
+    # program has begun.
+    suite.change_site_file('"time_limit": "5m"', '"time_limit": "2m"')
     case = failed_case(suite, suite.begin("-r", *SLOW))
-    assert "its limit of 60 s was near" in case["fail_reason"]
+    assert "its limit of 120 s was near" in case["fail_reason"]
 
 
 def test_more_stripes_than_there_are_targets(suite):
@@ -130,8 +137,7 @@ def test_a_module_that_is_missing(suite):
 
 
 def test_a_store_that_stops(suite):
-    # A gigabyte, which takes some seconds.
-    suite.change_site_file('"mib_per_task": 16', '"mib_per_task": 256')
+    suite.repeat()
     store = int((suite.site.root / "run" / "osd.1.pid").read_text(encoding="utf-8"))
     run = suite.begin("-r", *of_ceph(4))
     job_of(suite)
@@ -145,8 +151,9 @@ def test_a_store_that_stops(suite):
 
 
 def test_a_file_system_that_is_full(suite):
-    # Room enough by what df says of the directory, and not by the quota of the pool behind it.
-    suite.change_site_file('"mib_per_task": 16', '"mib_per_task": 256')
+    # Room enough by what df says of the directory, and not by the quota of the pool behind it,
+    # which is seen some seconds late.
+    suite.repeat(mib_per_task=64)
     quota = suite.site.call("ceph osd pool get-quota data --format json")
     suite.site.call("ceph osd pool set-quota data max_bytes 134217728")
     try:
@@ -154,4 +161,7 @@ def test_a_file_system_that_is_full(suite):
     finally:
         before = json.loads(quota)["quota_max_bytes"]
         suite.site.call(f"ceph osd pool set-quota data max_bytes {before}")
+        suite.site.wait_until(
+            lambda: "POOL_FULL" not in suite.site.call("ceph health --format json"), "room again"
+        )
     assert "No space left on device" in case["fail_reason"]

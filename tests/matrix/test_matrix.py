@@ -11,7 +11,7 @@ from itertools import product
 import pytest
 
 from tests.matrix.conftest import Suite
-from tests.site_copy import copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.xdist_group("minisite")
 
@@ -44,7 +44,7 @@ SLOW_GIB_S = 20 / 1024
 @pytest.fixture(scope="module")
 def rows(minisite, tmp_path_factory):
     """The rows of one session with them all."""
-    suite = Suite(copy_suite(tmp_path_factory.mktemp("matrix")), minisite)
+    suite = Suite(copy_suite(tmp_path_factory.mktemp("matrix"), *BENCHIO), minisite)
     minisite.wait_until(minisite.is_idle, "an idle site")
     run = suite.reframe("-r", "--exec-policy=serial", *SELECTION)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -43,6 +43,7 @@ def test_a_site_that_is_fit(suite):
 
 def test_too_few_nodes_are_waited_for_once(suite):
     try:
+        suite.change_site_file('"max_pending_time": "1m"', '"max_pending_time": "30s"')
         suite.site.call("scontrol update nodename=n[2-4] state=drain reason=test")
         run = suite.reframe("-r", "--exec-policy=serial", *FPP)
         assert run.returncode == 1
@@ -56,7 +57,7 @@ def test_too_few_nodes_are_waited_for_once(suite):
         said = digest(suite)
         assert said.returncode == 3
         assert (
-            "openmpi-ucx: unfit: the job never began: it was cancelled or waited for more than 60 s"
+            "openmpi-ucx: unfit: the job never began: it was cancelled or waited for more than 30 s"
             "; 4 checks not run" in said.stdout
         )
     finally:

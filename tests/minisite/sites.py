@@ -25,6 +25,10 @@ def skip_unless_possible() -> None:
         pytest.skip(f"no minisite here: {error}")
 
 
+#: How long anything may take on a machine that is busy with other tests, in seconds.
+PATIENCE = 600
+
+
 @dataclass(frozen=True)
 class Site:
     """A directory for a site, with the commands on it."""
@@ -44,7 +48,7 @@ class Site:
     def call(self, command: str, *words: str, **environment: str) -> tuple[int, str]:
         """Run one of the minisite's commands: its status, and what it said."""
         with self.start(command, *words, **environment) as process:
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=PATIENCE)
         return process.returncode, out + err
 
     def shell(self, script: str) -> subprocess.CompletedProcess:
@@ -53,7 +57,7 @@ class Site:
             ["sh", "-c", f". {self.root}/env && {script}"],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
 

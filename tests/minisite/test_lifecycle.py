@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.minisite.sites import ROOT, limits, loop_numbers
+from tests.minisite.sites import PATIENCE, ROOT, limits, loop_numbers
 
 NODES = ["n1", "n2", "n3", "n4"]
 TYPES = {"ceph": "fuse.ceph-fuse", "fast": "ext4", "slow": "ext4"}
@@ -31,8 +31,8 @@ def kill_daemons(site, name):
             os.kill(int(entry.name), signal.SIGKILL)
 
 
-def until(condition, seconds=30):
-    end = time.monotonic() + seconds
+def until(condition):
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)

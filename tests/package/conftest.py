@@ -34,7 +34,7 @@ def iobands(tmp_path: Path) -> Command:
             capture_output=True,
             encoding="utf-8",
             check=False,
-            timeout=120,
+            timeout=300,
         )
 
     return call

@@ -152,7 +152,7 @@ def test_null_matches_a_missing_field(tmp_path: Path, missing: object) -> None:
 # What to replace in the good file, by what, and what the message has to name.
 WRONG = {
     "unknown key of the file": ("schema: 1", "schema: 1\nnotes: x", ["notes", "unknown key"]),
-    "other schema": ("schema: 1", "schema: 3", ["schema", "2"]),
+    "other schema": ("schema: 1", "schema: 4", ["schema", "3"]),
     "schema true": ("schema: 1", "schema: true", ["schema", "True"]),
     "schema missing": ("schema: 1\n", "", ["schema", "missing"]),
     "other system": ("system: archer2", "system: lumi", ["system", "lumi.yaml"]),

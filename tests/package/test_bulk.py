@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from iobands.readers import files
@@ -51,9 +51,7 @@ def read(path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> Part:
     return read_file(path, Contract())
 
 
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300
-)
+@settings(max_examples=300)
 @given(lines=LINES, end=st.sampled_from([b"\n", b"\r\n"]), unfinished=st.booleans())
 @example(lines=[line().encode()] * 3, end=b"\r\n", unfinished=False)
 @example(lines=[line(perf_value=cell).encode() for cell in CELLS], end=b"\n", unfinished=True)

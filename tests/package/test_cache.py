@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from iobands.readers import cache, perflog
+from iobands.readers.kinds import ROWS
 from iobands.readers.perflog import Perflogs, read_perflogs
-from iobands.readers.table import SCHEMA
 from tests.package.factory import COLUMNS, daily, days_ago, line, write_perflog
 
 
@@ -155,7 +155,7 @@ def test_a_damaged_cache_is_written_anew(logs: Path, caches: Path) -> None:
     for length in (0, 4, len(whole) // 2):
         kept.write_bytes(whole[:length])
         check_equal(read_perflogs(logs), first)
-    assert cache.load(kept, SCHEMA.names) is not None
+    assert cache.load(kept, ROWS.names) is not None
 
 
 def test_a_cache_of_another_version_is_written_anew(

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.calibration import NoProposal, healthy, propose, ranks, segments
+from iobands.calibration import healthy, propose, ranks
+from iobands.levels import NoProposal, segments
 
 
 def lognormal(runs: int, seed: int = 0, spread: float = 0.2) -> np.ndarray:
@@ -39,7 +40,7 @@ def test_too_few_runs_have_no_interval() -> None:
         ranks(0, 0.25)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(13, 300), st.sampled_from([0.25, 0.5, 0.75]), st.sampled_from([0.95, 0.975]))
 def test_ranks_cover_and_cannot_be_narrower(runs: int, share: float, confidence: float) -> None:
     found = ranks(runs, share, confidence=confidence)
@@ -187,7 +188,7 @@ def test_intervals_hold_the_true_quartile_as_often_as_they_say() -> None:
 POSITIVE = st.floats(1e-3, 1e6)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(POSITIVE, min_size=20, max_size=90), st.floats(0.125, 8))
 def test_any_history_gives_an_ordered_band_or_a_reason(values: list[float], unit: float) -> None:
     try:

@@ -8,17 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iobands.acting import CannotAct
+from iobands.acts import ACKNOWLEDGE, CLOSE, REOPEN
 from iobands.collapse_views import change_text, rate_text
 from iobands.collapses import FALLEN, RISEN
-from iobands.concerns import concerns
+from iobands.concerns import acknowledged_concerns, concerns
 from iobands.digest_json import as_json
 from iobands.explain import explain, explanation_text
 from iobands.file_systems import Collapses, FileSystem
 from iobands.page import render
 from iobands.survey import Survey, take_survey
 from iobands.words import summary
+from tests.package.acting_site import Site
 from tests.package.conftest import Command
-from tests.package.factory import NOW, daily, write_bands, write_perflog
+from tests.package.factory import NOW, daily, days_ago, write_bands, write_perflog
 from tests.package.test_states import dropped
 
 RUNS = 420
@@ -171,6 +174,42 @@ def test_a_rate_that_has_risen_is_a_warning(tmp_path: Path, iobands: Command) ->
     assert "The rate has risen" in render(found)
     run = iobands("explain", "disk fpp", "--perflogs", "perflogs")
     assert "the rate has risen: 15 of the newest 60 runs" in run.stdout
+
+
+def test_a_rise_that_is_acknowledged_is_quiet_until_it_is_worse(tmp_path: Path) -> None:
+    # an event in 30 runs, then one in 8, and at last one in 4, the most there can be
+    collapsed = (*range(10, 360, 30), *range(362, 450, 8), *range(450, 520, 4))
+    site = Site(tmp_path, disk=values(collapsed, 520))
+    assert site.survey(420).exit_status == 1
+    act = site.act(ACKNOWLEDGE, "disk")
+    assert (act.kind, act.series) == ("acknowledge-collapses", ({"file_system": "disk"},))
+    assert act.since is not None
+    assert act.since.isoformat() == days_ago(519 - 360 + 0.25)  # when the newest 60 runs began
+    known = site.survey()
+    assert (known.exit_status, concerns(known)) == (0, [])
+    (told,) = acknowledged_concerns(known)
+    assert (told.names, told.word) == (("disk",), "collapses more often")
+    assert "as often" in told.why and "acknowledged 2026-08-13 " in told.why
+    assert as_json(known)["file_systems"][0]["acknowledged"]["reason"] == "a reason"
+    with pytest.raises(CannotAct, match="can be acknowledged, and no more"):
+        site.act(CLOSE, "disk collapses")
+    assert site.survey(450).exit_status == 0
+    assert site.survey(520).exit_status == 1
+    site.act(ACKNOWLEDGE, "disk collapses")
+    assert site.survey().exit_status == 0
+    for _ in range(2):
+        site.act(REOPEN, "disk collapses")
+    assert site.survey().exit_status == 1
+
+
+def test_a_rise_after_a_good_time_is_another_one(tmp_path: Path) -> None:
+    collapsed = (*range(10, 360, 30), *range(362, 420, 8), 450, 500, 550, *range(602, 660, 5))
+    site = Site(tmp_path, disk=values(collapsed, 660))
+    site.survey(420)
+    site.act(ACKNOWLEDGE, "disk collapses")
+    assert site.survey(440).exit_status == 0
+    found = site.survey(660)
+    assert (only(found).collapses.outcome, only(found).known) == (RISEN, None)
 
 
 def test_a_rate_that_has_fallen_is_told_and_no_warning(tmp_path: Path) -> None:

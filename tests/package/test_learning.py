@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -12,9 +14,10 @@ from typer.testing import CliRunner
 
 from iobands.bands_file import load_bands
 from iobands.cli import app
+from iobands.history import alike
 from iobands.learning import Calibration, calibrate, epoch_by_hand
-from iobands.states import alike
 from tests.package.factory import NOW, daily, write_perflog
+from tests.package.sites import site
 
 BANDS = "bands"
 
@@ -109,6 +112,53 @@ def test_an_open_alarm_gives_no_band(tmp_path: Path) -> None:
     ).write()
     learnt = {one.label: one.band for one in learn(tmp_path).learnt}
     assert learnt["disk fpp write_bw"].median == pytest.approx(0.5, rel=0.15)
+
+
+def test_an_open_alarm_that_only_a_pool_has_gives_no_band(tmp_path: Path) -> None:
+    def fall(fields: dict[str, str], day: int, _: Sequence[str]) -> float:
+        return 0.88 if fields["file_system"] == "a" and day < 8 else 1.0
+
+    survey = site(tmp_path, fall)
+    assert [each.name for each in survey.common] == ["all a"]
+    # of its four series one has an alarm of its own
+    alone = [each.label for each in survey.series if each.status.change]
+    assert alone == ["a ssf ucx write_bw"]
+    found = learn(tmp_path)
+    assert [each.key.file_system for each in found.learnt] == ["b"] * 4
+    why = {each.label: each.why for each in found.left_out}
+    assert "it shares, all a (down, × 0.8" in why["a fpp ofi write_bw"]
+    assert "`iobands close 'all a'`" in why["a ssf ofi write_bw"]
+    assert why["a ssf ucx write_bw"].startswith("under an open alarm (down")
+
+
+def test_runs_under_an_alarm_of_a_pool_that_is_over_are_left_out(tmp_path: Path) -> None:
+    def fall(fields: dict[str, str], day: int, _: Sequence[str]) -> float:
+        return 0.88 if fields["file_system"] == "a" and 60 <= day < 80 else 1.0
+
+    assert site(tmp_path, fall).common == ()
+    found = {each.label: each for each in learn(tmp_path).learnt}
+    (note,) = found["a fpp ofi write_bw"].notes
+    assert note.endswith("runs under alarms, some of them shared, left out")
+    assert found["a fpp ofi write_bw"].proposal.runs <= 133
+    assert found["b fpp ofi write_bw"].notes == ()
+
+
+def test_of_a_pool_of_nodes_the_runs_that_touched_them_are_left_out(tmp_path: Path) -> None:
+    def nodes(random: np.random.Generator) -> list[str]:
+        return [f"n{number}" for number in sorted(random.choice(8, 2, replace=False))]
+
+    def slow(_: dict[str, str], day: int, names: Sequence[str]) -> float:
+        return 0.7 if "n3" in names and day < 40 else 1.0
+
+    survey = site(tmp_path, slow, nodes=nodes)
+    assert [each.name for each in survey.common] == ["all node n3"]
+    found = learn(tmp_path)
+    touched = next(pool for pool in survey.pools if pool.name == "all node n3")
+    (learnt, *_) = (each for each in found.learnt if each.key in survey.common[0].keys)
+    assert touched.rows is not None
+    late = touched.rows[learnt.key] >= 150 - 45
+    left_out = int(re.match(r"(\d+) runs under alarms", learnt.notes[0])[1])
+    assert 0 < left_out <= np.count_nonzero(late)
 
 
 def test_failed_runs_and_too_few_runs(tmp_path: Path) -> None:

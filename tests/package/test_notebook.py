@@ -36,7 +36,7 @@ def test_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = nbclient.NotebookClient(
         notebook,
         kernel_name="python3",
-        timeout=60,
+        timeout=300,
         resources={"metadata": {"path": str(NOTEBOOK.parent)}},
     )
     client.execute()

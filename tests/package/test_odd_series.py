@@ -64,6 +64,18 @@ def test_equal_values_that_fall_are_degraded(tmp_path: Path) -> None:
     assert status.change.since.isoformat() == days_ago(11.25)
 
 
+def test_a_thousandth_of_equal_values_is_healthy_and_told_in_the_evidence(tmp_path: Path) -> None:
+    status = only(tmp_path, daily([5.0] * 60 + [4.99] * 12)).status
+    assert (status.state, status.why, status.exit_status) == (State.HEALTHY, "", 0)
+    settled = "down since 2026-11-09: 0.998 × the reference, less than the 5 % that matter"
+    assert f"Settled     {settled}\n" in explained(tmp_path)
+    # a person may want to know of less
+    (tmp_path / "bands").mkdir(exist_ok=True)
+    bands = "schema: 3\nsystem: here\nleast_change_percent: 0.1\nepochs: []\n"
+    (tmp_path / "bands" / "here.yaml").write_text(bands)
+    assert only(tmp_path, daily([5.0] * 60 + [4.99] * 12)).status.state is State.DEGRADED
+
+
 def test_ties_raise_nothing_until_they_fall(tmp_path: Path) -> None:
     assert only(tmp_path, daily([5, 6] * 50)).status.state is State.HEALTHY
     status = only(tmp_path, daily([5, 6] * 50 + [4] * 12)).status

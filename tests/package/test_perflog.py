@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iobands.readers.perflog import Perflogs, read_perflogs
@@ -16,7 +16,6 @@ from tests.package.factory import COLUMNS, ROW, daily, line, write_perflog
 
 DATA = Path(__file__).with_name("data")
 #: A directory for each example would cost more than the example: the file is overwritten.
-REUSED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 
 
 def read_bytes(directory: Path, content: bytes) -> Perflogs:
@@ -177,7 +176,6 @@ def test_unreadable_places(tmp_path: Path) -> None:
         assert found["BenchioFPP.log"] == "cannot be read: Permission denied"
 
 
-@REUSED
 @given(content=st.binary(max_size=400))
 def test_random_bytes_never_raise(tmp_path: Path, content: bytes) -> None:
     logs = read_bytes(tmp_path, content)
@@ -185,7 +183,6 @@ def test_random_bytes_never_raise(tmp_path: Path, content: bytes) -> None:
     assert logs.rejected
 
 
-@REUSED
 @given(content=st.lists(st.sampled_from([line(), COLUMNS, "|", "", "\r", "null", line()[:99]])))
 def test_every_line_is_accounted_for(tmp_path: Path, content: list[str]) -> None:
     logs = read_bytes(tmp_path, "".join(f"{text}\n" for text in content).encode())
@@ -201,7 +198,6 @@ TIMES = st.datetimes(
 ).map(lambda when: when.replace(microsecond=0))
 
 
-@REUSED
 @given(
     rows=st.lists(
         st.tuples(TIMES, VALUES, st.integers(1, 10**6)), min_size=1, max_size=20, unique=True
@@ -223,7 +219,6 @@ def test_what_is_written_reads_back_equal(
         assert set(logs.samples[name]) == {ROW[name]}
 
 
-@REUSED
 @given(cut=st.integers(min_value=0))
 def test_a_truncated_file_keeps_all_lines_before(tmp_path: Path, cut: int) -> None:
     lines = [f"{text}\n" for text in (COLUMNS, *daily([1.0, 2.0, 3.0, 4.0]))]

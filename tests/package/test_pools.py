@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from iobands.history import History
 from iobands.pools import LEAST_RUNS, MOST_NODE_SETS, Pool, charts_a_year, pools_of
 from iobands.series import SeriesKey
 from iobands.sessions import sessions_of
@@ -21,18 +22,17 @@ KEY = SeriesKey(
 )  # fmt: skip
 
 
-def runs(*lists: str | None, days: float = 1) -> pd.DataFrame:
-    """Return samples with these node lists, so many days apart up to NOW."""
+def runs(*lists: str | None, days: float = 1) -> History:
+    """Return the history of samples with these node lists, so many days apart up to NOW."""
     times = [NOW - timedelta(days=days * i) for i in range(len(lists))][::-1]
-    return pd.DataFrame(
-        {
-            "job_completion_time": pd.to_datetime(times),
-            "job_nodelist": pd.Series(lists, dtype="category"),
-        }
-    )
+    samples = {
+        "job_completion_time": pd.to_datetime(times),
+        "job_nodelist": pd.Series(lists, dtype="category"),
+    }
+    return History.of(pd.DataFrame(samples))
 
 
-def named(samples: dict[SeriesKey, pd.DataFrame]) -> dict[str, Pool]:
+def named(samples: dict[SeriesKey, History]) -> dict[str, Pool]:
     return {pool.name: pool for pool in pools_of(samples)}
 
 
@@ -76,7 +76,7 @@ def test_file_systems_transports_partitions_and_systems() -> None:
     }
 
 
-def fixed(nodes: Sequence[str]) -> pd.DataFrame:
+def fixed(nodes: Sequence[str]) -> History:
     return runs(*[",".join(nodes)] * 10)
 
 

@@ -166,7 +166,7 @@ def test_being_ended_ends_reframe_and_its_job(root: Path) -> None:
         checks.read_text().replace(
             'executable_opts = ["write 1.5"]',
             'executable_opts = ["write 1.5"]\n'
-            '    prerun_cmds = ["touch ../../../../../started", "sleep 60"]',
+            '    prerun_cmds = ["touch ../../../../../started", "sleep 600"]',
         )
     )
     child = subprocess.Popen(
@@ -177,12 +177,12 @@ def test_being_ended_ends_reframe_and_its_job(root: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while not (root / "started").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert (root / "started").exists()
     child.send_signal(signal.SIGTERM)
-    _, said = child.communicate(timeout=30)
+    _, said = child.communicate(timeout=300)
     assert child.returncode == 3, said
     with (root / "perflogs" / ".iobands-run.lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from iobands.readers.run_report import number_of_cases, read_run_reports
@@ -128,7 +128,6 @@ JSON = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(fields=st.dictionaries(st.sampled_from(sorted(case())), JSON))
 def test_any_test_case_is_read(tmp_path: Path, fields: dict[str, object]) -> None:
     write_report(tmp_path, [case(**fields)])

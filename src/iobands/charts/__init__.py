@@ -2,10 +2,10 @@
 
 The interface, all pure functions over plain numbers; nothing here knows files, times or states::
 
-    chart = follow(values, band, history=(), resets=(), limit=9.0, watch=5.7)
+    chart = follow(values, band, history=(), resets=(), limit=9.0, watch=5.7, least=0.05)
     chart = extend(chart, more_values, resets=())    # the same as a full pass, to the last bit
     chart.down, chart.up        # evidence after each run, in nats
-    chart.is_watched, chart.open_alarm, chart.alarms, chart.can_judge
+    chart.is_watched, chart.open_alarm, chart.alarms, chart.settled, chart.can_judge
     alarm.direction, .raised, .onset, .onset_low, .onset_high, .ratio.value/.low/.high,
          .score, .limit, .design, .ended, .closed, .end, .is_open
 
@@ -25,19 +25,16 @@ declared a new normal. Indices of runs count from 0 over all runs the chart ever
 
 from __future__ import annotations
 
+from iobands.charts.alarm import DOWN, NEW_NORMAL, RECOVERED, SETTLED, UP, Alarm
 from iobands.charts.change import Ratio
 from iobands.charts.chart import (
     DEGRADED,
-    DOWN,
     FIRST_REFERENCE,
     FULL_REFERENCE,
     LAG,
     LARGEST_REFERENCE,
-    NEW_NORMAL,
-    RECOVERED,
-    UP,
+    LEAST,
     WATCH,
-    Alarm,
     Chart,
     begin,
 )
@@ -56,8 +53,10 @@ __all__ = [
     "FULL_REFERENCE",
     "LAG",
     "LARGEST_REFERENCE",
+    "LEAST",
     "NEW_NORMAL",
     "RECOVERED",
+    "SETTLED",
     "UP",
     "WATCH",
     "Alarm",

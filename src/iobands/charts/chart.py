@@ -6,7 +6,6 @@ numpy, and its neighbours for scores, correlation and the size of changes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -14,11 +13,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from iobands.charts.alarm import DOWN, Alarm, Found, told
 from iobands.charts.change import Ratio, level_ratio, onset_interval
 from iobands.charts.correlation import inflation, scale_for, serial_correlation
 from iobands.charts.scores import (
     DESIGNS,
-    DROPS,
     Array,
     Quartiles,
     Scores,
@@ -26,13 +25,10 @@ from iobands.charts.scores import (
     band_sample,
     blended,
     history_cells,
+    logarithms,
 )
-
-DOWN: Final = "down"
-UP: Final = "up"
-#: Why an alarm ended.
-RECOVERED: Final = "recovered"
-NEW_NORMAL: Final = "new normal"
+from iobands.charts.settling import Levels, is_surely_small
+from iobands.charts.sums import SIDES
 
 #: From how many own runs they are a reference, and from how many on they are the only one.
 FIRST_REFERENCE: Final = 20
@@ -47,53 +43,8 @@ WATCH: Final = 5.7
 DEGRADED: Final = 9.0
 #: The evidence for recovery at which an alarm is closed.
 RECOVERY: Final = 8.0
-
-# How far back from the last zero an onset is looked for, and how far on from the alarm.
-_BEFORE_ONSET: Final = 60
-_AFTER_ALARM: Final = 30
-
-
-@dataclass(frozen=True)
-class Alarm:
-    """A lasting change, as far as it is known; runs are counted from 0, as `follow` got them.
-
-    `raised` is the run at which the evidence `score` passed `limit`, both in nats. The change
-    began with run `onset`, most likely between `onset_low` and `onset_high`. `ratio` is the level
-    since over the level before. `ended` is the first run that was no longer part of it, or None
-    while the alarm is open, `closed` the run at which that was known, and `end` tells why it
-    ended: `RECOVERED` or `NEW_NORMAL`. `design` is the factor that fitted best at the alarm.
-    """
-
-    direction: str
-    raised: int
-    onset: int
-    onset_low: int
-    onset_high: int
-    ratio: Ratio
-    score: float
-    limit: float
-    design: float
-    ended: int | None
-    closed: int | None
-    end: str | None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the change lasts."""
-        return self.ended is None
-
-
-@dataclass(frozen=True)
-class Found:
-    """An alarm that is open, as the chart keeps it; `told` adds its onset and its size."""
-
-    design: int
-    raised: int
-    start: int
-    score: float
-    limit: float
-    before: Array
-    inflation: float
+#: A level matters that is off by this share of the one before, unless told otherwise.
+LEAST: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -137,11 +88,15 @@ class Chart:
     nats (0 while nothing can be said, and while an alarm is open that of the alarm's direction
     goes on growing). Of shape (runs, designs): `increments`, what each run added for each of
     `scores.DESIGNS`; pooled charts are made of them. `learnt` is what further runs are judged by.
+
+    A change by less than `least` is no alarm. It is kept in `settled`, and `levels` has for the
+    runs from one on what their logarithms are less by before they are held against the reference.
     """
 
     learnt: Learnt
     limit: float
     watch: float
+    least: float
     logarithms: Array
     increments: NDArray[np.float32]
     down: Array
@@ -154,6 +109,8 @@ class Chart:
     recovery: Array
     recovery_start: int
     ended: tuple[Alarm, ...] = ()
+    settled: tuple[Alarm, ...] = ()
+    levels: Levels = ()
 
     @property
     def band(self) -> Quartiles | None:
@@ -202,60 +159,47 @@ class Chart:
         return self.reference
 
     @property
+    def shift(self) -> float:
+        """What the logarithm of the next run is less by before it is held against the reference."""
+        return self.levels[-1][1] if self.levels else 0.0
+
+    @cached_property
+    def suspicion(self) -> tuple[int, Ratio] | None:
+        """Since which run a drop is suspected, and how large it is; None where none is.
+
+        It is where the evidence for a drop is over the watch limit, no alarm is open yet, and the
+        level of the runs that speak for it matters.
+        """
+        if self.open is not None or self.runs == 0 or float(self.down[-1]) < self.watch:
+            return None
+        design = int(np.argmax(self.sums[SIDES[DOWN]]))
+        start = min(int(self.starts[design]), self.runs - 1)
+        speaking = self.increments[start:, design].astype(float)
+        onset = start + onset_interval(speaking, self.runs - 1 - start)[0]
+        ratio = level_ratio(self.level(), self.logarithms[onset:])
+        return None if is_surely_small(ratio, self.least) else (onset, ratio)
+
+    @property
     def is_watched(self) -> bool:
-        """Whether the evidence for a drop is over the watch limit, and no alarm is open yet."""
-        return self.open is None and self.runs > 0 and float(self.down[-1]) >= self.watch
+        """Whether a drop is suspected, and no alarm is open yet."""
+        return self.suspicion is not None
 
     @cached_property
     def open_alarm(self) -> Alarm | None:
         """The alarm that is open, or None."""
         if self.open is None:
             return None
-        return told(self.open, self.ended, self.logarithms, self.increments)
+        return told(self.open, self.earlier, self.logarithms, self.increments)
+
+    @property
+    def earlier(self) -> tuple[Alarm, ...]:
+        """All changes that are over, those among them that were too small for an alarm."""
+        return (*self.ended, *self.settled)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
         """All alarms in the order in which they were raised; the last may be open."""
         return (*self.ended, self.open_alarm) if self.open_alarm else self.ended
-
-
-def told(
-    found: Found,
-    earlier: Sequence[Alarm],
-    logarithms: Array,
-    increments: NDArray[np.float32],
-    ended: int | None = None,
-    closed: int | None = None,
-    end: str | None = None,
-) -> Alarm:
-    """Return an alarm with its onset and its size, from all runs so far and `earlier` alarms.
-
-    Of an alarm that has `ended` nothing of this will change with further runs.
-    """
-    stop = min(len(logarithms), found.raised + 1 + _AFTER_ALARM)
-    if ended is not None:
-        stop = max(found.raised + 1, min(stop, ended))
-    first = max(0, found.start - _BEFORE_ONSET)
-    first = max([first, *(other.ended for other in earlier if other.ended is not None)])
-    # runs that the reference was learnt from were never judged, and have no increments
-    unjudged = np.flatnonzero(~increments[first : found.start].any(axis=1))
-    first += int(unjudged[-1]) + 1 if unjudged.size else 0
-    speaking = increments[first:stop, found.design].astype(float)
-    onset, low, high = (first + i for i in onset_interval(speaking, found.raised - first))
-    return Alarm(
-        direction=DOWN if found.design < len(DROPS) else UP,
-        raised=found.raised,
-        onset=onset,
-        onset_low=low,
-        onset_high=high,
-        ratio=level_ratio(found.before, logarithms[onset:ended], found.inflation),
-        score=found.score,
-        limit=found.limit,
-        design=DESIGNS[found.design],
-        ended=ended,
-        closed=closed,
-        end=end,
-    )
 
 
 def begin(
@@ -264,6 +208,7 @@ def begin(
     history: ArrayLike = (),
     limit: float = DEGRADED,
     watch: float = WATCH,
+    least: float = LEAST,
 ) -> Chart:
     """Return a chart that has seen no run.
 
@@ -273,13 +218,16 @@ def begin(
             from the first run on. The newest `LARGEST_REFERENCE` are used.
         limit: the evidence, in nats, at which an alarm is raised (`limits.limit_for`).
         watch: the evidence at which the reference stops growing.
+        least: by which share the level must be off the reference for an alarm.
 
     Raises:
         ValueError: a value of `history` or a quartile is not a positive finite number, the
-            quartiles are out of order, or a limit is not positive.
+            quartiles are out of order, a limit is not positive, or `least` not from 0 to below 1.
     """
     if not (limit > 0 and watch > 0):
         raise ValueError(f"limits are positive: limit {limit}, watch {watch}")
+    if not 0 <= least < 1:
+        raise ValueError(f"the least change is a share from 0 to below 1, not {least}")
     empty = np.empty(0)
     learnt = Learnt(logarithms_of(history)[-LARGEST_REFERENCE:], band)
     if band is not None:
@@ -288,6 +236,7 @@ def begin(
         learnt=learnt,
         limit=float(limit),
         watch=float(watch),
+        least=float(least),
         logarithms=empty,
         increments=np.empty((0, len(DESIGNS)), dtype=np.float32),
         down=empty,
@@ -314,4 +263,4 @@ def logarithms_of(values: ArrayLike) -> Array:
     wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))
     if wrong.size:
         raise ValueError(f"value {wrong[0]} is {numbers[wrong[0]]}: not a positive finite number")
-    return np.log(numbers)
+    return logarithms(numbers)

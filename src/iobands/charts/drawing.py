@@ -7,42 +7,49 @@ and its neighbours.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from iobands.charts.alarm import DOWN, NEW_NORMAL, RECOVERED, SETTLED, UP, Alarm, Found, told
 from iobands.charts.change import level_ratio
 from iobands.charts.chart import (
     DEGRADED,
-    DOWN,
     FIRST_REFERENCE,
     FULL_REFERENCE,
     LAG,
-    NEW_NORMAL,
-    RECOVERED,
+    LEAST,
     RECOVERY,
-    UP,
     WATCH,
     Chart,
-    Found,
     Learnt,
     begin,
     logarithms_of,
-    told,
 )
 from iobands.charts.correlation import inflation
-from iobands.charts.scores import DESIGNS, DROPS, Array, Quartiles, grained
+from iobands.charts.scores import DESIGNS, DROPS, Array, Quartiles, grained, logarithms
+from iobands.charts.settling import (
+    CREEPING,
+    NEAR,
+    Levels,
+    after_the_last_off,
+    begun_with,
+    crept,
+    is_back,
+    is_surely_small,
+    near,
+    shifts,
+)
+from iobands.charts.sums import SIDES, cusum, first_true, last_zero, opposite, recovery_designs
 
 #: The reference is learnt anew when it has grown to one of these sizes.
 GROWTH: Final = (FIRST_REFERENCE, 25, 30, 40, 50, FULL_REFERENCE, 80, 100, 130, 160, 200)
 
-_DIRECTIONS: Final = ((DOWN, slice(0, len(DROPS))), (UP, slice(len(DROPS), len(DESIGNS))))
 _CHUNK: Final = 64
-# A little under a half, so that 0.9 goes with 0.8.
-_RECOVERY_SHARE: Final = 0.45
 
 
 def follow(
@@ -53,9 +60,10 @@ def follow(
     resets: Sequence[int] = (),
     limit: float = DEGRADED,
     watch: float = WATCH,
+    least: float = LEAST,
 ) -> Chart:
     """Return the chart of a series: `begin`, then `extend`."""
-    chart = begin(band, history=history, limit=limit, watch=watch)
+    chart = begin(band, history=history, limit=limit, watch=watch, least=least)
     return extend(chart, values, resets=resets)
 
 
@@ -133,12 +141,14 @@ class _Drawing:
             self.chart,
             learnt=Learnt(np.empty(0), None),
             joined=mark,
+            levels=self._levels(mark, 0.0),
         )
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         chart = self.chart
         assert chart.open is not None
-        alarm = told(chart.open, chart.ended, self.logarithms, self.increments, ended, closed, end)
+        seen = self.logarithms, self.increments
+        alarm = told(chart.open, chart.earlier, *seen, ended, closed, end)
         self.chart = replace(
             chart,
             open=None,
@@ -158,21 +168,23 @@ class _Drawing:
     def _scored(self, stop: int) -> Array:
         """Return the increments of the runs up to `stop`, of shape (runs, designs)."""
         assert self.chart.scores is not None
-        scores = self.chart.scores.scores(self.logarithms[self.at : stop])
+        values = self.logarithms[self.at : stop] - self.chart.shift
+        scores = self.chart.scores.scores(values)
         return grained(scores / self.chart.scale)
 
     def _while_quiet(self, stop: int) -> None:
         joining, due = self._next_growth()
         end = min(stop, max(due, self.at) + _CHUNK)
         scores = self._scored(end)
-        sums = _cusum(scores, self.sums)
-        best = {name: sums[:, columns].max(axis=1) for name, columns in _DIRECTIONS}
+        sums = cusum(scores, self.sums)
+        best = {name: sums[:, columns].max(axis=1) for name, columns in SIDES.items()}
         most = np.maximum(best[DOWN], best[UP])
         last = len(most) - 1
-        alarm = _first(most >= self.chart.limit, last + 1)
+        alarm = first_true(most >= self.chart.limit, last + 1)
         grow = max(due - self.at, 0)
-        grow += _first(most[grow:] < self.chart.watch, last + 1)
-        event = min(alarm, grow, last)
+        grow += first_true(most[grow:] < self.chart.watch, last + 1)
+        away = self._crept(end, last + 1)
+        event = min(alarm, grow, away, last)
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
         for name, evidence in best.items():
@@ -182,7 +194,9 @@ class _Drawing:
         self.starts = np.where(zeros.any(axis=0), begun + latest + 1, self.starts)
         self.sums = sums[event].copy()
         self.at = done
-        if alarm == event:
+        if away == event:
+            self._open(self._crept_away(done - 1))
+        elif alarm == event:
             self._raise(done - 1)
         elif grow == event:
             self._grow(joining)
@@ -205,7 +219,8 @@ class _Drawing:
 
     def _grow(self, joining: int) -> None:
         first = self.chart.joined
-        joined = self.logarithms[first:joining][self.usable[first:joining]]
+        values = self.logarithms[first:joining] - shifts(self.chart.levels, first, joining)
+        joined = values[self.usable[first:joining]]
         reference = np.concatenate((self.chart.reference, joined))
         self._learn(reference, joining)
 
@@ -225,53 +240,109 @@ class _Drawing:
             inflation=inflation(self.chart.correlation),
         )
         is_down = design < len(DROPS)
-        since = self.logarithms[found.start : raised + 1]
-        against = _opposite(design)
+        since = self.logarithms[found.start : raised + 1] - self.chart.shift
         if (level_ratio(found.before, since).value < 1) != is_down:
             # Where the history has two levels, leaving one of them may look like any change. What
             # is no lower than before is no drop, whatever its ranks say.
-            mine = _DIRECTIONS[0 if is_down else 1][1]
+            mine = SIDES[DOWN if is_down else UP]
             self.sums[mine], self.starts[mine] = 0.0, raised + 1
             return
+        seen = self.logarithms[: raised + 1], self.increments[: raised + 1]
+        change = told(found, self.chart.earlier, *seen, raised + 1, raised, SETTLED)
+        # of runs that depend on each other too few would ever be sure
+        size = level_ratio(found.before, self.logarithms[change.onset : raised + 1])
+        if is_surely_small(size, self.chart.least):
+            self._settle(change)
+        else:
+            self._open(found)
+
+    def _settle(self, change: Alarm) -> None:
+        """Hold the runs from here on against the level after `change`, which does not matter."""
+        shift = float(logarithms(np.array(change.ratio.value)))
+        self.sums[:], self.starts[:] = 0.0, change.raised + 1
+        self.chart = replace(
+            self.chart,
+            settled=(*self.chart.settled, change),
+            levels=self._levels(change.onset, shift),
+        )
+
+    def _levels(self, since: int, shift: float) -> Levels:
+        """Return the levels when there is another one `since` a run."""
+        levels = self.chart.levels
+        return (*levels, (since, shift)) if shift or levels else ()
+
+    def _open(self, found: Found) -> None:
+        """Open an alarm, which is held against the reference itself."""
+        raised = found.raised
+        against = opposite(found.design)
         self.sums[against], self.starts[against] = 0.0, raised + 1
         self.chart = replace(
             self.chart,
             open=found,
-            recovery=np.zeros(len(_recovery_designs(design))),
+            recovery=np.zeros(len(recovery_designs(found.design))),
             recovery_start=raised + 1,
+            levels=self._levels(raised + 1, 0.0),
+        )
+
+    def _crept(self, end: int, otherwise: int) -> int:
+        """Return after how many of the runs before `end` the level has crept away."""
+        if not self.chart.shift:
+            return otherwise
+        reference = float(np.median(self.chart.level()))
+        off = crept(self.logarithms, self.chart.levels, self.at, end, reference)
+        return first_true(off >= -math.log1p(-self.chart.least), otherwise)
+
+    def _crept_away(self, raised: int) -> Found:
+        """Return the alarm for a level that crept away in steps which were each too small."""
+        levels = self.chart.levels
+        side = DOWN if self.chart.shift < 0 else UP
+        return Found(
+            design=SIDES[side].start,  # the least of them
+            raised=raised,
+            start=begun_with(levels),
+            score=self.chart.limit,  # which the first of these steps has passed
+            limit=self.chart.limit,
+            before=self.chart.level(),
+            inflation=inflation(self.chart.correlation),
+            crept=max(levels[-1][0], raised - CREEPING + 1),
         )
 
     def _while_open(self, stop: int) -> None:
         found = self.chart.open
         assert found is not None and self.chart.scores is not None
         scores = self._scored(stop)
-        columns = _recovery_designs(found.design)
+        columns = recovery_designs(found.design)
         # without what was taken off for the error of the reference, which no longer matters
         penalty = self.chart.scores.penalty[columns] / self.chart.scale
-        back = _cusum(grained(-scores[:, columns] - penalty), self.chart.recovery)
-        against = _opposite(found.design)
-        opposite = _cusum(scores[:, against], self.sums[against])
-        turned = opposite.max(axis=1) >= self.chart.limit
+        back = cusum(grained(-scores[:, columns] - penalty), self.chart.recovery)
+        against = opposite(found.design)
+        other = cusum(scores[:, against], self.sums[against])
+        turned = other.max(axis=1) >= self.chart.limit
         over = (back.min(axis=1) >= RECOVERY) | turned
-        event = min(_first(over, len(over)), len(over) - 1)
+        event = min(first_true(over, len(over)), len(over) - 1)
+        back_at = self._back_at(found, self.at + event + (not over[event]))
+        if back_at is not None:
+            event = back_at - self.at
         begun, done = self.at, self.at + event + 1
         self.increments[begun:done] = scores[: event + 1]
-        start = _last_zero(
+        start = last_zero(
             back[: event + 1, columns.index(found.design)], begun, self.chart.recovery_start
         )
-        worst = int(np.argmax(opposite[event]))
-        turn = _last_zero(opposite[: event + 1, worst], begun, int(self.starts[against][worst]))
+        worst = int(np.argmax(other[event]))
+        turn = last_zero(other[: event + 1, worst], begun, int(self.starts[against][worst]))
         # shown, and no more: an open alarm is closed by evidence for recovery alone
         shown = self.sums[found.design] + np.cumsum(scores[: event + 1, found.design])
         name = DOWN if found.design < len(DROPS) else UP
         self.evidence[name][begun:done] = np.maximum(shown, 0.0)
         self.sums[found.design] = shown[-1]
-        zeros = opposite[: event + 1] == 0
+        zeros = other[: event + 1] == 0
         latest = event - np.argmax(zeros[::-1], axis=0)
         self.starts[against] = np.where(zeros.any(axis=0), begun + latest + 1, self.starts[against])
-        self.sums[against] = opposite[event]
+        self.sums[against] = other[event]
         self.at = done
-        if over[event]:
+        if back_at is not None:
+            self._come_back(found, back_at)
+        elif over[event]:
             # a change to the other side is the end of this one; the runs since are drawn again,
             # from no evidence, and raise the alarm that they deserve
             start = min(start, max(turn, found.raised + 1)) if turned[event] else start
@@ -279,43 +350,27 @@ class _Drawing:
             self.usable[found.start : start] = False
             self.sums[:], self.starts[:] = 0.0, start
             self.at = start
-            return
-        self.chart = replace(self.chart, recovery=back[event].copy(), recovery_start=start)
+        else:
+            self.chart = replace(self.chart, recovery=back[event].copy(), recovery_start=start)
 
+    def _back_at(self, found: Found, stop: int) -> int | None:
+        """Return the run before `stop` with which the level is as good as that of before."""
+        first = max(found.raised + 1, self.at - NEAR + 1)
+        for run in near(self.logarithms, first, stop, found.before, self.chart.least):
+            newest = self.logarithms[run + 1 - NEAR : run + 1]
+            if is_back(found.before, newest, found.inflation, self.chart.least):
+                return int(run)
+        return None
 
-def _recovery_designs(design: int) -> list[int]:
-    """Return the designs that must all speak for recovery: as large as `design`, down to half.
-
-    The design that fitted best at an alarm may be larger than the change is. Then the true level
-    lies between it and the healthy one, and it alone would soon take that for a recovery.
-    """
-    columns = next(columns for _, columns in _DIRECTIONS if columns.start <= design < columns.stop)
-    size = abs(np.log(DESIGNS[design]))
-    return [
-        column
-        for column in range(columns.start, design + 1)
-        if abs(np.log(DESIGNS[column])) >= _RECOVERY_SHARE * size
-    ]
-
-
-def _opposite(design: int) -> slice:
-    """Return the designs of the other direction than `design`."""
-    return _DIRECTIONS[1 if design < len(DROPS) else 0][1]
-
-
-def _cusum(scores: Array, begun: Array) -> Array:
-    """Return the sums after each run, from `begun` on, never below zero; by column."""
-    total = np.cumsum(scores, axis=0)
-    return total - np.minimum(np.minimum.accumulate(total, axis=0), -begun)
-
-
-def _last_zero(sums: Array, first: int, otherwise: int) -> int:
-    """Return the run after the last of `sums` that is zero, the first of them being `first`."""
-    zeros = np.flatnonzero(sums == 0)
-    return first + int(zeros[-1]) + 1 if zeros.size else otherwise
-
-
-def _first(true: NDArray[np.bool_], otherwise: int) -> int:
-    """Return the first index at which `true` is so, or `otherwise`."""
-    found = int(np.argmax(true)) if true.size else 0
-    return found if true.size and true[found] else otherwise
+    def _come_back(self, found: Found, run: int) -> None:
+        """End the open alarm with `run`, by a level that does not matter, and settle for it."""
+        first = run + 1 - NEAR
+        newest = self.logarithms[first : run + 1]
+        level = level_ratio(found.before, newest).value
+        start = first + after_the_last_off(newest, found.before, self.chart.least)
+        self._end(start, run, RECOVERED)
+        self.usable[found.start : start] = False
+        self.sums[:], self.starts[:] = 0.0, start
+        self.at = start
+        shift = float(logarithms(np.array(level)))
+        self.chart = replace(self.chart, levels=self._levels(start, shift))

@@ -12,17 +12,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from iobands.charts.chart import DOWN, LARGEST_REFERENCE, UP, WATCH, Chart
+from iobands.charts.chart import LARGEST_REFERENCE, WATCH, Chart
 from iobands.charts.correlation import correlation_between, scale_for, serial_correlation
-from iobands.charts.scores import DESIGNS, DROPS, Array
+from iobands.charts.scores import DESIGNS, Array
+from iobands.charts.sums import SIDES
 
 #: What series of one session have in common at the least, as a correlation, and what is taken
 #: for it until there are enough sessions to measure it.
 LEAST_SHARED: Final = 0.1
 UNKNOWN_SHARED: Final = 0.5
 MOST_SHARED: Final = 0.9
-#: Which of the designs are of which direction.
-SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
 
 
 @dataclass(frozen=True)
@@ -105,13 +104,16 @@ def dependence(parts: Sequence[Part], sessions: int, limit: float) -> Dependence
     """Return what the first sessions that have runs of several series tell."""
     count = np.zeros(sessions, dtype=int)
     for part in parts:
-        count[part.sessions] += 1
+        count[indexed(part.sessions)] += 1
     early = np.flatnonzero(count > 1)[:LARGEST_REFERENCE]
+    row_of = np.full(sessions, -1)
+    row_of[early] = np.arange(len(early))
+    end = int(early[-1]) + 1 if early.size else 0
     table = np.full((len(early), len(parts)), np.nan)
     for column, part in enumerate(parts):
-        of_early = np.isin(part.sessions, early)
-        rows = np.searchsorted(early, part.sessions[of_early])
-        table[rows, column] = part.residuals[of_early]
+        span = within(part.sessions, 0, end)
+        rows = row_of[part.sessions[span]]
+        table[rows[rows >= 0], column] = part.residuals[span][rows >= 0]
     found = correlation_between(table)
     if found is None:
         return Dependence(UNKNOWN_SHARED, 1.0)
@@ -131,6 +133,20 @@ def every_session(lists: Sequence[NDArray[np.int_]]) -> NDArray[np.int_]:
     for each in lists:
         found[each - first] = True
     return first + np.flatnonzero(found)
+
+
+def placed(parts: Sequence[Part], sessions: NDArray[np.int_]) -> list[Part]:
+    """Return `parts` with the places of their sessions among all `sessions`, which rise."""
+    has_gaps = len(sessions) and sessions[-1] - sessions[0] >= len(sessions)
+    return [
+        replace(
+            part,
+            sessions=np.searchsorted(sessions, part.sessions)
+            if has_gaps
+            else part.sessions - sessions[:1],
+        )
+        for part in parts
+    ]
 
 
 def indexed(rising: NDArray[np.int_]) -> slice | NDArray[np.int_]:

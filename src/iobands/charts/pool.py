@@ -7,6 +7,7 @@ charts of single series.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -14,18 +15,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from iobands.charts.alarm import DOWN, RECOVERED, UP, Alarm
 from iobands.charts.change import level_ratio, onset_interval
-from iobands.charts.chart import (
-    DEGRADED,
-    DOWN,
-    LARGEST_REFERENCE,
-    RECOVERED,
-    RECOVERY,
-    UP,
-    Alarm,
+from iobands.charts.chart import DEGRADED, LARGEST_REFERENCE, LEAST, RECOVERY
+from iobands.charts.parts import (
+    Dependence,
+    Part,
+    dependence,
+    every_session,
+    indexed,
+    placed,
+    within,
 )
-from iobands.charts.parts import SIDES, Dependence, Part, dependence, every_session, indexed, within
 from iobands.charts.scores import DESIGNS, DROPS, Array, grained
+from iobands.charts.settling import is_small, is_surely_small
+from iobands.charts.sums import SIDES
 
 #: From how much evidence of its own, in nats, a series counts as one that took part in a change.
 TOOK_PART: Final = 2.0
@@ -74,7 +78,11 @@ class PooledChart:
 
 
 def follow_together(
-    parts: Sequence[Part], *, limit: float = DEGRADED, depends: Dependence | None = None
+    parts: Sequence[Part],
+    *,
+    limit: float = DEGRADED,
+    depends: Dependence | None = None,
+    least: float = LEAST,
 ) -> PooledChart:
     """Return the chart of what several series have in common.
 
@@ -88,6 +96,8 @@ def follow_together(
         parts: one a series, two at least.
         limit: the evidence, in nats, at which an alarm is raised.
         depends: rho, and more; None to measure it on the first 200 sessions.
+        least: by which share the level must be off that of before, or the references of the series,
+            for an alarm. A change by less is passed over.
 
     Raises:
         ValueError: there are fewer than two series.
@@ -95,19 +105,25 @@ def follow_together(
     if len(parts) < 2:  # noqa: PLR2004
         raise ValueError(f"{len(parts)} series have nothing in common: two at least")
     sessions = every_session([part.sessions for part in parts])
-    placed = [replace(part, sessions=np.searchsorted(sessions, part.sessions)) for part in parts]
-    depends = depends or dependence(placed, len(sessions), limit)
-    return _Drawing(sessions, placed, depends, limit).through()
+    there = placed(parts, sessions)
+    depends = depends or dependence(there, len(sessions), limit)
+    return _Drawing(sessions, there, depends, limit, least).through()
 
 
 class _Drawing:
     def __init__(
-        self, sessions: NDArray[np.int_], parts: Sequence[Part], depends: Dependence, limit: float
+        self,
+        sessions: NDArray[np.int_],
+        parts: Sequence[Part],
+        depends: Dependence,
+        limit: float,
+        least: float,
     ) -> None:
         self.sessions = sessions
         self.parts = parts
         self.depends = depends
         self.limit = limit
+        self.least = least
         self.quiet = self._together([part.speaks for part in parts])
         self.down = np.zeros(len(sessions))
         self.up = np.zeros(len(sessions))
@@ -136,11 +152,18 @@ class _Drawing:
         total = np.zeros((len(self.sessions), len(DESIGNS)))
         taken_off = np.zeros_like(total)
         count = np.zeros(len(self.sessions))
+        spans: defaultdict[tuple[int, int], list[Array]] = defaultdict(list)
         for part, chosen in zip(self.parts, runs, strict=True):
             places = indexed(part.sessions[chosen])
             total[places] += part.increments[indexed(np.flatnonzero(chosen))]
-            taken_off[places] += part.penalty
-            count[places] += 1
+            if isinstance(places, slice):
+                spans[places.start, places.stop].append(part.penalty)
+            else:
+                taken_off[places] += part.penalty
+                count[places] += 1
+        for (begin, end), penalties in spans.items():  # few, as most series have the same
+            taken_off[begin:end] += np.sum(penalties, axis=0)
+            count[begin:end] += len(penalties)
         count = np.maximum(count, 1)[:, None]
         spread = 1 + (count - 1) * self.depends.shared
         total += taken_off * (1 - np.minimum(np.sqrt(spread / count) * self.depends.scale, 1.0))
@@ -159,7 +182,20 @@ class _Drawing:
         zeros = np.flatnonzero(sums[:event, design] == 0)
         since = begun + (int(zeros[-1]) + 1 if zeros.size else 0)
         scores = self._taking_part(since, begun + event)[:, design]
+        if self._is_small(begun, begun + event, scores):
+            return begun + event + 1
         return self._raise(begun, begun + event, design, float(sums[event, design]), scores)
+
+    def _is_small(self, begun: int, raised: int, scores: Array) -> bool:
+        """Tell whether the change that was found at `raised` does not matter."""
+        first = max(begun, raised - _BEFORE_ONSET - _AFTER_ALARM)
+        onset = first + onset_interval(scores[first : raised + 1], raised - first)[0]
+        before = self._runs(max(0, onset - LARGEST_REFERENCE), onset)[1]
+        after = self._runs(onset, raised + 1)[1]
+        if not (before.size and after.size):
+            return False
+        off = float(np.exp(np.median(after)))
+        return is_small(off, self.least) and is_surely_small(level_ratio(before, after), self.least)
 
     def _raise(self, begun: int, raised: int, design: int, score: float, scores: Array) -> int:
         is_down = design < len(DROPS)
@@ -207,8 +243,8 @@ class _Drawing:
         total = float(np.sum(given, axis=0).max())
         return CommonAlarm(told, tuple(float(sums.max()) for sums in given), total)
 
-    def _levels(self, first: int, last: int | None) -> Array:
-        """Return the median residual of each session from `first` to before `last` that has one."""
+    def _runs(self, first: int, last: int | None) -> tuple[NDArray[np.int_], Array]:
+        """Return the sessions and residuals of the runs from `first` to before `last`."""
         spans = [within(part.sessions, first, last) for part in self.parts]
         places = np.concatenate(
             [part.sessions[span] for part, span in zip(self.parts, spans, strict=True)]
@@ -217,7 +253,11 @@ class _Drawing:
             [part.residuals[span] for part, span in zip(self.parts, spans, strict=True)]
         )
         known = ~np.isnan(values)
-        places, values = places[known], values[known]
+        return places[known], values[known]
+
+    def _levels(self, first: int, last: int | None) -> Array:
+        """Return the median residual of each session from `first` to before `last` that has one."""
+        places, values = self._runs(first, last)
         order = np.lexsort((values, places))
         values = values[order]
         _, starts, counts = np.unique(places[order], return_index=True, return_counts=True)

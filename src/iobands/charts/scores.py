@@ -38,6 +38,10 @@ _WEIGHTS: Final = np.array((0.7, 0.85, 1.0, 0.85) * 2)
 # point: a chart continued run by run then equals a chart drawn at once to the last bit.
 _GRAIN: Final = 2.0**-20
 
+# So are logarithms of values, of a finer one: then a value less a settled change equals, to the
+# last bit, what it is to be held against.
+_LOGARITHM_GRAIN: Final = 2.0**-40
+
 # The quartiles in units of the standard deviation of a normal distribution, and its 99.5 % point,
 # which a band's maximum is taken for.
 _QUARTILE: Final = NormalDist().inv_cdf(0.75)
@@ -155,6 +159,11 @@ def grained(scores: Array) -> Array:
     return np.round(scores / _GRAIN) * _GRAIN
 
 
+def logarithms(numbers: Array) -> Array:
+    """Return the logarithms of positive `numbers`, rounded so that differences are exact."""
+    return np.round(np.log(numbers) / _LOGARITHM_GRAIN) * _LOGARITHM_GRAIN
+
+
 class Scores(Protocol):
     """What gives a run its scores."""
 
@@ -240,7 +249,7 @@ def _quartiles(band: Quartiles) -> Array:
         np.all(np.isfinite(quartiles)) and quartiles[0] > 0 and np.all(np.diff(quartiles) >= 0)
     ):
         raise ValueError(f"quartiles are positive numbers in rising order, not {quartiles}")
-    return np.log(quartiles)
+    return logarithms(quartiles)
 
 
 class _Distribution(Protocol):

@@ -26,13 +26,25 @@ from iobands.readers.fields import (
     TEXTS,
     TIME,
 )
-from iobands.readers.table import FILE, LINE, SCHEMA, TEXT, TIMESTAMP
+from iobands.readers.table import (
+    FILE,
+    LINE,
+    SCHEMA,
+    TEXT,
+    TIMESTAMP,
+    arrow,
+    flags,
+    places,
+    plain,
+    there,
+)
 from iobands.vocabulary import NULLS, VARIABLE_UNITS
 
 _NEWLINE, _BAR = ord("\n"), ord("|")
 _HARMLESS: Final = (ord("}"), ord("~"))  # the printable characters after the bar
 _NULLS: Final = sorted(NULLS)
 _NUMBERS: Final = {*INTEGERS, *FLOATS}
+_NO_TEXT: Final = pa.nulls(1, pa.string())[0]
 
 # A part of the times that the exact reader takes: whole seconds, and days that every such month
 # of every year has, so that converting them cannot fail.
@@ -132,12 +144,12 @@ def _typed(text: bytes, columns: Sequence[str], lines: np.ndarray) -> tuple[pa.T
     table = pa.Table.from_arrays(
         [
             *(fields[name] for name in FIELDS),
-            pa.array(np.zeros(len(lines), np.int32)),
-            pa.array(lines.astype(np.int64)),
+            arrow(np.zeros(len(lines), np.int32)),
+            arrow(lines.astype(np.int64)),
         ],
         names=[*FIELDS, FILE, LINE],
     )
-    return (table if proved.all() else table.filter(pa.array(proved))), proved
+    return (table if proved.all() else table.filter(arrow(proved))), proved
 
 
 def _cells(
@@ -168,17 +180,17 @@ def _trimmed(cell: pa.DictionaryArray) -> pa.DictionaryArray:
     padded = pc.or_(pc.starts_with(values, " "), pc.ends_with(values, " "))
     if not pc.any(padded).as_py():
         return cell
-    plain = pc.utf8_trim(cell.cast(pa.string()), " ")
-    missing = pc.is_in(plain, value_set=pa.array(_NULLS))
-    return pc.if_else(missing, None, plain).dictionary_encode()
+    trimmed = pc.utf8_trim(cell.cast(pa.string()), " ")
+    missing = pc.is_in(trimmed, value_set=pa.array(_NULLS))
+    return pc.if_else(missing, None, trimmed).dictionary_encode()
 
 
 def _times(cell: pa.DictionaryArray, proved: np.ndarray) -> pa.Array:
     values = cell.dictionary
     right = pc.match_substring_regex(values, _TIME)
-    moments = pc.if_else(right, values, None).cast(TIMESTAMP)
+    moments = pc.if_else(right, values, _NO_TEXT).cast(TIMESTAMP)
     found = moments.take(cell.indices)
-    proved &= _array(found.is_valid())
+    proved &= there(found)
     return found
 
 
@@ -189,8 +201,9 @@ def _as_numbers(cell: pa.Array, proved: np.ndarray) -> pa.Array:
     cell = _trimmed(cell)
     values = cell.dictionary
     right = pc.match_substring_regex(values, _NUMBER)
-    as_numbers = pc.if_else(right, values, None).cast(pa.float64())
-    proved &= _array(pc.or_(cell.is_null(), right.take(cell.indices).fill_null(False)))
+    as_numbers = pc.if_else(right, values, _NO_TEXT).cast(pa.float64())
+    known = there(cell)
+    proved[known] &= flags(right)[plain(cell.indices)[known]]
     return as_numbers.take(cell.indices)
 
 
@@ -202,7 +215,7 @@ def _check_numbers(fields: dict[str, pa.Array], names: Sequence[str], proved: np
     if not names:
         return
     cells = [fields[name] for name in names]
-    values = np.array([cell.fill_null(1.0) if cell.null_count else cell for cell in cells])
+    values = np.array([np.where(there(cell), plain(cell), 1.0) for cell in cells])
     proved &= np.isfinite(values).all(axis=0)
     if "perf_value" in names:
         rates = values[names.index("perf_value")]
@@ -213,25 +226,20 @@ def _check_numbers(fields: dict[str, pa.Array], names: Sequence[str], proved: np
         proved &= ((np.trunc(whole) == whole) & (np.abs(whole) < EXACT_BELOW)).all(axis=0)
         whole = np.where(proved, whole, 0).astype(np.int64)
     for place, column in zip(integers, whole, strict=True):
-        missing = _array(cells[place].is_null()) if cells[place].null_count else None
-        fields[names[place]] = pa.array(column, mask=missing)
+        missing = ~there(cells[place]) if cells[place].null_count else None
+        fields[names[place]] = arrow(column, missing)
 
 
 def _check(fields: dict[str, pa.Array], proved: np.ndarray) -> None:
     """Clear the marks of lines that contradict themselves, or miss what every line has."""
     for name in NEVER_NULL:
-        proved &= _array(fields[name].is_valid())
+        proved &= there(fields[name])
     variable, unit = fields["perf_var"], fields["perf_unit"]
     units = unit.dictionary.to_pylist()
-    codes = variable.indices.fill_null(-1).to_numpy()
-    unit_codes = unit.indices.fill_null(-1).to_numpy()
-    fits = _array(fields["perf_value"].is_null()) & (codes == -1)
+    codes, unit_codes = places(variable), places(unit)
+    fits = ~there(fields["perf_value"]) & (codes == -1)
     for code, text in enumerate(variable.dictionary.to_pylist()):
         wanted = VARIABLE_UNITS.get(text)
         if wanted in units:
             fits |= (codes == code) & (unit_codes == units.index(wanted))
     proved &= fits
-
-
-def _array(truth: pa.Array) -> np.ndarray:
-    return truth.to_numpy(zero_copy_only=False).astype(bool)

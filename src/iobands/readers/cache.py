@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import tempfile
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,11 +22,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from iobands.readers.files import Place
-from iobands.readers.table import SCHEMA
+from iobands.readers.kinds import ROWS, Rows
 
 #: Goes up whenever what is kept, or what a line is read as, changes.
-VERSION: Final = 1
+VERSION: Final = 2
 _KEY: Final = b"iobands"
+_KINDS: Final = b"iobands-kinds"
+_DIGEST: Final = b"iobands-digest"
 _SAMPLE: Final = 4096  # bytes by which a file is known again, at its start and before the end
 
 
@@ -65,7 +68,7 @@ class Kept:
     """
 
     files: tuple[KnownFile, ...]
-    table: pa.Table
+    rows: Rows
     repeats: tuple[tuple[int, int, int, int], ...]
 
 
@@ -103,11 +106,15 @@ def load(path: Path, columns: Sequence[str]) -> Kept | None:
     """Return what the cache at `path` holds, with those columns, or None when it is no use."""
     try:
         table = read_parquet(path, columns)
-        said = json.loads(table.schema.metadata[_KEY])
+        metadata = table.schema.metadata
+        if metadata[_DIGEST] != _digest(metadata[_KEY], metadata[_KINDS]):
+            return None
+        said = json.loads(metadata[_KEY])
         table = table.replace_schema_metadata()
-        wanted = pa.schema([SCHEMA.field(name) for name in columns])
+        wanted = pa.schema([ROWS.field(name) for name in columns])
         if said["version"] != VERSION or table.schema != wanted or len(table) != said["rows"]:
             return None
+        kinds = pa.ipc.open_stream(b64decode(metadata[_KINDS])).read_all()
         files = tuple(
             KnownFile(
                 **{
@@ -122,7 +129,7 @@ def load(path: Path, columns: Sequence[str]) -> Kept | None:
             )
             for known in said["files"]
         )
-        return Kept(files, table, tuple(tuple(repeat) for repeat in said["repeats"]))
+        return Kept(files, Rows(table, kinds), tuple(tuple(repeat) for repeat in said["repeats"]))
     except Exception:  # whatever a damaged file makes a library raise: it is written anew
         return None
 
@@ -138,11 +145,17 @@ def save(path: Path, kept: Kept) -> None:
     """Write a cache, whole or not at all; where that cannot be, do without."""
     said = {
         "version": VERSION,
-        "rows": len(kept.table),
+        "rows": len(kept.rows),
         "files": [asdict(known) for known in kept.files],
         "repeats": kept.repeats,
     }
-    table = kept.table.replace_schema_metadata({_KEY: json.dumps(said)})
+    kinds = pa.BufferOutputStream()
+    with pa.ipc.new_stream(kinds, kept.rows.kinds.schema) as stream:
+        stream.write_table(kept.rows.kinds)
+    told, text = json.dumps(said).encode(), b64encode(kinds.getvalue())
+    table = kept.rows.table.replace_schema_metadata(
+        {_KEY: told, _KINDS: text, _DIGEST: _digest(told, text)}
+    )
 
     def write(temporary: Path) -> None:
         pq.write_table(
@@ -152,10 +165,15 @@ def save(path: Path, kept: Kept) -> None:
             write_statistics=False,
             write_page_checksum=True,
             # numbers hardly repeat, and building a dictionary of them takes longest
-            use_dictionary=[f.name for f in SCHEMA if pa.types.is_dictionary(f.type)],
+            use_dictionary=[f.name for f in ROWS if pa.types.is_dictionary(f.type)],
         )
 
     replace(path, write)
+
+
+def _digest(*parts: bytes) -> bytes:
+    # of what the library, which checks its own pages, hands on as it finds it
+    return hashlib.sha256(b"\0".join(parts)).hexdigest().encode()
 
 
 def replace(path: Path, write) -> None:  # noqa: ANN001 (a function of the path to write to)

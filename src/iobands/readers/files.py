@@ -17,7 +17,7 @@ import pyarrow as pa
 from iobands.readers.bulk import read_block
 from iobands.readers.fields import TIME
 from iobands.readers.lines import Contract, Format, Found, read_lines
-from iobands.readers.table import LINE, from_rows, joined
+from iobands.readers.table import LINE, arrow, from_rows, joined, numbers
 
 _BLOCK: Final = 2**20  # bytes: more does not fit into the caches of a processor
 #: Fewer lines than this are read one by one, which is faster then.
@@ -153,6 +153,6 @@ def _add(part: Part, piece: _Piece, before: int) -> None:
         exact = from_rows(piece.found.rows, piece.found.numbers)
         table = exact if table is None else joined([exact, table], LINE)
     if table is not None and len(table):
-        numbers = table.column(LINE).to_numpy() + first
+        lines = numbers(table, LINE) + first
         at = table.schema.get_field_index(LINE)
-        part.tables.append(table.set_column(at, LINE, pa.array(numbers)))
+        part.tables.append(table.set_column(at, LINE, arrow(lines)))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,19 +21,25 @@ from iobands.readers.adapters.csv_table import CsvTable
 from iobands.readers.cache import Kept, KnownFile
 from iobands.readers.fields import FIELDS, REQUIRED, TIME
 from iobands.readers.files import Part, Place, read_file
+from iobands.readers.kinds import KIND, ROWS, Rows, factored
 from iobands.readers.lines import Contract, Format
 from iobands.readers.rejected import Rejected
 from iobands.readers.repeats import find_repeats
 from iobands.readers.table import (
     FILE,
-    SCHEMA,
+    arrow,
     concatenated,
     from_rows,
     joined,
     numbers,
+    places,
+    there,
     to_pandas,
 )
 from iobands.vocabulary import LATER_FIELDS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Smaller perflogs are read as fast as a cache of them.
 WORTH_KEEPING: Final = 2**20  # bytes
@@ -45,17 +51,28 @@ WORTH_ADDING: Final = 4 * 2**20  # bytes
 class Perflogs:
     """What perflogs hold.
 
-    `samples` has one row a value, in the order of time; `misses` has the lines of runs that
-    proved nothing, whose `perf_value` is missing. Both have the columns of the contract, with
-    `job_completion_time` in UTC and `perf_value` in `perf_unit`; texts are categories. `others`
-    counts the lines of checks that measure nothing, such as builds, and of dry runs. `rejected`
-    has the repeats of other lines too.
+    `measured` has one row a value, in the order of time; `missed` has the lines of runs that
+    proved nothing, whose `perf_value` is missing. `others` counts the lines of checks that measure
+    nothing, such as builds, and of dry runs. `rejected` has the repeats of other lines too.
     """
 
-    samples: pd.DataFrame
-    misses: pd.DataFrame
+    measured: Rows
+    missed: Rows
     others: int
     rejected: tuple[Rejected, ...]
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """The rows with a value, with the columns of the contract.
+
+        `job_completion_time` is in UTC and `perf_value` in `perf_unit`; texts are categories.
+        """
+        return self.measured.frame()
+
+    @cached_property
+    def misses(self) -> pd.DataFrame:
+        """The rows without a value, with the same columns."""
+        return self.missed.frame()
 
 
 def read_perflogs(
@@ -68,7 +85,7 @@ def read_perflogs(
 
     Rotated files (`*.log.h0`, ...), which ReFrame leaves when the columns change, are read too.
     `format_` is how the files are laid out, contract 2 if it is not given; `columns` are those
-    that are wanted, and the required ones are there in any case. A run that two lines
+    that are wanted: of what differs from run to run no others are there. A run that two lines
     tell of alike, as in a copy of a file, counts once. What was read before comes from a cache in
     the user's cache directory, if there is one.
 
@@ -77,20 +94,18 @@ def read_perflogs(
     """
     if not directory.is_dir():
         raise FileNotFoundError(f"{directory}: no such directory")
-    kept, endings = _read_all(
-        directory, system, format_ or Contract(), {*columns, *REQUIRED, *LATER_FIELDS}
-    )
+    wanted = {*columns, *REQUIRED, *LATER_FIELDS}
+    kept, endings = _read_all(directory, system, format_ or Contract(), wanted)
+    rows = kept.rows
     if isinstance(format_, CsvTable) and system is not None:
         # where a table lies says nothing of the system
-        mine = pc.equal(kept.table.column("system").cast(pa.string()), system)
-        kept = replace(kept, table=kept.table.filter(mine))
-    measures = kept.table.column("perf_value").is_valid()
-    complete = bool(pc.all(measures).as_py()) if len(kept.table) else True
-    samples = kept.table if complete else kept.table.filter(measures)
-    misses = kept.table.slice(0, 0) if complete else kept.table.filter(pc.invert(measures))
+        mine = pc.equal(rows.kinds.column("system").cast(pa.string()), system)
+        rows = rows.only(mine.to_numpy()[rows.of_kind])
+    value = rows.table.column("perf_value")
+    measures = there(value.combine_chunks()) if value.null_count else np.ones(len(rows), bool)
     return Perflogs(
-        samples=to_pandas(samples),
-        misses=to_pandas(misses),
+        measured=rows.only(measures) if value.null_count else rows,
+        missed=rows.only(~measures),
         others=sum(known.others for known in kept.files),
         rejected=tuple(_rejected(directory, kept, endings)),
     )
@@ -124,7 +139,7 @@ def _read_all(
     where = cache.cache_file(directory, f"{system or ''}\0{format_!r}", ".parquet")
     # of files that are not there, or no files, their reading will tell
     size = sum(path.stat().st_size for path in paths if path.is_file())
-    columns = [name for name in SCHEMA.names if name in fields]
+    columns = [name for name in ROWS.names if name in fields or name == KIND]
     if size < WORTH_KEEPING:
         new = _read_on(directory, paths, format_, None, columns)
         return new.kept, new.endings
@@ -132,11 +147,11 @@ def _read_all(
     new = _read_on(directory, paths, format_, old, columns) if old else None
     if new is None or new.anew or new.appended >= WORTH_ADDING:
         # what is kept has all columns, whichever are wanted now
-        old = old and new and not new.anew and cache.load(where, SCHEMA.names)
-        whole = _read_on(directory, paths, format_, old or None, SCHEMA.names)
+        old = old and new and not new.anew and cache.load(where, ROWS.names)
+        whole = _read_on(directory, paths, format_, old or None, ROWS.names)
         cache.save(where, whole.kept)
-        kept = replace(whole.kept, table=whole.kept.table.select(columns))
-        return kept, whole.endings
+        rows = replace(whole.kept.rows, table=whole.kept.rows.table.select(columns))
+        return replace(whole.kept, rows=rows), whole.endings
     return new.kept, new.endings
 
 
@@ -241,14 +256,16 @@ def _of_interest(part: Part, file: int) -> tuple[list[pa.Table], int]:
     """Return the rows that are samples or misses, as of that file, and how many are neither."""
     chosen, others = [], 0
     for table in part.tables:
-        measures = table.column("perf_var").is_valid()
+        variable, value, result = (
+            table.column(name).combine_chunks() for name in ("perf_var", "perf_value", "result")
+        )
         # a run that passes has values, or was not run at all
-        passed = pc.equal(pc.cast(table.column("result"), pa.string()), "pass")
-        is_dry = pc.and_(table.column("perf_value").is_null(), passed)
-        wanted = pc.and_(measures, pc.invert(is_dry))
-        rows = table if pc.all(wanted).as_py() else table.filter(wanted)
+        said = np.array([*(text == "pass" for text in result.dictionary.to_pylist()), False])
+        is_dry = ~there(value) & said[places(result)]
+        wanted = there(variable) & ~is_dry
+        rows = table if wanted.all() else table.filter(arrow(wanted))
         others += len(table) - len(rows)
-        number = pa.array(np.full(len(rows), file, np.int32))
+        number = arrow(np.full(len(rows), file, np.int32))
         if len(rows):
             chosen.append(rows.set_column(rows.schema.get_field_index(FILE), FILE, number))
     return chosen, others
@@ -256,28 +273,30 @@ def _of_interest(part: Part, file: int) -> tuple[list[pa.Table], int]:
 
 def _joined(
     old: Kept | None, fresh: list[pa.Table], columns: Sequence[str]
-) -> tuple[pa.Table, tuple[tuple[int, int, int, int], ...]] | None:
+) -> tuple[Rows, tuple[tuple[int, int, int, int], ...]] | None:
     """Return all rows in the order of time, and within that of files and lines, without repeats.
 
     None where rows came that are not all after the old ones: then everything has to be read anew,
     to tell what comes first and what repeats what. `fresh`, in the order of files and lines, is
     emptied.
     """
-    before = len(old.table) if old else 0
     if old and not fresh:
-        return old.table, old.repeats
+        return old.rows, old.repeats
     table = joined(fresh, TIME)
     repeats = find_repeats(table)
     if len(repeats.rows):
         keep = np.ones(len(table), bool)
         keep[repeats.rows] = False
-        table = table.filter(pa.array(keep))
-    table = table.select(columns)
+        table = table.filter(arrow(keep))
     if not old:
-        return table, repeats.told
-    if before and len(table) and numbers(table, TIME)[0] <= numbers(old.table, TIME)[-1]:
+        table, kinds = factored(table)
+        return Rows(table.select(columns), kinds), repeats.told
+    before = old.rows.table
+    if len(before) and len(table) and numbers(table, TIME)[0] <= numbers(before, TIME)[-1]:
         return None
-    return concatenated([old.table, table]), (*old.repeats, *repeats.told)
+    table, kinds = factored(table, old.rows.kinds)
+    rows = Rows(concatenated([before, table.select(columns)]), kinds)
+    return rows, (*old.repeats, *repeats.told)
 
 
 def _rejected(

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from iobands.readers.fields import TIME
-from iobands.readers.table import FILE, LINE, numbers
+from iobands.readers.table import FILE, LINE, arrow, numbers, plain, there
 from iobands.vocabulary import SERIES_FIELDS
 
 #: What makes two rows one run's.
@@ -33,7 +33,7 @@ def find_repeats(table: pa.Table) -> Repeats:
     alike = np.flatnonzero(_alike(table))
     if not len(alike):
         return Repeats(alike, ())
-    chosen = table.select([*_SAME, FILE, LINE]).take(pa.array(alike))
+    chosen = table.select([*_SAME, FILE, LINE]).take(arrow(alike))
     first: dict[tuple[object, ...], tuple[int, int]] = {}
     found, told = [], []
     columns = [chosen.column(name).to_pylist() for name in chosen.column_names]
@@ -49,7 +49,8 @@ def find_repeats(table: pa.Table) -> Repeats:
 
 def _alike(table: pa.Table) -> np.ndarray:
     """Tell which rows may share time and value with another: few, and all that do."""
-    values = table.column("perf_value").fill_null(-1.0).to_numpy().view(np.uint64)
+    column = table.column("perf_value").combine_chunks()
+    values = np.where(there(column), plain(column), -1.0).view(np.uint64)
     times = numbers(table, TIME).astype(np.uint64)
     # sorting numbers is several times as fast as hashing pairs
     mixed = times * np.uint64(0x9E3779B97F4A7C15) ^ values * np.uint64(0xC2B2AE3D27D4EB4F)
