@@ -11,7 +11,7 @@ from .benchio_base import BenchioBase
 class BenchioSerial(BenchioBase):
     """One process gathers the array and writes one file."""
 
-    descr = "Single file, single writer"
+    descr = "benchio: single file, single writer"
     layer = "serial"
     pattern = "serial"
 
@@ -20,7 +20,7 @@ class BenchioSerial(BenchioBase):
 class BenchioFPP(BenchioBase):
     """Each process writes a file of its own."""
 
-    descr = "File per process"
+    descr = "benchio: file per process"
     layer = "proc"
     pattern = "fpp"
     file_per = "process"
@@ -30,7 +30,7 @@ class BenchioFPP(BenchioBase):
 class BenchioFPN(BenchioBase):
     """One process of each node gathers what the node has and writes one file."""
 
-    descr = "File per node"
+    descr = "benchio: file per node"
     layer = "node"
     pattern = "fpn"
     file_per = "node"
@@ -40,7 +40,7 @@ class BenchioFPN(BenchioBase):
 class BenchioSSF(BenchioBase):
     """All processes write one file by collective MPI-IO."""
 
-    descr = "Single shared file, collective"
+    descr = "benchio: single shared file, collective"
     layer = "mpiio"
     pattern = "ssf"
     interface = "mpiio"

@@ -40,7 +40,7 @@ class EnvCheck(rfm.RunOnlyRegressionTest):
 class EnvFileSystem(EnvCheck, WithoutEnvironment):
     """A file system is mounted, of the right type, has room, can be written to and is whole."""
 
-    descr = "Mounted, writable, with space, inodes, quota and all targets"
+    descr = "Environment: mounted, writable, with space, inodes, quota and all targets"
     examines = "file system"
 
     #: The file system, by its name in the site configuration.
@@ -64,7 +64,7 @@ class EnvFileSystem(EnvCheck, WithoutEnvironment):
 class EnvNodes(EnvCheck):
     """The fixtures have seen modules, compilers and MPI; what is left is that the clocks agree."""
 
-    descr = "Modules, compilers, MPI on two nodes, and their clocks"
+    descr = "Environment: modules, compilers, MPI on two nodes, and their clocks"
     examines = "environment"
     valid_systems = ["+io"]
     valid_prog_environs = ["*"]

@@ -45,7 +45,7 @@ class Io500(IoBase, ProgramMixin, LaunchesMixin):
     are gone when it ends, so that their layout is not read back.
     """
 
-    descr = "IO500"
+    descr = "IO500: the site's io500.sh, its score and phases"
     tool = "io500"
     program = "io500.sh"
     tags = {"io", "io500"}

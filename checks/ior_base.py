@@ -20,7 +20,7 @@ from reframe.core.exceptions import SanityError
 
 from . import ior_result as result
 from . import site
-from .io_base import IoBase
+from .io_base import TERMINATED, IoBase
 from .mixins.launches import LaunchesMixin
 from .mixins.program import ProgramMixin
 from .mixins.scale import MIB_PER_GIB
@@ -103,7 +103,8 @@ class IorBase(IoBase, ProgramMixin, LaunchesMixin):
             f"-b {self.block_bytes} -t {self.transfer} -s {self.segments}",
             *(["-F"] if self.file_per_process else []),
             *(["-c"] if self.collective else []),
-            "-C",  # each process reads what one of another node wrote, where there is one
+            # Each process reads what one of another node wrote, where there is one.
+            *(["-C"] if result.can_reorder(self.interface) else []),
             "-k",  # the files are looked at; the script's trap removes them
             '-o "$run_directory/ior.dat"',
             "-O summaryFormat=JSON",
@@ -131,7 +132,9 @@ class IorBase(IoBase, ProgramMixin, LaunchesMixin):
                 self.leave_page_cache(),
                 phase(result.READ, '-r -G "$signature"') + " || return",
                 phase(result.VERIFY, '-r -R -G "$signature"', f" > {said[result.VERIFY]} 2>&1"),
-                f'echo "$?" > {result.status_of("$1")}',
+                f'status=$?; echo "$status" > {result.status_of("$1")}',
+                # The time limit is near: what time is left is for the end of the script.
+                f'[ "$status" -ne {TERMINATED} ] || return "$status"',
                 f'[ "$1" -lt {self.repeats} ] || '
                 + phase(
                     result.CONTROL,
@@ -212,7 +215,8 @@ class IorBase(IoBase, ProgramMixin, LaunchesMixin):
         said = read_output(stage / str(self.stderr), stage / str(self.stdout))
         if result.lacks_api(said):
             api = result.APIS[self.interface]
-            self.skip_as_not_installed(f"{self.program} was built without {api}")
+            library = " (PnetCDF)" if self.interface == "pnetcdf" else ""
+            self.skip_as_not_installed(f"{self.program} was built without {api}{library}")
 
     def skip_if_never_synced(self, version: str) -> None:
         """Skip the check where the clock stopped without the fsync that was asked for."""

@@ -20,8 +20,8 @@ from . import site
 from .io_base import IoBase
 from .mixins.launches import LaunchesMixin
 from .mixins.program import ProgramMixin
+from .mixins.run_directory import require_inodes
 from .program_output import read_output
-from .refusal import refuse
 from .spack_install import SpackInstall
 
 BYTES_PER_GIB = 2**30
@@ -82,18 +82,8 @@ class Mdtest(IoBase, ProgramMixin, LaunchesMixin):
 
     @run_before("run")
     def write_commands(self) -> None:
-        self.prerun_cmds = [*self.before_program(self.gib), *self.require_inodes()]
+        self.prerun_cmds = [*self.before_program(self.gib), *require_inodes(self.files)]
         self.postrun_cmds = [*self.phases(), *self.after_program()]
-
-    def require_inodes(self) -> list[str]:
-        """Shell commands that end the job where the file system has no room for the files."""
-        return [
-            "free_inodes=$(df -Pi \"$run_directory\" | awk 'NR == 2 { print $4 }')",
-            # Some file systems have no number of them to tell: "-", or none in all.
-            f'[ "$free_inodes" -ge {self.files} ] 2> /dev/null || '
-            '[ "$(df -Pi "$run_directory" | awk \'NR == 2 { print $2 + 0 }\')" -eq 0 ] || '
-            + refuse(f"$free_inodes inodes are free, this run needs {self.files}"),
-        ]
 
     def phases(self) -> list[str]:
         """The shell commands that call `launch` for each phase, up to the first that fails."""

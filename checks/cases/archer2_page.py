@@ -7,6 +7,7 @@ from .. import site
 from .base import Case, Published
 from .compared import AgainstFewestStripes, ComparedCase
 from .comparison import Setting
+from .unpacking import UnpackingCase
 
 # 65,536 MiB written by 2048 processes: 32 MiB each.
 AS_PUBLISHED = Published(nodes=16, tasks_per_node=128, gib=64)
@@ -181,3 +182,13 @@ class Archer2FileSystem(EitherPattern, Archer2Case):
     """Either pattern on each file system: `iobands compare file_system` gives the ratio."""
 
     descr = "ARCHER2: each pattern on each file system"
+
+
+@rfm.simple_test
+class Archer2Untar(UnpackingCase):
+    """`tar -b 2048`, which writes 1 MiB at a time, for unpacking a large archive."""
+
+    descr = "ARCHER2: unpacking an archive with -b 2048 against the default"
+    source = "archer2-page"
+    # The page names no size: large for one process, small for a file system.
+    published = Published(nodes=1, tasks_per_node=1, gib=4)

@@ -20,6 +20,34 @@ KIB_PER_GIB = 1024 * 1024
 PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 
+def remove_at_the_end() -> list[str]:
+    """Shell commands that see to it that `$run_directory` goes, however the script ends.
+
+    A trap, for which a script that is killed has no time: ReFrame kills the processes of a local
+    job two seconds after it asked them to end. So there is also a process in a session of its own,
+    which is not killed with them, and which reads until none of them is left to write to it.
+    """
+    return [
+        """trap 'rm -rf -- "$run_directory"' EXIT""",
+        'exec {guard}> >(exec setsid sh -c \'cat; rm -rf -- "$1"\' sh "$run_directory"'
+        " > /dev/null 2>&1)",
+    ]
+
+
+def require_inodes(files: int) -> list[str]:
+    """Shell commands that end the job where the file system has no room for so many files.
+
+    Where it does not tell, there is room: df shows 0 of 0 inodes where they are made as needed, and
+    on CephFS `-` for those that are free, of some number.
+    """
+    return [
+        'free_inodes=$(df -Pi "$run_directory" | '
+        "awk 'NR == 2 && $2 > 0 && $4 ~ /^[0-9]+$/ { print $4 }')",
+        f'[ -z "$free_inodes" ] || [ "$free_inodes" -ge {files} ] || '
+        + refuse(f"$free_inodes inodes are free, this run needs {files}"),
+    ]
+
+
 class RunDirectoryMixin(rfm.RegressionTestPlugin):
     """Gives the job script `$run_directory`, and `$exit_status` of the program after it ran."""
 
@@ -50,7 +78,7 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
             *require_commands(self.file_system_settings, self.striping),
             f'run_directory=$(mktemp -d "$file_system/iobands-{type(self).__name__}-XXXXXXXXXX")'
             f" || {refuse('no directory can be made there: does it exist, may you write?')}",
-            """trap 'rm -rf -- "$run_directory"' EXIT""",
+            *remove_at_the_end(),
             f'echo "$run_directory" > {self.run_directory_file}',
             "trap 'exit 143' TERM",
             "trap 'exit 130' INT",

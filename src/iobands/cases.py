@@ -21,8 +21,8 @@ from iobands.readers.run_report import RunCase, RunReports
 from iobands.series import Grouping, SeriesKey
 from iobands.vocabulary import LATER_FIELDS, SERIES_FIELDS, canonical
 
-#: The results of a case that did what was asked of it.
-FINE: Final = frozenset({"pass", "skip", "xfail"})
+#: The results of a case that did what was asked of it, which may be to stop.
+FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
 #: The series fields that say how large a run is: a site changes them for all runs of a check.
 _SCALE: Final = ("nodes", "tasks", "gib")
 

@@ -6,6 +6,7 @@ May know: surveys and how they are worded; nothing of files or of the command li
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from textwrap import shorten
 from typing import Final
@@ -21,8 +22,10 @@ from iobands.collapse_views import (
     MORE_OFTEN,
 )
 from iobands.concerns import Concern, acknowledged_concerns, concerns, skipped
+from iobands.series import SeriesKey
 from iobands.states import ENOUGH_RUNS, State
 from iobands.survey import Series, Survey
+from iobands.vocabulary import RATIO_UNIT
 from iobands.words import (
     band_text,
     epoch_text,
@@ -169,7 +172,10 @@ def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:
 
 
 def _table(survey: Survey, width: int) -> Text | Table:
-    rows = [_row(series, survey.now) for series in survey.series]
+    intervals = _intervals(survey.series)
+    ends = {end.key for interval in intervals.values() for end in interval}
+    shown = [series for series in survey.series if series.key not in ends]
+    rows = [_row(series, intervals.get(series.key, ()), survey.now) for series in shown]
     headings = list(_HEADINGS)
     if not any(series.in_effect.brief() for series in survey.series):
         _drop("IN EFFECT", headings, rows)
@@ -179,7 +185,7 @@ def _table(survey: Survey, width: int) -> Text | Table:
         if _taken(headings, rows) + LEAST_RECENT > width:
             _drop(spare, headings, rows)
     values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
-    for row, series in zip(rows, survey.series, strict=True):
+    for row, series in zip(rows, shown, strict=True):
         trend = sparkline(series.history.values[-values:].tolist())
         row[headings.index("TREND")] = Text(trend)
     room = width - sum(_widths(headings, rows)[1:])
@@ -226,6 +232,26 @@ def _lines(headings: Sequence[str], rows: Sequence[Sequence[Text]], longest: int
     return Text("\n").join(lines)
 
 
+def _intervals(every: Sequence[Series]) -> dict[SeriesKey, list[Series]]:
+    """Return for each ratio both ends of its interval, which are shown in its row.
+
+    Not those of another run, nor those in another state: they have something of their own to say.
+    """
+    known = {series.key: series for series in every}
+    intervals = {}
+    for ratio in every:
+        names = [f"{ratio.key.variable}_{end}" for end in ("lower", "upper")]
+        ends = [known.get(replace(ratio.key, variable=name)) for name in names]
+        alike = [end for end in ends if end and _is_of_run(end, ratio)]
+        if len(alike) == len(names):
+            intervals[ratio.key] = alike
+    return intervals
+
+
+def _is_of_run(one: Series, other: Series) -> bool:
+    return (one.status.when, one.status.state) == (other.status.when, other.status.state)
+
+
 def _drop(heading: str, headings: list[str], rows: Sequence[list[Text]]) -> None:
     """Take a column out."""
     at = headings.index(heading)
@@ -248,14 +274,13 @@ def _widths(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int
     ]
 
 
-def _row(series: Series, now: datetime) -> list[Text]:
+def _row(series: Series, interval: Sequence[Series], now: datetime) -> list[Text]:
     """Return the cells of a row; that of the trend is still empty."""
     status = series.status
-    value = "-" if status.value is None else f"{figure(status.value)} {series.key.unit}"
     return [
         Text(printable(series.label)),
         Text(printable(series.in_effect.brief())),
-        Text(value),
+        Text(_value(series, interval)),
         Text(status.verdict, style=_STYLES.get(status.verdict, "")),
         Text(_band(series)),
         Text(str(status.runs)),
@@ -266,6 +291,18 @@ def _row(series: Series, now: datetime) -> list[Text]:
         ),
         Text(_when(status.when, now)),
     ]
+
+
+def _value(series: Series, interval: Sequence[Series]) -> str:
+    if series.status.value is None:
+        return "-"
+    value = figure(series.status.value)
+    if interval:
+        ends = ", ".join(
+            figure(end.status.value) for end in interval if end.status.value is not None
+        )
+        return f"{value} [{ends}]"
+    return value if series.key.unit == RATIO_UNIT else f"{value} {series.key.unit}"
 
 
 def _band(series: Series) -> str:

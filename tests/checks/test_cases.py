@@ -170,7 +170,7 @@ def test_every_case_is_on_the_page():
 RIGGED = '''
 import reframe as rfm
 from reframe.core.builtins import parameter, run_before
-from .archer2_untar import Archer2Untar
+from .archer2_page import Archer2Untar
 
 @rfm.simple_test
 class Rigged(Archer2Untar):

@@ -134,6 +134,15 @@ def test_a_verification_that_cannot_fail_fails_the_run(site, tmp_path_factory):
 
 
 @needs_ior
+def test_a_verification_that_is_asked_to_end_is_the_last_launch(site, tmp_path_factory):
+    # As Slurm asks the processes, and not the script, when the time limit is near.
+    body = 'case " $* " in *" -R "*) exit 143 ;; esac; exec "$real" "$@"'
+    env = with_in_front(tmp_path_factory.mktemp("bin"), "ior", body)
+    assert run(site, "-n", "IorFPP", "-E", "api == 'posix'", env=env).returncode == 1
+    assert "exit status 143 (asked to end" in reason(site)
+
+
+@needs_ior
 def test_a_stonewall_bounds_the_time(site):
     # Enough that a second is not enough for it, were it written to its end.
     chosen = ("-S", "IorFPP.block=17179869184", "-S", "IorFPP.stonewall_seconds=1")

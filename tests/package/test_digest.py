@@ -70,6 +70,24 @@ def test_a_series_is_a_line_of_a_hundred_columns(site: Survey) -> None:
     assert max(len(row) for row in table) <= 100
 
 
+def test_a_ratio_has_its_interval_in_its_row(tmp_path: Path) -> None:
+    of_case = {"case": "cray-hdf5-dump", "perf_unit": "1"}
+    rows = [*daily([0.5, 2.25], perf_var="write_ratio", **of_case)]
+    rows += daily([0.4, 2.125], perf_var="write_ratio_lower", **of_case)
+    rows += daily([0.6, 2.5], perf_var="write_ratio_upper", **of_case)
+    # of fewer pairs than have an interval, and an earlier run's
+    rows += daily([0.75], perf_var="read_ratio", **of_case)
+    rows += daily([0.625], last=2, perf_var="read_ratio_lower", **of_case)
+    rows += daily([0.875], last=2, perf_var="read_ratio_upper", **of_case)
+    write_perflog(tmp_path, rows)
+    found = text(take_survey(tmp_path, tmp_path, now=NOW))
+    (written,) = [row for row in found.splitlines() if "write_ratio" in row]
+    assert "2.25 [2.12, 2.5]" in written
+    read = [row for row in found.splitlines() if "read_ratio" in row]
+    assert len(read) == 3
+    assert not any("[" in row for row in read)
+
+
 def test_rejected_lines(site: Survey) -> None:
     few, every = text(site), text(site, all_rejected=True)
     assert "Rejected: 7 lines" in few

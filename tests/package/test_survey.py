@@ -173,6 +173,13 @@ def test_a_case_is_never_overdue(site: Path) -> None:
     assert only(survey(site, overdue=timedelta(days=3))).status.state is State.CALIBRATING
 
 
+def test_a_check_that_somebody_stopped_has_not_failed(site: Path) -> None:
+    log(site, daily([1.5]))
+    stopped = {"result": "abort", "fail_phase": "startup", "fail_reason": "aborted"}
+    write_report(site / "perflogs", [case(display_name="Ior", file_system="x", **stopped)])
+    assert survey(site).findings == ()
+
+
 def test_a_check_that_never_gave_a_series_is_a_finding(site: Path) -> None:
     log(site, daily([1.5]))
     entry = case(display_name="Ior", file_system="fast")

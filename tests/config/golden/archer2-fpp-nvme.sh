@@ -22,6 +22,7 @@ case "${mounted_type:-nothing}" in lustre) ;; *) { echo "iobands: $file_system: 
 command -v lfs > /dev/null || { echo "iobands: $file_system: type lustre needs the command lfs, which is not here" >&2; exit 1; }
 run_directory=$(mktemp -d "$file_system/iobands-BenchioFPP-XXXXXXXXXX") || { echo "iobands: $file_system: no directory can be made there: does it exist, may you write?" >&2; exit 1; }
 trap 'rm -rf -- "$run_directory"' EXIT
+exec {guard}> >(exec setsid sh -c 'cat; rm -rf -- "$1"' sh "$run_directory" > /dev/null 2>&1)
 echo "$run_directory" > run_directory.txt
 trap 'exit 143' TERM
 trap 'exit 130' INT

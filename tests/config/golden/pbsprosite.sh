@@ -12,6 +12,7 @@ cd ROOT/stage/pbsprosite/batch/mpi/BenchioFPP_HASH
 file_system="/scratch/io"
 run_directory=$(mktemp -d "$file_system/iobands-BenchioFPP-XXXXXXXXXX") || { echo "iobands: $file_system: no directory can be made there: does it exist, may you write?" >&2; exit 1; }
 trap 'rm -rf -- "$run_directory"' EXIT
+exec {guard}> >(exec setsid sh -c 'cat; rm -rf -- "$1"' sh "$run_directory" > /dev/null 2>&1)
 echo "$run_directory" > run_directory.txt
 trap 'exit 143' TERM
 trap 'exit 130' INT

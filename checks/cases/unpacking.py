@@ -1,28 +1,21 @@
-"""ARCHER2's tip for unpacking a large archive: `tar -b 2048`, which writes 1 MiB at a time."""
+"""The base of the case that unpacks an archive: tar with large blocks against its default."""
 
 import math
 from pathlib import Path
 
-import reframe as rfm
 from reframe.core.builtins import run_before
 
 from .. import benchio_result as result
 from . import shapes
-from .base import Published
 from .compared import ComparedCase
 from .comparison import Setting
 
 MIB_PER_FILE = 64
 
 
-@rfm.simple_test
-class Archer2Untar(ComparedCase):
+class UnpackingCase(ComparedCase):
     """tar -x with -b 2048 against the default of 20: 1 MiB against 10 KiB at a time."""
 
-    descr = "ARCHER2: unpacking an archive with -b 2048 against the default"
-    source = "archer2-page"
-    # The page names no size: large for one process, small for a file system.
-    published = Published(nodes=1, tasks_per_node=1, gib=4)
     layer = "untar"
     tool = "tar"
     sourcesdir = str(Path(__file__).parent / "untar")

@@ -1,0 +1,64 @@
+"""What a job script says of its run directory, run by bash: room for its files, and its end."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from checks.mixins.run_directory import remove_at_the_end, require_inodes
+from tests.faults.test_runs_that_end_early import wait_until
+
+# As `df -Pi` of GNU coreutils 9.1 shows them: CephFS, Btrfs, tmpfs.
+HEADER = "Filesystem       Inodes  IUsed    IFree IUse% Mounted on\n"
+CEPH = "ceph-fuse             1      -        -     - /ceph\n"
+BTRFS = "/dev/vdb              0      0        0     - /btrfs\n"
+TMPFS = "tmpfs              4000     13     3987    1% /dev/shm\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "files", "said"),
+    [
+        (CEPH, 4000, ""),
+        (BTRFS, 4000, ""),
+        (TMPFS, 3987, ""),
+        (TMPFS, 3988, "iobands: /scratch: 3987 inodes are free, this run needs 3988\n"),
+    ],
+)
+def test_only_a_number_of_free_inodes_can_be_too_small(tmp_path, line, files, said):
+    df = tmp_path / "df"
+    df.write_text(f"#!/bin/sh\nprintf '%s' '{HEADER}{line}'\n", encoding="utf-8")
+    df.chmod(0o755)
+    script = ["file_system=/scratch run_directory=/scratch/run", *require_inodes(files), "echo on"]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("" if said else "on\n", said)
+    assert done.returncode == bool(said)
+
+
+@pytest.mark.parametrize("whom", ["group", "script and then its program"])
+def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
+    directory = tmp_path / "run"
+    directory.mkdir()
+    # As a program that has no time for signals, since its file system is slow.
+    program = "(trap '' TERM; echo $BASHPID > $run_directory/pid; exec sleep 1000)"
+    script = [f"run_directory={directory}", *remove_at_the_end(), program, "echo never"]
+    job = subprocess.Popen(["bash", "-c", "\n".join(script)], start_new_session=True)
+    pid = directory / "pid"
+    try:
+        wait_until(lambda: pid.exists() and pid.read_text())
+        if whom == "group":
+            os.killpg(job.pid, signal.SIGTERM)
+        else:
+            job.kill()
+            job.wait()
+            assert pid.exists()  # nothing is removed from under a program
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+    wait_until(lambda: not directory.exists())
