@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from iobands import __version__
 from iobands.collapse_views import LESS_OFTEN, MORE_OFTEN, change_text, name_of, rate_text
 from iobands.concerns import acknowledged_concerns, concerns, skipped
-from iobands.digest import sparkline
+from iobands.digest_table import sparkline
 from iobands.explain_pool import explain_pool
 from iobands.figures import MARKS, time_series
 from iobands.figures_pool import pool_evidence

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from iobands.digest import digest_text, sparkline
+from iobands.digest import digest_text
 from iobands.digest_json import as_json
+from iobands.digest_table import sparkline
 from iobands.survey import Survey, take_survey
 from iobands.words import figure, printable
 from tests.package.factory import (

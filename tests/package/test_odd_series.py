@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iobands.bands import BELOW, COLLAPSED, NO_BAND, WITHIN, log_fence
-from iobands.digest import sparkline
+from iobands.digest_table import sparkline
 from iobands.explain import explain, explanation_text
 from iobands.readers.perflog import read_perflogs
 from iobands.states import State
