@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from iobands.acting import CannotAct, Request, act_of, chosen
+from iobands.acting import act_of
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN
 from iobands.cli_options import (
     AdapterOption,
@@ -27,6 +27,7 @@ from iobands.cli_options import (
     time_of,
 )
 from iobands.cli_survey import Site, survey_of
+from iobands.targets import CannotAct, Request, chosen
 from iobands.words import summary
 from iobands.yaml_file import FileError
 

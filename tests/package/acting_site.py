@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from iobands.acting import Request, act_of, chosen
+from iobands.acting import act_of
 from iobands.acts import Act
 from iobands.alarms_writer import add
 from iobands.survey import Survey, take_survey
+from iobands.targets import Request, chosen
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.test_states import healthy
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from iobands.acting import CannotAct
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act, Acts, bands_for, standing
 from iobands.bands import Band, Bands, Epoch
 from iobands.concerns import acknowledged_concerns, concerns
@@ -20,6 +19,7 @@ from iobands.learning import calibrate, epoch_by_hand
 from iobands.page import render
 from iobands.states import State, Status
 from iobands.survey import Survey
+from iobands.targets import CannotAct
 from tests.package.acting_site import DAY, Site, levels
 from tests.package.factory import NOW, line, write_bands, write_perflog
 

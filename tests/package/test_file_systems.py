@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.acting import CannotAct
 from iobands.acts import ACKNOWLEDGE, CLOSE, REOPEN
 from iobands.collapse_views import change_text, rate_text
 from iobands.collapses import FALLEN, RISEN
@@ -18,6 +17,7 @@ from iobands.explain import explain, explanation_text
 from iobands.file_systems import Collapses, FileSystem
 from iobands.page import render
 from iobands.survey import Survey, take_survey
+from iobands.targets import CannotAct
 from iobands.words import summary
 from tests.package.acting_site import Site
 from tests.package.conftest import Command

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.acting import CannotAct, Request, act_of, chosen
+from iobands.acting import act_of
 from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN
 from iobands.alarms_writer import add
 from iobands.concerns import acknowledged_concerns, concerns
 from iobands.states import State
+from iobands.targets import CannotAct, Request, chosen
 from iobands.words import acts_told
 from tests.package.acting_site import Site, levels
 from tests.package.factory import NOW
