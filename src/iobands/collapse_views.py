@@ -24,8 +24,13 @@ _OUTCOMES: Final = {RISEN: "the rate has risen", FALLEN: "the rate has fallen"}
 
 def name_of(file_system: FileSystem, survey: Survey) -> str:
     """Return what a file system is called: with its system where there are several."""
+    return place_name(file_system.system, file_system.name, survey)
+
+
+def place_name(system: str, name: str, survey: Survey) -> str:
+    """Return the same of the file system `name` of `system`."""
     several = len({each.key.system for each in survey.series}) > 1
-    return f"{file_system.system} {file_system.name}" if several else file_system.name
+    return f"{system} {name}" if several else name
 
 
 def rate_text(told: Collapses, noun: str = "run") -> str:

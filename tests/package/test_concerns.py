@@ -56,6 +56,32 @@ def test_a_level_that_has_fallen_is_not_told_as_a_collapse_too(tmp_path: Path) -
     assert [each.word for each in found(tmp_path)] == ["degraded"]
 
 
+def test_many_collapses_of_a_file_system_are_told_as_its_own(tmp_path: Path) -> None:
+    patterns = {"ssf": 0.2, "fpp": 0.1, "fpn": 0.3, "serial": 0.25}
+    rows = [
+        row
+        for file_system in ("disk", "scratch")
+        for pattern, value in patterns.items()
+        # of scratch one series is well
+        for row in daily(
+            [1.5, 1.5 if (file_system, pattern) == ("scratch", "fpn") else value],
+            file_system=file_system,
+            pattern=pattern,
+        )
+    ]
+    write_perflog(tmp_path / "perflogs", [*rows, *daily([1.5], pattern="fpp-new")])
+    write_bands(tmp_path / "bands")
+    collapsed = [each for each in found(tmp_path) if each.word == "collapsed"]
+    told, *others = collapsed
+    assert (told.names, told.why) == (
+        ("disk",),
+        "4 of 5 series, the lowest disk fpp write_bw: 0.1 GiB/s is under the floor of 0.354 GiB/s",
+    )
+    assert {each.names for each in others} == {
+        (f"scratch {pattern} write_bw",) for pattern in ("fpp", "serial", "ssf")
+    }
+
+
 def test_a_collapse_of_long_ago_has_its_day(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.5, 0.1], last=6.25))
     write_bands(tmp_path / "bands")
