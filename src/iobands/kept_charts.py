@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,13 +66,12 @@ class KeptCharts:
     """The charts of the series of one survey: those of earlier calls, and those of this one."""
 
     def __init__(self, path: Path) -> None:
-        """Take what is kept at `path`, if there is something that is any good."""
+        """Take what is kept at `path`, if there is something that is any good.
+
+        It is read while the caller goes on: with a second core the perflogs' cache is, meanwhile.
+        """
         self._path = path
-        table = _load(path)
-        # by column, because asking a table for a cell takes longer than the cell is worth
-        self._cells = [column.chunk(0) for column in table.columns] if table else []
-        names = self._cells[0].to_pylist() if table else []
-        self._rows = {name: row for row, name in enumerate(names)}
+        self._loading = ThreadPoolExecutor(1).submit(_load, path)
         self._known: dict[str, _Known] = {}
         self._drawn = 0
 
@@ -118,6 +118,18 @@ class KeptCharts:
         if place is None:
             return None
         return {name: cells[place] for name, cells in zip(_SCHEMA.names, self._cells, strict=True)}
+
+    @cached_property
+    def _cells(self) -> Sequence[pa.Array]:
+        """The columns, because asking a table for a cell takes longer than the cell is worth."""
+        table = self._loading.result()
+        return [column.chunk(0) for column in table.columns] if table else []
+
+    @cached_property
+    def _rows(self) -> Mapping[str, int]:
+        """The row of each series."""
+        names = self._cells[0].to_pylist() if self._cells else []
+        return {name: row for row, name in enumerate(names)}
 
 
 def _numbers(band: Quartiles | None) -> tuple[float | None, ...] | None:

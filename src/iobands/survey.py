@@ -194,6 +194,7 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         FileNotFoundError: there are no perflogs.
         FileError: a file of bands or of alarms cannot be used.
     """
+    charts = KeptCharts.of(perflogs, system, adapter, false_alarms)
     wanted = {*columns, *STATUS_COLUMNS}
     logs = read_perflogs(perflogs, system, format_of(perflogs, adapter), wanted)
     reports = read_newest_cases(perflogs, system)
@@ -219,7 +220,6 @@ def take_survey(  # noqa: PLR0913 (each is an option of the command)
         + sum(charts_a_year(pool, sessions) for pool in pools),
     )
     tables = Tables(logs.measured, of_kinds)
-    charts = KeptCharts.of(perflogs, system, adapter, false_alarms)
     series = []
     for key in keys:
         history = samples.get(key, NOTHING)
