@@ -117,3 +117,19 @@ def test_what_does_not_fit_is_refused():
     for wrong in (np.arange(49), np.zeros(50, dtype=int)):
         with pytest.raises(ValueError, match="for 50 runs"):
             Part.of(follow(values[:, 0]), wrong)
+
+
+def test_stretches_end_at_a_gap_of_either_side() -> None:
+    # runs 0, 1, 3, 4, 5 of sessions 7, 8, 11, 12, 20
+    found = stretches(np.array([7, 8, 11, 12, 20]), np.array([0, 1, 3, 4, 5]))
+    assert found == [
+        (slice(7, 9), slice(0, 2)),
+        (slice(11, 13), slice(3, 5)),
+        (slice(20, 21), slice(5, 6)),
+    ]
+    assert stretches(np.array([], dtype=int), np.array([], dtype=int)) == []
+
+
+def test_many_gaps_are_not_worth_slices() -> None:
+    every_other = np.arange(0, 40, 2)
+    assert stretches(every_other, np.arange(20)) is None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,8 @@ from iobands.charts.sums import SIDES
 LEAST_SHARED: Final = 0.1
 UNKNOWN_SHARED: Final = 0.5
 MOST_SHARED: Final = 0.9
+
+_MANY_GAPS: Final = 16
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,23 @@ def indexed(rising: NDArray[np.int_]) -> slice | NDArray[np.int_]:
     if rising.size and rising[-1] - rising[0] == len(rising) - 1:
         return slice(int(rising[0]), int(rising[-1]) + 1)
     return rising
+
+
+def stretches(places: NDArray[np.int_], rows: NDArray[np.int_]) -> list[tuple[slice, slice]] | None:
+    """Return where neither the rising `places` nor the rising `rows` have a gap, as slices.
+
+    None where there are so many gaps that numbers are faster.
+    """
+    if not rows.size:
+        return []
+    ends = np.flatnonzero((np.diff(rows) > 1) | (np.diff(places) > 1)) + 1
+    if len(ends) >= _MANY_GAPS:
+        return None
+    found = []
+    for begin, end in pairwise([0, *ends.tolist(), len(rows)]):
+        place, row, length = int(places[begin]), int(rows[begin]), end - begin
+        found.append((slice(place, place + length), slice(row, row + length)))
+    return found
 
 
 def within(sessions: NDArray[np.int_], first: int, last: int | None) -> slice:

@@ -7,7 +7,6 @@ charts of single series.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -23,8 +22,8 @@ from iobands.charts.parts import (
     Part,
     dependence,
     every_session,
-    indexed,
     placed,
+    stretches,
     within,
 )
 from iobands.charts.scores import DESIGNS, DROPS, Array, grained
@@ -150,20 +149,27 @@ class _Drawing:
     def _together(self, runs: Sequence[NDArray[np.bool_]]) -> Array:
         """Return the scores of sessions, of shape (sessions, designs), of these runs of each."""
         total = np.zeros((len(self.sessions), len(DESIGNS)))
-        taken_off = np.zeros_like(total)
-        count = np.zeros(len(self.sessions))
-        spans: defaultdict[tuple[int, int], list[Array]] = defaultdict(list)
+        # what begins less what ends with a session: to add up once for all, and not for each part
+        begun = np.zeros((len(self.sessions) + 1, len(DESIGNS)))
+        more = np.zeros(len(self.sessions) + 1)
+        taken_off, count = np.zeros_like(total), np.zeros(len(self.sessions))
         for part, chosen in zip(self.parts, runs, strict=True):
-            places = indexed(part.sessions[chosen])
-            total[places] += part.increments[indexed(np.flatnonzero(chosen))]
-            if isinstance(places, slice):
-                spans[places.start, places.stop].append(part.penalty)
-            else:
+            rows = np.flatnonzero(chosen)
+            places = part.sessions[rows]
+            without_gaps = stretches(places, rows)
+            if without_gaps is None:
+                total[places] += part.increments[rows]
                 taken_off[places] += part.penalty
                 count[places] += 1
-        for (begin, end), penalties in spans.items():  # few, as most series have the same
-            taken_off[begin:end] += np.sum(penalties, axis=0)
-            count[begin:end] += len(penalties)
+                continue
+            for span, mine in without_gaps:
+                total[span] += part.increments[mine]
+                begun[span.start] += part.penalty
+                begun[span.stop] -= part.penalty
+                more[span.start] += 1
+                more[span.stop] -= 1
+        taken_off += np.cumsum(begun[:-1], axis=0)
+        count += np.cumsum(more[:-1])
         count = np.maximum(count, 1)[:, None]
         spread = 1 + (count - 1) * self.depends.shared
         total += taken_off * (1 - np.minimum(np.sqrt(spread / count) * self.depends.scale, 1.0))
