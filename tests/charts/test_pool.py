@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 
 from iobands.charts import DOWN, Part, follow, follow_together
 from iobands.charts.correlation import correlation_between
+from iobands.charts.parts import stretches
 from tests.charts.parts import charts, parts
 
 
@@ -119,7 +120,7 @@ def test_what_does_not_fit_is_refused():
             Part.of(follow(values[:, 0]), wrong)
 
 
-def test_stretches_end_at_a_gap_of_either_side() -> None:
+def test_stretches_end_at_a_gap_of_either_side():
     # runs 0, 1, 3, 4, 5 of sessions 7, 8, 11, 12, 20
     found = stretches(np.array([7, 8, 11, 12, 20]), np.array([0, 1, 3, 4, 5]))
     assert found == [
@@ -130,6 +131,6 @@ def test_stretches_end_at_a_gap_of_either_side() -> None:
     assert stretches(np.array([], dtype=int), np.array([], dtype=int)) == []
 
 
-def test_many_gaps_are_not_worth_slices() -> None:
+def test_many_gaps_are_not_worth_slices():
     every_other = np.arange(0, 40, 2)
     assert stretches(every_other, np.arange(20)) is None
