@@ -1,7 +1,4 @@
-"""How much one run tells of another: of the next of its series, and of those of other series.
-
-May know: numpy.
-"""
+"""Serial correlation: how much one run of a series says about the next."""
 
 from __future__ import annotations
 
@@ -12,14 +9,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-#: No more than this is taken off: beyond it a chart would see nothing.
+#: The largest correlation that scores are corrected for: beyond it a chart would see nothing.
 MOST: Final = 0.7
 
 # A level shift correlates all runs of one side; within blocks of this length it is a rare thing.
 _BLOCK: Final = 30
 _BLOCKS_TO_SPARE: Final = 4
-# Two series need so many common sessions for a correlation between them.
-_ENOUGH_SESSIONS: Final = 30
 
 
 def serial_correlation(values: Array) -> float:
@@ -55,43 +50,12 @@ def inflation(correlation: float) -> float:
     return float(np.sqrt((1 + correlation) / (1 - correlation)))
 
 
-def scale_for(correlation: float, limit: float, watch: float) -> float:
-    """Return what every score is divided by for the serial correlation of a series.
+def scale_for(correlation: float, threshold: float, watch: float) -> float:
+    """Return the divisor of every score for the serial correlation phi of a series.
 
-    For limits up to `watch` it is sqrt((1 + phi) / (1 - phi)). The higher the limit, the more
-    runs that depend on each other add up to a false alarm, and in the end their long-run variance
-    decides, which is (1 + phi) / (1 - phi) times as large. From twice `watch` on the exponent is
-    3/4, which is what was measured to hold (docs/error-rates.md).
+    For thresholds up to `watch` it is sqrt((1 + phi) / (1 - phi)). The higher the threshold, the
+    more correlated runs add up to a false alarm, and in the end their long-run variance decides,
+    (1 + phi) / (1 - phi). From twice `watch` on the exponent is 3/4 (docs/error-rates.md).
     """
-    share = min(max((limit - watch) / watch, 0.0), 1.0)
+    share = min(max((threshold - watch) / watch, 0.0), 1.0)
     return inflation(correlation) ** (1 + share / 2)
-
-
-def correlation_between(table: Array) -> float | None:
-    """Return the mean correlation between columns, by ranks; None where too few rows are common.
-
-    `table` is of shape (sessions, series), NaN where a session has no run of a series. Ranks are
-    held against their mean over blocks of some 30 sessions: a level shift that all series share is
-    what the chart is to find, and no correlation. Pairs of series count as many times as they have
-    sessions in common. All pairs at once are a few products of matrices, which is what makes
-    hundreds of series cheap.
-    """
-    there = ~np.isnan(table)
-    # NaN sorts last, so that the ranks of what is there come out right
-    ranks = np.where(there, np.argsort(np.argsort(table, axis=0), axis=0), 0.0)
-    centred = np.zeros_like(table)
-    for rows in np.array_split(np.arange(len(table)), max(1, round(len(table) / _BLOCK))):
-        middle = ranks[rows].sum(axis=0) / np.maximum(there[rows].sum(axis=0), 1)
-        centred[rows] = np.where(there[rows], ranks[rows] - middle, 0.0)
-    mask = there.astype(float)
-    number = mask.T @ mask
-    sums = centred.T @ mask  # of the first of a pair, over the sessions that both have
-    squares = (centred**2).T @ mask
-    with np.errstate(invalid="ignore", divide="ignore"):
-        spread = squares - sums**2 / number
-        covariance = centred.T @ centred - sums * sums.T / number
-        found = covariance / np.sqrt(spread * spread.T)
-    pairs = np.triu(number >= _ENOUGH_SESSIONS, 1) & np.isfinite(found)
-    if not pairs.any():
-        return None
-    return float(np.average(found[pairs], weights=number[pairs]))

@@ -34,14 +34,6 @@ _STRAY_HEALTHY: Final = 0.002
 # cost, so their evidence counts for less.
 _WEIGHTS: Final = np.array((0.7, 0.85, 1.0, 0.85) * 2)
 
-# Scores are multiples of this power of two, so that sums of them are exact in binary floating
-# point: a chart continued run by run then equals a chart drawn at once to the last bit.
-_GRAIN: Final = 2.0**-20
-
-# So are logarithms of values, of a finer one: then a value less a settled change equals, to the
-# last bit, what it is to be held against.
-_LOGARITHM_GRAIN: Final = 2.0**-40
-
 # The quartiles in units of the standard deviation of a normal distribution, and its 99.5 % point,
 # which a band's maximum is taken for.
 _QUARTILE: Final = NormalDist().inv_cdf(0.75)
@@ -104,7 +96,7 @@ class Cells:
     def table(self) -> Array:
         """The score of a run in each cell, of shape (designs, k), in nats."""
         top, bottom = self._robust
-        return grained((np.log(top / bottom) - self._unweighted[:, None]) * _WEIGHTS[:, None])
+        return (np.log(top / bottom) - self._unweighted[:, None]) * _WEIGHTS[:, None]
 
     def scores(self, logarithms: Array) -> Array:
         """Return the score of each run for each design, of shape (runs, designs), in nats.
@@ -123,7 +115,7 @@ class Cells:
             )
             start, stop = first[tied], last + 1
             ratio = (top[:, stop] - top[:, start]) / (bottom[:, stop] - bottom[:, start])
-            found[tied] = grained((np.log(ratio) - self._unweighted[:, None]) * _WEIGHTS[:, None]).T
+            found[tied] = ((np.log(ratio) - self._unweighted[:, None]) * _WEIGHTS[:, None]).T
         return found
 
     @cached_property
@@ -154,16 +146,6 @@ class Cells:
         return np.sqrt(((numbers - mean[:, None]) ** 2) @ self.healthy)
 
 
-def grained(scores: Array) -> Array:
-    """Return `scores` rounded so that sums of them are exact."""
-    return np.round(scores / _GRAIN) * _GRAIN
-
-
-def logarithms(numbers: Array) -> Array:
-    """Return the logarithms of positive `numbers`, rounded so that differences are exact."""
-    return np.round(np.log(numbers) / _LOGARITHM_GRAIN) * _LOGARITHM_GRAIN
-
-
 class Scores(Protocol):
     """What gives a run its scores."""
 
@@ -184,7 +166,7 @@ class _Blend:
 
     def scores(self, logarithms: Array) -> Array:
         own = self.share * np.exp(self.own.scores(logarithms))
-        return grained(np.log(own + (1 - self.share) * np.exp(self.published.scores(logarithms))))
+        return np.log(own + (1 - self.share) * np.exp(self.published.scores(logarithms)))
 
 
 def blended(own: Cells, published: Cells, share: float) -> Scores:
@@ -249,7 +231,7 @@ def _quartiles(band: Quartiles) -> Array:
         np.all(np.isfinite(quartiles)) and quartiles[0] > 0 and np.all(np.diff(quartiles) >= 0)
     ):
         raise ValueError(f"quartiles are positive numbers in rising order, not {quartiles}")
-    return logarithms(quartiles)
+    return np.log(quartiles)
 
 
 class _Distribution(Protocol):
@@ -267,7 +249,8 @@ class _BandDistribution:
 
     def below(self, logarithms: Array) -> Array:
         """Return the probability of values below."""
-        return _normal_below(_extended(logarithms, self._values, self._at))
+        at = _extended(logarithms, self._values, self._at)
+        return np.vectorize(NormalDist().cdf, otypes=[float])(at)
 
     def quantiles(self, at: Array) -> Array:
         """Return the logarithms at quantiles `at` of the normal distribution."""
@@ -292,17 +275,6 @@ def _extended(at: Array, positions: Array, values: Array) -> Array:
     before = values[0] + (at - positions[0]) * (values[1] - values[0]) / first
     after = values[-1] + (at - positions[-1]) * (values[-1] - values[-2]) / last
     return np.where(at < positions[0], before, np.where(at > positions[-1], after, inside))
-
-
-def _normal_below(at: Array) -> Array:
-    """Return the normal distribution function; Abramowitz and Stegun 7.1.26, to 1.5e-7."""
-    x = np.abs(at) / np.sqrt(2)
-    t = 1 / (1 + 0.3275911 * x)
-    poly = t * (
-        0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429)))
-    )
-    tail = 0.5 * poly * np.exp(-x * x)
-    return np.where(at < 0, tail, 1 - tail)
 
 
 def _cells(edges: Array, healthy: Array, distribution: _Distribution, runs: float) -> Cells:

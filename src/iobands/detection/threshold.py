@@ -1,7 +1,4 @@
-"""What a limit means: false alarms on the one hand, runs to see a drop on the other.
-
-May know: numpy, and the charts.
-"""
+"""What a threshold means: the false-alarm rate on one hand, the detection delay on the other."""
 
 from __future__ import annotations
 
@@ -10,34 +7,35 @@ from typing import Final
 
 import numpy as np
 
-from iobands.detection.chart import WATCH, Chart
-from iobands.detection.scores import DESIGNS, DROPS, Array, grained
+from iobands.detection.chart import Chart
+from iobands.detection.detector import WATCH
+from iobands.detection.scores import DESIGNS, DROPS, Array
 
-#: Runs to a false alarm at limit h are at least exp(SLOPE * h) / DIVISOR: the least that was
+#: Runs to a false alarm at threshold h are at least exp(SLOPE * h) / DIVISOR: the least that was
 #: measured for any band, tail and size of history (docs/error-rates.md).
 SLOPE: Final = 0.6
 DIVISOR: Final = math.exp(-3.6)
 
-#: A limit below this would raise alarms for single runs.
+#: A threshold below this would make single runs an alarm.
 LOWEST: Final = WATCH
 
 # How finely the evidence is cut for the Markov chain.
 _STATES: Final = 60
 
 
-def runs_between_false_alarms(limit: float) -> float:
-    """Return the mean number of runs of one healthy series to a false alarm at `limit`."""
-    return max(1.0, math.exp(SLOPE * limit) / DIVISOR)
+def runs_between_false_alarms(threshold: float) -> float:
+    """Return the mean number of runs of one healthy series to a false alarm at `threshold`."""
+    return max(1.0, math.exp(SLOPE * threshold) / DIVISOR)
 
 
-def limit_for(
+def threshold_for(
     false_alarms_a_year: float = 1.0, series: int = 1, runs_a_year: float = 365.0
 ) -> float:
-    """Return the limit at which a whole site has at most so many false alarms a year.
+    """Return the threshold at which a whole site has at most so many false alarms a year.
 
     Args:
         false_alarms_a_year: how many the site allows itself, all series together.
-        series: how many series (and pooled charts) the site has.
+        series: how many series and groups the site has.
         runs_a_year: how often each of them runs in a year.
 
     Raises:
@@ -50,24 +48,23 @@ def limit_for(
     return max(LOWEST, math.log(max(runs * DIVISOR, 1.0)) / SLOPE)
 
 
-def power(chart: Chart, drop: float = 0.7, limit: float | None = None) -> float:
-    """Return how many runs it takes on average to see all values times `drop` on this series.
+def power(chart: Chart, drop: float = 0.7, threshold: float | None = None) -> float:
+    """Return the mean detection delay, in runs, of all values times `drop` on this series.
 
-    `math.inf` where the chart cannot see it at all, has neither band nor history, or would take
-    more than a million runs. The evidence starts at 0. For each design the run length of its
-    CUSUM is exact (Brook and Evans, "An approach to the probability distribution of CUSUM run
-    length", Biometrika 59, 1972), apart from a grid of 60 steps; the least of them is returned, so
-    that the chart, which has all designs, is as fast or a little faster. What is taken as given
-    is that the reference is right; `limit` is the chart's own unless told otherwise.
+    `math.inf` where the chart cannot see the drop or would take more than a million runs. The
+    evidence starts at 0. For each design the run length of its CUSUM is exact apart from a grid
+    of 60 steps (Brook and Evans, "An approach to the probability distribution of CUSUM run
+    length", Biometrika 59, 1972); the least of them is returned. `threshold` is the chart's own
+    unless given.
 
     Raises:
-        ValueError: `drop` or `limit` is not a positive finite number.
+        ValueError: `drop` or `threshold` is not a positive finite number.
     """
-    height = chart.limit if limit is None else limit
+    height = chart.threshold if threshold is None else threshold
     for number in (drop, height):
         if not (math.isfinite(number) and number > 0):
             raise ValueError(f"not a positive finite number: {number}")
-    if chart.scores is None:
+    if chart.baseline.scores is None:
         return math.inf
     scores, weights = _scores_after(chart, drop)
     columns = range(len(DROPS)) if drop < 1 else range(len(DROPS), len(DESIGNS))
@@ -75,15 +72,15 @@ def power(chart: Chart, drop: float = 0.7, limit: float | None = None) -> float:
 
 
 def _scores_after(chart: Chart, drop: float) -> tuple[Array, Array]:
-    """Return the scores of runs spread like the reference, times `drop`, and their weights."""
-    assert chart.scores is not None
-    values = chart.level() + math.log(drop)
-    found = grained(chart.scores.scores(values) / chart.scale)
+    """Return the scores of runs spread like the baseline, times `drop`, and their weights."""
+    assert chart.baseline.scores is not None
+    values = chart.baseline.level() + math.log(drop)
+    found = chart.baseline.scores.scores(values) / chart.scale
     return found, np.full(len(values), 1 / len(values))
 
 
-def _run_length(scores: Array, weights: Array, limit: float) -> float:
-    step = limit / _STATES
+def _run_length(scores: Array, weights: Array, threshold: float) -> float:
+    step = threshold / _STATES
     # the states are the middles of the steps; the first is everything around zero
     moves = np.clip(
         np.rint(np.arange(_STATES)[:, None] + scores[None, :] / step), 0, _STATES
