@@ -1,22 +1,25 @@
-"""The commands by which a person deals with an alarm, each with a reason that is kept.
-
-They write `config/alarms/<system>.yaml`. May know acting and its errors; no analysis here.
-"""
+"""The commands by which a person answers an alert; each is logged with its reason."""
 
 from __future__ import annotations
 
 import getpass
 import os
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from iobands.alerts.acting import act_of
-from iobands.alerts.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN
-from iobands.alerts.targets import CannotAct, Request, chosen
+from iobands.alerts.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO
+from iobands.alerts.log import append, as_line, path_of
+from iobands.alerts.request import (
+    Request,
+    RequestError,
+    action_of,
+    selected,
+    subjects_of,
+)
 from iobands.commands.options import (
-    AdapterOption,
-    AlarmsOption,
+    AlertsOption,
     BandsOption,
     DryRunOption,
     FalseAlarmsOption,
@@ -27,9 +30,7 @@ from iobands.commands.options import (
     failure,
     time_of,
 )
-from iobands.commands.survey import Site, survey_of
-from iobands.reporting.format import summary
-from iobands.yaml_file import FileError
+from iobands.commands.site import Places, site_of
 
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why: the cause, a ticket, who is on it.")
@@ -37,24 +38,21 @@ ReasonOption = Annotated[
 ByOption = Annotated[
     str | None, typer.Option("--by", metavar="NAME", help="Who. [default: your login name]")
 ]
-AllOption = Annotated[bool, typer.Option("--all", help="All that SERIES may mean.")]
+AllOption = Annotated[bool, typer.Option("--all", help="Everything that SERIES may mean.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Also where the newest run is low.")]
 
-#: What is said once an act is written.
 _DONE: Final = {
     ACKNOWLEDGE: "acknowledged, until it recovers or becomes worse",
-    CLOSE: "closed: what was measured under it no longer counts, the runs after it do",
-    NEW_NORMAL: "a new normal: earlier runs and bands no longer count; checks keep the band of the "
-    "bands file until `iobands calibrate` has written another",
-    REOPEN: "taken back",
+    RESOLVE: "resolved: runs from the change until now no longer count, later runs do",
+    REBASELINE: "rebaselined: earlier runs and bands no longer count",
+    UNDO: "undone",
 }
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands to `app`."""
-    app.command(ACKNOWLEDGE)(acknowledge)
-    app.command(CLOSE)(close)
-    app.command(NEW_NORMAL)(new_normal)
-    app.command(REOPEN)(reopen)
+    for command in (acknowledge, resolve, rebaseline, undo):
+        app.command()(command)
 
 
 def acknowledge(
@@ -64,27 +62,45 @@ def acknowledge(
     every: AllOption = False,
     perflogs: PerflogsOption = None,
     bands: BandsOption = None,
-    alarms: AlarmsOption = None,
+    alerts: AlertsOption = None,
     system: SystemOption = None,
-    adapter: AdapterOption = None,
     false_alarms: FalseAlarmsOption = 1,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Say that you know of an alarm: it stays shown, as a warning and no longer as critical.
+    """Say that you know of an alert: it is a warning from now on, and no longer critical.
 
-    SERIES may also be the name of a drop that several series share. It holds for this alarm: after
-    a recovery, or when it has become worse on as much evidence as an alarm needs, it is critical
-    again. A file system that collapses more often is named such as 'disk collapses', and is no
-    warning any more until it does so more often still.
-
-    The exit status is 0 once it is kept, and 3 where there is no alarm or it cannot be written.
+    It is critical again after a recovery, or when it has become worse on as much evidence as an
+    alert needs. The exit status is 0 once it is logged, and 3 where there is no such alert.
     """
-    site = Site(perflogs, bands, alarms, system, adapter)
-    request = _request(ACKNOWLEDGE, reason, by)
-    _act(request, series, every, site, false_alarms, dry_run)
+    places = Places(perflogs, bands, alerts, system)
+    _log(_request(ACKNOWLEDGE, reason, by), series, every, places, false_alarms, dry_run)
 
 
-def close(
+def resolve(
+    series: SeriesArgument,
+    reason: ReasonOption,
+    since: SinceOption = None,
+    by: ByOption = None,
+    every: AllOption = False,
+    force: ForceOption = False,
+    perflogs: PerflogsOption = None,
+    bands: BandsOption = None,
+    alerts: AlertsOption = None,
+    system: SystemOption = None,
+    false_alarms: FalseAlarmsOption = 1,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Say that the cause of an alert was repaired, now or at TIME.
+
+    The alert ends. Runs from the change until then no longer count, neither for detection nor for
+    bands; later runs are judged by the same baseline, so the alert returns if it was no repair.
+    """
+    places = Places(perflogs, bands, alerts, system)
+    request = _request(RESOLVE, reason, by, since, force)
+    _log(request, series, every, places, false_alarms, dry_run)
+
+
+def rebaseline(
     series: SeriesArgument,
     reason: ReasonOption,
     since: SinceOption = None,
@@ -92,120 +108,90 @@ def close(
     every: AllOption = False,
     perflogs: PerflogsOption = None,
     bands: BandsOption = None,
-    alarms: AlarmsOption = None,
+    alerts: AlertsOption = None,
     system: SystemOption = None,
-    adapter: AdapterOption = None,
     false_alarms: FalseAlarmsOption = 1,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Say that the cause of an alarm was found and repaired, now or at TIME.
+    """Say that the level since a change, or since TIME, is the baseline from now on.
 
-    The alarm ends, and what was measured under it is left out for good: of the charts, of what is
-    learnt, and of `iobands calibrate`. The runs since then are held against the same reference, so
-    that an alarm comes again if it was no repair. Of nodes, only what touched them is left out.
-
-    The exit status is 0 once it is kept, and 3 where there is no alarm or it cannot be written.
+    Earlier runs and bands no longer count for these series. For a change of a whole system use
+    `iobands epoch`; `iobands calibrate` writes a new band once there are 20 runs.
     """
-    site = Site(perflogs, bands, alarms, system, adapter)
-    request = _request(CLOSE, reason, by, since)
-    _act(request, series, every, site, false_alarms, dry_run)
+    places = Places(perflogs, bands, alerts, system)
+    request = _request(REBASELINE, reason, by, since)
+    _log(request, series, every, places, false_alarms, dry_run)
 
 
-def new_normal(
-    series: SeriesArgument,
-    reason: ReasonOption,
-    since: SinceOption = None,
-    by: ByOption = None,
-    every: AllOption = False,
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alarms: AlarmsOption = None,
-    system: SystemOption = None,
-    adapter: AdapterOption = None,
-    false_alarms: FalseAlarmsOption = 1,
-    dry_run: DryRunOption = False,
-) -> None:
-    """Say that the level since a change is how it shall be judged from now on.
-
-    It begins where the alarm says that the change began, or at TIME, for which no alarm is needed.
-    Earlier runs and bands no longer count for these series; what changes all series of a system is
-    an `iobands epoch`. The bands file stays as it is: `iobands calibrate` learns a band for it from
-    20 runs on. Single nodes have no normal of their own.
-
-    The exit status is 0 once it is kept, and 3 where there is no alarm or it cannot be written.
-    """
-    site = Site(perflogs, bands, alarms, system, adapter)
-    request = _request(NEW_NORMAL, reason, by, since)
-    _act(request, series, every, site, false_alarms, dry_run)
-
-
-def reopen(
+def undo(
     series: SeriesArgument,
     reason: ReasonOption,
     by: ByOption = None,
     every: AllOption = False,
     perflogs: PerflogsOption = None,
     bands: BandsOption = None,
-    alarms: AlarmsOption = None,
+    alerts: AlertsOption = None,
     system: SystemOption = None,
-    adapter: AdapterOption = None,
     false_alarms: FalseAlarmsOption = 1,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Take back what was done last about an alarm: acknowledge, close or new-normal.
-
-    Both stay in the file. Of an act about several series, one series may be taken back alone.
-
-    The exit status is 0 once it is kept, and 3 where there is nothing or it cannot be written.
-    """
-    site = Site(perflogs, bands, alarms, system, adapter)
-    request = _request(REOPEN, reason, by)
-    _act(request, series, every, site, false_alarms, dry_run)
+    """Undo the last action about an alert or a series. Both stay in the log."""
+    places = Places(perflogs, bands, alerts, system)
+    _log(_request(UNDO, reason, by), series, every, places, false_alarms, dry_run)
 
 
-def _request(kind: str, reason: str, by: str | None, since: str | None = None) -> Request:
-    """Return what is asked for, or end with a message where it says nothing."""
-    said = {"--reason": " ".join(reason.split()), "--by": " ".join((by or _login()).split())}
-    for option, text in said.items():
+def _request(
+    kind: str, reason: str, by: str | None, since: str | None = None, force: bool = False
+) -> Request:
+    given = {"--reason": " ".join(reason.split()), "--by": " ".join((by or _login()).split())}
+    for option, text in given.items():
         if not text:
-            raise failure(f"{option} is empty; whoever reads it later has to know")
-    return Request(kind, said["--by"], said["--reason"], time_of(since) if since else None)
+            raise failure(f"{option} is empty; say it for the colleague who reads the log")
+    moment = time_of(since) if since else None
+    return Request(kind, given["--by"], given["--reason"], moment, force)
 
 
 def _login() -> str:
-    """Return who is at work, also behind sudo."""
+    """Return who is logged in, also behind sudo."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):  # which of them depends on Python
-        raise failure("nobody knows who you are here; say so with --by") from None
+    except (KeyError, OSError):  # which of them depends on the version of Python
+        raise failure("your login name is unknown here; give --by") from None
 
 
-def _act(
-    request: Request, words: list[str], every: bool, site: Site, false_alarms: float, dry_run: bool
+def _log(
+    request: Request,
+    words: list[str],
+    every: bool,
+    places: Places,
+    false_alarms: float,
+    dry_run: bool,
 ) -> None:
-    """Write the acts, and show what became of the site by surveying it again."""
-    from iobands.alerts.alarms_writer import add, added  # noqa: PLC0415 (ruamel.yaml takes its time)
-
-    survey = survey_of(site, false_alarms=false_alarms)
-    written = set()
+    """Log the actions, and print what each of them changed."""
+    site = site_of(places, false_alarms=false_alarms)
+    subjects = subjects_of(site.series, site.alerts)
     try:
-        targets = chosen(survey, " ".join(words), request, every=every)
-        for target, act in [(each, act_of(each, request, survey)) for each in targets]:
-            path = site.alarms_directory / f"{target.system}.yaml"
-            if act is None:
-                typer.echo(f"{target.name}: done already, for the same reason")
-            elif dry_run:
-                typer.echo(added(path, target.system, act).diff(), nl=False)
-            else:
-                add(path, target.system, act)
-                written.add(path)
-                typer.echo(f"{target.name}: {_DONE[request.kind]}")
-    except (CannotAct, FileError) as error:
+        chosen = selected(subjects, " ".join(words), request, every=every, log=site.actions)
+        actions = [
+            (each, action_of(each, request, site.series, site.actions, site.now))
+            for each in chosen
+        ]
+    except RequestError as error:
         raise failure(str(error)) from error
-    back = "" if request.kind == REOPEN else ". `iobands reopen` takes it back"
+    written: set[Path] = set()
+    for subject, action in actions:
+        if action is None:
+            typer.echo(f"{subject.name}: acknowledged already, for the same reason")
+        elif dry_run:
+            typer.echo(f"{path_of(places.alerts_directory, subject.system)}: {as_line(action)}")
+        else:
+            try:
+                written.add(append(places.alerts_directory, subject.system, [action]))
+            except OSError as error:
+                raise failure(f"{error.filename}: {error.strerror}") from error
+            typer.echo(f"{subject.name}: {_DONE[request.kind]}")
     for path in sorted(written):
-        typer.echo(f"Written: {path}; commit it{back}.")
-    if written:
-        typer.echo(summary(survey_of(site, false_alarms=false_alarms)))
+        back = "" if request.kind == UNDO else " `iobands undo` takes it back."
+        typer.echo(f"Logged in {path}; commit it.{back}")
     if dry_run:
-        typer.echo("\nNothing was written, as this is a dry run.")
+        typer.echo("Nothing was written: this is a dry run.")
