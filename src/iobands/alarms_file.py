@@ -20,10 +20,10 @@ from iobands.acts import (
     Act,
     Acts,
 )
-from iobands.bands_file import parse_match
 from iobands.charts import DOWN, UP
+from iobands.model.yaml_document import parse_yaml, read_content
 from iobands.vocabulary import SERIES_FIELDS
-from iobands.yaml_file import Place, content_of, parse
+from iobands.yaml_file import Place, parse_match
 
 #: What is written; files of every schema in `SCHEMAS` are read.
 SCHEMA: Final = 2
@@ -54,7 +54,7 @@ def load_acts(directory: Path, system: str) -> Acts:
         FileError: the file cannot be read, or breaks contract 5 in any way.
     """
     path = directory / f"{system}.yaml"
-    return parse_acts(content_of(path), path) if path.exists() else Acts(system)
+    return parse_acts(read_content(path), path) if path.exists() else Acts(system)
 
 
 def parse_acts(content: bytes, path: Path) -> Acts:
@@ -64,7 +64,7 @@ def parse_acts(content: bytes, path: Path) -> Acts:
         FileError: as of `load_acts`.
     """
     at = Place(str(path))
-    top = at.mapping(parse(content, path), _FILE_KEYS)
+    top = at.mapping(parse_yaml(content, path).value, _FILE_KEYS)
     schema = at.schema(top, SCHEMAS)
     system = at.system(top, path)
     acts = [

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from iobands.bands import Band, Epoch
-from iobands.bands_file import SCHEMA, parse_bands
+from iobands.bands import Band, Epoch, parse_bands
+from iobands.bands.file import SCHEMA
 from iobands.vocabulary import canonical
 from iobands.yaml_change import Change, Document, plain
 

@@ -27,9 +27,9 @@ from iobands.cli_options import (
     time_of,
 )
 from iobands.cli_survey import Site, survey_of
+from iobands.model.schema import FileError
 from iobands.targets import CannotAct, Request, chosen
 from iobands.words import summary
-from iobands.yaml_file import FileError
 
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why: the cause, a ticket, who is on it.")

@@ -27,9 +27,9 @@ from iobands.cli_options import (
     failure,
     time_of,
 )
+from iobands.model.schema import FileError
 from iobands.readers.adapters import AdapterError
 from iobands.words import plural
-from iobands.yaml_file import FileError
 
 if TYPE_CHECKING:
     from iobands.yaml_change import Change

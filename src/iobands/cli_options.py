@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
+from iobands.model.times import is_of_this_age
 from iobands.run import find_root
 from iobands.states import UNKNOWN
-from iobands.yaml_file import is_of_this_age
 
 PerflogsOption = Annotated[
     Path | None,

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from iobands.cli_options import default_path, failure
+from iobands.model.schema import FileError
 from iobands.readers.adapters import AdapterError
 from iobands.survey import STATUS_COLUMNS, Survey, take_survey
-from iobands.yaml_file import FileError
 
 
 @dataclass(frozen=True)

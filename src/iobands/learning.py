@@ -16,8 +16,7 @@ import pandas as pd
 
 from iobands.acts import Acts, bands_for, standing
 from iobands.alarms_file import load_acts
-from iobands.bands import FROZEN, Band, Bands, Epoch
-from iobands.bands_file import load_bands
+from iobands.bands import FROZEN, Band, Bands, Epoch, load_bands
 from iobands.bands_writer import added, free_name
 from iobands.calibration import Proposal, healthy, propose
 from iobands.history import History, alike

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Final
 from iobands.acknowledged import Acknowledged, acknowledged, common_acknowledged
 from iobands.acts import Act, Acts, bands_for, standing
 from iobands.alarms_file import future_text, load_acts
-from iobands.bands import Bands, Epoch
-from iobands.bands_file import load_bands
+from iobands.bands import Bands, Epoch, load_bands
 from iobands.cases import (
     FINE,
     Finding,

@@ -23,7 +23,7 @@ from ruamel.yaml.error import YAMLError
 from yaml import ScalarNode
 from yaml.resolver import Resolver
 
-from iobands.yaml_file import FileError
+from iobands.model.schema import FileError
 
 #: Says what is wrong with the content of the file at a path, if anything is.
 Check = Callable[[bytes, Path], object]

@@ -1,83 +1,17 @@
-"""Reading a YAML file that people write, and saying what is wrong with it and where.
-
-What the files of bands and of alarms have in common. May know: PyYAML and the standard library;
-ReFrame checks read bands through it.
-"""
+"""What `alarms_file` checks field by field; all else goes by `iobands.model.schema`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timezone
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import cast
 
-import yaml
-
-REMEDY: Final = "write a date, 2023-10-09, or a time with offset, 2023-10-09T06:00:00+01:00"
-
-
-_YEARS: Final = range(1900, 2200)
-
-
-def is_of_this_age(day: date) -> bool:
-    """Tell whether `day` can be reckoned with, in every time zone and in nanoseconds."""
-    return day.year in _YEARS
-
-
-class FileError(ValueError):
-    """A file that cannot be used; the message says where, what is wrong and what to do."""
-
-
-def content_of(path: Path, kind: type[FileError] = FileError) -> bytes:
-    """Return what is in the file at `path`.
-
-    Raises:
-        FileError: the file cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise kind(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-class _Loader(yaml.SafeLoader):
-    """SafeLoader that refuses a key given twice, where YAML quietly takes the last one."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Hashable] = set()
-        for key_node, _ in node.value:
-            if key_node.tag == "tag:yaml.org,2002:merge":
-                continue
-            key = self.construct_object(key_node, deep=True)
-            if isinstance(key, Hashable):
-                if key in seen:
-                    raise yaml.constructor.ConstructorError(
-                        None, None, f"the key {key!r} is given twice", key_node.start_mark
-                    )
-                seen.add(key)
-        return cast(dict[Hashable, Any], super().construct_mapping(node, deep))
-
-
-def parse(content: bytes, path: Path, kind: type[FileError] = FileError) -> object:
-    """Return what `content` says, which stands in the file at `path`.
-
-    Raises:
-        FileError: it is not UTF-8, not YAML, or gives a key twice.
-    """
-    try:
-        return yaml.load(content.decode("utf-8-sig"), Loader=_Loader)  # a SafeLoader
-    except UnicodeDecodeError as error:
-        raise kind(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f", line {mark.line + 1}" if mark else ""
-        problem = error.problem or error.context or "not YAML"
-        raise kind(f"{path}{line}: {problem}; correct the YAML there") from error
-    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        problem = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise kind(f"{path}: not readable as YAML: {problem}") from error
+from iobands.model.schema import FileError
+from iobands.model.times import parse_time
+from iobands.vocabulary import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
 
 
 @dataclass(frozen=True)
@@ -163,20 +97,31 @@ class Place:
 
     def time(self, fields: Mapping[str, object], key: str) -> datetime:
         """Return a moment; a date alone is 00:00 UTC."""
-        value = fields[key]
-        if isinstance(value, str):
-            try:  # Python 3.10 does not know the suffix Z
-                parsed = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
-            except ValueError:
-                raise self.error(key, f"{value!r} is not a time; {REMEDY}") from None
-            is_date = len(value.strip()) == len("2023-10-09")
-            value = parsed.date() if is_date else parsed
-        if not isinstance(value, date):  # which a datetime is too
-            raise self.error(key, f"{value!r} is not a time; {REMEDY}")
-        if not is_of_this_age(value):
-            raise self.error(key, f"the year {value.year} is none that a run was made in; {REMEDY}")
-        if not isinstance(value, datetime):
-            return datetime.combine(value, time(), timezone.utc)
-        if value.utcoffset() is None:
-            raise self.error(key, f"{value.isoformat()} has no UTC offset; {REMEDY}")
-        return value
+        try:
+            return parse_time(fields[key])
+        except ValueError as error:
+            raise self.kind(f"{self.where}: {key} {error}") from None
+
+
+def parse_match(
+    value: object, at: Place, system: str, known: Sequence[str] = MATCH_FIELDS
+) -> dict[str, object]:
+    """Return the fields of `known`, at least one, that series of `system` have to agree with."""
+    match = dict(at.mapping(value, (), known))
+    if not match:
+        raise at.error(None, f"names no field; name some of {', '.join(known)}")
+    for field, wanted in match.items():
+        # YAML reads a bare `no` as a boolean and a bare 2023-10-09 as a date
+        if isinstance(wanted, bool) or not isinstance(wanted, str | int | float | None):
+            raise at.error(field, f"must be a text or a number, not {wanted!r}; put it in quotes")
+        if isinstance(wanted, float) and not math.isfinite(wanted):
+            raise at.error(field, f"must be finite, not {wanted:g}")
+        if field in NUMERIC_FIELDS and isinstance(canonical(wanted), str):
+            raise at.error(field, f"must be a number, not {wanted!r}")
+    if "variable" in match and match["variable"] not in VARIABLE_UNITS:
+        raise at.error(
+            "variable", f"{match['variable']!r} is unknown; known are {', '.join(VARIABLE_UNITS)}"
+        )
+    if canonical(match.get("system", system)) != canonical(system):
+        raise at.error("system", f"is {match['system']!r}, in the file of {system}; leave it out")
+    return match

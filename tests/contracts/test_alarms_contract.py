@@ -9,8 +9,8 @@ import pytest
 
 from iobands.acts import standing
 from iobands.alarms_file import load_acts, parse_acts
+from iobands.model.schema import FileError
 from iobands.series import SeriesKey
-from iobands.yaml_file import FileError
 
 GOLDEN = Path(__file__).parent / "golden" / "golden-alarms.yaml"
 ACTS = load_acts(GOLDEN.parent, "golden-alarms")
@@ -87,13 +87,13 @@ def test_no_file_is_no_act(tmp_path):
         ("reason: rebuilt", "reason: ''", "act 2: reason: must be a text"),
         ("    who: jane\n", "", "act 1: who: missing"),
         ("until: 2026-11-22", "until: 2026-11-06", "act 2: since: is after until"),
-        ("until: 2026-11-22", "until: soon", "act 2: until: 'soon' is not a time"),
-        ("until: 2026-11-22", "until: '9999-12-31T23:00:00-12:00'", "until: the year 9999 is none"),
-        ("until: 2026-11-22", "until: 0001-01-01", "until: the year 1 is none"),
+        ("until: 2026-11-22", "until: soon", "act 2: until is 'soon'"),
+        ("until: 2026-11-22", "until: '9999-12-31T23:00:00-12:00'", "until is of the year 9999"),
+        ("until: 2026-11-22", "until: 0001-01-01", "until is of the year 1;"),
         (
             "10:00:00+00:00\n    who: joe\n    reason: new",
             "10:00:00\n    who: joe\n    reason: new",
-            "act 3: when: 2026-11-24T10:00:00 has no UTC offset",
+            "act 3: when is 2026-11-24T10:00:00, which has no UTC offset",
         ),
         ("of: 2026-11-23T10", "of: 2026-11-23T11", "act 5: of: there is no act of that time"),
         ("direction: down", "direction: sideways", "known are down, up"),

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from iobands.bands_file import load_bands
+from iobands.bands import load_bands
 from iobands.cli import app
 from iobands.history import alike
 from iobands.learning import Calibration, calibrate, epoch_by_hand
