@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
+from iobands.alerts.alert import UNKNOWN
 from iobands.commands.run import find_root
-from iobands.status.states import UNKNOWN
-from iobands.yaml_file import is_of_this_age
+from iobands.model.times import is_of_this_age
 
 PerflogsOption = Annotated[
     Path | None,
@@ -38,27 +38,16 @@ SeriesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SERIES",
-        help="A label, some words of it, or the name that its files have; or a pool, such as "
-        "'all disk', as `iobands status` calls it.",
+        help="A series or an alert as `iobands status` names it, or some words of it.",
         show_default=False,
     ),
 ]
-AlarmsOption = Annotated[
+AlertsOption = Annotated[
     Path | None,
     typer.Option(
-        "--alarms",
+        "--alerts",
         metavar="DIR",
-        help="Where is kept what people did about alarms. [default: config/alarms, here or in the "
-        "repository]",
-    ),
-]
-AdapterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--adapter",
-        metavar="NAME",
-        help="What wrote the perflogs: iobands, epcc, reframe3, reframe4 or csv. "
-        "[default: as adapter.yaml beside them says, else iobands]",
+        help="Where the logs of actions are. [default: config/alerts, here or in the repository]",
     ),
 ]
 OverdueOption = Annotated[
@@ -67,7 +56,7 @@ OverdueOption = Annotated[
         "--overdue", metavar="DAYS", min=0, help="A newest sample older than this is missed."
     ),
 ]
-FalseAlarmsOption = Annotated[
+FalseAlertsOption = Annotated[
     float,
     typer.Option(
         "--false-alarms",

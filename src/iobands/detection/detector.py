@@ -66,7 +66,7 @@ _BEFORE_ONSET: Final = 60
 _AFTER_RAISED: Final = 30
 
 
-def follow(  # noqa: PLR0913 (each is a setting of the chart)
+def follow(
     values: ArrayLike,
     band: Quartiles | None = None,
     *,

@@ -23,8 +23,7 @@ from iobands.alerts.alert import (
 )
 from iobands.alerts.groups import group_drops, groups_of, sessions_a_year
 from iobands.alerts.log import Log, read_log
-from iobands.bands import Bands
-from iobands.bands_file import load_bands
+from iobands.bands import load_bands
 from iobands.cases import (
     FINE,
     Finding,
@@ -114,7 +113,7 @@ class _Tables:
         return {key: table.iloc[begin:end] for key, begin, end in spans}
 
 
-def read_site(  # noqa: PLR0913 (each is an option of the commands)
+def read_site(
     perflogs: Path,
     bands: Path,
     alerts: Path,
@@ -142,7 +141,7 @@ def read_site(  # noqa: PLR0913 (each is an option of the commands)
     past = superseded(seen)
     keys = sorted({*samples, *without} - past, key=SeriesKey.sort_key)
     systems = {key.system for key in keys}
-    bands_of = {name: _bands(bands, name) for name in systems}
+    bands_of = {name: load_bands(bands, name) for name in systems}
     log_of = {name: read_log(alerts, name, now) for name in systems}
     actions = {key: log_of[key.system].of(key) for key in keys}
     standing = {key: in_force(each, now) for key, each in actions.items()}
@@ -218,7 +217,3 @@ def _by_file_system(series: list[Series]) -> dict[tuple[str, str], Outliers]:
         for place in places
     }
 
-
-def _bands(directory: Path, system: str) -> Bands | None:
-    path = directory / f"{system}.yaml"
-    return load_bands(path) if path.exists() else None

@@ -69,7 +69,7 @@ class Status:
         return self.detection.open_change if self.detection else None
 
 
-def assess(  # noqa: PLR0913 (all that a state depends on)
+def assess(
     key: SeriesKey,
     history: History,
     missing_runs: Sequence[Miss],

@@ -1,53 +1,40 @@
-"""Learning a band from a series' own history: which runs count, and how far they can be trusted.
-
-Pure functions over numbers; may know bands, charts, numpy, and scipy and ruptures where they are
-used. Knows nothing of files, tables or how a proposal is shown.
-"""
+"""A band from healthy runs of a series: its figures, their intervals, how far it is settled."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import ACTIVE, FROZEN, PROVISIONAL, log_fence
-from iobands.detection import (
-    FIRST_REFERENCE,
-    FULL_REFERENCE,
-    LARGEST_REFERENCE,
-    LEAST,
-    Chart,
-    Quartiles,
-    follow,
-)
+from iobands.detection.baseline import FIRST_BASELINE, FULL_BASELINE, LARGEST_BASELINE
 from iobands.detection.correlation import inflation, serial_correlation
-from iobands.levels import NoProposal, level, quartiles, segments
 
 Array = NDArray[np.float64]
 
-#: What is below the fence is left out as contamination up to this share; more is how the series is.
-MOST_CONTAMINATION: Final = 0.15
+#: Runs below the fence are outliers up to this share; more of them are how the series is.
+MOST_OUTLIERS: Final = 0.15
 
 _CONFIDENCE: Final = 0.95
 _DIGITS: Final = 4
 _UPPER_OUTER_FENCE: Final = 3.0
 
-
 Ranks = tuple[int, int] | None
+
+
+class NoProposal(ValueError):
+    """No band can be proposed; the message says why."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A band as a history gives it; figures are in the unit of the values.
+    """A band as the runs of a series give it, in the unit of the values.
 
     `intervals` has 95 % intervals by the names of figures; one that so few runs cannot give is
-    left out. `used` are the runs that were looked at, by index, and `runs` is how many of them
-    count: the others are contamination. `below_maximum` is the share of runs that, with 95 %
-    confidence, stay below the maximum. `why` tells which level was used.
+    left out. `runs` is how many runs count. `below_maximum` is the share of runs that stay below
+    the maximum with 95 % confidence. `notes` say which runs were left out.
     """
 
     lower_quartile: float
@@ -58,10 +45,9 @@ class Proposal:
     intervals: dict[str, tuple[float, float]]
     state: str
     runs: int
-    used: NDArray[np.int_]
     below_maximum: float
     correlation: float
-    why: str
+    notes: tuple[str, ...]
 
 
 def ranks(runs: int, share: float, *, confidence: float = 0.95, widened: float = 1.0) -> Ranks:
@@ -96,65 +82,42 @@ def ranks(runs: int, share: float, *, confidence: float = 0.95, widened: float =
     return (low, high) if low >= 1 and high <= runs else None
 
 
-def healthy(
-    values: Array, band: Quartiles | None = None, least: float | None = None
-) -> tuple[NDArray[np.int_], Chart]:
-    """Return the indices of the runs that are under no alarm, and the chart that says so.
+def propose(values: Array) -> Proposal:
+    """Return the band of `values`, of shape (n,): healthy runs of one level in the order of time.
 
-    `least` is by which share the level must be off for an alarm, `LEAST` unless told otherwise.
+    The first 200 runs count, so that later ones change nothing.
 
     Raises:
-        ValueError: a value is not a positive finite number, or the quartiles are out of order.
-    """
-    chart = follow(values, band, least=LEAST if least is None else least)
-    free = np.ones(len(values), dtype=bool)
-    for alarm in chart.alarms:
-        free[alarm.onset : alarm.ended] = False
-    return np.flatnonzero(free), chart
-
-
-def propose(values: Sequence[float] | Array, times: Sequence[datetime] | None = None) -> Proposal:
-    """Return the band of `values`, of shape (n,), which are healthy and in the order of time.
-
-    Of several levels the newest with at least 20 runs is used, together with earlier ones that are
-    the same but for chance: the median of one lies between the quartiles of the other. Its first
-    200 runs count, so that later ones change nothing. `times` are used in what is said alone.
-
-    Raises:
-        NoProposal: there are too few runs of one level, or all are equal.
+        NoProposal: there are too few runs, or half of them are equal.
         ValueError: a value is not a positive finite number.
     """
-    numbers = np.asarray(values, dtype=float)
-    if not (np.isfinite(numbers) & (numbers > 0)).all():
+    if not (np.isfinite(values) & (values > 0)).all():
         raise ValueError("a value is not a positive finite number")
-    if len(numbers) < FIRST_REFERENCE:
-        raise NoProposal(f"{len(numbers)} healthy runs of {FIRST_REFERENCE} that a band needs")
-    found = segments(numbers)
-    used, why = level(numbers, found, times)
-    used = used[:LARGEST_REFERENCE]
-    window = numbers[used]
-    if len(used) >= LARGEST_REFERENCE:
+    if len(values) < FIRST_BASELINE:
+        raise NoProposal(f"{len(values)} healthy runs of {FIRST_BASELINE} that a band needs")
+    window = values[:LARGEST_BASELINE]
+    state = ACTIVE if len(window) >= FULL_BASELINE else PROVISIONAL
+    if len(window) >= LARGEST_BASELINE:
         state = FROZEN
-    else:
-        state = ACTIVE if len(used) >= FULL_REFERENCE else PROVISIONAL
-    lower, _, upper = quartiles(window)
+    notes = []
+    lower, _, upper = _quartiles(window)
     kept = window[window >= log_fence(lower, upper)]
-    collapsed = len(window) - len(kept)
-    if collapsed > MOST_CONTAMINATION * len(window):
-        why += f"; {collapsed} runs are below the fence, too many to be exceptions, and count"
+    outliers = len(window) - len(kept)
+    if outliers > MOST_OUTLIERS * len(window):
+        notes.append(f"{outliers} runs are below the fence, too many to be outliers, and count")
         kept = window
-    elif collapsed:
-        why += f"; {collapsed} collapsed runs left out"
-    lower, median, upper = quartiles(kept)
+    elif outliers:
+        notes.append(f"{outliers} outliers left out")
+    lower, median, upper = _quartiles(kept)
     if lower == upper:
         raise NoProposal(
-            f"half of {len(kept)} values are the same, {median:g}: a band needs a width; look "
-            "whether the check measures what it should"
+            f"half of {len(kept)} values are the same, {median:g}: a band needs a width; check "
+            "that the values are measured"
         )
     top = upper * (upper / lower) ** _UPPER_OUTER_FENCE
     beyond = int(np.count_nonzero(kept > top))
     if beyond:
-        why += f"; the maximum passes over {beyond} runs far above the others"
+        notes.append(f"the maximum leaves out {beyond} runs far above the others")
     figures = {
         "floor": log_fence(lower, upper),
         "lower_quartile": lower,
@@ -163,17 +126,20 @@ def propose(values: Sequence[float] | Array, times: Sequence[datetime] | None = 
         "maximum": float(kept[kept <= top].max()),
     }
     correlation = serial_correlation(np.log(window))
-    rounded = {name: _rounded(figure) for name, figure in figures.items()}
     return Proposal(
-        **rounded,
+        **{name: _rounded(figure) for name, figure in figures.items()},
         intervals=_intervals(kept, correlation),
         state=state,
         runs=len(kept),
-        used=used,
         below_maximum=(1 - _CONFIDENCE) ** (1 / len(kept)),
         correlation=correlation,
-        why=why,
+        notes=tuple(notes),
     )
+
+
+def _quartiles(values: Array) -> tuple[float, float, float]:
+    lower, median, upper = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
+    return lower, median, upper
 
 
 def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, float]]:
