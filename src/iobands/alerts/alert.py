@@ -328,9 +328,7 @@ def _together(alerts: Sequence[Alert]) -> list[Alert]:
 
 def _overlap(one: Alert, other: Alert) -> bool:
     assert one.since_low and one.since_high and other.since_low and other.since_high
-    return (
-        one.since_low <= other.since_high + _NEAR and other.since_low <= one.since_high + _NEAR
-    )
+    return one.since_low <= other.since_high + _NEAR and other.since_low <= one.since_high + _NEAR
 
 
 def _joined(alerts: Sequence[Alert], name: str) -> Alert:

@@ -1,4 +1,4 @@
-"""From what a person asks for to the action that is logged: which alert, which series, since when."""
+"""From what a person asks for to the action that is logged: which alert, since when."""
 
 from __future__ import annotations
 
@@ -106,9 +106,7 @@ def action_of(
     """
     if request.since and request.since > now:
         raise RequestError(f"{request.since.isoformat()} is in the future; act when it has come")
-    action = Action(
-        request.kind, now, request.who, request.reason, _matches(subject.series, every)
-    )
+    action = Action(request.kind, now, request.who, request.reason, _matches(subject.series, every))
     if request.kind == UNDO:
         last = last_action(subject, log, now)
         if last is None:
@@ -123,9 +121,9 @@ def action_of(
         state = subject.series[0].status.state.value
         raise RequestError(f"{subject.name} has no open alert: its state is {state}{done}")
     known = alert.acknowledgement
-    if request.kind == ACKNOWLEDGE and known and known.holds:
-        if known.action.reason == request.reason:
-            return None
+    same = known is not None and known.holds and known.action.reason == request.reason
+    if request.kind == ACKNOWLEDGE and same:
+        return None
     members = [each for each in alert.members if each.series in subject.series]
     if request.kind == RESOLVE and not request.force:
         _refuse_if_low(members)
@@ -185,9 +183,7 @@ def _refuse_if_low(members: Sequence[Member]) -> None:
             )
 
 
-def _matches(
-    series: Sequence[Series], every: Sequence[Series]
-) -> tuple[Mapping[str, object], ...]:
+def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping[str, object], ...]:
     """Return what names `series`: the fields that they share, if no other series has them all."""
     system = series[0].key.system
     fields = [

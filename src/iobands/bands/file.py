@@ -37,7 +37,8 @@ def load_bands(directory: Path, system: str) -> Bands | None:
     if not paths:
         return None
     parts = [parse_bands(read_content(path, BandsError), path, system) for path in paths]
-    every = [(epoch, path) for part, path in zip(parts, paths, strict=True) for epoch in part.epochs]
+    each = zip(parts, paths, strict=True)
+    every = [(epoch, path) for part, path in each for epoch in part.epochs]
     for (one, first), (other, second) in combinations(every, 2):
         if first != second and (one.name == other.name or one.since == other.since):
             raise BandsError(

@@ -173,8 +173,7 @@ def _log(
     try:
         chosen = selected(subjects, " ".join(words), request, every=every, log=site.actions)
         actions = [
-            (each, action_of(each, request, site.series, site.actions, site.now))
-            for each in chosen
+            (each, action_of(each, request, site.series, site.actions, site.now)) for each in chosen
         ]
     except RequestError as error:
         raise failure(str(error)) from error

@@ -1,4 +1,4 @@
-"""The commands that add bands: `iobands calibrate` and `iobands epoch`; each shows them and asks."""
+"""The commands that add bands: `iobands calibrate` and `iobands epoch`."""
 
 from __future__ import annotations
 
@@ -130,7 +130,8 @@ def _system(wanted: str | None, with_bands: Sequence[str], with_runs: Sequence[s
 
 def _show(learned: Learned) -> None:
     band, before, proposal = learned.band, learned.before, learned.proposal
-    typer.echo(f"  {learned.label}: {band.runs} runs, {band.state}, in {band.unit}; 95 % in brackets")
+    runs = f"{band.runs} runs, {band.state}"
+    typer.echo(f"  {learned.label}: {runs}, in {band.unit}; 95 % in brackets")
     for name in ("maximum", "upper_quartile", "median", "lower_quartile", "floor"):
         typer.echo(f"    {name.replace('_', ' '):15}{_figure(band, before, name)}")
     for note in learned.notes:
@@ -150,9 +151,7 @@ def _figure(band: Band, before: Band | None, name: str) -> str:
     return f"{getattr(band, name):g}{interval}{was}"
 
 
-def _write(
-    directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_run: bool
-) -> None:
+def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_run: bool) -> None:
     """Write each epoch into a file of its own once the user agrees."""
     if not epochs:
         typer.echo("Nothing to write.")

@@ -133,7 +133,8 @@ def _aligned(
         rows = np.searchsorted(sessions, member.sessions[first:])
         increments[rows, place] = member.chart.increments[first:, columns]
         for change in member.chart.changes:
-            alone[rows[max(change.raised + 1 - first, 0) : _from(change.ended, first)], place] = True
+            begun, ended = max(change.raised + 1 - first, 0), _from(change.ended, first)
+            alone[rows[begun:ended], place] = True
         level = member.chart.baseline.level()
         usual = float(np.median(level)) if len(level) else np.nan
         residuals[rows, place] = member.chart.logarithms[first:] - usual

@@ -52,9 +52,7 @@ class Calibration:
     epoch: Epoch | None
 
 
-def calibrate(
-    site: Site, part: str = "", since: datetime | None = None
-) -> Iterator[Calibration]:
+def calibrate(site: Site, part: str = "", since: datetime | None = None) -> Iterator[Calibration]:
     """Yield for each system the bands of its series with `part` in their label.
 
     Runs from before `since` do not count.
@@ -95,8 +93,8 @@ def _learn(series: Series, site: Site, since: datetime | None) -> Learned:
     for alert in site.alerts_on(series.key):
         if alert.direction is not None:
             raise NoProposal(
-                f"under the alert {alert.subject!r}; resolve it when it was repaired, rebaseline it "
-                "if it stays so"
+                f"under the alert {alert.subject!r}; resolve it when it was repaired, or "
+                "rebaseline it if it stays so"
             )
     if detection.suspicion is not None:
         raise NoProposal("the newest runs may be a drop; wait until that is settled")

@@ -216,4 +216,3 @@ def _by_file_system(series: list[Series]) -> dict[tuple[str, str], Outliers]:
         )
         for place in places
     }
-

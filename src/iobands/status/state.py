@@ -133,7 +133,7 @@ def _missing(
     if later:
         return max(later, key=lambda miss: miss.when).what
     if newest - now > _AHEAD:
-        return f"the newest sample is of {newest:%Y-%m-%d}, which is in the future: a clock is wrong"
+        return f"the newest sample is of {newest:%Y-%m-%d}, in the future: a clock is wrong"
     if now - newest > overdue:
         return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
     return None
