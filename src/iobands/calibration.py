@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import ACTIVE, FROZEN, PROVISIONAL, log_fence
-from iobands.charts import (
+from iobands.detection import (
     FIRST_REFERENCE,
     FULL_REFERENCE,
     LARGEST_REFERENCE,
@@ -24,7 +24,7 @@ from iobands.charts import (
     Quartiles,
     follow,
 )
-from iobands.charts.correlation import inflation, serial_correlation
+from iobands.detection.correlation import inflation, serial_correlation
 from iobands.levels import NoProposal, level, quartiles, segments
 
 Array = NDArray[np.float64]

@@ -14,8 +14,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from iobands.acts import Acts, bands_for, standing
-from iobands.alarms_file import load_acts
+from iobands.alerts.acts import Acts, bands_for, standing
+from iobands.alerts.alarms_file import load_acts
+from iobands.alerts.shared import Common
+from iobands.alerts.under_alarms import UnderCommon, under_common
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.bands_file import load_bands
 from iobands.bands_writer import added, free_name
@@ -26,10 +28,8 @@ from iobands.readers.adapters import format_of
 from iobands.readers.fields import REQUIRED
 from iobands.readers.perflog import read_perflogs
 from iobands.series import SeriesKey, grouping, labels
-from iobands.shared import Common
-from iobands.states import left_out, published_band
-from iobands.survey import take_survey
-from iobands.under_alarms import UnderCommon, under_common
+from iobands.status.states import left_out, published_band
+from iobands.status.survey import take_survey
 from iobands.vocabulary import canonical
 from iobands.yaml_change import Change
 

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.charts import FIRST_REFERENCE
-from iobands.charts.correlation import MOST, inflation
+from iobands.detection import FIRST_REFERENCE
+from iobands.detection.correlation import MOST, inflation
 
 Array = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.acts import standing
-from iobands.alarms_file import load_acts, parse_acts
+from iobands.alerts.acts import standing
+from iobands.alerts.alarms_file import load_acts, parse_acts
 from iobands.series import SeriesKey
 from iobands.yaml_file import FileError
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from iobands import kept_charts
 from iobands.bands import Band
-from iobands.charts import Chart, follow
-from iobands.digest_json import as_json
-from iobands.kept_charts import KeptCharts
-from iobands.survey import take_survey
+from iobands.detection import Chart, follow
+from iobands.reporting.digest_json import as_json
+from iobands.status import kept_charts
+from iobands.status.kept_charts import KeptCharts
+from iobands.status.survey import take_survey
 from tests.package.factory import NOW, daily, days_ago, line, write_bands, write_perflog
 
 BAND = Band(
