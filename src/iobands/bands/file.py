@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from iobands.bands.band import Band, log_fence
 from iobands.bands.selection import Bands, Epoch
-from iobands.model.schema import Document, FileError, Steps, one_of, unknown
+from iobands.model.schema import Document, Steps, one_of, unknown
 from iobands.model.times import parse_time
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
 from iobands.vocabulary import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
@@ -22,39 +22,32 @@ _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
 
 
-class BandsError(FileError):
-    """A bands file that cannot be used."""
-
-
 def load_bands(path: Path) -> Bands:
     """Read the bands of the system after which the file at `path` is named.
 
     Raises:
-        BandsError: the file cannot be read, or breaks contract 3 in any way.
+        FileError: the file cannot be read, or breaks contract 3 in any way.
     """
-    return parse_bands(read_content(path, BandsError), path)
+    return parse_bands(read_content(path), path)
 
 
 def parse_bands(content: bytes, path: Path) -> Bands:
     """Return the bands that `content` says, which belongs in the file at `path`.
 
     Raises:
-        BandsError: as of `load_bands`.
+        FileError: as of `load_bands`.
     """
-    document = parse_yaml(content, path, BandsError)
+    document = parse_yaml(content, path)
     document.check(load_schema(_SCHEMA_FILE))
-    top = document.value
-    if top["system"] != path.stem:
-        problem = f"is {top['system']!r}; rename the file to {top['system']}.yaml, or correct it"
+    system = document.value["system"]
+    if system != path.stem:
+        problem = f"is {system!r}; rename the file to {system}.yaml, or correct it"
         raise document.error(["system"], problem)
-    epochs = [_epoch(document, number) for number in range(len(top["epochs"]))]
+    epochs = [_epoch(document, number) for number in range(len(document.value["epochs"]))]
     _refuse_twins(epochs, document)
-    percent = top.get("least_change_percent")
-    return Bands(
-        top["system"],
-        tuple(sorted(epochs, key=lambda epoch: epoch.since)),
-        least_change=None if percent is None else percent / 100,
-    )
+    percent = document.value.get("least_change_percent")
+    ordered = tuple(sorted(epochs, key=lambda epoch: epoch.since))
+    return Bands(system, ordered, least_change=None if percent is None else percent / 100)
 
 
 def _epoch(document: Document, number: int) -> Epoch:
@@ -69,14 +62,8 @@ def _epoch(document: Document, number: int) -> Epoch:
         for index, band in enumerate(fields["bands"])
     )
     _refuse_ambiguity(bands, document, steps)
-    return Epoch(
-        fields["name"],
-        since,
-        fields["source"],
-        bands,
-        fields.get("reason") or "",
-        fields.get("continues", False),
-    )
+    reason, continues = fields.get("reason") or "", fields.get("continues", False)
+    return Epoch(fields["name"], since, fields["source"], bands, reason, continues)
 
 
 def _band(document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict[str, Any]) -> Band:
@@ -101,17 +88,10 @@ def _band(document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict
             problem = f"is {low:g} to {high:g}, which does not hold the {name} itself"
             raise document.error([*steps, "intervals", name], problem)
     return Band(
-        match=band["match"],
-        unit=band["unit"],
-        lower_quartile=figures["lower_quartile"],
-        median=figures["median"],
-        upper_quartile=figures["upper_quartile"],
-        maximum=figures.get("maximum"),
-        floor=figures["floor"],
-        runs=band.get("runs"),
+        **{name: band.get(name) for name in ("match", "unit", "runs", "state")},
+        **{"maximum": None, **figures},
         epoch=epoch["name"],
         source=band.get("source") or epoch["source"],
-        state=band.get("state"),
         intervals=intervals,
     )
 
@@ -149,11 +129,8 @@ def _refuse_ambiguity(bands: Sequence[Band], document: Document, steps: Steps) -
             first = known.get(tuple(bands[number].wanted[k] for k in shared), number)
             if first != number:
                 low, high = sorted((first, number))
-                raise document.error(
-                    [*steps, "bands", low],
-                    f"and band {high + 1} can both apply to one series, and name {one[0]} fields "
-                    "each; name one field more in one of them",
-                )
+                problem = f"and band {high + 1} can both apply to one series; name one field more"
+                raise document.error([*steps, "bands", low], f"{problem} in one of them")
 
 
 def _refuse_twins(epochs: Sequence[Epoch], document: Document) -> None:
