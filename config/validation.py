@@ -104,7 +104,8 @@ def _check_selections(site: Document, steps: list, features: dict) -> None:
 
 def _refuse_edit(site: Document, steps: list, value: object) -> None:
     if isinstance(value, str) and re.search(r"\bEDIT\b", value):
-        raise site.error(steps, f"is {value!r}; write what it is at your site in place of EDIT")
+        remedy = "replace EDIT, in the file or by the variable that it reads"
+        raise site.error(steps, f"is {value!r}; {remedy}")
     if isinstance(value, dict | list):
         for step, each in value.items() if isinstance(value, dict) else enumerate(value):
             _refuse_edit(site, [*steps, step], each)
