@@ -114,7 +114,7 @@ class Baseline:
 
     @cached_property
     def deep_shares(self) -> Array:
-        """The share of the runs that would be deep after each design change, of shape (designs,)."""
+        """The share of runs that each design change would make deep, of shape (designs,)."""
         ordered = np.sort(self.level())
         below = np.searchsorted(ordered, self.deep - SHIFTS)
         return below.mean(axis=1) / len(ordered)

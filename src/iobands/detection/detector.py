@@ -138,7 +138,7 @@ class _Open:
 class _Detector:
     """One pass over the runs; arrays are filled in place."""
 
-    def __init__(  # noqa: PLR0913 (the settings of `follow`)
+    def __init__(
         self,
         logarithms: Array,
         baseline: Baseline,
