@@ -1,0 +1,289 @@
+"""ReFrame's run reports: the runs that failed before they could leave a line in a perflog.
+
+The form is that of ReFrame 4.10 (data version 4).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, Final
+
+from iobands.model.fields import SERIES_FIELDS, canonical
+from iobands.model.rejected import Rejected, Unusable
+
+_VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
+_NOT_RUN: Final = frozenset({"skip", "fail_deps"})
+#: Where an entry has the name of what it examines, by what kind of thing that is.
+_NAMED_IN: Final = {
+    "file system": "file_system",
+    "environment": "environ",
+    "partition": "partition",
+}
+
+_Entry = Mapping[str, Any]
+_Key = tuple[str, ...]  # name, system with partition, and environment
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """A check in a run report, on one partition with one environment.
+
+    `fields` are the series fields that the check had set by the end; `recorded` are the variables
+    for which it recorded a value. `when` is when its job completed, or when ReFrame ended where
+    there was no job, in whole seconds as in perflogs. `reason` is a single line.
+    `examines` names the file system, environment or partition that a check of the environment
+    looks at, and `lacks` the one that it found unfit, or without which another was not run.
+    """
+
+    name: str
+    system: str
+    partition: str
+    environ: str
+    fields: Mapping[str, float | str | None]
+    fixture: bool
+    result: str
+    phase: str | None
+    reason: str | None
+    recorded: frozenset[str]
+    when: datetime
+    report: Path
+    examines: str | None = None
+    lacks: str | None = None
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What every run of one check has in common."""
+        return (self.system, self.partition, self.environ, self.name)
+
+
+@dataclass(frozen=True)
+class RunReports:
+    """The runs of all reports, in the order of time, and the reports that could not be read.
+
+    `newest` is when the last session ended.
+    """
+
+    runs: tuple[CheckRun, ...]
+    newest: datetime | None
+    rejected: tuple[Rejected, ...]
+
+
+def read_run_reports(
+    directory: Path, system: str | None = None, within: timedelta = timedelta.max
+) -> RunReports:
+    """Read the `<system>/reports/*.json` below `directory` of sessions `within` the newest one.
+
+    Older ones need not be read where a series is overdue after `within`: what they report is older
+    than that, and so is the newest sample of every series that it is news of. A report is never
+    older than its file, so that the newest files are read until one is out of reach.
+
+    Of a check that ran more than once in one report, as with retries, the last time counts.
+    Damaged reports are returned as rejected; bad content never raises.
+    """
+    runs: list[CheckRun] = []
+    newest: datetime | None = None
+    rejected: list[Rejected] = []
+    for changed, path in sorted(_changes(report_files(directory, system)), reverse=True):
+        if newest and newest.timestamp() - changed > within.total_seconds():
+            break
+        try:
+            found = read_report(path)
+        except Unusable as reason:
+            rejected.append(Rejected(path, 0, str(reason)))
+        else:
+            if found:
+                end, of_report = found
+                newest = max(newest or end, end)
+                runs += of_report
+    runs.sort(key=lambda run: (run.when, run.report))
+    return RunReports(tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path)))
+
+
+def report_files(directory: Path, system: str | None = None) -> list[Path]:
+    """Return the run reports below `directory`, in the order of their names."""
+    return sorted(
+        path
+        for path in directory.glob("*/reports/*.json")
+        if system is None or path.relative_to(directory).parts[0] == system
+    )
+
+
+def number_of_checks(path: Path) -> int:
+    """Return how many checks the first run of the report at `path` had.
+
+    Raises:
+        ValueError: the report cannot be read.
+    """
+    count = _table(_load(path), "session_info").get("num_cases")
+    if isinstance(count, bool) or not isinstance(count, int):
+        raise Unusable("not a run report: no num_cases")
+    return count
+
+
+def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
+    """Return when the session ended and its runs, or None for a dry run, which ran nothing.
+
+    Raises:
+        Unusable: the report cannot be read.
+    """
+    report = _load(path)
+    session = _table(report, "session_info")
+    end = _from_unix(session.get("time_end_unix"))
+    if end is None:
+        raise Unusable("not a run report: no time_end_unix")
+    if "--dry-run" in str(session.get("cmdline")).split():
+        return None
+    entries = list(_entries(report))
+    by_key = {_key(entry): entry for entry in entries}
+    runs = (_run(entry, end, path, by_key) for entry in entries)
+    return end, list({run.identity: run for run in runs}.values())
+
+
+def _changes(paths: Iterable[Path]) -> Iterator[tuple[float, Path]]:
+    """Yield each file after the time of its last change."""
+    for path in paths:
+        try:
+            yield path.stat().st_mtime, path
+        except OSError:
+            yield math.inf, path  # reading it tells what is wrong
+
+
+def _load(path: Path) -> Mapping[str, Any]:
+    try:
+        report = json.loads(path.read_bytes())
+    except OSError as error:
+        raise Unusable(f"cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
+        raise Unusable(f"not JSON: {error}".splitlines()[0]) from error
+    if not isinstance(report, dict):
+        raise Unusable("not a run report: not an object")
+    return report
+
+
+def _entries(report: Mapping[str, Any]) -> Iterator[_Entry]:
+    runs = report.get("runs")
+    if not isinstance(runs, list):
+        raise Unusable("not a run report: no runs")
+    for run in runs:
+        entries = run.get("testcases") if isinstance(run, dict) else None
+        if not isinstance(entries, list):
+            raise Unusable("not a run report: a run without testcases")
+        for entry in entries:
+            if not isinstance(entry, dict):
+                raise Unusable("not a run report: a test case that is not an object")
+            yield entry
+
+
+def _run(entry: _Entry, end: datetime, path: Path, entries: Mapping[_Key, _Entry]) -> CheckRun:
+    def text(name: str) -> str:
+        value = entry.get(name)
+        return value if isinstance(value, str) else ""
+
+    fields = {
+        name: canonical(value)
+        for name in SERIES_FIELDS
+        if isinstance(value := entry.get(name), str | int | float | None)
+        if name in entry and value != "<undefined>"
+    }
+    lacks, why = _lacks(entry, entries) or (None, None)
+    return CheckRun(
+        name=text("display_name") or text("name"),
+        system=text("system"),
+        partition=text("partition"),
+        environ=text("environ"),
+        fields=fields,
+        fixture=entry.get("fixture") is True,
+        result=text("result"),
+        phase=text("fail_phase") or None,
+        reason=(why if lacks else _reason(text("fail_reason"), entry)) or None,
+        recorded=_recorded(entry.get("perfvalues")),
+        when=_from_unix(entry.get("job_completion_time_unix")) or end,
+        report=path,
+        examines=_examined(entry),
+        lacks=lacks,
+    )
+
+
+def _reason(said: str, entry: _Entry) -> str:
+    """Return why a check failed in one line, without the source lines that ReFrame quotes."""
+    if entry.get("result") == "fail_deps":
+        return "not run, as a check that it depends on failed"
+    if entry.get("result") == "skip":
+        # ReFrame leaves its own out; the checks say it in a variable
+        said = str(canonical(entry.get("skip_reason")) or "")
+    lines = [line for line in said.splitlines() if not line.startswith("|")]
+    reason = " ".join(" ".join(lines).split()).removesuffix(":")
+    if entry.get("fail_phase") == "compile_wait":
+        # the compiler's messages are in a file that ReFrame does not quote
+        reason += f"; see {entry.get('stagedir')}/{entry.get('build_stderr')}"
+    return reason
+
+
+def _examined(entry: _Entry) -> str | None:
+    """Return the name of what an entry examines, if it is a check of the environment."""
+    name = entry.get(_NAMED_IN.get(str(entry.get("examines")), ""))
+    return name if isinstance(name, str) else None
+
+
+def _lacks(
+    entry: _Entry, entries: Mapping[_Key, _Entry], seen: frozenset[_Key] = frozenset()
+) -> tuple[str, str] | None:
+    """Return what `entry` found unfit, or could not be run without, and why; None if not known.
+
+    ReFrame says of the latter only that a dependency failed. `seen` are the entries that led here:
+    a damaged report may go in circles.
+    """
+    subject, not_run = _examined(entry), entry.get("not_run")
+    result = str(entry.get("result"))
+    if subject and result == "fail":
+        said = str(entry.get("fail_reason")).splitlines() or [""]
+        return subject, said[0].removeprefix("sanity error: ")
+    if result not in _NOT_RUN:
+        return None
+    if isinstance(not_run, str) and isinstance(entry.get("file_system"), str):
+        return entry["file_system"], not_run
+    needed = entry.get("dependencies_actual")
+    for names in needed if isinstance(needed, list) else ():
+        key = tuple(map(str, names)) if isinstance(names, list) else ()
+        if key in entries and key not in seen:
+            lack = _lacks(entries[key], entries, seen | {key})
+            if lack:
+                return lack
+    return None
+
+
+def _key(entry: _Entry) -> _Key:
+    where = f"{entry.get('system')}:{entry.get('partition')}"
+    return str(entry.get("unique_name")), where, str(entry.get("environ"))
+
+
+def _recorded(values: object) -> frozenset[str]:
+    """Return the variables with a value; ReFrame's keys are `system:partition:variable`."""
+    if not isinstance(values, dict):
+        return frozenset()
+    return frozenset(
+        key.rsplit(":", 1)[-1]
+        for key, figures in values.items()
+        if isinstance(figures, list) and figures and isinstance(canonical(figures[_VALUE]), float)
+    )
+
+
+def _from_unix(seconds: object) -> datetime | None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(math.floor(seconds), timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _table(report: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = report.get(key)
+    if not isinstance(value, dict):
+        raise Unusable(f"not a run report: no {key}")
+    return value
