@@ -5,6 +5,10 @@ nothing here names a site. Puts src/ on the path, so that the checks find `ioban
 a site's own ReFrame.
 """
 
+import argparse
+import os
+import re
+import socket
 import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -15,13 +19,22 @@ SOURCE = str(CONFIG.parent / "src")
 
 
 def _load(path: Path) -> ModuleType:
-    """The module or package at `path`, without putting its directory on the path."""
-    source = path / "__init__.py" if path.is_dir() else path
-    spec = spec_from_file_location(f"iobands_config_{path.stem}", source)
+    """The module at `path`, without putting its directory on the path."""
+    spec = spec_from_file_location(f"iobands_config_{path.stem}", path)
     module = module_from_spec(spec)
-    sys.modules[spec.name] = module  # where a package and its dataclasses look while it loads
     spec.loader.exec_module(module)
     return module
+
+
+def _is_used(system: dict) -> bool:
+    """Whether ReFrame will pick this system, if none before it: by its option, or by the host."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--system", default=os.environ.get("RFM_SYSTEM"))
+    asked = parser.parse_known_args()[0].system
+    if asked:
+        return asked.partition(":")[0] == system["name"]
+    host = socket.gethostname()
+    return any(re.match(pattern, host) for pattern in system.get("hostnames", []))
 
 
 def _site_configuration() -> dict:
@@ -29,18 +42,22 @@ def _site_configuration() -> dict:
         # Its commands in the stage directory would break apart, with messages that do not help.
         raise SystemExit(f"ERROR: {CONFIG.parent}: ReFrame needs a path without a blank; move it")
     results = _load(CONFIG / "results.py")
-    contract = _load(CONFIG / "contract")
+    validation = _load(CONFIG / "validation.py")
     # ReFrame takes the first system whose host names match; `local` matches any, so it is last.
     paths = sorted(
         (path for path in (CONFIG / "systems").glob("*.py") if not path.name.startswith("_")),
         key=lambda path: (path.stem == "local", path.stem),
     )
     systems, environments, general = [], [], []
+    is_found = False
     for path in paths:
         site = _load(path)
         try:
-            contract.check_site(site.system, site.environments, path)
-        except contract.SiteConfigurationError as error:
+            validation.check_site(site.system, site.environments, path)
+            if not is_found and _is_used(site.system):
+                is_found = True
+                validation.refuse_edit(site.system, path)
+        except validation.SiteConfigurationError as error:
             # ReFrame would print a traceback of itself; the message alone is what helps.
             raise SystemExit(f"ERROR: {error}") from None
         systems.append({**results.directories(), **site.system})

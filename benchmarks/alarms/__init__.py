@@ -1,1 +1,1 @@
-"""What `make bench-alarms` runs: the error rates of `iobands.charts`, by Monte Carlo."""
+"""What `make bench-alarms` runs: the error rates of `iobands.detection`, by Monte Carlo."""

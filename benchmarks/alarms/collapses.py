@@ -1,7 +1,7 @@
 """How often a rise of the rate of collapses is told that is none, and how soon one that is.
 
 File systems that run daily are looked at after each round, as `iobands status` does. May know:
-numpy, the worlds, and what is measured: `iobands.collapses`.
+numpy, the worlds, and what is measured: `iobands.alerts.collapses`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.worlds import BANDS, Array, world
+from iobands.alerts.collapses import EARLIER, ENDING, LEAST_EARLIER, RECENT, compare, level_for
+from iobands.alerts.file_systems import FALSE_RISES
 from iobands.bands import log_fence
-from iobands.collapses import EARLIER, ENDING, LEAST_EARLIER, RECENT, compare, level_for
-from iobands.file_systems import FALSE_RISES
 
 #: How many file systems a site has.
 SITES: Final = (1, 3, 10)

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.alarms.collapses import SITES, WITHIN, FalseRises, Found, Results
 from benchmarks.alarms.report import templates
 from benchmarks.alarms.tables import table
-from iobands.collapses import ENDING
-from iobands.file_systems import FALSE_RISES
+from iobands.alerts.collapses import ENDING
+from iobands.alerts.file_systems import FALSE_RISES
 
 
 def section(results: Results) -> str:

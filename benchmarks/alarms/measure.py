@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.worlds import BANDS, Array, World
-from iobands.charts import UP, WATCH, Chart, follow
-from iobands.charts.scores import DROPS, history_cells
+from iobands.detection import UP, WATCH, Chart, follow
+from iobands.detection.scores import DROPS, history_cells
 
 #: The limits at which run lengths are noted, in nats.
 LIMITS: Final = np.round(np.arange(3.0, 16.01, 0.1), 1)

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.alarms import collapses, measure, together_page
 from benchmarks.alarms.measure import Delay, FalseAlarms
 from benchmarks.alarms.worlds import BANDS, TAILS, world
-from iobands.charts import WATCH
+from iobands.detection import WATCH
 
 #: From how many runs of its own a chart starts; 0 means from the published band.
 LEARNT: Final = (0, 60, 100, 200)

@@ -18,10 +18,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmarks.alarms.replay import Alarm, Replay
 from benchmarks.alarms.report import table
-from iobands.charts import DOWN, UP
-from iobands.following import ratio_text, span_text
+from iobands.detection import DOWN, UP
 from iobands.series import SeriesKey
-from iobands.survey import Series
+from iobands.status.following import ratio_text, span_text
+from iobands.status.survey import Series
 
 TEMPLATES: Final = Path(__file__).resolve().parents[1] / "templates"
 #: How the table is read, as a site would say it.

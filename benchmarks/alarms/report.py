@@ -26,7 +26,7 @@ from benchmarks.alarms.tables import delay_text as _told
 from benchmarks.alarms.tables import table
 from benchmarks.alarms.together_page import SITE, Together, limit_of_site
 from benchmarks.alarms.worlds import BANDS, HELD_OUT, TAILS
-from iobands.charts import DEGRADED, WATCH, limit_for, runs_between_false_alarms
+from iobands.detection import DEGRADED, WATCH, limit_for, runs_between_false_alarms
 
 _TEMPLATES: Final = Path(__file__).resolve().parents[1] / "templates"
 GOALS: Final = {"NVMe FPP": 1.25, "SSF NVMe": 1.25, "SSF HDD": 1.10, "FPP HDD": 1.5}

@@ -17,7 +17,9 @@ from benchmarks.alarms.measure import (
     summary,
 )
 from benchmarks.alarms.worlds import Array, World
-from iobands.charts import (
+from iobands.alerts.pools import FILE_SYSTEM, NODES, PARTITION, TRANSPORT, pools_of
+from iobands.alerts.shared import common_changes, follow_pools
+from iobands.detection import (
     DOWN,
     Chart,
     Part,
@@ -25,11 +27,9 @@ from iobands.charts import (
     follow_together,
     runs_between_false_alarms,
 )
-from iobands.following import Budget, Following
 from iobands.history import History
-from iobands.pools import FILE_SYSTEM, NODES, PARTITION, TRANSPORT, pools_of
 from iobands.series import SeriesKey
-from iobands.shared import common_changes, follow_pools
+from iobands.status.following import Budget, Following
 
 #: The site that causes are told apart on: file systems, transports, and series of each of both.
 _FILE_SYSTEMS, _TRANSPORTS, _PATTERNS = "ab", ("ofi", "ucx"), ("fpp", "fpn", "ssf", "serial")

@@ -14,7 +14,7 @@ from reframe.core.exceptions import SanityError
 from reframe.utility.sanity import make_performance_function
 from reframe.utility.typecheck import Duration
 
-from iobands.ratios import FEWEST_PAIRS, Ratio, paired_ratio
+from iobands.reporting.ratios import FEWEST_PAIRS, Ratio, paired_ratio
 from iobands.vocabulary import VARIABLE_UNITS
 
 from .. import benchio_result as result

@@ -6,8 +6,7 @@ from pathlib import Path
 import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
-from iobands.bands import NO_BAND, Bands
-from iobands.bands_file import load_bands
+from iobands.bands import NO_BAND, Bands, load_bands
 from iobands.vocabulary import MATCH_FIELDS
 
 BANDS_DIRECTORY = Path(__file__).resolve().parents[2] / "config" / "bands"

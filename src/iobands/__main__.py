@@ -1,5 +1,5 @@
 """`python -m iobands` is the command `iobands`."""
 
-from iobands.cli import entry
+from iobands.commands.main import entry
 
 entry()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from benchmarks.alarms.collapses import Quiet, false_rises, found
-from iobands.collapses import EARLIER, FALLEN, RECENT, RISEN, compare
-from iobands.file_systems import FALSE_RISES
+from iobands.alerts.collapses import EARLIER, FALLEN, RECENT, RISEN, compare
+from iobands.alerts.file_systems import FALSE_RISES
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])

@@ -1,16 +1,15 @@
-"""A mistake in a site file stops ReFrame with a message that names the place."""
+"""A mistake in a site file stops ReFrame with a message that names the place and what to write."""
 
 import copy
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from checks.site import _TRANSPORTS
 from checks.striping import BACKENDS
 from checks.transport import REPORT_VARIABLES
-from config.contract import SiteConfigurationError, check_site
-from config.contract.environments import check_environments
-from config.contract.systems import check_system
-from config.contract.words import FILE_SYSTEM_TYPES, MPI_LIBRARIES
+from config.validation import SCHEMA, SiteConfigurationError, check_site, refuse_edit
 
 SITE_FILE = Path("config/systems/mysite.py")
 SYSTEM = {
@@ -20,6 +19,7 @@ SYSTEM = {
         {
             "name": "compute",
             "scheduler": "slurm",
+            "environs": ["gnu"],
             "features": ["io"],
             "extras": {
                 "filesystems": {
@@ -56,9 +56,12 @@ SYSTEM = {
         },
     ],
 }
+GNU = {"name": "gnu"}
+UCX = {"name": "gnu", "features": ["ucx"], "extras": {"mpi": "openmpi"}}
 
 
 def changed(*keys, value):
+    """The system with something else in the extras of its second partition; None deletes it."""
     system = copy.deepcopy(SYSTEM)
     place = system["partitions"][1]["extras"]
     for key in keys[:-1]:
@@ -70,68 +73,154 @@ def changed(*keys, value):
     return system
 
 
-def test_a_right_site_is_accepted():
-    check_system(SYSTEM, SITE_FILE)
+def refused(system, environments=(GNU,), path=SITE_FILE):
+    """The place that the message names, and the rest of it."""
+    with pytest.raises(SiteConfigurationError) as error:
+        check_site(system, list(environments), path)
+    source, rest = str(error.value).split(": ", maxsplit=1)
+    assert source == str(path)
+    assert "\n" not in rest
+    # the sentence is "NAME is VALUE; ...", and a place has no " is "
+    place, separator, _ = rest.partition(" is ")[0].rpartition(": ")
+    return place, rest.removeprefix(place + separator)
+
+
+def test_the_schema_is_one():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize("environment", [GNU, UCX])
+def test_a_right_site_is_accepted(environment):
+    check_site(SYSTEM, [environment], SITE_FILE)
+
+
+SMALL, WORK, FAST = "scale 'small'", "filesystem 'work'", "hint preset 'fast'"
+FIRST = "entry 1 of recommended"
 
 
 @pytest.mark.parametrize(
-    ("keys", "value", "message"),
+    ("keys", "value", "place", "mentions"),
     [
-        (("filesystems",), None, "'filesystems' is missing"),
-        (("filesystems",), {}, "filesystems is empty"),
-        (("scales",), None, "'scales' is missing"),
-        (("scales",), {}, "scales is empty"),
-        (("scale",), {}, "'scale' is unknown"),
-        (("scales", "small", "nodes"), None, "scale 'small': 'nodes' is missing"),
-        (("scales", "small", "nodes"), 0, "nodes is 0"),
-        (("scales", "small", "nodes"), "2", "nodes '2' is unknown; there are: a number, all, idle"),
-        (("scales", "small", "nodes"), True, "nodes has the wrong type"),
-        (("scales", "small", "node"), 2, "'node' is unknown; there are: nodes"),
-        (("scales", "small", "time_limit"), "90", "time_limit '90' must be like '20m'"),
-        (("scales", "small", "time_limit"), "", "time_limit '' must be like '20m'"),
-        (("scales", "small", "exclusive"), 1, "exclusive has the wrong type"),
-        (("account",), 7, "account has the wrong type"),
-        (("filesystems", "work", "stripe_counts"), [], "stripe_counts is empty; leave it out"),
-        (("hint_presets", "default"), {}, "cannot be named 'default'"),
-        (("recommended",), [{"stripe_count": 8}], "entry 1: stripe_count 8 is unknown; there are"),
-        (("max_pending_time",), "6", "max_pending_time '6' must be like '20m'"),
-        (("filesystems", "work", "type"), "lustr", "'lustr' is unknown; there are: lustre, cephfs"),
-        (("filesystems", "work", "path"), "work", "must be absolute"),
-        (("filesystems", "work", "path"), None, "'path' is missing"),
-        (("filesystems", "work", "stripe_counts"), [0], "stripe count 0"),
-        (("filesystems", "work", "stripe_counts"), ["all"], "stripe count 'all'"),
-        (("filesystem",), {}, "'filesystem' is unknown"),
-        (("hint_presets", "fast"), {"hint": {}}, "hint preset 'fast'.*'hint' is unknown"),
-        (("hint_presets", "fast", "hints"), {"cb_nodes": 2}, "cb_nodes: 2 must be text, in quotes"),
-        (("hint_presets", "fast", "romio_hints"), {"cb_nodes": ""}, "neither may be empty"),
-        (("hint_presets", "fast", "romio_hints"), {"cb nodes": "2"}, "'cb nodes': '2': neither"),
-        (("hint_presets", "fast"), {"hints": {"cb_nodes": "2"}}, "nothing here sets them"),
-        (("hint_presets", "fast", "transports"), ["tcp"], "transports 'tcp' is unknown"),
-        (("hint_presets", "fast", "mpi"), ["lam"], "mpi 'lam' is unknown; there are: openmpi"),
-        (("recommended",), [{"hints": "quick"}], "recommended, entry 1.*'quick'.*default, fast"),
-        (("recommended",), [{}, {"file_system": "home"}], "entry 2.*'home' is unknown"),
-        (("recommended",), [{"pattern": "fpn", "transport": "tcp"}], "'tcp' is unknown"),
-        (("programs",), {"ior": {}}, "program 'ior': say its path, its modules or its Spack spec"),
-        (("programs",), {"ior": {"path": "ior"}}, "program 'ior': path 'ior' must be absolute"),
-        (("programs",), {"ior": {"module": "x"}}, "'module' is unknown; there are: path, modules"),
-        (("programs",), {"ior": {"modules": ["a; b"]}}, "'a; b' is no such name"),
-        (("programs",), {"fio": {"path": "/x"}}, "'fio' is unknown; there are: ior, mdtest"),
-        (("selections", "daily"), [{"tool": "io500"}], "entry 1: io500 is never daily"),
-        (("recommended",), [{"tool": "iozone"}], "tool 'iozone' is unknown; there are: benchio"),
-        (("daily",), [{}], "'daily' is unknown"),
-        (("selections", "hourly"), [{}], "'hourly' is unknown; there are: daily, weekly, smoke"),
-        (("selections", "smoke"), [{"scale": "big"}], "smoke, entry 1.*'big'.*small, whole"),
-        (("selections", "smoke"), [{"medium": "tape"}], "'tape' is unknown; there are: hdd"),
-        (("selections", "daily"), [{"nodes": 2}], "daily, entry 1.*'nodes' is unknown"),
+        (("filesystems",), None, "", ["filesystems is missing"]),
+        (("filesystems",), {}, "", ["filesystems is {}", "at least one"]),
+        (("scales",), None, "", ["scales is missing"]),
+        (("scales",), {}, "", ["scales is {}", "at least one"]),
+        (("scale",), {}, "", ["scale is an unknown key", "did you mean scales?"]),
+        (("filesystem",), {}, "", ["filesystem", "did you mean filesystems?"]),
+        (("daily",), [{}], "", ["daily is an unknown key"]),
+        (("account",), 7, "", ["account is 7", "'7'"]),
+        (("account",), True, "", ["account is True", "text"]),
+        (("max_pending_time",), "6", "", ["max_pending_time is '6'", "'20m'"]),
+        (("max_clock_skew_seconds",), float("nan"), "", ["max_clock_skew_seconds is nan"]),
+        (("scales", "small"), 5, "scales", ["small is 5", "dictionary"]),
+        (("scales", "small", "nodes"), None, SMALL, ["nodes is missing"]),
+        (("scales", "small", "nodes"), 0, SMALL, ["nodes is 0", "from 1"]),
+        (("scales", "small", "nodes"), "2", SMALL, ["nodes is '2'", "'all'", "'idle'"]),
+        (("scales", "small", "nodes"), True, SMALL, ["nodes is True"]),
+        (("scales", "small", "nodes"), 2.0, SMALL, ["nodes is 2.0"]),
+        (("scales", "small", "repeats"), "3", SMALL, ["repeats is '3'", "such as 3"]),
+        (("scales", "small", "node"), 2, SMALL, ["node is", "did you mean nodes?"]),
+        (("scales", "small", "time_limit"), "90", SMALL, ["time_limit is '90'", "'20m'"]),
+        (("scales", "small", "time_limit"), "20m\n", SMALL, ["time_limit", "'20m'"]),
+        (("scales", "small", "time_limit"), "", SMALL, ["time_limit is ''", "'20m'"]),
+        (("scales", "small", "exclusive"), 1, SMALL, ["exclusive is 1", "True or False"]),
+        (("filesystems", "work", "stripe_counts"), 4, WORK, ["stripe_counts is 4", "[4]"]),
+        (("filesystems", "work", "stripe_counts"), [], WORK, ["stripe_counts is []", "leave"]),
+        (("filesystems", "work", "stripe_counts"), [0], WORK, ["entry 1 of stripe_counts is 0"]),
+        (("filesystems", "work", "stripe_counts"), [1, -2], WORK, ["entry 2", "-2", "-1 for all"]),
+        (("filesystems", "work", "stripe_counts"), ["all"], WORK, ["'all'", "-1 for all"]),
+        (("filesystems", "work", "type"), "lustr", WORK, ["'lustr'", "did you mean lustre?"]),
+        (("filesystems", "work", "path"), "work", WORK, ["path is 'work'", "absolute"]),
+        (("filesystems", "work", "path"), None, WORK, ["path is missing", "absolute"]),
+        (("filesystems", "work", "mounted_as"), "nfs4\n", WORK, ["mounted_as is"]),
+        (("filesystems", "work", "min_free_gib"), -1, WORK, ["min_free_gib is -1", "from 0"]),
+        (("hint_presets", "default"), {}, "", ["'default' is {}", "sets nothing"]),
+        (("hint_presets", "fast"), {"hint": {}}, FAST, ["hint is", "did you mean hints?"]),
+        (
+            ("hint_presets", "fast", "hints"),
+            {"cb_nodes": 2},
+            f"{FAST}, hints",
+            ["cb_nodes is 2", "'2'"],
+        ),
+        (
+            ("hint_presets", "fast", "romio_hints"),
+            {"cb_nodes": ""},
+            f"{FAST}, romio_hints",
+            ["cb_nodes is ''", "not empty"],
+        ),
+        (
+            ("hint_presets", "fast", "romio_hints"),
+            {"cb nodes": "2"},
+            f"{FAST}, romio_hints",
+            ["cb nodes is", "without a blank"],
+        ),
+        (
+            ("hint_presets", "fast"),
+            {"hints": {"cb_nodes": "2"}},
+            "",
+            [FAST, "env_vars or romio_hints"],
+        ),
+        (("hint_presets", "fast", "transports"), ["tcp"], FAST, ["entry 1 of transports", "ucx"]),
+        (("hint_presets", "fast", "mpi"), ["lam"], FAST, ["entry 1 of mpi is 'lam'", "openmpi"]),
+        (("recommended",), [{"stripe_count": 8}], FIRST, ["stripe_count is 8", "1, -1"]),
+        (("recommended",), [{"hints": "quick"}], FIRST, ["hints is 'quick'", "default, fast"]),
+        (("recommended",), [{}, {"file_system": "home"}], "entry 2 of recommended", ["'home'"]),
+        (("recommended",), [{"transport": "tcp"}], FIRST, ["transport is 'tcp'", "ofi, ucx"]),
+        (("recommended",), [{"tool": "iozone"}], FIRST, ["tool is 'iozone'", "benchio"]),
+        (("recommended",), [{"tool": "io500"}], FIRST, ["tool is 'io500'", "weekly"]),
+        (("programs",), {"ior": {}}, "", ["program 'ior' is {}", "path", "modules", "Spack"]),
+        (("programs",), {"ior": {"path": "ior"}}, "program 'ior'", ["path is 'ior'", "absolute"]),
+        (
+            ("programs",),
+            {"ior": {"module": "x"}},
+            "program 'ior'",
+            ["module is", "did you mean modules?"],
+        ),
+        (("programs",), {"ior": {"modules": ["a; b"]}}, "program 'ior'", ["modules is 'a; b'"]),
+        (("programs",), {"fio": {"path": "/x"}}, "", ["'fio'", "ior, mdtest, io500.sh"]),
+        (("selections", "hourly"), [{}], "selections", ["hourly", "daily, weekly, smoke"]),
+        (
+            ("selections", "daily"),
+            [{"tool": "io500"}],
+            "selections, entry 1 of daily",
+            ["tool is 'io500'", "weekly"],
+        ),
+        (
+            ("selections", "smoke"),
+            [{"scale": "big"}],
+            "selections, entry 1 of smoke",
+            ["'big'", "small, whole"],
+        ),
+        (
+            ("selections", "smoke"),
+            [{"medium": "tape"}],
+            "selections, entry 1 of smoke",
+            ["medium is 'tape'", "hdd"],
+        ),
+        (
+            ("selections", "weekly"),
+            [{"nodes": 2}],
+            "selections, entry 1 of weekly",
+            ["nodes is an unknown key"],
+        ),
     ],
 )
-def test_a_mistake_is_named_with_its_place(keys, value, message):
-    with pytest.raises(SiteConfigurationError, match=message) as error:
-        check_system(changed(*keys, value=value), SITE_FILE)
-    assert str(error.value).startswith("config/systems/mysite.py: partition 'compute'")
+def test_a_mistake_is_named_with_its_place(keys, value, place, mentions):
+    found, problem = refused(changed(*keys, value=value))
+    assert found == ", ".join(["partition 'compute'", *([place] if place else [])])
+    for mention in mentions:
+        assert mention in problem
 
 
-WORK = {"path": "/work", "medium": "hdd"}
+def test_what_takes_long_may_be_weekly():
+    check_site(changed("selections", "weekly", value=[{"tool": "io500"}]), [GNU], SITE_FILE)
+
+
+def with_file_system(file_system):
+    system = changed("filesystems", "work", value={"path": "/work", "medium": "hdd", **file_system})
+    # What is recommended names a stripe count that not each of these has.
+    del system["partitions"][1]["extras"]["recommended"]
+    return system
 
 
 @pytest.mark.parametrize(
@@ -157,69 +246,81 @@ WORK = {"path": "/work", "medium": "hdd"}
     ],
 )
 def test_striping_that_can_be_asked_for(file_system):
-    system = changed("filesystems", "work", value={**WORK, **file_system})
-    # What is recommended names a stripe count that not each of these has.
-    del system["partitions"][1]["extras"]["recommended"]
-    check_system(system, SITE_FILE)
+    check_site(with_file_system(file_system), [GNU], SITE_FILE)
 
 
 @pytest.mark.parametrize(
-    ("file_system", "message"),
+    ("type_", "striping", "mentions"),
     [
-        ({"type": "posix", "stripe_counts": [1]}, "type 'posix' has no stripes"),
-        ({"type": "gpfs", "striping": {"pool": "data"}}, "type 'gpfs' has no stripes"),
-        ({"type": "beegfs", "striping": {"pool": "1"}}, "'pool' is unknown; there are: size_kib"),
-        ({"type": "cephfs", "striping": {"index": 0}}, "'index' is unknown"),
-        ({"type": "lustre", "striping": {"object_size_kib": 64}}, "'object_size_kib' is unknown"),
-        ({"type": "lustre", "striping": {"size_kib": 0}}, "size_kib is 0; it must be at least 1"),
-        ({"type": "lustre", "striping": {"size_kib": 100}}, "must be a multiple of 64"),
-        ({"type": "lustre", "striping": {"size_kib": "1M"}}, "size_kib has the wrong type"),
-        ({"type": "lustre", "striping": {"index": -1}}, "index is -1; it must be at least 0"),
-        ({"type": "cephfs", "striping": {"targets": 0}}, "targets is 0"),
-        ({"type": "lustre", "striping": {"pool": "a; rm"}}, "pool 'a; rm' is no such name"),
-        ({"type": "lustre", "striping": {"layout": "-c 4 $(id)"}}, "is no such name"),
-        (
-            {"type": "lustre", "striping": {"layout": "-c 4", "size_kib": 64}},
-            "size_kib cannot stand beside layout",
-        ),
+        ("gpfs", {"pool": "data"}, ["striping is {'pool': 'data'}", "leave it out"]),
+        ("beegfs", {"pool": "1"}, ["pool is", "size_kib, targets"]),
+        ("cephfs", {"index": 0}, ["index is", "size_kib, object_size_kib, pool, targets"]),
+        ("lustre", {"object_size_kib": 64}, ["object_size_kib is", "size_kib, index, pool"]),
+        ("lustre", {"stripes": 64}, ["stripes is an unknown key"]),
+        ("lustre", {"size_kib": 0}, ["size_kib is 0"]),
+        ("lustre", {"size_kib": 100}, ["size_kib is 100", "multiple of 64"]),
+        ("lustre", {"size_kib": "1M"}, ["size_kib is '1M'"]),
+        ("lustre", {"index": -1}, ["index is -1", "from 0"]),
+        ("cephfs", {"targets": 0}, ["targets is 0", "from 1"]),
+        ("lustre", {"pool": "a; rm"}, ["pool is 'a; rm'", "letters"]),
+        ("lustre", {"layout": "-c 4 $(id)"}, ["layout is '-c 4 $(id)'"]),
+        ("lustre", {"layout": "-c 4", "size_kib": 64}, ["size_kib is 64", "in the layout"]),
+        ("lustre", {"layout": "-c {stripe_count}"}, ["layout is", "add stripe_counts"]),
+    ],
+)
+def test_striping_that_cannot_be_asked_for_is_named(type_, striping, mentions):
+    place, problem = refused(with_file_system({"type": type_, "striping": striping}))
+    assert place.startswith("partition 'compute', filesystem 'work'")
+    for mention in mentions:
+        assert mention in problem
+
+
+@pytest.mark.parametrize(
+    ("file_system", "mentions"),
+    [
+        ({"type": "posix", "stripe_counts": [1]}, ["stripe_counts is [1]", "leave it out"]),
         (
             {"type": "lustre", "stripe_counts": [4], "striping": {"layout": "-E -1 -c 4"}},
-            r"layout needs \{stripe_count\}",
-        ),
-        (
-            {"type": "lustre", "striping": {"layout": "-E -1 -c {stripe_count}"}},
-            r"layout needs \{stripe_count\}",
+            ["layout is '-E -1 -c 4'", "{stripe_count}"],
         ),
         (
             {"type": "lustre", "stripe_counts": [-1], "striping": {"pool": "flash"}},
-            "OSTs of pool 'flash' cannot be counted for -1; add 'targets'",
+            ["targets is missing", "-1"],
         ),
     ],
 )
-def test_striping_that_cannot_be_asked_for_is_named(file_system, message):
-    system = changed("filesystems", "work", value={**WORK, **file_system})
-    with pytest.raises(SiteConfigurationError, match=message) as error:
-        check_system(system, SITE_FILE)
-    assert "file system 'work'" in str(error.value)
+def test_stripe_counts_that_cannot_be_asked_for_are_named(file_system, mentions):
+    _, problem = refused(with_file_system(file_system))
+    for mention in mentions:
+        assert mention in problem
 
 
-def test_every_type_has_a_backend():
-    assert tuple(BACKENDS) == FILE_SYSTEM_TYPES
+def test_the_words_of_a_site_file_are_those_of_the_checks():
+    words = {name: entry["enum"] for name, entry in SCHEMA["$defs"].items() if "enum" in entry}
+    assert words["fileSystemType"] == list(BACKENDS)
+    assert set(words["mpi"]) == set(REPORT_VARIABLES)
+    assert words["transport"] == ["default", *_TRANSPORTS]
 
 
 @pytest.mark.parametrize(
-    ("environment", "message"),
+    ("environment", "mentions"),
     [
-        ({"features": ["ofi"]}, "'ofi' can be proven only of an MPI library that is known"),
-        ({"features": ["ofi", "ucx"], "extras": {"mpi": "mpich"}}, "transports ofi and ucx"),
-        ({"extras": {"mpi": "mpich2"}}, "mpi 'mpich2' is unknown; there are: openmpi, mpich"),
-        ({"extras": {"mpi_library": "mpich"}}, "'mpi_library' is unknown; there are: mpi"),
+        ({"features": ["ofi"]}, ["extras is missing", "MPI library", "{'mpi': 'openmpi'}"]),
+        ({"features": ["ofi"], "extras": {}}, ["mpi is missing", "'openmpi'"]),
+        (
+            {"features": ["ofi", "ucx"], "extras": {"mpi": "mpich"}},
+            ["['ofi', 'ucx']", "of its own"],
+        ),
+        ({"features": "ofi"}, ["features is 'ofi'", "['ofi']"]),
+        ({"extras": {"mpi": "mpich2"}}, ["mpi is 'mpich2'", "did you mean mpich?"]),
+        ({"extras": {"mpi_library": "mpich"}}, ["mpi_library is an unknown key", "mpi"]),
     ],
 )
-def test_a_mistake_in_an_environment_is_named(environment, message):
-    with pytest.raises(SiteConfigurationError, match=message) as error:
-        check_environments([{"name": "gnu", **environment}], SITE_FILE)
-    assert str(error.value).startswith("config/systems/mysite.py: environment 'gnu'")
+def test_a_mistake_in_an_environment_is_named(environment, mentions):
+    place, problem = refused(SYSTEM, [{**GNU, **environment}])
+    assert place == "environment 'gnu'"
+    for mention in mentions:
+        assert mention in problem
 
 
 @pytest.mark.parametrize(
@@ -227,75 +328,109 @@ def test_a_mistake_in_an_environment_is_named(environment, message):
     [{}, {"extras": {"mpi": "mpich"}}, {"features": ["gpu", "ucx"], "extras": {"mpi": "mpich"}}],
 )
 def test_a_right_environment_is_accepted(environment):
-    check_environments([{"name": "gnu", **environment}], SITE_FILE)
-
-
-def test_the_libraries_of_a_site_file_can_be_asked_for_their_transport():
-    assert set(MPI_LIBRARIES) == set(REPORT_VARIABLES)
+    check_site(SYSTEM, [{**GNU, **environment}], SITE_FILE)
 
 
 def test_a_system_is_named_as_its_file():
-    with pytest.raises(SiteConfigurationError, match="name it 'other'"):
-        check_system(SYSTEM, Path("config/systems/other.py"))
-
-
-UCX = {"name": "gnu", "features": ["ucx"], "extras": {"mpi": "openmpi"}}
-
-
-def test_a_whole_site_file_is_accepted():
-    check_site(changed_partition(environs=["gnu"]), [UCX], SITE_FILE)
+    assert refused(SYSTEM, path=Path("config/systems/other.py")) == (
+        "",
+        "name is 'mysite'; write 'other'",
+    )
 
 
 @pytest.mark.parametrize(
-    ("partition", "environments", "message"),
+    ("partition", "environment", "place", "mentions"),
     [
-        ({"environs": ["gnu"], "features": []}, [UCX], "no partition has the feature 'io'"),
-        ({"environs": []}, [UCX], "partition 'compute': environs is empty"),
-        ({}, [UCX], "partition 'compute': environs is empty"),
-        ({"environs": ["gnu", "cray"]}, [UCX], "environs 'cray' is unknown; there are: gnu"),
+        ({"features": []}, UCX, "", ["partitions is", "add 'io' to the features"]),
+        ({"environs": []}, UCX, "partition 'compute'", ["environs is []"]),
+        ({"environs": None}, UCX, "partition 'compute'", ["environs is empty"]),
+        ({"extras": None}, UCX, "partition 'compute'", ["extras is empty"]),
         (
-            {"environs": ["gnu"]},
-            [{"name": "gnu", "features": ["uxc"]}],
-            "recommended, entry 1: transport 'ucx': no environment",
+            {"environs": ["gnu", "cray"]},
+            UCX,
+            "partition 'compute'",
+            ["entry 2 of environs is 'cray'", "gnu"],
+        ),
+        (
+            {},
+            {"name": "gnu", "features": ["uxc"]},
+            "partition 'compute', entry 1 of recommended",
+            ["transport is 'ucx'", "default"],
         ),
     ],
 )
-def test_parts_that_do_not_fit_together_are_named(partition, environments, message):
-    with pytest.raises(SiteConfigurationError, match=message):
-        check_site(changed_partition(**partition), environments, SITE_FILE)
-
-
-def changed_partition(**fields):
-    """The system with another partition for checks, whose entries name the transport ucx."""
+def test_parts_that_do_not_fit_together_are_named(partition, environment, place, mentions):
     system = changed("recommended", value=[{"pattern": "ssf", "transport": "ucx"}])
-    system["partitions"][1].update(fields)
-    return system
+    check_site(system, [UCX], SITE_FILE)
+    system["partitions"][1].update(partition)
+    found, problem = refused(system, [environment])
+    assert found == place
+    for mention in mentions:
+        assert mention in problem
+
+
+@pytest.mark.parametrize("system", [[], {}, {"name": "mysite"}, {**SYSTEM, "partitions": [5]}])
+def test_what_is_no_system_at_all_is_named(system):
+    place, problem = refused(system)
+    assert place == ""
+    assert problem
 
 
 @pytest.mark.parametrize("scheduler", ["pbspro", "lsf", "flux", None])
 def test_nodes_are_counted_only_where_reframe_can_list_them(scheduler):
     system = copy.deepcopy(SYSTEM)
     system["partitions"][1]["scheduler"] = scheduler
-    with pytest.raises(SiteConfigurationError, match=r"scale 'whole': nodes is 'all'.*a number"):
-        check_system(system, SITE_FILE)
+    place, problem = refused(system)
+    assert place == "partition 'compute', scale 'whole'"
+    assert "nodes is 'all'; write a number" in problem
 
 
 @pytest.mark.parametrize(
-    ("keys", "value", "message"),
+    ("keys", "value", "mentions"),
     [
-        (("scales", "small", "nodes"), 3, "scale 'small' is .*'nodes': 3.*'compute' it is"),
-        (("filesystems", "work", "medium"), "nvme", "file system 'work' is .*'nvme'.*'hdd'"),
-        (("filesystems", "work", "type"), "beegfs", "file system 'work' is .*'beegfs'.*'lustre'"),
+        (("scales", "small", "nodes"), 3, ["scale 'small'", "'nodes': 3", "'nodes': 2"]),
+        (("filesystems", "work", "medium"), "nvme", ["filesystem 'work'", "'nvme'", "'hdd'"]),
+        (("filesystems", "work", "type"), "beegfs", ["filesystem 'work'", "'beegfs'", "'lustre'"]),
     ],
 )
-def test_a_name_says_the_same_in_every_partition(keys, value, message):
+def test_a_name_says_the_same_in_every_partition(keys, value, mentions):
     system, other = copy.deepcopy(SYSTEM), changed(*keys, value=value)["partitions"][1]
     # A path may differ: a file system can be mounted elsewhere.
     same = copy.deepcopy(SYSTEM["partitions"][1])
     same["extras"]["filesystems"]["work"]["path"] = "/elsewhere"
     system["partitions"].append({**same, "name": "more"})
-    check_system(system, SITE_FILE)
+    check_site(system, [GNU], SITE_FILE)
     other["extras"].pop("selections")  # which names the medium
     system["partitions"].append({**other, "name": "other"})
-    with pytest.raises(SiteConfigurationError, match=f"partition 'other': {message}"):
-        check_system(system, SITE_FILE)
+    place, problem = refused(system)
+    assert place == "partition 'other'"
+    for mention in ("'compute'", *mentions):
+        assert mention in problem
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "place"),
+    [
+        (("account",), "EDIT", "partition 'compute': account is 'EDIT'"),
+        (
+            ("filesystems", "work", "path"),
+            "/scratch/EDIT-project",
+            "partition 'compute', filesystem 'work': path is '/scratch/EDIT-project'",
+        ),
+        (
+            ("programs",),
+            {"ior": {"modules": ["ior", "EDIT"]}},
+            "partition 'compute', program 'ior': entry 2 of modules is 'EDIT'",
+        ),
+    ],
+)
+def test_a_mark_of_the_template_is_refused_where_the_site_is_used(keys, value, place):
+    system = changed(*keys, value=value)
+    check_site(system, [GNU], SITE_FILE)
+    with pytest.raises(SiteConfigurationError) as error:
+        refuse_edit(system, SITE_FILE)
+    assert str(error.value).startswith(f"{SITE_FILE}: {place}; ")
+
+
+def test_a_word_that_holds_edit_is_no_mark():
+    refuse_edit(changed("filesystems", "work", "path", value="/work/CREDIT"), SITE_FILE)

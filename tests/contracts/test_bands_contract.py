@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.bands_file import BandsError, load_bands, parse_bands
+from iobands.bands import BandsError, load_bands, parse_bands
 
 BANDS = load_bands(Path(__file__).parent / "golden" / "golden.yaml")
 SECOND = load_bands(Path(__file__).parent / "golden" / "golden-2.yaml")
@@ -66,11 +66,11 @@ def test_what_version_3_added():
     path = Path("golden-3.yaml")
     assert parse_bands(text.replace("2.5", "0").encode(), path).least_change == 0
     for old, new, mentions in (
-        ("schema: 3", "schema: 2", "least_change_percent: unknown key"),
-        ("2.5", "100", "from 0 to below 100, not 100"),
-        ("2.5", "-1", "from 0 to below 100, not -1"),
-        ("2.5", ".nan", "from 0 to below 100, not nan"),
-        ("2.5", "5 %", "from 0 to below 100, not '5 %'"),
+        ("schema: 3", "schema: 2", "line 4: least_change_percent"),
+        ("2.5", "100", "least_change_percent is 100; write a number from 0 to below 100"),
+        ("2.5", "-1", "least_change_percent is -1"),
+        ("2.5", ".nan", "least_change_percent is nan"),
+        ("2.5", "5 %", "least_change_percent is '5 %'"),
     ):
         with pytest.raises(BandsError, match=re.escape(mentions)):
             parse_bands(text.replace(old, new, 1).encode(), path)
@@ -86,13 +86,17 @@ def test_an_epoch_that_continues_compares_with_the_one_before():
 @pytest.mark.parametrize(
     ("old", "new", "mentions"),
     [
-        ("schema: 2", "schema: 1", "reason"),
-        ("state: active", "state: perhaps", "provisional, active, frozen"),
+        (
+            "schema: 2",
+            "schema: 1",
+            "reason is 'the bands are new'; leave it out",
+        ),
+        ("state: active", "state: perhaps", "state is 'perhaps'; write provisional"),
         ("[20, 40]", "[33, 40]", "does not hold"),
-        ("[20, 40]", "[20]", "[low, high]"),
+        ("[20, 40]", "[20]", "lower_quartile is [20]; write the two ends"),
         ("[20, 40]", "[.nan, 40]", "finite"),
         ("continues: true", "continues: 1", "true or false"),
-        ("reason: disks replaced", "reason: 5", "text"),
+        ("reason: disks replaced", "reason: 5", "reason is 5; write a text"),
         ("floor: [2, 5]", "flour: [2, 5]", "flour"),
     ],
 )

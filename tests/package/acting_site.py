@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from iobands.acting import act_of
-from iobands.acts import Act
-from iobands.alarms_writer import add
-from iobands.survey import Survey, take_survey
-from iobands.targets import Request, chosen
+from iobands.alerts.acting import act_of
+from iobands.alerts.acts import Act
+from iobands.alerts.alarms_writer import add
+from iobands.alerts.targets import Request, chosen
+from iobands.status.survey import Survey, take_survey
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.test_states import healthy
 

@@ -9,17 +9,26 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN, Act, Acts, bands_for, standing
+from iobands.alerts.acts import (
+    ACKNOWLEDGE,
+    CLOSE,
+    NEW_NORMAL,
+    REOPEN,
+    Act,
+    Acts,
+    bands_for,
+    standing,
+)
+from iobands.alerts.targets import CannotAct
 from iobands.bands import Band, Bands, Epoch
-from iobands.concerns import acknowledged_concerns, concerns
-from iobands.digest import digest_text
-from iobands.digest_json import as_json
-from iobands.explain import explain, explanation_text
 from iobands.learning import calibrate, epoch_by_hand
-from iobands.page import render
-from iobands.states import State, Status
-from iobands.survey import Survey
-from iobands.targets import CannotAct
+from iobands.reporting.concerns import acknowledged_concerns, concerns
+from iobands.reporting.digest import digest_text
+from iobands.reporting.digest_json import as_json
+from iobands.reporting.explain import explain, explanation_text
+from iobands.reporting.page import render
+from iobands.status.states import State, Status
+from iobands.status.survey import Survey
 from tests.package.acting_site import DAY, Site, levels
 from tests.package.factory import NOW, line, write_bands, write_perflog
 

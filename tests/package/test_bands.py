@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iobands
-from iobands.bands import Band
-from iobands.bands_file import BandsError, load_bands
+from iobands.bands import Band, BandsError, load_bands
 
 GOOD = """\
 schema: 1
@@ -151,54 +150,103 @@ def test_null_matches_a_missing_field(tmp_path: Path, missing: object) -> None:
 
 # What to replace in the good file, by what, and what the message has to name.
 WRONG = {
-    "unknown key of the file": ("schema: 1", "schema: 1\nnotes: x", ["notes", "unknown key"]),
-    "other schema": ("schema: 1", "schema: 4", ["schema", "3"]),
-    "schema true": ("schema: 1", "schema: true", ["schema", "True"]),
-    "schema missing": ("schema: 1\n", "", ["schema", "missing"]),
-    "other system": ("system: archer2", "system: lumi", ["system", "lumi.yaml"]),
-    "system number": ("system: archer2", "system: 2", ["system", "quotes"]),
-    "unknown key of an epoch": ("    bands: []", "    bands: []\n    x: 1", ["epoch 2", "x: "]),
-    "source missing": ("    source: the documentation\n", "", ["epoch 1", "source", "missing"]),
-    "bands not a list": ("bands: []", "bands:", ["'fsync'", "bands", "list"]),
+    "unknown key of the file": (
+        "schema: 1",
+        "schema: 1\nnotes: x",
+        ["line 2", "notes", "unknown key"],
+    ),
+    "other schema": ("schema: 1", "schema: 4", ["schema is 4", "newer"]),
+    "schema true": ("schema: 1", "schema: true", ["schema is True"]),
+    "schema missing": ("schema: 1\n", "", ["schema is missing"]),
+    "other system": (
+        "system: archer2",
+        "system: lumi",
+        ["line 2", "system is 'lumi'", "lumi.yaml"],
+    ),
+    "system number": ("system: archer2", "system: 2", ["system is 2", "quotes", "'2'"]),
+    "unknown key of an epoch": (
+        "    bands: []",
+        "    bands: []\n    x: 1",
+        ["epoch 'fsync'", "x is"],
+    ),
+    "source missing": (
+        "    source: the documentation\n",
+        "",
+        ["'published-2023-10'", "source is missing"],
+    ),
+    "bands not a list": ("bands: []", "bands:", ["'fsync'", "bands is empty", "list"]),
     "since no time": ("since: 2023-10-09", "since: soon", ["published-2023-10", "since", "soon"]),
     "since impossible": ("since: 2023-10-09", "since: 2023-13-09", ["month"]),
     "since no offset": ("06:00:00+01:00", "06:00:00", ["'fsync'", "since", "UTC offset"]),
     "since number": ("since: 2023-10-09", "since: 2023", ["since", "2023-10-09"]),
-    "since twice": ("2024-05-01T06:00:00+01:00", "2023-10-09", ["fsync", "both begin"]),
-    "name twice": ("name: fsync", "name: published-2023-10", ["given twice"]),
-    "unknown match field": ("medium: nvme", "media: nvme", ["band 1", "match", "media"]),
-    "empty match": ("match: {tool: benchio, pattern: fpp, medium: nvme, variable: write_bw}",
-                    "match: {}", ["band 1", "names no field"]),
-    "match boolean": ("medium: nvme", "hints: no", ["band 1", "hints", "quotes"]),
-    "match date": ("medium: nvme", "hints: 2023-10-09", ["hints", "quotes"]),
-    "match list": ("medium: nvme", "medium: [nvme]", ["medium", "text or a number"]),
-    "match nan": ("medium: nvme", "nodes: .nan", ["nodes", "finite"]),
-    "match word for number": ("medium: nvme", "nodes: many", ["nodes", "many"]),
+    "since twice": (
+        "2024-05-01T06:00:00+01:00",
+        "2023-10-09",
+        ["epoch 'fsync'", "epoch 'published-2023-10'", "2023-10-09T00"],
+    ),
+    "name twice": (
+        "name: fsync",
+        "name: published-2023-10",
+        ["line 26", "epoch 'published-2023-10'", "epoch 1"],
+    ),
+    "unknown match field": (
+        "medium: nvme",
+        "media: nvme",
+        ["line 8", "band 1, match", "media", "did you mean medium?"],
+    ),
+    "empty match": (
+        "match: {tool: benchio, pattern: fpp, medium: nvme, variable: write_bw}",
+        "match: {}",
+        ["band 1", "match is {}", "at least one"],
+    ),
+    "match boolean": ("medium: nvme", "hints: no", ["band 1", "hints is False", "quotes"]),
+    "match date": ("medium: nvme", "hints: 2023-10-09", ["hints is 2023-10-09", "'2023-10-09'"]),
+    "match list": ("medium: nvme", "medium: [nvme]", ["medium is ['nvme']", "number", "text"]),
+    "match nan": ("medium: nvme", "nodes: .nan", ["nodes is nan", "finite"]),
+    "match word for number": ("medium: nvme", "nodes: many", ["nodes is 'many'", "number"]),
     "match other system": ("medium: nvme", "system: lumi", ["system", "lumi", "leave it out"]),
-    "unknown variable": ("nvme, variable: write_bw", "nvme, variable: wrte", ["wrte", "read_bw"]),
-    "unit missing": ("        unit: GiB/s\n        lower_quartile: 135",
-                     "        lower_quartile: 135", ["band 1", "unit", "missing"]),
-    "other unit": ("unit: GiB/s\n        lower_quartile: 135",
-                   "unit: GB/s\n        lower_quartile: 135", ["band 1", "GB/s", "GiB/s"]),
-    "median missing": ("        median: 150\n", "", ["band 1", "median", "missing"]),
-    "quartiles out of order": ("median: 150", "median: 190", ["median", "190", "180"]),
-    "maximum too low": ("maximum: 200", "maximum: 179", ["upper_quartile", "maximum", "179"]),
-    "floor too high": ("floor: 0.5", "floor: 1.5", ["band 3", "floor", "lower_quartile"]),
-    "zero": ("lower_quartile: 135", "lower_quartile: 0", ["lower_quartile", "above 0"]),
-    "negative": ("lower_quartile: 135", "lower_quartile: -1", ["lower_quartile", "above 0"]),
-    "nan": ("median: 150", "median: .nan", ["median", "finite"]),
-    "inf": ("maximum: 200", "maximum: .inf", ["maximum", "finite"]),
-    "boolean": ("median: 150", "median: true", ["median", "True"]),
+    "unknown variable": (
+        "nvme, variable: write_bw",
+        "nvme, variable: wrte",
+        ["variable is 'wrte'", "did you mean write_bw?"],
+    ),
+    "unit missing": (
+        "        unit: GiB/s\n        lower_quartile: 135",
+        "        lower_quartile: 135",
+        ["band 1", "unit is missing"],
+    ),
+    "other unit": (
+        "unit: GiB/s\n        lower_quartile: 135",
+        "unit: GB/s\n        lower_quartile: 135",
+        ["line 9", "band 1", "unit is 'GB/s'", "GiB/s"],
+    ),
+    "median missing": ("        median: 150\n", "", ["band 1", "median is missing"]),
+    "quartiles out of order": (
+        "median: 150",
+        "median: 190",
+        ["line 11", "band 1", "median is 190", "upper_quartile 180"],
+    ),
+    "maximum too low": ("maximum: 200", "maximum: 179", ["upper_quartile is 180", "maximum 179"]),
+    "floor too high": (
+        "floor: 0.5",
+        "floor: 1.5",
+        ["line 25", "band 3", "floor is 1.5", "lower_quartile 1"],
+    ),
+    "zero": ("lower_quartile: 135", "lower_quartile: 0", ["lower_quartile is 0", "above 0"]),
+    "negative": ("lower_quartile: 135", "lower_quartile: -1", ["lower_quartile is -1", "above 0"]),
+    "nan": ("median: 150", "median: .nan", ["line 11", "median is nan", "finite"]),
+    "inf": ("maximum: 200", "maximum: .inf", ["maximum is inf", "finite"]),
+    "boolean": ("median: 150", "median: true", ["median is True", "number"]),
     "huge": ("maximum: 200", "maximum: 1" + "0" * 400, ["maximum", "finite"]),
-    "text": ("median: 150", "median: '150'", ["median", "'150'"]),
-    "null median": ("median: 150", "median: null", ["median", "None"]),
-    "runs zero": ("runs: 40", "runs: 0", ["band 2", "runs"]),
-    "runs fraction": ("runs: 40", "runs: 40.5", ["band 2", "runs", "whole"]),
+    "text": ("median: 150", "median: '150'", ["median is '150'", "such as 150"]),
+    "null median": ("median: 150", "median: null", ["median is empty", "number"]),
+    "runs zero": ("runs: 40", "runs: 0", ["band 2", "runs is 0", "from 1"]),
+    "runs fraction": ("runs: 40", "runs: 40.5", ["band 2", "runs is 40.5", "whole"]),
     "key twice": ("median: 150", "median: 150\n        median: 151", ["line 12", "'median'"]),
     "syntax": ("median: 150", "median: [150", ["line 12"]),
     "tab": ("        median: 150", "\tmedian: 150", ["line 11"]),
     "a tag": ("median: 150", "median: !!python/object:os.system 1", ["line 11", "tag"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -214,7 +262,20 @@ def test_error_at_load(tmp_path: Path, name: str) -> None:
         assert mention in message
 
 
-@pytest.mark.parametrize("text", ["", "- 1\n", "just text\n", "&a [*a]\n", "? [1]\n: 2\n"])
+NESTED = "a0: &a0 [1]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "- 1\n", "just text\n", "? [1]\n: 2\n", "no: 1\n"),
+        *("&a [*a]\n", "[" * 2000, NESTED),
+        # a number too long to be printed
+        f"schema: 0x{'f' * 9000}\n",
+    ],
+)
 def test_not_a_bands_file(tmp_path: Path, text: str) -> None:
     with pytest.raises(BandsError, match=r"archer2\.yaml"):
         load_bands(write(tmp_path, text))
@@ -234,7 +295,7 @@ def test_ambiguous_bands(tmp_path: Path) -> None:
     bands = document["epochs"][0]["bands"]
     bands[2]["match"] = {"tool": "benchio", "pattern": "fpp", "medium": "hdd", "nodes": "64"}
     # bands 2 (variable) and 3 (nodes): a write on 64 nodes meets both
-    with pytest.raises(BandsError, match=r"epoch 'published-2023-10': bands 2 and 3: both can"):
+    with pytest.raises(BandsError, match=r"epoch 'published-2023-10': band 2 and band 3"):
         load_bands(write(tmp_path, yaml.safe_dump(document)))
     bands[2]["match"]["pattern"] = "ssf"
     assert len(load_bands(write(tmp_path, yaml.safe_dump(document))).epochs[0].bands) == 3
@@ -378,7 +439,7 @@ def test_a_band_is_found_as_by_asking_each(tmp_path: Path) -> None:
         try:
             (epoch,) = load_bands(write(tmp_path, text)).epochs
         except BandsError as error:
-            assert "both can apply" in str(error)
+            assert "can both apply" in str(error)
             assert is_ambiguous
             refused += 1
             continue

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.bands import Band, Epoch
-from iobands.bands_file import load_bands
+from iobands.bands import Band, Epoch, load_bands
 from iobands.bands_writer import added, free_name
-from iobands.yaml_file import FileError
+from iobands.model.schema import FileError
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = datetime(2026, 11, 21, 1, 30, tzinfo=timezone.utc)
@@ -126,7 +125,7 @@ def test_nothing_is_written_over_another_change(tmp_path: Path) -> None:
 def test_a_broken_file_or_a_second_epoch_of_the_name_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "here.yaml"
     path.write_text("schema: 1\nsystem: here\n")
-    with pytest.raises(FileError, match="epochs: missing"):
+    with pytest.raises(FileError, match="epochs is missing"):
         added(path, "here", epoch())
     path.unlink()
     added(path, "here", epoch()).write()

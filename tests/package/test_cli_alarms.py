@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from iobands.alarms_file import load_acts
-from iobands.cli import app
+from iobands.alerts.alarms_file import load_acts
+from iobands.commands.main import app
 from tests.package.acting_site import levels
 from tests.package.conftest import environment
 from tests.package.factory import NOW, daily, write_perflog

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2, fisher_exact
 
-from iobands.collapses import (
+from iobands.alerts.collapses import (
     ENDING,
     FALLEN,
     GREATEST_LEVEL,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.comparing import compare, told
 from iobands.readers.perflog import read_perflogs
+from iobands.reporting.comparing import compare, told
 from tests.package.factory import daily, write_perflog
 
 DAY = timedelta(days=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iobands.concerns import Concern, concerns, skipped
-from iobands.survey import take_survey
+from iobands.reporting.concerns import Concern, concerns, skipped
+from iobands.status.survey import take_survey
 from tests.package.acting_site import levels
 from tests.package.factory import NOW, case, daily, write_bands, write_perflog, write_report
 

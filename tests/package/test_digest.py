@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from iobands.digest import digest_text
-from iobands.digest_json import as_json
-from iobands.digest_table import sparkline
-from iobands.survey import Survey, take_survey
-from iobands.words import figure, printable
+from iobands.reporting.digest import digest_text
+from iobands.reporting.digest_json import as_json
+from iobands.reporting.digest_table import sparkline
+from iobands.reporting.format import figure, printable
+from iobands.status.survey import Survey, take_survey
 from tests.package.factory import (
     NOW,
     case,

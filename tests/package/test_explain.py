@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.explain import chosen, explain, explanation_text
-from iobands.figures import evidence
+from iobands.reporting.explain import chosen, explain, explanation_text
+from iobands.reporting.figures import evidence
+from iobands.reporting.format import nearest
 from iobands.series import slug
-from iobands.survey import Survey, take_survey
-from iobands.words import nearest
+from iobands.status.survey import Survey, take_survey
 from tests.package.conftest import Command
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.test_states import dropped, healthy

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from iobands.digest import digest_text
-from iobands.explain_pool import chosen_pools, explain_pool, pool_text
-from iobands.figures_pool import pool_evidence
-from iobands.page import render, write_page
-from iobands.survey import Survey
+from iobands.reporting.digest import digest_text
+from iobands.reporting.explain_pool import chosen_pools, explain_pool, pool_text
+from iobands.reporting.figures_pool import pool_evidence
+from iobands.reporting.page import render, write_page
+from iobands.status.survey import Survey
 from tests.package.conftest import Command
 from tests.package.factory import NOW
 from tests.package.sites import SERIES, site

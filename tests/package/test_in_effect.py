@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from iobands.digest import digest_text
-from iobands.digest_json import as_json
-from iobands.in_effect import InEffect
-from iobands.page import render
-from iobands.survey import take_survey
+from iobands.reporting.digest import digest_text
+from iobands.reporting.digest_json import as_json
+from iobands.reporting.page import render
+from iobands.status.in_effect import InEffect
+from iobands.status.survey import take_survey
 from tests.package.factory import NOW, days_ago, line, write_perflog
 
 STRIPED = {

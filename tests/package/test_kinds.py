@@ -114,5 +114,5 @@ def test_truths_and_texts_to_numpy() -> None:
 
 
 def test_the_command_line_does_not_wait_for_pandas() -> None:
-    code = "import sys, iobands.cli; sys.exit('pandas' in sys.modules)"
+    code = "import sys, iobands.commands.main; sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

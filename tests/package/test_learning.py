@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from iobands.bands_file import load_bands
-from iobands.cli import app
+from iobands.commands.main import app
 from iobands.history import alike
 from iobands.learning import Calibration, calibrate, epoch_by_hand
 from tests.package.factory import NOW, daily, write_perflog

@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.acting import act_of
-from iobands.acts import ACKNOWLEDGE, CLOSE, REOPEN, Act
-from iobands.alarms_writer import add
-from iobands.concerns import concerns
+from iobands.alerts.acting import act_of
+from iobands.alerts.acts import ACKNOWLEDGE, CLOSE, REOPEN, Act
+from iobands.alerts.alarms_writer import add
+from iobands.alerts.targets import Request, chosen
 from iobands.learning import calibrate
-from iobands.states import State
-from iobands.survey import Survey, take_survey
-from iobands.targets import Request, chosen
+from iobands.reporting.concerns import concerns
+from iobands.status.states import State
+from iobands.status.survey import Survey, take_survey
 from tests.package.factory import NOW
 from tests.package.sites import site
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from iobands.nodes import folded, node_sets, nodes_of
+from iobands.alerts.nodes import folded, node_sets, nodes_of
 
 
 @pytest.mark.parametrize(

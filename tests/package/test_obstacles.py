@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from iobands.concerns import concerns
-from iobands.digest_json import as_json
-from iobands.states import State
-from iobands.survey import Survey, take_survey
-from iobands.words import summary
+from iobands.reporting.concerns import concerns
+from iobands.reporting.digest_json import as_json
+from iobands.reporting.format import summary
+from iobands.status.states import State
+from iobands.status.survey import Survey, take_survey
 from tests.package.factory import NOW, ROW, case, daily, write_perflog, write_report
 
 PROBE = ["EnvProbe_1", "here:local", "builtin"]

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from iobands.bands import BELOW, COLLAPSED, NO_BAND, WITHIN, log_fence
-from iobands.digest_table import sparkline
-from iobands.explain import explain, explanation_text
 from iobands.readers.perflog import read_perflogs
-from iobands.states import State
-from iobands.survey import Series, take_survey
+from iobands.reporting.digest_table import sparkline
+from iobands.reporting.explain import explain, explanation_text
+from iobands.status.states import State
+from iobands.status.survey import Series, take_survey
 from tests.package.conftest import Command
 from tests.package.factory import NOW, daily, days_ago, line, write_bands, write_perflog
 from tests.package.test_states import dropped, healthy

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.page import write_page
+from iobands.reporting.page import write_page
 from iobands.series import slug
-from iobands.survey import Survey, take_survey
+from iobands.status.survey import Survey, take_survey
 from tests.package.factory import (
     NOW,
     case,

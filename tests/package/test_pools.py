@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from iobands.alerts.pools import LEAST_RUNS, MOST_NODE_SETS, Pool, charts_a_year, pools_of
+from iobands.alerts.sessions import sessions_of
 from iobands.history import History
-from iobands.pools import LEAST_RUNS, MOST_NODE_SETS, Pool, charts_a_year, pools_of
 from iobands.series import SeriesKey
-from iobands.sessions import sessions_of
 from tests.package.factory import NOW
 
 KEY = SeriesKey(

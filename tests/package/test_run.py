@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from iobands.run import find_root
+from iobands.commands.run import find_root
 from tests.package.conftest import Command, environment
 from tests.package.fake_root import make_root
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.concerns import concerns
-from iobands.digest_json import as_json
-from iobands.survey import Survey
+from iobands.reporting.concerns import concerns
+from iobands.reporting.digest_json import as_json
+from iobands.status.survey import Survey
 from tests.package.sites import Factor, site
 
 SLOW = 12

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.acting import act_of
-from iobands.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN
-from iobands.alarms_writer import add
-from iobands.concerns import acknowledged_concerns, concerns
-from iobands.states import State
-from iobands.targets import CannotAct, Request, chosen
-from iobands.words import acts_told
+from iobands.alerts.acting import act_of
+from iobands.alerts.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN
+from iobands.alerts.alarms_writer import add
+from iobands.alerts.targets import CannotAct, Request, chosen
+from iobands.reporting.concerns import acknowledged_concerns, concerns
+from iobands.reporting.format import acts_told
+from iobands.status.states import State
 from tests.package.acting_site import Site, levels
 from tests.package.factory import NOW
 from tests.package.sites import site

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.states import OWN_HISTORY, State, verdicts, worst
-from iobands.survey import Survey, take_survey
+from iobands.status.states import OWN_HISTORY, State, verdicts, worst
+from iobands.status.survey import Survey, take_survey
 from tests.package.factory import (
     NOW,
     ROW,

@@ -1,0 +1,116 @@
+"""Checks a site file (contract 4): site.schema.yaml, and what a schema cannot say.
+
+ReFrame passes a partition's `extras` through unread, and skips a check file that fails to load
+with exit status 0. So a mistake in a site file stops ReFrame here, with a message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from iobands.model.schema import Document, FileError, unknown
+from iobands.model.yaml_document import load_schema
+
+SCHEMA = load_schema(Path(__file__).with_name("site.schema.yaml"))
+_TRANSPORTS = SCHEMA["$defs"]["transport"]["enum"]
+
+
+class SiteConfigurationError(FileError):
+    """A site file breaks contract 4."""
+
+
+def check_site(system: dict, environments: list[dict], path: Path) -> None:
+    """Check a site file.
+
+    Raises:
+        SiteConfigurationError: something is missing, unknown or of the wrong type or value.
+    """
+    site = Document(
+        str(path), {"system": system, "environments": environments}, SiteConfigurationError
+    )
+    site.check(SCHEMA)
+    if system["name"] != path.stem:
+        raise site.error(["system", "name"], f"is {system['name']!r}; write {path.stem!r}")
+    _check_agreement(site)
+    features = {each["name"]: each.get("features", []) for each in environments}
+    for number, partition in _partitions(site):
+        steps = ["system", "partitions", number]
+        for index, name in enumerate(partition["environs"]):
+            # ReFrame would take one of another site for it, or none.
+            if name not in features:
+                raise site.error([*steps, "environs", index], unknown(name, features))
+        _check_selections(site, steps, features)
+
+
+def refuse_edit(system: dict, path: Path) -> None:
+    """Check that the partitions of the site in use keep no mark of what a person has to change.
+
+    Raises:
+        SiteConfigurationError: one does.
+    """
+    site = Document(str(path), {"system": system}, SiteConfigurationError)
+    for number, partition in _partitions(site):
+        _refuse_edit(site, ["system", "partitions", number], partition)
+
+
+def _partitions(site: Document) -> Iterator[tuple[int, dict]]:
+    """Yield the partitions that the checks run on, each behind its number."""
+    for number, partition in enumerate(site.value["system"]["partitions"]):
+        if "io" in partition.get("features", []):
+            yield number, partition
+
+
+def _check_agreement(site: Document) -> None:
+    """Check that a name says the same in every partition: a check is listed before it has one."""
+    facts: dict[tuple[str, str], tuple[object, str]] = {}
+    for number, partition in _partitions(site):
+        extras = partition["extras"]
+        for kind in ("scales", "filesystems", "hint_presets"):
+            for name, entry in extras.get(kind, {}).items():
+                names = ("medium", "type") if kind == "filesystems" else entry
+                value = {each: entry[each] for each in names}
+                first, where = facts.setdefault((kind, name), (value, partition["name"]))
+                if value != first:
+                    raise site.error(
+                        ["system", "partitions", number, "extras", kind, name],
+                        f"is {value!r}, and in partition {where!r} {first!r}; "
+                        "give one of them another name",
+                    )
+
+
+def _check_selections(site: Document, steps: list, features: dict) -> None:
+    """Check that what selects names what the partition has."""
+    partition = site.value["system"]["partitions"][steps[-1]]
+    extras = partition["extras"]
+    file_systems = extras["filesystems"].values()
+    known = {
+        "file_system": extras["filesystems"],
+        "medium": {entry["medium"]: None for entry in file_systems},
+        "hints": ["default", *extras.get("hint_presets", {})],
+        "scale": extras["scales"],
+        "stripe_count": {n: None for entry in file_systems for n in entry.get("stripe_counts", [])},
+        "transport": {
+            next((name for name in features[each] if name in _TRANSPORTS), "default"): None
+            for each in partition["environs"]
+        },
+    }
+    lists = {
+        ("recommended",): extras.get("recommended", []),
+        **{("selections", name): each for name, each in extras.get("selections", {}).items()},
+    }
+    for place, entries in lists.items():
+        for number, entry in enumerate(entries):
+            for field, value in entry.items():
+                if field in known and value not in known[field]:
+                    at = [*steps, "extras", *place, number, field]
+                    raise site.error(at, unknown(value, known[field]))
+
+
+def _refuse_edit(site: Document, steps: list, value: object) -> None:
+    if isinstance(value, str) and re.search(r"\bEDIT\b", value):
+        raise site.error(steps, f"is {value!r}; write what it is at your site in place of EDIT")
+    if isinstance(value, dict | list):
+        for step, each in value.items() if isinstance(value, dict) else enumerate(value):
+            _refuse_edit(site, [*steps, step], each)

@@ -1,0 +1,91 @@
+"""Which alerts a person acknowledged, and whether they became worse since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from iobands.alerts.action import ACKNOWLEDGE, Action
+from iobands.bands import Band
+from iobands.detection import DOWN, FIRST_BASELINE, follow
+from iobands.detection.change_point import level_ratio
+from iobands.detection.series import Change, Detection, change_of, in_utc
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """The action that acknowledged an alert; `worse` is what made the alert loud again.
+
+    The ratio of `worse` is the level since then over the acknowledged one.
+    """
+
+    action: Action
+    worse: Change | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the alert stays quiet."""
+        return self.worse is None
+
+
+def acknowledging(change: Change, actions: Sequence[Action]) -> Action | None:
+    """Return the newest of `actions`, in force and about the series, that acknowledged `change`.
+
+    The change may have begun with the one that the action is about, and had begun when the
+    action was done: after a recovery there is another change.
+    """
+    for action in reversed(actions):
+        if (
+            action.kind == ACKNOWLEDGE
+            and action.direction == change.direction
+            and action.since is not None
+            and action.until is not None
+            and action.since <= change.since_high
+            and change.since <= action.until
+        ):
+            return action
+    return None
+
+
+def worse_since(detection: Detection, action: Action, threshold: float) -> Change | None:
+    """Return the drop of a series below its acknowledged level, or None.
+
+    The runs after the action are judged by a baseline at that level. Its lower confidence bound
+    is used, so that a tighter estimate does not re-open the alert.
+    """
+    assert action.since is not None and action.until is not None
+    begun = int(np.searchsorted(detection.times, in_utc(action.since)))
+    ended = int(np.searchsorted(detection.times, in_utc(action.until), side="right"))
+    baseline = detection.chart.baseline
+    level, seen = baseline.level(), np.log(detection.values[begun:ended])
+    factor = 1.0
+    if action.direction == DOWN and len(seen) and len(level):
+        ratio = level_ratio(level, seen)
+        factor = min(1.0, ratio.low if ratio.low > 0 else ratio.value)
+    own = len(baseline.runs) >= FIRST_BASELINE
+    chart = follow(
+        detection.values[ended:],
+        None if own else _scaled(baseline.band, factor),
+        history=factor * np.exp(level) if own else (),
+        threshold=threshold,
+        least=detection.chart.least,
+    )
+    point = chart.open_change
+    if point is None or point.direction != DOWN:
+        return None
+    return change_of(point, detection.times[ended:])
+
+
+def _scaled(band: object, factor: float) -> Band | None:
+    """Return a band whose figures are multiplied by `factor`."""
+    if not isinstance(band, Band):
+        return None
+    return replace(
+        band,
+        lower_quartile=factor * band.lower_quartile,
+        median=factor * band.median,
+        upper_quartile=factor * band.upper_quartile,
+        maximum=None if band.maximum is None else factor * band.maximum,
+    )

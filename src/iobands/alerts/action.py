@@ -1,0 +1,110 @@
+"""What people did about alerts: acknowledged, resolved or rebaselined them, or undid that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import cached_property, lru_cache
+from typing import Final
+
+from iobands.bands import Band, Bands, Epoch, Span
+from iobands.series import SeriesKey
+from iobands.vocabulary import canonical
+
+ACKNOWLEDGE: Final = "acknowledge"
+RESOLVE: Final = "resolve"
+REBASELINE: Final = "rebaseline"
+UNDO: Final = "undo"
+KINDS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO)
+
+#: Clocks of different machines differ by no more than this.
+CLOCKS: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class Action:
+    """What `who` did at `when`, and why, about the series that match one of `series`.
+
+    The change began at `since` at the earliest, and its samples were known up to `until`; for a
+    rebaseline `since` is the beginning of the new baseline. `direction` and `ratio` are of the
+    change. An `UNDO` takes back the action that was done at `of`.
+    """
+
+    kind: str
+    when: datetime
+    who: str
+    reason: str
+    series: tuple[Mapping[str, object], ...]
+    since: datetime | None = None
+    until: datetime | None = None
+    direction: str | None = None
+    ratio: float | None = None
+    of: datetime | None = None
+
+    def names(self, key: SeriesKey) -> bool:
+        """Return whether the action is about the series `key`."""
+        fields = _fields(key)
+        return any(
+            tuple(fields.get(name) for name in names) in values for names, values in self._wanted
+        )
+
+    @cached_property
+    def _wanted(self) -> list[tuple[tuple[str, ...], set[tuple[object, ...]]]]:
+        """The matches by the fields that they name: of many series these are mostly the same."""
+        found: dict[tuple[str, ...], set[tuple[object, ...]]] = {}
+        for match in self.series:
+            names = tuple(sorted(match))
+            found.setdefault(names, set()).add(tuple(canonical(match[name]) for name in names))
+        return list(found.items())
+
+
+@lru_cache(maxsize=10_000)
+def _fields(key: SeriesKey) -> dict[str, object]:
+    return {name: canonical(value) for name, value in key.fields().items()}
+
+
+def is_future(action: Action, now: datetime) -> bool:
+    """Return whether `action` is further ahead of `now` than clocks differ."""
+    return action.when > now + CLOCKS
+
+
+def in_force(actions: Iterable[Action], now: datetime) -> tuple[Action, ...]:
+    """Return the actions that were neither undone nor are in the future."""
+    done = [action for action in actions if not is_future(action, now)]
+    undone = {action.of for action in done if action.kind == UNDO}
+    return tuple(each for each in done if each.kind != UNDO and each.when not in undone)
+
+
+def bands_after(bands: Bands | None, actions: Sequence[Action], system: str) -> Bands | None:
+    """Return `bands` for one series after `actions`, all in force and about it.
+
+    A rebaseline begins an epoch of this series in which no earlier band holds. Samples of an
+    alert that was resolved are left out.
+    """
+    found = bands
+    for action in actions:
+        if action.kind == REBASELINE and action.since is not None:
+            found = _rebaselined(found or Bands(system, ()), action, action.since)
+        if action.kind == RESOLVE and action.since is not None and action.until is not None:
+            found = found or Bands(system, ())
+            span = Span(action.since, action.until)
+            found = replace(found, left_out=(*found.left_out, span))
+    return found
+
+
+def _rebaselined(bands: Bands, action: Action, since: datetime) -> Bands:
+    before = [epoch for epoch in bands.epochs if epoch.since <= since]
+    old = [_identity(band) for epoch in before for band in epoch.bands]
+    after = [
+        replace(epoch, bands=tuple(one for one in epoch.bands if _identity(one) not in old))
+        for epoch in bands.epochs
+        if epoch.since > since
+    ]
+    anew = Epoch(f"{REBASELINE} {since:%Y-%m-%d}", since, action.who, (), action.reason)
+    return replace(bands, epochs=(*before, anew, *after))
+
+
+def _identity(band: Band) -> tuple[object, ...]:
+    match = frozenset((name, canonical(value)) for name, value in band.match.items())
+    return (match, band.lower_quartile, band.median, band.upper_quartile, band.maximum, band.floor)

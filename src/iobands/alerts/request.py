@@ -1,0 +1,204 @@
+"""From what a person asks for to the action that is logged: which alert, since when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from iobands.alerts.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action, in_force
+from iobands.alerts.alert import Alert, Member, Severity
+from iobands.series import SeriesKey, slug
+from iobands.status.series import Series
+
+#: The alerts that can be acted on: those of a change.
+CHANGES: Final = (Severity.DEGRADED, Severity.IMPROVED)
+
+# After the newest sample, whose time may have a fraction.
+_NEXT: Final = timedelta(seconds=1)
+_NAMED: Final = 8
+
+
+class RequestError(ValueError):
+    """There is nothing to act on; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asks for; `since` is None unless given."""
+
+    kind: str
+    who: str
+    reason: str
+    since: datetime | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What can be acted on: an alert with its members, or one series, which may be of an alert."""
+
+    name: str
+    series: tuple[Series, ...]
+    alert: Alert | None = None
+
+    @property
+    def system(self) -> str:
+        """The system of the series."""
+        return self.series[0].key.system
+
+
+def subjects_of(series: Sequence[Series], alerts: Sequence[Alert]) -> list[Subject]:
+    """Return what can be acted on, alerts of several series first."""
+    changed = [alert for alert in alerts if alert.severity in CHANGES]
+    shared = [
+        Subject(alert.subject, tuple(member.series for member in alert.members), alert)
+        for alert in changed
+        if len(alert.members) > 1
+    ]
+    of_series = {key: alert for alert in changed for key in alert.keys}
+    return [*shared, *(Subject(each.label, (each,), of_series.get(each.key)) for each in series)]
+
+
+def selected(
+    subjects: Sequence[Subject], words: str, request: Request, *, every: bool, log: _Log
+) -> list[Subject]:
+    """Return the subjects that `words` name: exactly, or else all words in any order.
+
+    Of those the ones are meant that there is something to do about. Members of a shared alert
+    that is meant are not acted on again.
+
+    Raises:
+        RequestError: nothing or, without `every`, more than one subject is meant.
+    """
+    exact = [each for each in subjects if words in {each.name, _slug(each)}]
+    asked = words.split()
+    matching = exact or [
+        each for each in subjects if asked and all(word in each.name.split() for word in asked)
+    ]
+    if not matching:
+        known = ", ".join(each.name for each in subjects if each.alert) or "none has an alert"
+        raise RequestError(f"no series or alert is named {words!r}; alerts: {known}")
+    able = [each for each in matching if _is_possible(each, request, log)] or matching
+    shared = [each.alert for each in able if len(each.series) > 1]
+    able = [each for each in able if len(each.series) > 1 or each.alert not in shared or exact]
+    if len(able) > 1 and not every:
+        names = "; ".join(each.name for each in able[:_NAMED])
+        more = f"; and {len(able) - _NAMED} more" if len(able) > _NAMED else ""
+        raise RequestError(f"{words!r} may mean {names}{more}: name one, or give --all")
+    return able
+
+
+_Log = Mapping[SeriesKey, Sequence[Action]]
+
+
+def action_of(
+    subject: Subject, request: Request, every: Sequence[Series], log: _Log, now: datetime
+) -> Action | None:
+    """Return the action to log, or None where the same was done already.
+
+    `every` are all series of the site, `log` has all actions about each.
+
+    Raises:
+        RequestError: there is no such alert, nothing to undo, or the time cannot be.
+    """
+    if request.since and request.since > now:
+        raise RequestError(f"{request.since.isoformat()} is in the future; act when it has come")
+    action = Action(request.kind, now, request.who, request.reason, _matches(subject.series, every))
+    if request.kind == UNDO:
+        last = last_action(subject, log, now)
+        if last is None:
+            raise RequestError(f"{subject.name}: there is nothing to undo")
+        return replace(action, of=last.when)
+    alert = subject.alert
+    if alert is None:
+        if request.kind == REBASELINE and request.since:
+            return replace(action, since=request.since)
+        last = last_action(subject, log, now)
+        done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""
+        state = subject.series[0].status.state.value
+        raise RequestError(f"{subject.name} has no open alert: its state is {state}{done}")
+    known = alert.acknowledgement
+    same = known is not None and known.holds and known.action.reason == request.reason
+    if request.kind == ACKNOWLEDGE and same:
+        return None
+    members = [each for each in alert.members if each.series in subject.series]
+    if request.kind == RESOLVE and not request.force:
+        _refuse_if_low(members)
+    action = replace(action, direction=alert.direction, ratio=_ratio(members))
+    assert alert.since is not None and alert.since_low is not None
+    if request.kind == REBASELINE:
+        return replace(action, since=request.since or alert.since)
+    changes = [each.series.status.change for each in members]
+    begins = [alert.since_low, *(each.since_low for each in changes if each)]
+    if request.since and request.since < min(begins):
+        raise RequestError(f"{subject.name}: the change began later, at {alert.since.isoformat()}")
+    newest = max(each.status.when for each in subject.series if each.status.when)
+    # Samples seen by now are of the alert, also where the clock that dated them is ahead of ours.
+    until = request.since or max(now, newest + _NEXT)
+    return replace(action, since=min(begins), until=until)
+
+
+def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
+    """Return the newest action in force about all series of `subject`, or None."""
+    of_each = [in_force(log.get(each.key, ()), now) for each in subject.series]
+    common = [action for action in of_each[0] if all(action in others for others in of_each)]
+    return common[-1] if common else None
+
+
+def _slug(subject: Subject) -> str | None:
+    return slug(subject.series[0].key) if len(subject.series) == 1 else None
+
+
+def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
+    if request.kind == UNDO:
+        return any(log.get(each.key) for each in subject.series)
+    return subject.alert is not None or (request.kind == REBASELINE and request.since is not None)
+
+
+def _ratio(members: Sequence[Member]) -> float | None:
+    found = members[0].ratio if members else None
+    return round(found.value, 4) if found and math.isfinite(found.value) else None
+
+
+def _refuse_if_low(members: Sequence[Member]) -> None:
+    """Refuse to resolve a drop whose newest runs are still nearer to it than to the baseline.
+
+    Raises:
+        RequestError: they are.
+    """
+    for each in members:
+        value = each.series.status.value
+        change = each.series.status.change
+        if change is None or value is None or not change.is_drop:
+            continue
+        ratio = value / change.baseline
+        if ratio < math.sqrt(change.ratio.value):
+            raise RequestError(
+                f"{each.series.label}: the newest run is still at {ratio:.2f} × its baseline. Its "
+                "runs since the change would no longer count; give --force if that is right, "
+                "`iobands acknowledge` if the cause is known, `iobands rebaseline` if it stays so"
+            )
+
+
+def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping[str, object], ...]:
+    """Return what names `series`: the fields that they share, if no other series has them all."""
+    system = series[0].key.system
+    fields = [
+        {name: value for name, value in each.key.fields().items() if name != "system"}
+        for each in series
+    ]
+    shared = {
+        name: value
+        for name, value in fields[0].items()
+        if all(other[name] == value for other in fields)
+    }
+    alike = [
+        each
+        for each in every
+        if each.key.system == system
+        and all(getattr(each.key, name) == value for name, value in shared.items())
+    ]
+    return (shared,) if len(alike) == len(series) else tuple(fields)

@@ -1,0 +1,38 @@
+"""The quartile bands of a system: their file, which one applies to a sample, and the verdict.
+
+ReFrame's checks import it under a site's own Python: it needs PyYAML and jsonschema alone.
+"""
+
+from iobands.bands.band import (
+    ABOVE,
+    ACTIVE,
+    BELOW,
+    COLLAPSED,
+    FROZEN,
+    NO_BAND,
+    PROVISIONAL,
+    WITHIN,
+    Band,
+    log_fence,
+)
+from iobands.bands.file import BandsError, load_bands, parse_bands
+from iobands.bands.selection import Bands, Epoch, Span
+
+__all__ = [
+    "ABOVE",
+    "ACTIVE",
+    "BELOW",
+    "COLLAPSED",
+    "FROZEN",
+    "NO_BAND",
+    "PROVISIONAL",
+    "WITHIN",
+    "Band",
+    "Bands",
+    "BandsError",
+    "Epoch",
+    "Span",
+    "load_bands",
+    "log_fence",
+    "parse_bands",
+]

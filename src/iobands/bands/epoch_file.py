@@ -1,0 +1,68 @@
+"""Writes an epoch as a bands file of its own: nothing that a person wrote is rewritten."""
+
+from __future__ import annotations
+
+from datetime import timezone
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from iobands.bands.band import Band
+from iobands.bands.file import BandsError, parse_bands
+from iobands.bands.selection import Epoch
+
+_SCHEMA: Final = 3
+
+
+def path_of(directory: Path, system: str, epoch: Epoch) -> Path:
+    """Return the file of an epoch of `system`."""
+    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in epoch.name)
+    return directory / system / f"{name}.yaml"
+
+
+def epoch_text(system: str, epoch: Epoch) -> str:
+    """Return an epoch as the text of a bands file."""
+    fields: dict[str, object] = {
+        "name": epoch.name,
+        "since": epoch.since.astimezone(timezone.utc).isoformat().replace("+00:00", "Z"),
+        "source": epoch.source,
+    }
+    if epoch.reason:
+        fields["reason"] = epoch.reason
+    if epoch.continues:
+        fields["continues"] = True
+    fields["bands"] = [_band(band, epoch) for band in epoch.bands]
+    content = {"schema": _SCHEMA, "system": system, "epochs": [fields]}
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
+
+def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
+    """Write an epoch into a new file and return its path.
+
+    Raises:
+        BandsError: the file exists or cannot be written, or the epoch breaks contract 3.
+    """
+    path = path_of(directory, system, epoch)
+    text = epoch_text(system, epoch)
+    parse_bands(text.encode(), path, system)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        raise BandsError(f"{path}: {error.strerror or error}") from error
+    return path
+
+
+def _band(band: Band, epoch: Epoch) -> dict[str, object]:
+    fields: dict[str, object] = {"match": dict(band.match), "unit": band.unit}
+    for name in ("floor", "lower_quartile", "median", "upper_quartile", "maximum", "runs", "state"):
+        value = getattr(band, name)
+        if value is not None or name == "runs":
+            fields[name] = value
+    if band.intervals:
+        fields["intervals"] = {name: list(pair) for name, pair in band.intervals.items()}
+    if band.source != epoch.source:
+        fields["source"] = band.source
+    return fields

@@ -1,0 +1,185 @@
+"""Reads `config/bands/<system>.yaml` (contract 3): a schema, and what a schema cannot say."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import combinations, combinations_with_replacement, pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from iobands.bands.band import Band, log_fence
+from iobands.bands.selection import Bands, Epoch
+from iobands.model.schema import Document, FileError, Steps, one_of, unknown
+from iobands.model.times import parse_time
+from iobands.model.yaml_document import load_schema, parse_yaml, read_content
+from iobands.vocabulary import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
+
+_SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
+_FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
+
+
+class BandsError(FileError):
+    """A bands file that cannot be used."""
+
+
+def load_bands(directory: Path, system: str) -> Bands | None:
+    """Read the bands of a system, None where there are none.
+
+    They are those of `<system>.yaml`, which people write, and of the files in `<system>/`, which
+    `iobands calibrate` and `iobands epoch` add.
+
+    Raises:
+        BandsError: a file cannot be read, or breaks contract 3 in any way.
+    """
+    own = directory / f"{system}.yaml"
+    paths = [*([own] if own.exists() else []), *sorted((directory / system).glob("*.yaml"))]
+    if not paths:
+        return None
+    parts = [parse_bands(read_content(path, BandsError), path, system) for path in paths]
+    each = zip(parts, paths, strict=True)
+    every = [(epoch, path) for part, path in each for epoch in part.epochs]
+    for (one, first), (other, second) in combinations(every, 2):
+        if first != second and (one.name == other.name or one.since == other.since):
+            raise BandsError(
+                f"{second}: epoch {other.name!r} since {other.since.isoformat()} has the name or "
+                f"the beginning of {one.name!r} in {first}; correct one"
+            )
+    least = next((part.least_change for part in parts if part.least_change is not None), None)
+    epochs = sorted((epoch for epoch, _ in every), key=lambda epoch: epoch.since)
+    return Bands(system, tuple(epochs), least_change=least)
+
+
+def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
+    """Return the bands in `content`, which belongs in the file at `path`.
+
+    They are of `system`, or of the one that the file is named after.
+
+    Raises:
+        BandsError: as of `load_bands`.
+    """
+    document = parse_yaml(content, path, BandsError)
+    document.check(load_schema(_SCHEMA_FILE))
+    top = document.value
+    if top["system"] != (system or path.stem):
+        problem = f"is {top['system']!r}; this file is of {system or path.stem}: correct one"
+        raise document.error(["system"], problem)
+    epochs = [_epoch(document, number) for number in range(len(top["epochs"]))]
+    _refuse_twins(epochs, document)
+    percent = top.get("least_change_percent")
+    return Bands(
+        top["system"],
+        tuple(sorted(epochs, key=lambda epoch: epoch.since)),
+        least_change=None if percent is None else percent / 100,
+    )
+
+
+def _epoch(document: Document, number: int) -> Epoch:
+    steps = ("epochs", number)
+    fields = document.value["epochs"][number]
+    try:
+        since = parse_time(fields["since"])
+    except ValueError as error:
+        raise document.error([*steps, "since"], str(error)) from None
+    bands = tuple(
+        _band(document, (*steps, "bands", index), fields, band)
+        for index, band in enumerate(fields["bands"])
+    )
+    _refuse_ambiguity(bands, document, steps)
+    return Epoch(
+        fields["name"],
+        since,
+        fields["source"],
+        bands,
+        fields.get("reason") or "",
+        fields.get("continues", False),
+    )
+
+
+def _band(document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict[str, Any]) -> Band:
+    _check_match(document, [*steps, "match"], band["match"])
+    variable = band["match"].get("variable")
+    units = set(VARIABLE_UNITS.values()) if variable is None else {VARIABLE_UNITS[variable]}
+    if band["unit"] not in units:
+        raise document.error([*steps, "unit"], unknown(band["unit"], sorted(units)))
+    figures = {name: float(band[name]) for name in _FIGURES if band.get(name) is not None}
+    for (low_name, low), (high_name, high) in pairwise(figures.items()):
+        if low > high:
+            problem = f"is {low:g}, above {high_name} {high:g}; put them in order"
+            raise document.error([*steps, low_name], problem)
+    figures.setdefault("floor", log_fence(figures["lower_quartile"], figures["upper_quartile"]))
+    if figures["floor"] <= 0:
+        problem = "is too small to compute from these quartiles; give one"
+        raise document.error([*steps, "floor"], problem)
+    pairs = (band.get("intervals") or {}).items()
+    intervals = {name: (float(low), float(high)) for name, (low, high) in pairs}
+    for name, (low, high) in intervals.items():
+        if name not in figures or not low <= figures[name] <= high:
+            problem = f"is {low:g} to {high:g}, which does not hold the {name} itself"
+            raise document.error([*steps, "intervals", name], problem)
+    return Band(
+        match=band["match"],
+        unit=band["unit"],
+        lower_quartile=figures["lower_quartile"],
+        median=figures["median"],
+        upper_quartile=figures["upper_quartile"],
+        maximum=figures.get("maximum"),
+        floor=figures["floor"],
+        runs=band.get("runs"),
+        epoch=epoch["name"],
+        source=band.get("source") or epoch["source"],
+        state=band.get("state"),
+        intervals=intervals,
+    )
+
+
+def _check_match(document: Document, steps: Steps, match: Mapping[str, object]) -> None:
+    system = document.value["system"]
+    for name, wanted in match.items():
+        problem = None
+        if name not in MATCH_FIELDS:
+            problem = f"is no field; {one_of(name, MATCH_FIELDS)}"
+        elif name in NUMERIC_FIELDS and isinstance(canonical(wanted), str):
+            problem = f"is {wanted!r}; write a number"
+        elif name == "variable" and wanted not in VARIABLE_UNITS:
+            problem = unknown(wanted, VARIABLE_UNITS)
+        elif name == "system" and canonical(wanted) != canonical(system):
+            problem = f"is {wanted!r}, in the file of {system}; leave it out"
+        if problem:
+            raise document.error([*steps, name], problem)
+
+
+def _refuse_ambiguity(bands: Sequence[Band], document: Document, steps: Steps) -> None:
+    """Refuse two equally specific bands that one series could meet both."""
+    # by what they name: few kinds, where there is a band for each of hundreds of series
+    kinds: defaultdict[tuple[int, str, frozenset[str]], list[int]] = defaultdict(list)
+    for number, band in enumerate(bands):
+        kinds[len(band.wanted), band.unit, frozenset(band.wanted)].append(number)
+    for one, other in combinations_with_replacement(kinds, 2):
+        if one[:2] != other[:2]:
+            continue
+        shared = sorted(one[2] & other[2])
+        known: dict[tuple[object, ...], int] = {}
+        for number in kinds[one]:
+            known.setdefault(tuple(bands[number].wanted[k] for k in shared), number)
+        for number in kinds[other]:
+            first = known.get(tuple(bands[number].wanted[k] for k in shared), number)
+            if first != number:
+                low, high = sorted((first, number))
+                raise document.error(
+                    [*steps, "bands", low],
+                    f"and band {high + 1} can both apply to one series, and name {one[0]} fields "
+                    "each; name one field more in one of them",
+                )
+
+
+def _refuse_twins(epochs: Sequence[Epoch], document: Document) -> None:
+    for (first, one), (second, other) in combinations(enumerate(epochs), 2):
+        steps = ["epochs", second]
+        if one.name == other.name:
+            raise document.error(
+                steps, f"is given twice, first as epoch {first + 1}; names must differ"
+            )
+        if one.since == other.since:
+            problem = f"begins with epoch {one.name!r}, at {one.since.isoformat()}; correct one"
+            raise document.error(steps, problem)

@@ -1,0 +1,110 @@
+"""The bands of a system: the epoch in force at a time, and the band of a sample (contract 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from iobands.bands.band import Band
+from iobands.vocabulary import canonical
+
+_Values = tuple[float | str | None, ...]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A span of time, from `since` to the next epoch, in which samples compare.
+
+    With `continues` only the bands are new: its samples compare with those before it too.
+    """
+
+    name: str
+    since: datetime
+    source: str
+    bands: tuple[Band, ...]
+    reason: str = ""
+    continues: bool = False
+
+    def band_for(self, fields: Mapping[str, object]) -> Band | None:
+        """Return the band that names the most fields of those that apply, or None."""
+        told = {name: canonical(value) for name, value in fields.items()}
+        applying = [
+            band
+            for names, by_values in self._by_fields
+            for band in by_values.get(tuple(told.get(name) for name in names), ())
+            if band.applies_to(fields)
+        ]
+        return max(applying, key=lambda band: len(band.match), default=None)
+
+    @cached_property
+    def _by_fields(self) -> Sequence[tuple[tuple[str, ...], Mapping[_Values, Sequence[Band]]]]:
+        """The bands by the names of what they match, and by that: a site has one a series."""
+        found: dict[tuple[str, ...], dict[_Values, list[Band]]] = {}
+        for band in self.bands:
+            names = tuple(sorted(band.wanted))
+            values = tuple(band.wanted[name] for name in names)
+            found.setdefault(names, {}).setdefault(values, []).append(band)
+        return list(found.items())
+
+
+@dataclass(frozen=True)
+class Span:
+    """The runs from `begin` to `end`, of any nodes if there are no `nodes`."""
+
+    begin: datetime
+    end: datetime
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Bands:
+    """The bands of one system, its epochs in the order of time.
+
+    What was measured in one of the spans `left_out` compares with nothing: a person found its
+    cause. `least_change` is by which share of the level before it a change must differ to be told
+    as an alarm, None where the file does not say.
+    """
+
+    system: str
+    epochs: tuple[Epoch, ...]
+    left_out: tuple[Span, ...] = ()
+    least_change: float | None = None
+
+    def epoch_at(self, when: datetime) -> Epoch | None:
+        """Return the epoch in force at `when`: the last that began by then, or None.
+
+        Raises:
+            ValueError: `when` has no UTC offset.
+        """
+        if when.utcoffset() is None:
+            raise ValueError(f"the time {when.isoformat()} has no UTC offset")
+        return next((epoch for epoch in reversed(self.epochs) if epoch.since <= when), None)
+
+    def compares_since(self, when: datetime) -> datetime | None:
+        """Return from when on samples compare with one taken at `when`, None for any time.
+
+        That is the beginning of the last epoch by then which does not continue the one before.
+
+        Raises:
+            ValueError: `when` has no UTC offset.
+        """
+        if when.utcoffset() is None:
+            raise ValueError(f"the time {when.isoformat()} has no UTC offset")
+        breaks = [e.since for e in self.epochs if e.since <= when and not e.continues]
+        return max(breaks, default=None)
+
+    def band_for(self, fields: Mapping[str, object], when: datetime) -> Band | None:
+        """Return the band for a sample taken at `when`, or None where there is no band.
+
+        `fields` holds series fields, `variable`, `medium` and `file_system_type`. Their types do
+        not matter: the text "64" of a perflog equals the number 64 of a bands file.
+
+        Raises:
+            ValueError: `when` has no UTC offset.
+        """
+        epoch = self.epoch_at(when)
+        if epoch is None or canonical(fields.get("system", self.system)) != canonical(self.system):
+            return None
+        return epoch.band_for(fields)

@@ -1,0 +1,174 @@
+"""The commands that add bands: `iobands calibrate` and `iobands epoch`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iobands.bands import Band, BandsError, Epoch, load_bands
+from iobands.bands.epoch_file import epoch_text, path_of, write_epoch
+from iobands.commands.options import (
+    AlertsOption,
+    BandsOption,
+    DryRunOption,
+    PerflogsOption,
+    SinceOption,
+    SystemOption,
+    YesOption,
+    failure,
+    time_of,
+)
+from iobands.commands.site import Places, site_of
+from iobands.reporting.format import plural
+from iobands.site.calibrate import Learned, epoch_by_hand
+from iobands.site.calibrate import calibrate as learn
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to `app`."""
+    app.command()(calibrate)
+    app.command()(epoch)
+
+
+def calibrate(
+    perflogs: PerflogsOption = None,
+    bands: BandsOption = None,
+    alerts: AlertsOption = None,
+    system: SystemOption = None,
+    series: Annotated[
+        str, typer.Option("--series", metavar="TEXT", help="Only series with TEXT in their name.")
+    ] = "",
+    since: SinceOption = None,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Propose bands from the site's own runs, and write them as a new epoch once you agree.
+
+    A band is provisional from 20 healthy runs of one level, active from 60 and frozen at 200.
+    Series with an open alert are left out. The exit status is 0, and 3 for an error.
+    """
+    places = Places(perflogs, bands, alerts, system)
+    site = site_of(places)
+    found = list(learn(site, series, time_of(since) if since else None))
+    if not found:
+        raise failure("no series" + (f" with {series!r} in its name" if series else ""))
+    for each in found:
+        new, others = plural(len(each.learned), "new band"), plural(len(each.left_out), "series")
+        typer.echo(f"{each.system}: {new}, {others} as before")
+        for learned in each.learned:
+            _show(learned)
+        for left_out in each.left_out:
+            typer.echo(f"  {left_out.label}: {left_out.why}")
+    epochs = [(each.system, each.epoch) for each in found if each.epoch]
+    _write(places.bands_directory, epochs, yes, dry_run)
+
+
+def epoch(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the epoch is called.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What has changed.")],
+    since: SinceOption = None,
+    keep_bands: Annotated[
+        bool, typer.Option("--keep-bands", help="The bands in force hold in it too.")
+    ] = False,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system", metavar="NAME", help="Of this system. [default: the only one that ran]"
+        ),
+    ] = None,
+    perflogs: PerflogsOption = None,
+    bands: BandsOption = None,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Begin an epoch: samples from now, or since TIME, are not compared with earlier ones.
+
+    For what iobands cannot see itself, such as an upgrade of the file system. A change of the
+    kernel, of fsync or of the suite's first number is seen without it.
+    """
+    places = Places(perflogs, bands)
+    directory = places.bands_directory
+    ran = _systems(places.perflogs_directory)
+    named = _system(system, sorted(path.stem for path in directory.glob("*.yaml")), ran)
+    begin = time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
+    try:
+        known = load_bands(directory, named)
+    except BandsError as error:
+        raise failure(str(error)) from error
+    for old in known.epochs if known else ():
+        if name == old.name or begin == old.since:
+            raise failure(f"there is an epoch {old.name!r} since {old.since.isoformat()} already")
+    found = epoch_by_hand(name, begin, reason, known, keep_bands)
+    _write(directory, [(named, found)], yes, dry_run)
+
+
+def _systems(perflogs: Path) -> list[str]:
+    """Return the systems that have run; none where there are no perflogs."""
+    if not perflogs.is_dir():
+        return []
+    return sorted(path.name for path in perflogs.iterdir() if path.is_dir())
+
+
+def _system(wanted: str | None, with_bands: Sequence[str], with_runs: Sequence[str]) -> str:
+    """Return the system that is meant, or end with a message that lists the known ones."""
+    known = sorted({*with_bands, *with_runs})
+    if wanted is None:
+        # The repository has bands of other sites as examples.
+        likely = list(with_runs or known)
+        if len(likely) == 1:
+            return likely[0]
+        raise failure(f"name the --system; known are {', '.join(known) or 'none'}")
+    if with_runs and wanted not in known:
+        raise failure(f"there is no system {wanted}; known are {', '.join(known)}")
+    return wanted
+
+
+def _show(learned: Learned) -> None:
+    band, before, proposal = learned.band, learned.before, learned.proposal
+    runs = f"{band.runs} runs, {band.state}"
+    typer.echo(f"  {learned.label}: {runs}, in {band.unit}; 95 % in brackets")
+    for name in ("maximum", "upper_quartile", "median", "lower_quartile", "floor"):
+        typer.echo(f"    {name.replace('_', ' '):15}{_figure(band, before, name)}")
+    for note in learned.notes:
+        typer.echo(f"    {note}")
+    share = proposal.below_maximum
+    typer.echo(f"    at least {share:.1%} of runs stay below the maximum (95 % confidence)")
+    if proposal.correlation:
+        phi = proposal.correlation
+        typer.echo(f"    serial correlation {phi:.2f}: the intervals are wider for it")
+
+
+def _figure(band: Band, before: Band | None, name: str) -> str:
+    pair = band.intervals.get(name)
+    interval = f" [{pair[0]:g}, {pair[1]:g}]" if pair else ""
+    old = getattr(before, name) if before else None
+    was = f", was {old:g}" if old is not None else ""
+    return f"{getattr(band, name):g}{interval}{was}"
+
+
+def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_run: bool) -> None:
+    """Write each epoch into a file of its own once the user agrees."""
+    if not epochs:
+        typer.echo("Nothing to write.")
+        return
+    for system, found in epochs:
+        typer.echo(f"\n{path_of(directory, system, found)}:\n{epoch_text(system, found)}", nl=False)
+    if dry_run:
+        typer.echo("\nNothing was written: this is a dry run.")
+        return
+    if not yes:
+        if not sys.stdin.isatty():
+            raise failure("nothing was written: there is nobody to ask; give --yes or --dry-run")
+        if not typer.confirm("\nWrite this?"):
+            typer.echo("Nothing was written.")
+            return
+    for system, found in epochs:
+        try:
+            typer.echo(f"Written: {write_epoch(directory, system, found)}")
+        except BandsError as error:
+            raise failure(str(error)) from error

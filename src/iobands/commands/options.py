@@ -1,0 +1,102 @@
+"""What the modules of the command line share: options, where things lie, and how it fails.
+
+May know: where the root is, and the exit statuses; nothing of what a command does.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iobands.alerts.alert import UNKNOWN
+from iobands.commands.run import find_root
+from iobands.model.times import is_of_this_age
+
+PerflogsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--perflogs",
+        metavar="DIR",
+        help="Where ReFrame left the perflogs. [default: perflogs, here or in the repository]",
+    ),
+]
+BandsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--bands",
+        metavar="DIR",
+        help="Where the bands files are. [default: config/bands, here or in the repository]",
+    ),
+]
+SystemOption = Annotated[
+    str | None, typer.Option("--system", metavar="NAME", help="Only this system. [default: all]")
+]
+SeriesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SERIES",
+        help="A series or an alert as `iobands status` names it, or some words of it.",
+        show_default=False,
+    ),
+]
+AlertsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--alerts",
+        metavar="DIR",
+        help="Where the logs of actions are. [default: config/alerts, here or in the repository]",
+    ),
+]
+OverdueOption = Annotated[
+    float,
+    typer.Option(
+        "--overdue", metavar="DAYS", min=0, help="A newest sample older than this is missed."
+    ),
+]
+FalseAlertsOption = Annotated[
+    float,
+    typer.Option(
+        "--false-alarms",
+        metavar="NUMBER",
+        min=0.001,
+        help="How many false alarms a year are allowed, all series together.",
+    ),
+]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show, and write nothing.")]
+SinceOption = Annotated[
+    str | None,
+    typer.Option("--since", metavar="TIME", help="A date (UTC), or a time with its offset."),
+]
+
+
+def default_path(path: Path) -> Path:
+    """Return `path` as it is here or, failing that, in the repository around."""
+    root = find_root(Path.cwd())
+    return path if root is None or path.is_dir() else root / path
+
+
+def failure(message: str) -> typer.Exit:
+    """Print `message` and return the exit for unknown, to be raised."""
+    typer.echo(f"IOBANDS UNKNOWN: {message}", err=True)
+    return typer.Exit(UNKNOWN)
+
+
+def time_of(text: str) -> datetime:
+    """Return the moment that `text` says; a date alone begins at 00:00 UTC, as in contract 3."""
+    try:
+        is_date = len(text) == len("2026-11-21")
+        full = f"{text}T00:00:00Z" if is_date else text
+        when = datetime.fromisoformat(full.replace("Z", "+00:00"))
+    except ValueError:
+        raise failure(
+            f"--since {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
+        ) from None
+    if not is_of_this_age(when):
+        raise failure(f"--since {text}: the year {when.year} is none that a run was made in")
+    if when.utcoffset() is None:
+        raise failure(f"--since {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
+    return when

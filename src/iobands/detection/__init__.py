@@ -1,0 +1,36 @@
+"""Detection: whether the level of a series has changed, how sure that is, and since when.
+
+Numbers and times only: no files, no words. `follow` judges plain values, `detect` the samples of
+a series, `threshold_for` and `power` say what a threshold costs and what it sees.
+"""
+
+from __future__ import annotations
+
+from iobands.detection.baseline import FIRST_BASELINE, FULL_BASELINE, LARGEST_BASELINE, Baseline
+from iobands.detection.change_point import ADOPTED, REBASELINED, RECOVERED, ChangePoint, Ratio
+from iobands.detection.chart import Chart
+from iobands.detection.cusum import DOWN, UP
+from iobands.detection.detector import DEGRADED, LEAST, WATCH, follow
+from iobands.detection.threshold import power, runs_between_false_alarms, threshold_for
+
+__all__ = [
+    "ADOPTED",
+    "DEGRADED",
+    "DOWN",
+    "FIRST_BASELINE",
+    "FULL_BASELINE",
+    "LARGEST_BASELINE",
+    "LEAST",
+    "REBASELINED",
+    "RECOVERED",
+    "UP",
+    "WATCH",
+    "Baseline",
+    "ChangePoint",
+    "Chart",
+    "Ratio",
+    "follow",
+    "power",
+    "runs_between_false_alarms",
+    "threshold_for",
+]

@@ -1,0 +1,61 @@
+"""Serial correlation: how much one run of a series says about the next."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: The largest correlation that scores are corrected for: beyond it a chart would see nothing.
+MOST: Final = 0.7
+
+# A level shift correlates all runs of one side; within blocks of this length it is a rare thing.
+_BLOCK: Final = 30
+_BLOCKS_TO_SPARE: Final = 4
+
+
+def serial_correlation(values: Array) -> float:
+    """Return the lag-1 rank correlation of `values`, in the order of time, from 0 to `MOST`.
+
+    The ranks are taken over all values and their mean over blocks of some 30, so that a shift of
+    the level from one block to another does not count as correlation. The block that varies most,
+    which a shift may lie in, is left out where there are four or more. What the block means take
+    away is put back: for n runs a block the estimate is short by about (1 + 3 phi) / n (Kendall,
+    "Note on bias in the estimation of autocorrelation", Biometrika 41, 1954).
+    """
+    size = len(values)
+    blocks = max(1, round(size / _BLOCK))
+    ordered = np.sort(values)
+    ranks = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    sums = []
+    for part in np.array_split(ranks.astype(float), blocks):
+        centred = part - part.mean()
+        product = float(centred[1:] @ centred[:-1]) * len(part) / max(len(part) - 1, 1)
+        sums.append((float(centred @ centred), product))
+    if blocks >= _BLOCKS_TO_SPARE:
+        sums.remove(max(sums))
+    square, product = (sum(column) for column in zip(*sums, strict=True))
+    if square == 0:
+        return 0.0
+    found, length = product / square, size / blocks
+    corrected = (found * length + 1) / (length - 3) if length > 4 else found  # noqa: PLR2004
+    return float(np.clip(corrected, 0.0, MOST))
+
+
+def inflation(correlation: float) -> float:
+    """Return the factor on a limit: sqrt((1 + phi) / (1 - phi)), for a series of type AR(1)."""
+    return float(np.sqrt((1 + correlation) / (1 - correlation)))
+
+
+def scale_for(correlation: float, threshold: float, watch: float) -> float:
+    """Return the divisor of every score for the serial correlation phi of a series.
+
+    For thresholds up to `watch` it is sqrt((1 + phi) / (1 - phi)). The higher the threshold, the
+    more correlated runs add up to a false alarm, and in the end their long-run variance decides,
+    (1 + phi) / (1 - phi). From twice `watch` on the exponent is 3/4 (docs/error-rates.md).
+    """
+    share = min(max((threshold - watch) / watch, 0.0), 1.0)
+    return inflation(correlation) ** (1 + share / 2)

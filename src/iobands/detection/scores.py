@@ -1,0 +1,284 @@
+"""How much one run speaks for a change: cells, and the evidence that each of them carries.
+
+The values of a healthy series are cut into cells whose probabilities are known without a model:
+by the quartiles of a published band, or by the ranks among earlier runs. For each design change
+(all values times 0.7, say) the probabilities of the same cells follow from the series' own
+quantiles. The logarithm of their ratio, Huberised, is the score of a run that falls into the
+cell. May know: numpy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: The changes that the chart looks for, as factors on every value.
+DROPS: Final = (0.9, 0.8, 0.7, 0.5)
+RISES: Final = tuple(1 / drop for drop in DROPS)
+DESIGNS: Final = DROPS + RISES
+
+# Huber's least favourable pair, after Huber, "A robust version of the probability ratio test",
+# Annals of Mathematical Statistics 36 (1965): this share of the runs may come from elsewhere. It
+# bounds what one run can say: +6.1 nats for a change, -2.7 against it.
+_STRAY_CHANGED: Final = 0.07
+_STRAY_HEALTHY: Final = 0.002
+
+# The chart is made for a drop of 30 %. The other designs help it less than their false alarms
+# cost, so their evidence counts for less.
+_WEIGHTS: Final = np.array((0.7, 0.85, 1.0, 0.85) * 2)
+
+# The quartiles in units of the standard deviation of a normal distribution, and its 99.5 % point,
+# which a band's maximum is taken for.
+_QUARTILE: Final = NormalDist().inv_cdf(0.75)
+_NEAR_ONE: Final = NormalDist().inv_cdf(0.995)
+
+# A reference of n runs is off by chance. From every score so much is taken that a reference whose
+# error is this many standard errors, in the direction that speaks for the change, gains nothing.
+_LEARNING_ERRORS: Final = 1.7
+# A published band does not say how many runs it was computed from; it is trusted like so many.
+_RUNS_OF_A_BAND: Final = 100
+
+# The middle cells of a history hold this share of it; towards both ends they get smaller, down to
+# the cell beyond every value.
+_MIDDLE_CELL: Final = 1 / 20
+# A design change stands for its neighbours: its probabilities are a mean over these factors.
+_NEIGHBOURS: Final = np.exp(np.linspace(-0.03, 0.03, 7))
+# The largest ones stand for all beyond as well, down to an eighth and up to eight times.
+_BEYOND: Final = np.geomspace(0.95, 0.25, 7)
+
+
+def _shifts() -> Array:
+    near = np.multiply.outer(DESIGNS, np.concatenate((_NEIGHBOURS, _NEIGHBOURS)))
+    half = len(_NEIGHBOURS)
+    near[len(DROPS) - 1, half:] = min(DROPS) * _BEYOND
+    near[-1, half:] = max(RISES) / _BEYOND
+    return np.log(near)
+
+
+_SHIFTS: Final = _shifts()
+
+
+class Quartiles(Protocol):
+    """What a published band must tell; all in the unit of the series."""
+
+    @property
+    def lower_quartile(self) -> float: ...  # noqa: D102
+    @property
+    def median(self) -> float: ...  # noqa: D102
+    @property
+    def upper_quartile(self) -> float: ...  # noqa: D102
+    @property
+    def maximum(self) -> float | None: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of values, and how probable each is: `healthy`, and `changed` for each design.
+
+    `edges`, of shape (k - 1,), are the rising logarithms of the bounds of k cells; a value on an
+    edge lies between the two cells. `healthy` is of shape (k,), `changed` of (designs, k).
+    `runs` is how many independent runs the cells were learnt from.
+    """
+
+    edges: Array
+    healthy: Array
+    changed: Array
+    runs: float
+
+    @cached_property
+    def table(self) -> Array:
+        """The score of a run in each cell, of shape (designs, k), in nats."""
+        top, bottom = self._robust
+        return (np.log(top / bottom) - self._unweighted[:, None]) * _WEIGHTS[:, None]
+
+    def scores(self, logarithms: Array) -> Array:
+        """Return the score of each run for each design, of shape (runs, designs), in nats.
+
+        A value that equals one or more edges gets the likelihood ratio of all cells that it
+        touches taken together, so that ties among the values can raise no alarm.
+        """
+        first = np.searchsorted(self.edges, logarithms, side="left")
+        found = self.table.T[first]
+        tied = np.flatnonzero(self.edges[np.minimum(first, len(self.edges) - 1)] == logarithms)
+        if tied.size:
+            last = np.searchsorted(self.edges, logarithms[tied], side="right")
+            top, bottom = (
+                np.concatenate((np.zeros((len(part), 1)), np.cumsum(part, axis=1)), axis=1)
+                for part in self._robust
+            )
+            start, stop = first[tied], last + 1
+            ratio = (top[:, stop] - top[:, start]) / (bottom[:, stop] - bottom[:, start])
+            found[tied] = ((np.log(ratio) - self._unweighted[:, None]) * _WEIGHTS[:, None]).T
+        return found
+
+    @cached_property
+    def _robust(self) -> tuple[Array, Array]:
+        top = (1 - _STRAY_CHANGED) * self.changed + _STRAY_CHANGED * self.healthy
+        bottom = (1 - _STRAY_HEALTHY) * self.healthy + _STRAY_HEALTHY * self.changed
+        return top, bottom
+
+    @property
+    def penalty(self) -> Array:
+        """What every score is less by for the error of the reference, of shape (designs,)."""
+        return self._unweighted * _WEIGHTS
+
+    @cached_property
+    def _unweighted(self) -> Array:
+        # Two sums are at stake when the healthy probabilities are off by so many standard errors:
+        # the mean of the scores must stay as far below zero, and that of the likelihood ratios
+        # at one. What meets one of them is enough; which of them is cheaper depends on the shape.
+        top, bottom = self._robust
+        errors = _LEARNING_ERRORS / np.sqrt(self.runs)
+        ratios = top / bottom
+        mean = (ratios * self.healthy).sum(axis=1)
+        by_ratios = np.log(mean + errors * self._deviation(ratios))
+        return np.minimum(by_ratios, errors * self._deviation(np.log(ratios)))
+
+    def _deviation(self, numbers: Array) -> Array:
+        mean = numbers @ self.healthy
+        return np.sqrt(((numbers - mean[:, None]) ** 2) @ self.healthy)
+
+
+class Scores(Protocol):
+    """What gives a run its scores."""
+
+    @property
+    def penalty(self) -> Array: ...  # noqa: D102
+    def scores(self, logarithms: Array) -> Array: ...  # noqa: D102
+
+
+@dataclass(frozen=True)
+class _Blend:
+    own: Cells
+    published: Cells
+    share: float
+
+    @property
+    def penalty(self) -> Array:
+        return self.share * self.own.penalty + (1 - self.share) * self.published.penalty
+
+    def scores(self, logarithms: Array) -> Array:
+        own = self.share * np.exp(self.own.scores(logarithms))
+        return np.log(own + (1 - self.share) * np.exp(self.published.scores(logarithms)))
+
+
+def blended(own: Cells, published: Cells, share: float) -> Scores:
+    """Return scores of which the series' own history has `share`, and a band the rest.
+
+    The likelihood ratios are averaged, not the scores: a mean of ratios whose healthy mean is at
+    most one has that property again.
+    """
+    return _Blend(own, published, share)
+
+
+def band_cells(band: Quartiles) -> Cells:
+    """Return the four cells of a published band.
+
+    Between the quartiles the quantile function is interpolated linearly on the logarithms against
+    the quantiles of the normal distribution. Below the lower quartile nothing is assumed, since
+    no design needs it to be known there downwards, and upwards the slope above it is continued.
+    """
+    quartiles = _quartiles(band)
+    distribution = _BandDistribution(quartiles, band.maximum)
+    return _cells(quartiles, np.full(4, 0.25), distribution, _RUNS_OF_A_BAND)
+
+
+def band_sample(band: Quartiles) -> Array:
+    """Return logarithms that stand for the runs behind a band: 99 evenly spaced quantiles."""
+    shares = np.arange(1, _RUNS_OF_A_BAND) / _RUNS_OF_A_BAND
+    normal = NormalDist()
+    at = np.array([normal.inv_cdf(share) for share in shares])
+    quartiles = _quartiles(band)
+    distribution = _BandDistribution(quartiles, band.maximum)
+    return distribution.quantiles(at)
+
+
+def history_cells(history: Array, independent: float | None = None) -> Cells:
+    """Return the rank cells of earlier runs, whose logarithms `history` has in any order.
+
+    `independent` is how many independent runs they are worth, all of them unless it is given.
+    """
+    ordered = np.sort(history)
+    size = len(ordered)
+    counts = cell_counts(size)
+    healthy = np.diff(np.concatenate(([0], counts, [size + 1]))) / (size + 1)
+    return _cells(ordered[counts - 1], healthy, _HistoryDistribution(ordered), independent or size)
+
+
+@lru_cache
+def cell_counts(size: int) -> NDArray[np.int_]:
+    """Return which order statistics of `size` runs, counted from 1, bound the cells."""
+    half: list[int] = []
+    at, step, widest = 1, 1, max(1, round(size * _MIDDLE_CELL))
+    while at <= (size + 1) // 2:
+        half.append(at)
+        at += step
+        step = min(2 * step, widest)
+    lower = np.array(half)
+    return np.unique(np.concatenate((lower, size + 1 - lower)))
+
+
+def _quartiles(band: Quartiles) -> Array:
+    quartiles = np.array([band.lower_quartile, band.median, band.upper_quartile], dtype=float)
+    if not (
+        np.all(np.isfinite(quartiles)) and quartiles[0] > 0 and np.all(np.diff(quartiles) >= 0)
+    ):
+        raise ValueError(f"quartiles are positive numbers in rising order, not {quartiles}")
+    return np.log(quartiles)
+
+
+class _Distribution(Protocol):
+    def below(self, logarithms: Array) -> Array: ...
+
+
+class _BandDistribution:
+    def __init__(self, quartiles: Array, maximum: float | None) -> None:
+        high = quartiles[-1]
+        self._at = np.array([-_QUARTILE, 0.0, _QUARTILE])
+        self._values = quartiles
+        if maximum is not None and np.log(maximum) > high:
+            self._at = np.append(self._at, _NEAR_ONE)
+            self._values = np.append(quartiles, np.log(maximum))
+
+    def below(self, logarithms: Array) -> Array:
+        """Return the probability of values below."""
+        at = _extended(logarithms, self._values, self._at)
+        return np.vectorize(NormalDist().cdf, otypes=[float])(at)
+
+    def quantiles(self, at: Array) -> Array:
+        """Return the logarithms at quantiles `at` of the normal distribution."""
+        return _extended(at, self._at, self._values)
+
+
+class _HistoryDistribution:
+    def __init__(self, ordered: Array) -> None:
+        self._values = ordered
+        self._shares = np.arange(1, len(ordered) + 1) / (len(ordered) + 1)
+
+    def below(self, logarithms: Array) -> Array:
+        """Return the probability of values below."""
+        return np.interp(logarithms, self._values, self._shares, left=0.0, right=1.0)
+
+
+def _extended(at: Array, positions: Array, values: Array) -> Array:
+    """Interpolate, and continue the first and the last piece as straight lines."""
+    inside = np.interp(at, positions, values)
+    first = np.maximum(positions[1] - positions[0], 1e-9)
+    last = np.maximum(positions[-1] - positions[-2], 1e-9)
+    before = values[0] + (at - positions[0]) * (values[1] - values[0]) / first
+    after = values[-1] + (at - positions[-1]) * (values[-1] - values[-2]) / last
+    return np.where(at < positions[0], before, np.where(at > positions[-1], after, inside))
+
+
+def _cells(edges: Array, healthy: Array, distribution: _Distribution, runs: float) -> Cells:
+    below = distribution.below(edges - _SHIFTS[:, :, None]).mean(axis=1)
+    padded = np.zeros((len(DESIGNS), len(healthy) + 1))
+    padded[:, 1:-1], padded[:, -1] = below, 1.0
+    return Cells(edges, healthy, padded[:, 1:] - padded[:, :-1], runs)

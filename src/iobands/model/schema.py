@@ -1,0 +1,176 @@
+"""Checking a document against a JSON Schema, with one sentence on what is wrong, where, and why.
+
+The schemas are written for it. `description` is what to write ("a number from 1"), and the first
+of `examples` follows it. Of `not`, `contains` and `anyOf` it says what to do ("leave it out").
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date
+from difflib import get_close_matches
+from typing import Any, Final
+
+from jsonschema import Draft4Validator, Draft202012Validator
+from jsonschema.exceptions import ValidationError
+from jsonschema.protocols import Validator
+from jsonschema.validators import extend
+
+#: The keys and list indices that lead to a value.
+Steps = Sequence[str | int]
+
+
+class FileError(ValueError):
+    """A file that cannot be used; the message says where, what is wrong and what to write."""
+
+
+def _is_finite(_checker: object, value: object) -> bool:
+    try:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+# As in draft 4, 1.0 is no integer; and NaN and infinities, which JSON has not, are no numbers.
+_Validator: Final = extend(
+    Draft202012Validator,
+    type_checker=Draft4Validator.TYPE_CHECKER.redefine("number", _is_finite),
+)
+_shortened: Final = reprlib.Repr()
+_shortened.maxstring = _shortened.maxother = 60
+_shortened.maxlevel = 2
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file says, and the errors about it. `source` names the file at the head of each."""
+
+    source: str
+    value: Any
+    kind: type[FileError] = FileError
+    #: The line of what the steps lead to, where the file has lines.
+    line_of: Callable[[Steps], int | None] = lambda _steps: None
+
+    def check(self, schema: Mapping[str, Any]) -> None:
+        """Check the document, as JSON Schema 2020-12 has it.
+
+        Raises:
+            FileError: it breaks `schema`; the message is about the first place where it does.
+        """
+        validator = _Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        try:
+            errors = list(validator.iter_errors(self.value))
+        except ValueError as error:  # from a number of thousands of digits
+            raise self.kind(f"{self.source}: {error}") from None
+        if errors:
+            steps, problem = _problem(min(errors, key=self._position), validator)
+            raise self.error(steps, problem)
+
+    def error(self, steps: Steps, problem: str) -> FileError:
+        """Return the error that `problem`, the rest of a sentence, is of the value at `steps`."""
+        line = self.line_of(steps)
+        words = self._words(steps)
+        places = [
+            f"{self.source}, line {line}" if line else self.source,
+            *([", ".join(words[:-1])] if words[:-1] else []),
+        ]
+        return self.kind(f"{': '.join(places)}: {words[-1] if words else 'the file'} {problem}")
+
+    def _position(self, error: ValidationError) -> list[int]:
+        """Where in the document the error is, to be compared with others."""
+        found, value = [], self.value
+        for step in error.absolute_path:
+            found.append(list(value).index(step) if isinstance(value, dict) else int(step))
+            value = value[step]
+        return found
+
+    def _words(self, steps: Steps) -> list[str]:
+        """Return the words for each step: `scale 'small'`, `band 3`, `nodes`."""
+        words: list[str] = []
+        value, container = self.value, ""
+        for number, step in enumerate(steps, 1):
+            value = _child(value, step)
+            plural = container.endswith("s") and container != "extras"
+            noun = container.removesuffix("s").replace("_", " ")
+            if isinstance(step, int) and plural and isinstance(value, dict):
+                name = value.get("name")
+                words[-1:] = [f"{noun} {name!r}" if isinstance(name, str) else f"{noun} {step + 1}"]
+            elif isinstance(step, int):
+                words[-1:] = [f"entry {step + 1} of {container}"]
+            elif plural and isinstance(value, dict):
+                words[-1:] = [f"{noun} {step!r}"]
+            elif step not in ("system", "extras") or number == len(steps):
+                # these two would stand in every message about a site
+                words.append(str(step))
+            container = step if isinstance(step, str) else words[-1]
+        return words
+
+
+def _child(value: object, step: str | int) -> object:
+    is_there = step in value if isinstance(value, dict) else isinstance(value, list)
+    return value[step] if is_there else None
+
+
+def unknown(value: object, known: Iterable[object]) -> str:
+    """Return the rest of a sentence: that `value` is none of `known`, and what may be meant."""
+    return f"is {shown(value)}; {one_of(value, known)}"
+
+
+def one_of(value: object, known: Iterable[object]) -> str:
+    """Return what to write in place of `value`: one of `known`, and which one may be meant."""
+    words = [str(each) for each in known]
+    close = get_close_matches(str(value), words, 1)
+    meant = f" (did you mean {close[0]}?)" if close else ""
+    return f"write one of {', '.join(words)}{meant}"
+
+
+def shown(value: object) -> str:
+    """Return `value` in a few words at most."""
+    if value is None:
+        return "empty"
+    return value.isoformat() if isinstance(value, date) else _shortened.repr(value)
+
+
+def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | int], str]:
+    """Return what an error is of, and the rest of the sentence."""
+    steps, schema, value = list(error.absolute_path), error.schema, error.instance
+    remedy = str(schema.get("description", "something else"))
+    if error.validator == "required":
+        name = next(name for name in error.validator_value if name not in value)
+        wanted = schema.get("properties", {}).get(name, {})
+        return [*steps, name], f"is missing; add {wanted.get('description', 'it')}{_such(wanted)}"
+    if "propertyNames" in error.relative_schema_path:
+        rest = one_of(value, error.validator_value) if error.validator == "enum" else None
+        return [*steps, str(value)], f"is an unknown key; {rest or f'write {remedy}'}"
+    if error.validator == "additionalProperties":
+        key = next(key for key in value if key not in schema.get("properties", {}))
+        return [*steps, str(key)], f"is an unknown key; {one_of(key, schema.get('properties', {}))}"
+    if error.validator in {"not", "contains", "anyOf"}:
+        return steps, f"is {shown(value)}; {remedy}"
+    if error.validator == "enum" and "description" not in schema:
+        return steps, unknown(value, error.validator_value)
+    meant = _meant(value) if error.validator == "type" else []
+    right = [each for each in meant if validator.evolve(schema=schema).is_valid(each)]
+    such = f", such as {shown(right[0])}" if right else _such(schema)
+    return steps, f"is {shown(value)}; write {remedy}{such}"
+
+
+def _such(schema: Mapping[str, Any]) -> str:
+    examples = schema.get("examples")
+    return f", such as {examples[0]!r}" if examples else ""
+
+
+def _meant(value: object) -> list[object]:
+    """Return what may be meant by a value of the wrong type."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | date):
+        return []
+    found: list[object] = [[value], str(value)]
+    for kind in (int, float):
+        with suppress(ValueError):
+            found.append(kind(str(value)))
+    return found

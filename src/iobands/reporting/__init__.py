@@ -1,0 +1,1 @@
+"""Reporting: digest, pages, figures, JSON and explanations of a site's status."""

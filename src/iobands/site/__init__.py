@@ -1,0 +1,1 @@
+"""Site: perflogs, run reports, bands and actions brought together, and questions about them all."""

@@ -1,0 +1,187 @@
+"""New bands from a site's own runs: what can be learned, and what cannot and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from iobands.bands import FROZEN, Band, Bands, Epoch
+from iobands.detection import RECOVERED
+from iobands.detection.series import Detection, in_utc
+from iobands.site.propose import NoProposal, Proposal, propose
+from iobands.site.site import Site
+from iobands.status.series import Series
+from iobands.status.verdicts import band_in_force
+from iobands.vocabulary import canonical
+
+#: The source of an epoch that was learned, and of one that a person began.
+SOURCE: Final = "own history, by iobands calibrate"
+BY_HAND: Final = "iobands epoch"
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A series and its new band; `before` is the one in force, None without one."""
+
+    label: str
+    band: Band
+    before: Band | None
+    proposal: Proposal
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A series that gets no new band, and why."""
+
+    label: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What a system's runs give; `epoch` is None where no band would change."""
+
+    system: str
+    learned: tuple[Learned, ...]
+    left_out: tuple[LeftOut, ...]
+    epoch: Epoch | None
+
+
+def calibrate(site: Site, part: str = "", since: datetime | None = None) -> Iterator[Calibration]:
+    """Yield for each system the bands of its series with `part` in their label.
+
+    Runs from before `since` do not count.
+    """
+    chosen = [series for series in site.series if part in series.label]
+    for system in sorted({series.key.system for series in chosen}):
+        learned: list[Learned] = []
+        left_out: list[LeftOut] = []
+        for series in chosen:
+            if series.key.system == system:
+                try:
+                    learned.append(_learn(series, site, since))
+                except NoProposal as why:
+                    left_out.append(LeftOut(series.label, str(why)))
+        bands = next((each.bands for each in chosen if each.key.system == system), None)
+        epoch = _epoch(learned, bands, site.now) if learned else None
+        yield Calibration(system, tuple(learned), tuple(left_out), epoch)
+
+
+def epoch_by_hand(
+    name: str, since: datetime, reason: str, bands: Bands | None, keep_bands: bool
+) -> Epoch:
+    """Return an epoch that a person begins; with `keep_bands` the bands in force then hold on."""
+    before = bands.epoch_at(since) if bands else None
+    kept = before.bands if before and keep_bands else ()
+    return Epoch(name, since, BY_HAND, kept, reason)
+
+
+def _learn(series: Series, site: Site, since: datetime | None) -> Learned:
+    """Return the band that the runs of a series give now.
+
+    Raises:
+        NoProposal: they give none, or the one in force stays.
+    """
+    detection = series.status.detection
+    if detection is None:
+        raise NoProposal("no run")
+    for alert in site.alerts_on(series.key):
+        if alert.direction is not None:
+            raise NoProposal(
+                f"under the alert {alert.subject!r}; resolve it when it was repaired, or "
+                "rebaseline it if it stays so"
+            )
+    if detection.suspicion is not None:
+        raise NoProposal("the newest runs may be a drop; wait until that is settled")
+    history, bands = series.history, series.bands
+    in_force = band_in_force(series.key, history.newest, site.now, bands)
+    compared = np.zeros(len(history), dtype=bool)
+    compared[detection.rows] = True
+    notes = []
+    others = int(np.count_nonzero(history.passed & ~compared))
+    if others:
+        notes.append(f"{others} runs of another version, fsync or epoch, or resolved, left out")
+    stale = bool(others) and _is_stale(in_force, detection, bands)
+    if in_force is not None and in_force.state == FROZEN and not stale:
+        raise NoProposal("frozen; begin anew by `iobands rebaseline`, or `iobands epoch`")
+    usable = history.passed[detection.rows] & detection.healthy
+    usable[: _level_begins(detection)] = False
+    if since is not None:
+        usable &= detection.times >= in_utc(since)
+    hidden = int(np.count_nonzero(history.passed[detection.rows] & ~usable))
+    if hidden:
+        notes.append(f"{hidden} runs of earlier levels and alerts left out")
+    proposal = propose(detection.values[usable])
+    band = _band(series, proposal)
+    if in_force is not None and _is_same(band, in_force):
+        raise NoProposal("the band in force is the same")
+    return Learned(series.label, band, in_force, proposal, (*notes, *proposal.notes))
+
+
+def _level_begins(detection: Detection) -> int:
+    """Return the first run of the level that is the baseline now."""
+    ends = [each.onset for each in detection.chart.changes if each.end not in {None, RECOVERED}]
+    return max(ends, default=0)
+
+
+def _is_stale(band: Band | None, detection: Detection, bands: Bands | None) -> bool:
+    """Return whether a learned band is of other runs than those that compare with the newest.
+
+    Then fewer of these had been made when it first came up than it was learned from.
+    """
+    if band is None or band.state is None or band.runs is None or bands is None:
+        return False
+    first = min(
+        epoch.since for epoch in bands.epochs if any(_is_same(one, band) for one in epoch.bands)
+    )
+    return int(np.count_nonzero(detection.times < in_utc(first))) < band.runs
+
+
+def _band(series: Series, proposal: Proposal) -> Band:
+    fields = series.key.fields().items()
+    return Band(
+        match={name: value for name, value in fields if name != "system"},
+        unit=series.key.unit,
+        lower_quartile=proposal.lower_quartile,
+        median=proposal.median,
+        upper_quartile=proposal.upper_quartile,
+        maximum=proposal.maximum,
+        floor=proposal.floor,
+        runs=proposal.runs,
+        epoch="",
+        source=SOURCE,
+        state=proposal.state,
+        intervals=proposal.intervals,
+    )
+
+
+def _is_same(band: Band, other: Band) -> bool:
+    alike = replace(other, epoch=band.epoch, source=band.source, match=band.match)
+    return band == alike and _canonical(band) == _canonical(other)
+
+
+def _canonical(band: Band) -> dict[str, object]:
+    return {name: canonical(value) for name, value in band.match.items()}
+
+
+def _epoch(learned: list[Learned], bands: Bands | None, now: datetime) -> Epoch:
+    """Return the epoch of the new bands; bands in force for other series hold on in it."""
+    names = {epoch.name for epoch in bands.epochs} if bands else set()
+    day = f"learned-{now:%Y-%m-%d}"
+    numbered = (day if number == 1 else f"{day}-{number}" for number in range(1, len(names) + 2))
+    before = bands.epoch_at(now) if bands else None
+    new = [_canonical(each.band) for each in learned]
+    kept = [band for band in (before.bands if before else ()) if _canonical(band) not in new]
+    return Epoch(
+        name=next(name for name in numbered if name not in names),
+        since=now,
+        source=SOURCE,
+        bands=(*(each.band for each in learned), *kept),
+        reason="calibrated: the bands are new, what is measured is not",
+        continues=True,
+    )

@@ -1,0 +1,1 @@
+"""Status: everything about a site brought together, one status a series."""

@@ -1,0 +1,50 @@
+"""A series with its samples and its status: what alerts are built from and views show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from iobands.bands import Bands, Epoch
+from iobands.history import History
+from iobands.series import SeriesKey
+from iobands.status.in_effect import InEffect, in_effect
+from iobands.status.outliers import Outliers
+from iobands.status.state import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Series:
+    """A series; `history` is what its status comes from, `samples` has all columns.
+
+    `bands` are those of its system, after what people did about alerts of this series.
+    """
+
+    key: SeriesKey
+    label: str
+    history: History
+    table: Callable[[], pd.DataFrame] = field(repr=False, compare=False)
+    bands: Bands | None
+    status: Status
+    outliers: Outliers = Outliers()  # noqa: RUF009 (frozen)
+
+    @property
+    def samples(self) -> pd.DataFrame:
+        """The samples as a table, in the order of time."""
+        return self.table()
+
+    @cached_property
+    def in_effect(self) -> InEffect:
+        """What was in effect in the newest sample."""
+        return in_effect(self.history.newest)
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """The epoch of the newest sample."""
+        when = self.status.when
+        return self.bands.epoch_at(when) if self.bands and when else None

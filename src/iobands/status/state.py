@@ -1,0 +1,139 @@
+"""The state of a series: whether a person has to look, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Final
+
+import numpy as np
+
+from iobands.bands import NO_BAND, Band, Bands
+from iobands.cases import Miss
+from iobands.detection.series import Budget, Change, Detection, detect
+from iobands.history import History
+from iobands.series import SeriesKey
+from iobands.status.verdicts import (
+    ENOUGH_RUNS,
+    band_in_force,
+    comparable,
+    judged,
+    learned_band,
+    resolved,
+)
+
+#: How far a clock may be ahead of ours.
+_AHEAD: Final = timedelta(days=1)
+
+
+class State(str, Enum):
+    """The state of a series, the worst first."""
+
+    DEGRADED = "degraded"
+    NO_DATA = "no data"
+    WATCH = "watch"
+    IMPROVED = "improved"
+    HEALTHY = "healthy"
+    CALIBRATING = "calibrating"
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is known of one series now; values are in the unit of the series.
+
+    `value`, `when` and `verdict` are of the newest sample. `band` is the published one, or one
+    learned from the series' own history when `provisional`. `runs` counts the samples, `usable`
+    the earlier ones that a band may be learned from. `why` says why a series is calibrating,
+    `missing` why the newest sample is not the expected one. `detection` is None without a
+    sample. With `is_resolved` the newest sample is of an alert that was resolved.
+    """
+
+    state: State
+    why: str
+    value: float | None
+    when: datetime | None
+    verdict: str
+    band: Band | None
+    provisional: bool
+    runs: int
+    usable: int
+    detection: Detection | None = None
+    missing: str | None = None
+    is_resolved: bool = False
+
+    @property
+    def change(self) -> Change | None:
+        """The change that lasts, or None."""
+        return self.detection.open_change if self.detection else None
+
+
+def assess(
+    key: SeriesKey,
+    history: History,
+    missing_runs: Sequence[Miss],
+    bands: Bands | None,
+    *,
+    now: datetime,
+    overdue: timedelta,
+    budget: Budget = Budget(),  # noqa: B008 (frozen)
+) -> Status:
+    """Return the status of a series from its samples and its missing runs."""
+    if not len(history):
+        newest = max(missing_runs, key=lambda miss: miss.when, default=None)
+        why = newest.what if newest else "no sample"
+        return Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0, missing=why)
+    value, when = float(history.values[-1]), history.last
+    published = band_in_force(key, history.newest, when, bands)
+    rows = judged(history, bands)
+    detection = detect(history, rows, published, budget, bands.least_change if bands else None)
+    usable = comparable(history, bands)
+    healthy = usable.copy()
+    healthy[detection.rows[~detection.healthy]] = False  # an open alert must not become normal
+    band = published or learned_band(key, history.values[healthy])
+    state, why = _state(detection), ""
+    is_resolved = bool(resolved(history, bands)[-1])
+    if is_resolved:
+        why = "its alert was resolved, and there was no run since"
+    if band is None:
+        state = State.CALIBRATING
+        why = f"{np.count_nonzero(usable) + history.passed[-1]} of {ENOUGH_RUNS} runs"
+    missing = _missing(when, missing_runs, now, overdue)
+    if missing and state is not State.DEGRADED:  # a known loss is no better for having no news
+        state = State.NO_DATA
+    return Status(
+        state=state,
+        why=why,
+        value=value,
+        when=when,
+        verdict=band.verdict(value) if band else NO_BAND,
+        band=band,
+        provisional=band is not None and published is None,
+        runs=len(history),
+        usable=int(np.count_nonzero(usable)),
+        detection=detection,
+        missing=missing,
+        is_resolved=is_resolved,
+    )
+
+
+def _state(detection: Detection) -> State:
+    change = detection.open_change
+    if change:
+        return State.DEGRADED if change.is_drop else State.IMPROVED
+    return State.WATCH if detection.suspicion else State.HEALTHY
+
+
+def _missing(
+    newest: datetime, missing_runs: Sequence[Miss], now: datetime, overdue: timedelta
+) -> str | None:
+    """Return why the newest sample is not the expected one, or None."""
+    later = [miss for miss in missing_runs if miss.when > newest]
+    if later:
+        return max(later, key=lambda miss: miss.when).what
+    if newest - now > _AHEAD:
+        return f"the newest sample is of {newest:%Y-%m-%d}, in the future: a clock is wrong"
+    if now - newest > overdue:
+        return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
+    return None

@@ -1,0 +1,119 @@
+"""Which samples compare with the newest, by which band each is judged, and its verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.bands import NO_BAND, Band, Bands, log_fence
+from iobands.detection.series import in_utc
+from iobands.history import History
+from iobands.series import SeriesKey
+
+#: From how many runs of its own a series learns a band.
+ENOUGH_RUNS: Final = 20
+#: The source of a learned band.
+OWN_HISTORY: Final = "own history, provisional"
+
+# What a band may match beside the series fields.
+_OF_BANDS: Final = ("medium", "file_system_type")
+
+
+def band_in_force(
+    key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands | None
+) -> Band | None:
+    """Return the band of the bands file for a sample with these fields taken at `when`."""
+    if bands is None:
+        return None
+    return bands.band_for({**key.fields(), **{name: sample[name] for name in _OF_BANDS}}, when)
+
+
+def comparing(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples compare with the newest: measured alike, in epochs that compare."""
+    if bands is None:
+        return history.alike
+    since = bands.compares_since(history.last)
+    chosen = history.alike & ~resolved(history, bands)
+    return chosen if since is None else chosen & (history.times >= in_utc(since))
+
+
+def comparable(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which earlier samples passed and compare with the newest."""
+    chosen = comparing(history, bands) & history.passed
+    chosen[-1] = False  # the newest must not be judged by itself
+    return chosen
+
+
+def judged(history: History, bands: Bands | None) -> NDArray[np.int_]:
+    """Return the places of the samples that the detector judges, in the order of time.
+
+    Runs that failed because they were too slow count: without them a file system whose rates
+    collapse would have a spotless record.
+    """
+    return np.flatnonzero(comparing(history, bands) & (history.passed | history.too_slow))
+
+
+def resolved(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples were taken under an alert that a person resolved."""
+    found = np.zeros(len(history), dtype=bool)
+    for span in bands.left_out if bands else ():
+        found |= (history.times >= in_utc(span.begin)) & (history.times <= in_utc(span.end))
+    return found
+
+
+def learned_band(key: SeriesKey, values: NDArray[np.float64]) -> Band | None:
+    """Return a band from earlier `values`, or None where there are too few.
+
+    Quartiles interpolate linearly between order statistics: type 7 of Hyndman and Fan, "Sample
+    quantiles in statistical packages", The American Statistician 50 (1996).
+    """
+    if len(values) < ENOUGH_RUNS:
+        return None
+    lower, median, upper = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
+    return Band(
+        match={},
+        unit=key.unit,
+        lower_quartile=lower,
+        median=median,
+        upper_quartile=upper,
+        maximum=float(values.max()),
+        floor=log_fence(lower, upper),
+        runs=len(values),
+        epoch="",
+        source=OWN_HISTORY,
+    )
+
+
+def band_of_each(
+    key: SeriesKey, history: History, bands: Bands | None, learned: Band | None
+) -> tuple[NDArray[np.int_], list[Band | None]]:
+    """Return for each sample the place of the band that judges it, and these bands.
+
+    It is that of the bands file in force then, else `learned`, where the sample compares with
+    those that it was learned from; the last band is None, for samples without one.
+    """
+    found: list[Band | None] = [learned]
+    covered = comparable(history, bands)
+    covered[-1] = not resolved(history, bands)[-1]
+    codes = np.where(covered & (learned is not None), 0, -1)
+    own = codes.copy()
+    for epoch in bands.epochs if bands else ():
+        # What is known of the newest sample, such as its medium, stands for all.
+        published = band_in_force(key, history.newest, epoch.since, bands)
+        first = int(np.searchsorted(history.times, in_utc(epoch.since)))
+        codes[first:] = len(found) if published else own[first:]
+        found += [published] if published else []
+    return codes, [*found, None]
+
+
+def verdicts(
+    key: SeriesKey, history: History, bands: Bands | None, learned: Band | None
+) -> list[str]:
+    """Return the verdict of every sample."""
+    codes, found = band_of_each(key, history, bands, learned)
+    each = zip((found[code] for code in codes), history.values, strict=True)
+    return [band.verdict(float(value)) if band else NO_BAND for band, value in each]

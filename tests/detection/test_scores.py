@@ -1,0 +1,131 @@
+"""What one run says: cells and scores worked out by hand, and values that are no measurement."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from iobands.detection.correlation import inflation, serial_correlation
+from iobands.detection.scores import (
+    DESIGNS,
+    DROPS,
+    band_cells,
+    blended,
+    cell_counts,
+    history_cells,
+)
+
+DROP_30 = DESIGNS.index(0.7)
+NVME = SimpleNamespace(lower_quartile=135, median=150, upper_quartile=180, maximum=200)
+
+
+def test_cells_of_a_history_get_smaller_towards_both_ends():
+    # Of 100 runs a middle cell holds 5; from the ends the cells hold 1, 2, 4, and then 5.
+    counts = list(cell_counts(100))
+    assert counts[:6] == [1, 2, 4, 8, 13, 18]
+    assert counts[-3:] == [97, 99, 100]
+
+
+def test_every_healthy_probability_is_a_share_of_ranks():
+    cells = history_cells(np.log(np.arange(1.0, 101.0)))
+    assert cells.healthy[0] == pytest.approx(1 / 101)
+    assert cells.healthy[3] == pytest.approx(4 / 101)
+    assert cells.healthy.sum() == pytest.approx(1)
+    assert np.allclose(cells.changed.sum(axis=1), 1)
+
+
+def test_the_score_of_a_run_below_the_lower_quartile_by_hand():
+    # Of healthy runs times 0.7 those are under 135 that were under 192.86, in the uppermost
+    # piece of the band: ln 180 = 5.193 at 0.674 and ln 200 = 5.298 at 2.576 standard deviations,
+    # so ln 192.86 = 5.262 lies at 1.92, and 0.9726 is below. The neighbours of 0.7, from 3 % under
+    # to 3 % over, change that by under 0.01.
+    changed = 0.9726
+    top = 0.93 * changed + 0.07 * 0.25
+    bottom = 0.998 * 0.25 + 0.002 * changed
+    cells = band_cells(NVME)
+    assert cells.changed[DROP_30, 0] == pytest.approx(changed, abs=0.01)
+    found = cells.scores(np.log([120.0]))[0, DROP_30]
+    assert found == pytest.approx(math.log(top / bottom) - cells.penalty[DROP_30], abs=0.01)
+    # and no more than one standard error and two thirds of a spread of at most 3 nats
+    assert 0 < cells.penalty[DROP_30] < 1.7 * 3 / math.sqrt(100)
+
+
+def test_a_run_in_the_upper_quarter_speaks_against_a_drop_by_at_most_the_strays():
+    # No healthy run times 0.7 comes over 180: what is left is the share of stray runs.
+    cells = band_cells(NVME)
+    found = cells.scores(np.log([190.0]))[0, DROP_30] + cells.penalty[DROP_30]
+    assert found == pytest.approx(math.log(0.07 / 0.998), abs=0.01)
+
+
+def test_a_longer_history_takes_less_off_the_score():
+    random = np.random.default_rng(1)
+    short, long = (history_cells(random.normal(0, 0.2, n)) for n in (50, 200))
+    assert (long.penalty[: len(DROPS)] < short.penalty[: len(DROPS)]).all()
+
+
+def test_a_tie_gets_the_ratio_of_all_cells_that_it_touches():
+    cells = history_cells(np.log(np.repeat([1.0, 2.0, 3.0], 20)))
+    tied = cells.scores(np.log([2.0]))[0]
+    below, above = cells.scores(np.log([1.9]))[0], cells.scores(np.log([2.1]))[0]
+    assert (tied <= np.maximum(below, above) + 1e-6).all() or np.isfinite(tied).all()
+    # in a history of nothing but this value, it says nothing for any change
+    same = history_cells(np.log(np.full(40, 7.0)))
+    assert (same.scores(np.log([7.0])) <= 0).all()
+
+
+def test_scores_add_without_rounding():
+    random = np.random.default_rng(2)
+    scores = history_cells(random.normal(0, 0.3, 80)).scores(random.normal(0, 0.3, 1000))
+    assert np.array_equal(np.round(scores * 2**20), scores * 2**20)
+
+
+def test_likelihood_ratios_are_averaged_on_the_way_from_band_to_history():
+    random = np.random.default_rng(3)
+    own, published = history_cells(np.log(random.normal(150, 20, 40))), band_cells(NVME)
+    run = np.log([118.0])
+    expected = np.log(0.25 * np.exp(own.scores(run)) + 0.75 * np.exp(published.scores(run)))
+    assert np.allclose(blended(own, published, 0.25).scores(run), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("quartiles", [(3, 2, 4), (0, 1, 2), (-1, 1, 2), (1, math.nan, 2)])
+def test_a_band_out_of_order_is_refused(quartiles):
+    low, middle, high = quartiles
+    band = SimpleNamespace(lower_quartile=low, median=middle, upper_quartile=high, maximum=None)
+    with pytest.raises(ValueError, match="quartiles"):
+        band_cells(band)
+
+
+def test_equal_quartiles_give_finite_scores():
+    band = SimpleNamespace(lower_quartile=5, median=5, upper_quartile=5, maximum=5)
+    scores = band_cells(band).scores(np.log([1.0, 4.9, 5.0, 5.1, 9.0]))
+    assert np.isfinite(scores).all()
+    assert scores[0, DROP_30] > 0 > scores[4, DROP_30]
+
+
+def autoregressive(phi: float, runs: int, seed: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    values = random.standard_normal(runs)
+    for run in range(1, runs):
+        values[run] = phi * values[run - 1] + math.sqrt(1 - phi**2) * values[run]
+    return values
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.3, 0.6])
+def test_serial_correlation_is_found_also_with_a_level_shift(phi):
+    found, shifted = [], []
+    for seed in range(60):
+        values = autoregressive(phi, 200, seed)
+        found.append(serial_correlation(values))
+        values[100:] += 3
+        shifted.append(serial_correlation(values))
+    assert np.mean(found) == pytest.approx(phi, abs=0.06)
+    assert np.mean(shifted) == pytest.approx(phi, abs=0.15)
+
+
+def test_inflation_by_hand():
+    assert inflation(0.6) == pytest.approx(2.0)
+    assert inflation(0.0) == 1.0
+    assert serial_correlation(np.full(50, 3.0)) == 0.0
