@@ -3,7 +3,7 @@
 import runpy
 from pathlib import Path
 
-from iobands.vocabulary import SERIES_FIELDS, VARIABLE_UNITS
+from iobands.model.fields import SERIES_FIELDS, VARIABLE_UNITS
 from tests.contracts.documented import DOCUMENT, first_column
 
 ROOT = Path(__file__).resolve().parents[2]

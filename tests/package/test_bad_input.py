@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from pathlib import Path
 
-from iobands.readers.perflog import read_perflogs
-from iobands.series import split
+from iobands.results.perflog import read_perflogs
+from iobands.model.series import split
 from tests.package.factory import COLUMNS, daily, line, write_perflog
 
 

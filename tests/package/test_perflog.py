@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.readers.perflog import Perflogs, read_perflogs
+from iobands.results.perflog import Perflogs, read_perflogs
 from tests.package.factory import COLUMNS, ROW, daily, line, write_perflog
 
 DATA = Path(__file__).with_name("data")

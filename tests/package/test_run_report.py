@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.readers.run_report import number_of_cases, read_run_reports
+from iobands.results.run_reports import number_of_cases, read_run_reports
 from tests.package.factory import NOW, case, write_report
 
 

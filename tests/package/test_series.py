@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.readers.perflog import read_perflogs
-from iobands.series import SeriesKey, labels, slug, split
+from iobands.results.perflog import read_perflogs
+from iobands.model.series import SeriesKey, labels, slug, split
 from tests.package.factory import daily, write_perflog
 
 KEY = SeriesKey(

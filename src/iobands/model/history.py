@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Final
@@ -24,8 +24,8 @@ class History:
     """The samples of a series in the order of time; each array is of shape (samples,).
 
     `times` are in UTC. `passed`: the run did all that was asked of it. `too_slow`: it failed in
-    the performance phase. `alike`: it agrees with the newest sample in `COMPARED`. `nodes` are the
-    node lists, None where unknown. `newest` has the fields of the newest sample, None if missing.
+    the performance phase. `alike`: it agrees with the newest sample in `COMPARED`. `newest` has
+    the fields of the newest sample, None where missing.
     """
 
     times: Times
@@ -33,7 +33,6 @@ class History:
     passed: Flags
     too_slow: Flags
     alike: Flags
-    nodes: Sequence[str | None]
     newest: Mapping[str, object]
 
     def __len__(self) -> int:
@@ -58,7 +57,6 @@ NOTHING: Final = History(
     np.empty(0, bool),
     np.empty(0, bool),
     np.empty(0, bool),
-    (),
     {},
 )
 

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from iobands.model.fields import SERIES_FIELDS, TIME, VALUE, VARIABLE
+from iobands.model.fields import TIME, VALUE, VARIABLE
 from iobands.model.history import COMPARED, PERFORMANCE, History
 from iobands.model.rejected import Rejected
 from iobands.model.series import SeriesKey
@@ -20,8 +20,6 @@ from iobands.model.series import SeriesKey
 KEY: Final = tuple(
     VARIABLE if name == "variable" else name for name in SeriesKey.__dataclass_fields__
 )
-
-NODES: Final = "job_nodelist"
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Samples:
         """Return the history of each series that has a sample."""
         if not self.rows:
             return {}
-        wanted = (TIME, VALUE, "result", "fail_phase", NODES, *COMPARED)
+        wanted = (TIME, VALUE, "result", "fail_phase", *COMPARED)
         frame = self.measured.select(wanted)[np.concatenate([*self.rows.values()])]
         ends = np.cumsum([len(rows) for rows in self.rows.values()])
         times = frame[TIME].cast(pl.Datetime("ns")).to_numpy()
@@ -74,7 +72,6 @@ class Samples:
                 passed[mine],
                 too_slow[mine],
                 np.all([codes[mine] == codes[end - 1] for codes in manner], axis=0),
-                frame[NODES][mine],
                 fields,
             )
         return found
