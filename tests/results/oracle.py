@@ -52,7 +52,8 @@ def row(line: bytes, columns: list[str] | None) -> Row:
         raise Bad
     said = dict(zip(columns, cells, strict=True))
     found = {name: value(name, said.get(name, "")) for name in READ}
-    if any(found[name] is None for name in ("job_completion_time", "system", "partition", "result")):
+    never_null = ("job_completion_time", "system", "partition", "result")
+    if any(found[name] is None for name in never_null):
         raise Bad
     variable, rate = found["perf_var"], found["perf_value"]
     if variable is None and rate is not None:
