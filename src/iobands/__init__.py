@@ -20,6 +20,7 @@ def load(perflogs: str | Path, system: str | None = None) -> pd.DataFrame:
 
     A row is a sample, in the order of time; a column is a field of contract 2. Times are in UTC,
     `perf_value` is in `perf_unit`, and what is missing is None, or NaN in a column of numbers.
+    `attrs["rejected"]` has a line of text for each line that could not be read.
 
     Raises:
         FileNotFoundError: there is no such directory.
@@ -28,6 +29,8 @@ def load(perflogs: str | Path, system: str | None = None) -> pd.DataFrame:
 
     from iobands.results.perflog import read_perflogs  # noqa: PLC0415
 
-    samples = read_perflogs(Path(perflogs), system).measured
-    frame = pd.DataFrame({column.name: column.to_numpy() for column in samples})
-    return frame.assign(job_completion_time=frame["job_completion_time"].dt.tz_localize("UTC"))
+    samples = read_perflogs(Path(perflogs), system)
+    frame = pd.DataFrame({column.name: column.to_numpy() for column in samples.measured})
+    frame["job_completion_time"] = frame["job_completion_time"].dt.tz_localize("UTC")
+    frame.attrs["rejected"] = [str(rejected) for rejected in samples.rejected]
+    return frame

@@ -18,4 +18,5 @@ def test_load(tmp_path: Path) -> None:
     assert (NOW - frame["job_completion_time"].iloc[-1]).total_seconds() == 6 * 3600
     assert frame.groupby("pattern")["perf_value"].count().to_dict() == {"fpp": 3}
     assert frame["hints_in_effect"].isna().all()
+    assert frame.attrs["rejected"] == []
     assert len(iobands.load(tmp_path, "there")) == 0
