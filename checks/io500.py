@@ -13,7 +13,7 @@ from reframe.core.builtins import (
 from reframe.core.exceptions import SanityError
 from reframe.utility.sanity import make_performance_function
 
-from iobands.vocabulary import VARIABLE_UNITS
+from iobands.model.fields import VARIABLE_UNITS
 
 from . import io500_result as result
 from . import site

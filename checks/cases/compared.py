@@ -15,7 +15,7 @@ from reframe.utility.sanity import make_performance_function
 from reframe.utility.typecheck import Duration
 
 from iobands.reporting.ratios import FEWEST_PAIRS, Ratio, paired_ratio
-from iobands.vocabulary import VARIABLE_UNITS
+from iobands.model.fields import VARIABLE_UNITS
 
 from .. import benchio_result as result
 from .. import hint_reports

@@ -7,7 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
 from iobands.bands import NO_BAND, Bands, load_bands
-from iobands.vocabulary import MATCH_FIELDS
+from iobands.model.fields import MATCH_FIELDS
 
 BANDS_DIRECTORY = Path(__file__).resolve().parents[2] / "config" / "bands"
 

@@ -1,21 +1,22 @@
-"""Adapters: results that something else wrote.
+"""Conversion of results that something else wrote.
 
 The lines are in the forms that ReFrame's documentation and EPCC's public configuration show.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
-from iobands.readers.adapters import AdapterError, format_of
-from iobands.results.perflog import Perflogs, read_perflogs
-from iobands.model.series import split
-from tests.package.conftest import Command
-from tests.package.factory import line, write_perflog
+from iobands.model.schema import FileError
+from iobands.results.convert.convert import Converted, convert
+from iobands.results.convert.mapping import Mapping, read_mapping
+from iobands.results.perflog import read_perflogs
+from iobands.results.samples import Samples
+from tests.package.factory import daily, write_perflog
 
 EPCC_HEADER = (
     "display_name|result|job_completion_time|perf_var|perf_value perf_unit"
@@ -31,15 +32,36 @@ def write(directory: Path, *lines: str, place: str = "archer2/compute/X.log") ->
     return directory
 
 
-def read(directory: Path, name: str | None = None, said: str = "") -> Perflogs:
+@dataclass
+class Read:
+    converted: Converted
+    samples: Samples
+
+    def fields(self, *names: str) -> list[tuple[object, ...]]:
+        return self.samples.measured.select(names).rows()
+
+    @property
+    def reasons(self) -> list[tuple[int, str]]:
+        return [(each.line, each.reason) for each in self.converted.rejected]
+
+
+def read(directory: Path, said: str = "") -> Read:
+    """Convert the results in a directory, and read what came of it."""
+    mapping = Mapping()
     if said:
-        (directory / "adapter.yaml").write_text(said)
-    return read_perflogs(directory, None, format_of(directory, name))
+        (directory / "mapping.yaml").write_text(said)
+        mapping = read_mapping(directory / "mapping.yaml")
+    target = directory.with_name("perflogs")
+    converted = convert(directory, mapping, target)
+    samples = read_perflogs(target) if target.is_dir() else None
+    assert samples is None or samples.rejected == ()
+    return Read(converted, samples)
 
 
-def fields(logs: Perflogs, *names: str) -> list[tuple[object, ...]]:
-    rows = logs.samples[list(names)].to_dict("records")
-    return [tuple(None if pd.isna(row[name]) else row[name] for name in names) for row in rows]
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "source").mkdir()
+    return tmp_path / "source"
 
 
 def at(*moment: int) -> datetime:
@@ -51,11 +73,11 @@ def epcc(check: str, variable: str, value: str, when: str = "2024-07-01T03:00:00
 
 
 @pytest.mark.parametrize("header", [[EPCC_HEADER], []])
-def test_epcc(tmp_path: Path, header: list[str]) -> None:
+def test_epcc(source: Path, header: list[str]) -> None:
     fpp = f"BenchioFPP16Nodes {LUSTRE.format('nvme')}"
     ssf = f"BenchioMPIIOUCXOpt32Nodes {LUSTRE.format('work1')}"
     write(
-        tmp_path,
+        source,
         *header,
         epcc(fpp, "unstriped_file_bw", "151.25 GiB/s"),
         epcc(fpp, "unstriped_file_time", "0.42 s"),
@@ -65,51 +87,35 @@ def test_epcc(tmp_path: Path, header: list[str]) -> None:
              "1024 MiB/s"),
         epcc("Other", "bw", "1 GiB/s"),
     )  # fmt: skip
-    logs = read(tmp_path, "epcc", "time_zone: Europe/London")
+    logs = read(source, "time_zone: Europe/London")
     names = ("pattern", "interface", "file_system", "medium", "stripe_count_asked", "transport",
              "hints", "nodes", "tasks", "gib", "perf_value")  # fmt: skip
     # 2048 cubed times 8 bytes are 64 GiB, 4096 cubed 512 GiB, and 1260 cubed 14.9040 GiB
-    assert fields(logs, *names) == [
+    assert logs.fields(*names) == [
         ("fpp", "posix", "nvme", "nvme", 1, "ofi", "default", 16, 2048, 64, 151.25),
         ("ssf", "mpiio", "work1", "hdd", -1, "ucx", "archer2-ssf", 32, 4096, 512, 10.5),
         ("ssf", "hdf5", "work2", "hdd", -1, "ofi", "default", 2, 256,
          pytest.approx(14.9040, abs=1e-4), 1.0),
     ]  # fmt: skip
     # British summer time is an hour before UTC
-    assert set(logs.samples["job_completion_time"]) == {at(2024, 7, 1, 2)}
-    assert set(logs.samples["system"]) == {"archer2"}
-    assert logs.others == 1 + 1  # the time, and a "pass" without a value, which is a dry run
-    assert [rejected.reason for rejected in logs.rejected] == [
-        "perf_var: 'bw' is no variable of EPCC's benchio checks"
+    assert set(logs.samples.measured["job_completion_time"]) == {at(2024, 7, 1, 2)}
+    assert set(logs.samples.measured["system"]) == {"archer2"}
+    assert (
+        logs.converted.passed_over == 1 + 1
+    )  # the time, and a "pass" without a value, which is a dry run
+    assert [reason for _, reason in logs.reasons] == [
+        "perf_var: unknown variable 'bw'; name it under variables"
     ]
 
 
-def test_epcc_in_the_form_of_reframe_3(tmp_path: Path) -> None:
+def test_epcc_in_the_form_of_reframe_3(source: Path) -> None:
     text = (
         "2021-12-01T03:00:00|reframe 3.9.2|BenchioFPP16Nodes on archer2:compute using PrgEnv-gnu"
         "|jobid=77|unstriped_file_bw=99.5|ref=0 (l=null, u=null)|GiB/s"
     )
-    logs = read(write(tmp_path, text), "epcc")
+    logs = read(write(source, text))
     names = ("jobid", "environ", "pattern", "nodes", "file_system", "perf_value")
-    assert fields(logs, *names) == [("77", "PrgEnv-gnu", "fpp", 16, None, 99.5)]
-
-
-def test_epcc_in_the_digest(tmp_path: Path, iobands: Command) -> None:
-    check = f"BenchioFPP16Nodes {LUSTRE.format('nvme')}"
-    lines = [
-        epcc(check, "unstriped_file_bw", "155 GiB/s", f"2024-07-{day:02}T03:00:00")
-        for day in range(1, 26)
-    ]
-    write(tmp_path / "logs", EPCC_HEADER, *lines)
-    done = iobands("status", "--perflogs", "logs", "--adapter", "epcc", "--overdue", "1e5")
-    assert done.stdout.startswith("IOBANDS OK: 1 series: 1 healthy")
-    assert "nvme fpp write_bw" in done.stdout
-    failed = iobands("status", "--perflogs", "logs", "--adapter", "epc")
-    assert failed.returncode == 3
-    assert failed.stderr == (
-        "IOBANDS UNKNOWN: there is no adapter 'epc'; there are iobands, epcc, reframe3, reframe4, "
-        "csv\n"
-    )
+    assert logs.fields(*names) == [("77", "PrgEnv-gnu", "fpp", 16, None, 99.5)]
 
 
 REFRAME3 = (
@@ -124,9 +130,9 @@ def reframe3(**said: str) -> str:
     return REFRAME3.format(**{**defaults, **said})
 
 
-def test_reframe3(tmp_path: Path) -> None:
+def test_reframe3(source: Path) -> None:
     write(
-        tmp_path,
+        source,
         reframe3(),
         reframe3(when="2022-06-23T20:18:19+02:00", variable="Copy", value="6606.1"),
         reframe3(check="IorTest %file_system=fast %x=1", value="1024", unit="MiB/s"),
@@ -137,24 +143,24 @@ def test_reframe3(tmp_path: Path) -> None:
         "2022-06-23T20:18:19|reframe 3.9.2|what is this",
         place="yoltla/q1h/IorTest.log",
     )
-    said = "adapter: reframe3\nvariables:\n  Write: {perf_var: write_bw, interface: mpiio}\n  Copy:"
-    logs = read(tmp_path, said=said)
+    said = "variables:\n  Write: {perf_var: write_bw, interface: mpiio}\n  Copy:"
+    logs = read(source, said)
     names = ("system", "environ", "tool", "pattern", "interface", "file_system", "perf_value")
-    assert fields(logs, *names) == [
+    assert logs.fields(*names) == [
         # 2000 MB/s are 2e9 / 2**30 GiB/s
         ("yoltla", "builtin", "IorTest", "IorTest", "mpiio", None, 2e9 / 2**30),
         ("yoltla", "builtin", "IorTest", "IorTest %file_system=fast %x=1", "mpiio", "fast", 1.0),
     ]
-    assert (len(logs.misses), logs.others) == (1, 1)
-    assert [(rejected.line, rejected.reason) for rejected in logs.rejected] == [
+    assert (len(logs.samples.missed), logs.converted.passed_over) == (1, 1)
+    assert logs.reasons == [
         (5, "perf_value: 'nan' is not a finite number"),
         (6, "perf_unit: 'furlongs'; the variable's unit is GiB/s"),
-        (7, "perf_var: unknown variable 'Triad'; say under variables what it is"),
-        (8, "not a line of ReFrame 3's perflogs"),
+        (7, "perf_var: unknown variable 'Triad'; name it under variables"),
+        (8, "3 columns instead of 7"),
     ]
 
 
-def test_reframe3_as_reframe_4_writes_it(tmp_path: Path) -> None:
+def test_reframe3_as_reframe_4_writes_it(source: Path) -> None:
     header = (
         "job_completion_time|reframe version|info|jobid=jobid|perf_var=perf_value|ref=perf_ref "
         "(l=perf_lower_thres, u=perf_upper_thres)|perf_unit"
@@ -163,13 +169,13 @@ def test_reframe3_as_reframe_4_writes_it(tmp_path: Path) -> None:
         "2024-06-23T20:18:19|reframe 4.5.2|IorTest %x=1 /c939327c @yoltla:q1h+gnu|jobid=1"
         "|write_bw=3|ref=0 (l=None, u=None)|GiB/s"
     )
-    logs = read(write(tmp_path, header, text), "reframe3")
+    logs = read(write(source, header, text))
     names = ("display_name", "hashcode", "partition", "environ", "perf_value")
-    assert fields(logs, *names) == [("IorTest %x=1", "c939327c", "q1h", "gnu", 3.0)]
-    assert logs.rejected == ()
+    assert logs.fields(*names) == [("IorTest %x=1", "c939327c", "q1h", "gnu", 3.0)]
+    assert logs.reasons == []
 
 
-def test_reframe4(tmp_path: Path) -> None:
+def test_reframe4(source: Path) -> None:
     header = (
         "result|job_completion_time|descr|environ|job_completion_time_unix|job_nodelist|jobid|name"
         "|num_tasks|partition|write_bw_value|write_bw_unit|write_bw_ref|write_bw_lower_thres"
@@ -180,27 +186,26 @@ def test_reframe4(tmp_path: Path) -> None:
         "pass|2024-02-21T22:51:16||gnu|1708555876.746763|nid1|65|IorTest %file_system=fast|16"
         "|compute|2.5|GiB/s|0|None|None|{}|GiB/s|0|None|None|IorTest|cluster|IorTest_0"
     )
-    write(tmp_path, header, text.format("3.5"), text.format("None|x"), place="c/compute/I.log")
-    logs = read(tmp_path, "reframe4")
+    write(source, header, text.format("3.5"), text.format("None|x"), place="c/compute/I.log")
+    logs = read(source)
     names = ("perf_var", "perf_value", "display_name", "tasks", "file_system", "system", "jobid")
-    assert fields(logs, *names) == [
+    assert logs.fields(*names) == [
         ("write_bw", 2.5, "IorTest %file_system=fast", 16, "fast", "cluster", "65"),
         ("read_bw", 3.5, "IorTest %file_system=fast", 16, "fast", "cluster", "65"),
     ]
     # the time has no offset, but the seconds since 1970 need none
-    assert set(logs.samples["job_completion_time"]) == {at(2024, 2, 21, 22, 51, 16)}
-    assert [rejected.reason for rejected in logs.rejected] == ["24 columns instead of 23"]
+    assert set(logs.samples.measured["job_completion_time"]) == {at(2024, 2, 21, 22, 51, 16)}
+    assert [reason for _, reason in logs.reasons] == ["24 columns instead of 23"]
 
 
-def test_reframe4_with_a_line_a_variable(tmp_path: Path) -> None:
+def test_reframe4_with_a_line_a_variable(source: Path) -> None:
     header = "job_completion_time|info|jobid|perf_var|perf_value|perf_unit"
     text = "2024-02-21T22:51:16|IorTest @c:compute+gnu|7|write_bw|4096|MiB/s"
-    logs = read(write(tmp_path, header, text), "reframe4")
-    assert fields(logs, "system", "environ", "perf_value") == [("c", "gnu", 4.0)]
+    logs = read(write(source, header, text))
+    assert logs.fields("system", "environ", "perf_value") == [("c", "gnu", 4.0)]
 
 
 CSV_OPTIONS = """
-adapter: csv
 time_zone: America/New_York
 fields: {system: edison, partition: compute, perf_unit: GiB/s}
 columns: {job_completion_time: time, perf_var: operation, perf_value: rate, tool: application}
@@ -211,9 +216,9 @@ variables:
 """
 
 
-def test_csv(tmp_path: Path) -> None:
+def test_csv(source: Path) -> None:
     write(
-        tmp_path,
+        source,
         "time,application,file_system,operation,rate,remark",
         "2017-02-14 17:29:40+00:00,ior,scratch1,write,7.5,",
         '2017-02-14 17:29:40,ior,scratch1,read,8.5,"a, b"',
@@ -224,60 +229,81 @@ def test_csv(tmp_path: Path) -> None:
         '2017-02-15 17:29:40Z,"ior,scratch1,write,1,',
         place="deep/results.csv",
     )
-    logs = read(tmp_path, said=CSV_OPTIONS)
+    logs = read(source, CSV_OPTIONS)
     names = ("job_completion_time", "perf_var", "perf_value", "file_system", "tool", "system")
-    assert fields(logs, *names) == [
+    assert logs.fields(*names) == [
         (at(2017, 2, 14, 17, 29, 40), "write_bw", 7.5, "scratch1", "ior", "edison"),
         (at(2017, 2, 14, 17, 29, 40), "read_bw", 9.5, "scratch2", "ior", "edison"),
         (at(2017, 2, 14, 22, 29, 40), "read_bw", 8.5, "scratch1", "ior", "edison"),
     ]
-    assert logs.others == 1
-    assert [(rejected.line, rejected.reason.split(":")[0]) for rejected in logs.rejected] == [
+    assert logs.converted.passed_over == 1
+    assert [(line, reason.split(":")[0]) for line, reason in logs.reasons] == [
         (6, "perf_value"),
         (7, "4 columns instead of 6"),
         (8, "not CSV"),
     ]
-    assert len(list(split(logs.samples))) == 3
-    assert len(read_perflogs(tmp_path, "elsewhere", format_of(tmp_path)).samples) == 0
+    assert len(logs.samples.rows) == 3
 
 
-def test_csv_without_a_column_that_is_needed(tmp_path: Path) -> None:
-    write(tmp_path, "time,rate", "2017-02-14 17:29:40Z,1", place="x.csv")
-    logs = read(tmp_path, said=CSV_OPTIONS)
-    assert [rejected.reason for rejected in logs.rejected] == [
-        "columns are missing: operation, application, perf_var",
-        "under a header that lacks columns",
+def test_csv_without_a_column_that_is_needed(source: Path) -> None:
+    write(source, "time,rate", "2017-02-14 17:29:40Z,1", place="x.csv")
+    logs = read(source, CSV_OPTIONS)
+    assert [reason for _, reason in logs.reasons] == [
+        "columns are missing: operation, application",
+        "no header line before it",
     ]
+
+
+def test_what_was_imported_before_is_not_imported_again(source: Path) -> None:
+    measured = write_perflog(source.with_name("perflogs"), daily([1.0, 2.0]))
+    before = measured.read_bytes()
+    check = f"BenchioFPP16Nodes {LUSTRE.format('nvme')}"
+    first, second = (
+        epcc(check, "unstriped_file_bw", "155 GiB/s", f"2024-07-0{day}T03:00:00") for day in (1, 2)
+    )
+    write(source, EPCC_HEADER, first, first)
+    found = read(source).converted
+    assert (found.written, found.known, found.rejected) == (1, 0, ())
+    write(source, EPCC_HEADER, first, second)
+    logs = read(source)
+    assert (logs.converted.written, logs.converted.known) == (1, 1)
+    assert (read(source).converted.written, len(logs.samples.measured)) == (0, 4)
+    assert measured.read_bytes() == before
+    assert [path.name for path in logs.converted.perflogs] == ["imported-X.log"]
+
+
+def test_names_that_are_no_directories(source: Path) -> None:
+    write(source, "job_completion_time,system,partition,perf_var,perf_value,perf_unit",
+          "2017-02-14 17:29:40Z,../..,/etc,write_bw,1,GiB/s", place="x.csv")  # fmt: skip
+    logs = read(source)
+    (path,) = logs.converted.perflogs
+    assert path.relative_to(source.with_name("perflogs")).parts[:2] == ("unnamed", "unnamed")
+
+
+def test_perflogs_that_cannot_be_added_to(source: Path) -> None:
+    check = f"BenchioFPP16Nodes {LUSTRE.format('nvme')}"
+    write(source, epcc(check, "unstriped_file_bw", "155 GiB/s"))
+    (path,) = read(source).converted.perflogs
+    path.write_text("other|columns\n")
+    with pytest.raises(FileExistsError, match="remove it"):
+        read(source)
+    with pytest.raises(FileNotFoundError, match="no such directory"):
+        read(source / "nowhere")
 
 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ("[", "not YAML"),
-        ("- epcc", "the file: not a mapping"),
-        ("adaptor: epcc", "adaptor: no such entry"),
-        ("time_zone: Mars", "time_zone: there is no time zone 'Mars'"),
-        ("time_zone: ../../etc/passwd", "time_zone: there is no time zone"),
-        ("fields: {speed: 1}", "fields: speed: no such field"),
-        ("variables: {x: {perf_var: speed}}", "variables: x: perf_var: unknown variable 'speed'"),
-        ("adapter: x", "there is no adapter 'x'"),
+        ("[", "mapping.yaml, line 2"),
+        ("- epcc", "the file is"),
+        ("adaptor: epcc", "adaptor is an unknown key"),
+        ("time_zone: Mars", "time_zone is no time zone"),
+        ("time_zone: ../../etc/passwd", "time_zone is no time zone"),
+        ("fields: {speed: 1}", "speed is an unknown key"),
+        ("fields: {tool: [1]}", "line 1: fields: tool is"),
+        ("variables: {x: {perf_var: speed}}", "variable 'x' has no perf_var"),
     ],
 )
-def test_what_is_wrong_with_the_options(tmp_path: Path, said: str, why: str) -> None:
-    (tmp_path / "adapter.yaml").write_text(said)
-    with pytest.raises(AdapterError, match=why.replace("[", r"\[")):
-        format_of(tmp_path)
-
-
-def test_the_name_given_goes_before_the_file(tmp_path: Path) -> None:
-    write_perflog(tmp_path, [line()])
-    (tmp_path / "adapter.yaml").write_text("adapter: epcc")
-    assert len(read(tmp_path, "iobands").samples) == 1
-    assert len(read(tmp_path).samples) == 0
-
-
-def test_time_zones_on_a_machine_without_any(tmp_path: Path, iobands: Command) -> None:
-    write(tmp_path / "logs", epcc("BenchioSSF %x=1", "unstriped_file_bw", "1 GiB/s"))
-    (tmp_path / "logs" / "adapter.yaml").write_text("adapter: epcc\ntime_zone: Europe/London\n")
-    done = iobands("explain", "write_bw", "--perflogs", "logs", PYTHONTZPATH="")
-    assert "1 GiB/s at 2024-07-01 02:00" in done.stdout, done.stderr
+def test_what_is_wrong_with_a_mapping(source: Path, said: str, why: str) -> None:
+    with pytest.raises(FileError, match=why):
+        read(source, said)
