@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from iobands.alerts.alert import OK, Alert, Severity
@@ -30,6 +29,11 @@ from iobands.site.site import Site
 from iobands.status.series import Series
 from iobands.status.state import State
 from iobands.status.verdicts import ENOUGH_RUNS
+
+#: The headings of alerts.
+ATTENTION: Final = "Needs attention"
+ACKNOWLEDGED: Final = "Acknowledged"
+INFORMATION: Final = "For information"
 
 #: How wide a mail is.
 MAIL_WIDTH: Final = 100
@@ -58,12 +62,12 @@ def digest_text(
     """
     with console.capture() as capture:
         for part in digest(site, console.width, every=every, rejected=rejected):
-            console.print(part, soft_wrap=isinstance(part, Text))
+            console.print(part, soft_wrap=True)
     text = "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
     return text if is_unicode(console.encoding) else to_ascii(text)
 
 
-def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[Text | Table]:
+def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[Text]:
     """Yield the parts of the digest for a terminal of `width` columns."""
     yield Text(summary(site), style="bold")
     yield Text(f"at {time_text(site.now)} UTC; all times are UTC")
@@ -72,6 +76,9 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
             yield Text(f"\n{heading}", style="bold")
             most = MOST_ATTENTION if heading == ATTENTION else MOST_OTHERS
             yield from _alerts(alerts, None if every else most, site, width)
+            change = next((alert for alert in alerts if alert.certainty), None)
+            if heading == ATTENTION and change:
+                yield Text(f"{_GAP}Look next: iobands explain '{printable(change.subject)}'")
     if site.series:
         yield Text("")
         yield series_table(site, width)
@@ -87,18 +94,13 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
         yield from _rejected(site, rejected)
 
 
-#: The headings of alerts.
-ATTENTION: Final = "Needs attention"
-ACKNOWLEDGED: Final = "Acknowledged"
-INFORMATION: Final = "For information"
-
-
 def sections(site: Site) -> dict[str, list[Alert]]:
     """Return the alerts by heading; those of `INFORMATION` do not change the exit status."""
     found: dict[str, list[Alert]] = {ATTENTION: [], ACKNOWLEDGED: [], INFORMATION: []}
     for alert in site.alerts:
         heading = INFORMATION if alert.exit_status == OK else ATTENTION
         found[ACKNOWLEDGED if alert.is_quiet else heading].append(alert)
+    found[INFORMATION].sort(key=lambda alert: alert.severity is Severity.COLLAPSED)
     return found
 
 
@@ -122,16 +124,22 @@ def details(alert: Alert, site: Site, *, short: bool = False) -> list[str]:
     return [level, since, certainty, known]
 
 
-def subject(alert: Alert, site: Site) -> str:
-    """Return what an alert is about: `all disk (2 of 4 series)`, or a name.
+def subject(alert: Alert) -> str:
+    """Return what an alert is about, without parameters of a check that say nothing."""
+    return _IDLE_PARAMETERS.sub("", alert.subject)
 
-    Parameters of a check that say nothing are left out.
+
+def number(alert: Alert, site: Site) -> str:
+    """Return how many of the series that share its subject an alert has, such as `2 of 4 series`.
+
+    Empty for an alert of one series.
     """
-    name = _IDLE_PARAMETERS.sub("", alert.subject)
-    every = sharing(site, alert)[1] if len(alert.members) > 1 else ()
-    if len(every) <= len(alert.members):
-        return name
-    return f"{name} ({len(alert.members)} of {plural(len(every), 'series')})"
+    if len(alert.members) < 2 or alert.reason:  # noqa: PLR2004
+        return ""
+    variables = {member.series.key.variable for member in alert.members}
+    every = [each for each in sharing(site, alert)[1] if each.key.variable in variables]
+    what = variables.pop() if len(variables) == 1 else "series"
+    return f"{len(alert.members)} of {len(every)} {what}"
 
 
 def not_measured(site: Site) -> list[tuple[str, ...]]:
@@ -148,20 +156,22 @@ def not_measured(site: Site) -> list[tuple[str, ...]]:
 
 def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -> Iterator[Text]:
     shown = alerts[:most]
-    names = [printable(subject(alert, site)) for alert in shown]
-    longest = max(map(len, names))
+    names = [printable(subject(alert)) for alert in shown]
+    numbers = [f" ({each})" if each else "" for each in (number(alert, site) for alert in shown)]
     first = max(len(alert.severity.value) for alert in shown)
-    for short in (False, True):
+    for short, counted in ((False, True), (True, True), (True, False)):
         rows = [details(alert, site, short=short) for alert in shown]
         room = width - first - 2 * len(_GAP) - _taken(rows)
+        ends = numbers if counted else [""] * len(names)
+        longest = max(len(name + end) for name, end in zip(names, ends, strict=True))
         if longest <= room:
             break
     second = min(longest, max(room, _LEAST_SUBJECT))
     columns = _widths(rows)
-    for alert, name, row in zip(shown, names, rows, strict=True):
+    for alert, name, end, row in zip(shown, names, ends, rows, strict=True):
         style = "" if alert.is_quiet else STYLES.get(alert.severity.value, "bold")
         line = Text(_GAP).append(f"{alert.severity.value:{first}}", style=style)
-        line.append(f"{_GAP}{_squeezed(name, second):{second}}")
+        line.append(f"{_GAP}{_squeezed(name, second - len(end)) + end:{second}}")
         if len(row) == 1:
             left = width - line.cell_len - len(_GAP)
             line.append(f"{_GAP}{_cut(printable(row[0]), left)}")
@@ -175,9 +185,6 @@ def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -
     hidden = len(alerts) - len(shown)
     if hidden:
         yield Text(f"{_GAP}and {hidden} more: iobands status --all")
-    explained = next((each for each in shown if not each.is_quiet and each.certainty), None)
-    if explained:
-        yield Text(f"{_GAP}Look next: iobands explain '{printable(explained.subject)}'")
 
 
 def _members(alert: Alert) -> Iterator[Text]:

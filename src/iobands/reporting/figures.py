@@ -109,6 +109,7 @@ def evidence(site: Site, found: Alert | Series, form: str = "svg") -> bytes | No
         panels = figure.subplots(len(every), 1, sharex=True, squeeze=False)[:, 0]
         for axes, series in zip(panels, every, strict=True):
             _draw_values(axes, series, site.now)
+            axes.set_xlabel("time (UTC)" if axes is panels[-1] else "")
             _title(axes, series)
         return _rendered(figure, form)
 

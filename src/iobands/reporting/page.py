@@ -10,24 +10,9 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from iobands import __version__
-from iobands.reporting.digest import details, not_measured, sections, subject
+from iobands.reporting import format as texts
+from iobands.reporting.digest import details, not_measured, number, sections, subject
 from iobands.reporting.figures import MARKS, time_series
-from iobands.reporting.format import (
-    WORDS,
-    action_text,
-    band_source,
-    band_text,
-    day_text,
-    epoch_text,
-    figure,
-    intervals_text,
-    plural,
-    printable,
-    ratio_text,
-    state_text,
-    summary,
-    time_text,
-)
 from iobands.reporting.table import RECENT, sparkline
 from iobands.series import slug
 from iobands.site.site import Site
@@ -80,14 +65,18 @@ def render(site: Site) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        figure=figure, time=time_text, printable=printable, css=lambda word: word.replace(" ", "-")
+        figure=texts.figure,
+        time=texts.time_text,
+        printable=texts.printable,
+        css=lambda word: word.replace(" ", "-"),
     )
     return environment.get_template("page.html").render(
         site=site,
-        summary=summary(site),
-        status_word=WORDS[site.exit_status],
+        texts=texts,
+        status_word=texts.WORDS[site.exit_status],
         sections=sections(site),
         details=details,
+        number=number,
         subject=subject,
         not_measured=not_measured(site),
         quiet={key for alert in site.alerts if alert.is_quiet for key in alert.keys},
@@ -97,15 +86,6 @@ def render(site: Site) -> str:
         symbols=_SYMBOLS,
         colours={verdict: colour for verdict, (_, colour) in MARKS.items()},
         trend=lambda series: sparkline(series.history.values[-RECENT:].tolist()),
-        action_text=action_text,
-        band_source=band_source,
-        band_text=band_text,
-        day_text=day_text,
-        epoch_text=epoch_text,
-        intervals_text=intervals_text,
-        plural=plural,
-        ratio_text=ratio_text,
-        state_text=state_text,
         version=__version__,
     )
 

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 from sparklines import sparklines
 
@@ -37,7 +36,7 @@ STYLES: Final = {
     "below": "yellow",
 }
 
-# From how much room for their labels the series have a line each.
+# Labels have so much room at the least.
 _LEAST_LABEL: Final = 8
 _HEADINGS: Final = (
     "SERIES", "IN EFFECT", "NEWEST", "VERDICT", "BAND", "RUNS", "TREND", "STATE", "WHEN",
@@ -47,7 +46,7 @@ _NUMBERS: Final = ("NEWEST", "RUNS")
 _SPARE: Final = ("WHEN", "BAND")
 
 
-def series_table(site: Site, width: int) -> Text | Table:
+def series_table(site: Site, width: int) -> Text:
     """Return a line for each series, for a terminal of `width` columns."""
     intervals = _intervals(site.series)
     ends = {end.key for interval in intervals.values() for end in interval}
@@ -70,31 +69,13 @@ def series_table(site: Site, width: int) -> Text | Table:
         trend = sparkline(series.history.values[-values:].tolist())
         row[headings.index("TREND")] = Text(trend)
     room = width - sum(_widths(headings, rows)[1:])
-    if room >= _LEAST_LABEL:
-        return _lines(headings, rows, room)
-    return _squeezed(headings, rows)
-
-
-def _squeezed(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> Table:
-    """Return a table for a terminal that is too narrow for it."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for heading in headings:
-        fold = heading == "SERIES"
-        table.add_column(
-            heading,
-            justify="right" if heading in _NUMBERS else "left",
-            overflow="fold" if fold else "ellipsis",
-            no_wrap=not fold,
-        )
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return _lines(headings, rows, max(room, _LEAST_LABEL))
 
 
 def _lines(headings: Sequence[str], rows: Sequence[Sequence[Text]], longest: int) -> Text:
-    """Return the same as lines, much faster than a table of hundreds of series.
+    """Return rows as lines; a label that is longer than `longest` goes on in the next line.
 
-    A label that is longer than `longest` goes on in the next line.
+    Of hundreds of series this is much faster than a table of rich.
     """
     console = Console(width=longest)
     widths = _widths(headings, rows)
