@@ -13,6 +13,7 @@ from iobands.detection.series import POWER_DROP, Detection
 from iobands.reporting.covariates import Covariates, covariates
 from iobands.reporting.digest import details
 from iobands.reporting.format import (
+    acknowledgement_text,
     action_text,
     band_source,
     band_text,
@@ -79,7 +80,7 @@ def _facts(site: Site, series: Series) -> Iterator[str]:
     """Yield what is known of a series, a heading a line."""
     status, unit, detection = series.status, series.key.unit, series.status.detection
     for alert in site.alerts_on(series.key):
-        yield from fact("Alert", _alert(site, alert, series))
+        yield from fact("Alert", _alert(site, alert))
     if detection is None or status.value is None or status.when is None:
         yield from fact("Runs", "no sample")
         return
@@ -109,11 +110,14 @@ def _facts(site: Site, series: Series) -> Iterator[str]:
         yield from fact("Action", f"{action_text(action)}{' (undone)' if undone else ''}")
 
 
-def _alert(site: Site, alert: Alert, series: Series) -> str:
-    text = ", ".join(filter(None, [alert.severity.value, *details(alert, site)]))
-    if len(alert.members) == 1:
-        return text
-    return f"{alert.subject}: {text}; iobands explain '{alert.subject}'"
+def _alert(site: Site, alert: Alert) -> str:
+    """Return the alert; of an alert of several series all of it, else what has no other line."""
+    if len(alert.members) > 1:
+        text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
+        return f"{alert.subject}: {text}; iobands explain '{alert.subject}'"
+    certainty = alert.certainty.value if alert.certainty else ""
+    known = acknowledgement_text(alert)
+    return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
 
 
 def _change(site: Site, series: Series, detection: Detection) -> Iterator[str]:

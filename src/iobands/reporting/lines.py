@@ -65,5 +65,7 @@ def move(site: Site, each: Related) -> str:
         ratio = f", {each.action.ratio:.2f} ×" if each.action.ratio else ""
         return f"{each.action.direction}{ratio}; {action_text(each.action)}{shared}"
     assert each.leaning is not None
+    others = [alert.subject for alert in site.alerts_on(each.series.key) if alert.certainty]
+    where = f"part of '{others[0]}'" if others else "without an alert"
     runs = plural(each.runs, "run")
-    return f"no alert, but {ratio_text(each.leaning)} in its next {runs}{shared}"
+    return f"{ratio_text(each.leaning)} in its next {runs}, {where}{shared}"

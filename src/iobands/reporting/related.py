@@ -135,7 +135,12 @@ def _moved(site: Site, other: Series, shared: tuple[str, ...], onset: Onset) -> 
         is_end = action.kind in {RESOLVE, REBASELINE} and action.direction
         if is_end and action.since and low <= action.since <= high:
             return Related(other, shared, action=action)
-    leans = None if other.status.change else leaning(detection, onset.since)
+    # A change of another time, of the series or of a group that it is in, is none of this one.
+    elsewhere = other.status.change is not None or any(
+        alert.certainty and alert.since and not low <= alert.since <= high
+        for alert in site.alerts_on(other.key)
+    )
+    leans = None if elsewhere else leaning(detection, onset.since)
     return Related(other, shared, None, *leans) if leans else Related(other, shared)
 
 
