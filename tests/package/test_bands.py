@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iobands
-from iobands.bands import Band, BandsError, load_bands
+from iobands.bands import Band, load_bands
+from iobands.model.schema import FileError
 
 GOOD = """\
 schema: 1
@@ -254,7 +255,7 @@ def test_error_at_load(tmp_path: Path, name: str) -> None:
     old, new, mentions = WRONG[name]
     assert old in GOOD
     path = write(tmp_path, GOOD.replace(old, new, 1))
-    with pytest.raises(BandsError) as caught:
+    with pytest.raises(FileError) as caught:
         load_bands(path)
     message = str(caught.value)
     assert "\n" not in message
@@ -277,16 +278,16 @@ NESTED = "a0: &a0 [1]\n" + "".join(
     ],
 )
 def test_not_a_bands_file(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BandsError, match=r"archer2\.yaml"):
+    with pytest.raises(FileError, match=r"archer2\.yaml"):
         load_bands(write(tmp_path, text))
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(BandsError, match=r"cannot be read: No such file"):
+    with pytest.raises(FileError, match=r"cannot be read: No such file"):
         load_bands(tmp_path / "archer2.yaml")
     path = tmp_path / "archer2.yaml"
     path.write_bytes(b"schema: 1\nsystem: \xff\n")
-    with pytest.raises(BandsError, match="byte 18 is not UTF-8"):
+    with pytest.raises(FileError, match="byte 18 is not UTF-8"):
         load_bands(path)
 
 
@@ -295,7 +296,7 @@ def test_ambiguous_bands(tmp_path: Path) -> None:
     bands = document["epochs"][0]["bands"]
     bands[2]["match"] = {"tool": "benchio", "pattern": "fpp", "medium": "hdd", "nodes": "64"}
     # bands 2 (variable) and 3 (nodes): a write on 64 nodes meets both
-    with pytest.raises(BandsError, match=r"epoch 'published-2023-10': band 2 and band 3"):
+    with pytest.raises(FileError, match=r"epoch 'published-2023-10': band 2 and band 3"):
         load_bands(write(tmp_path, yaml.safe_dump(document)))
     bands[2]["match"]["pattern"] = "ssf"
     assert len(load_bands(write(tmp_path, yaml.safe_dump(document))).epochs[0].bands) == 3
@@ -346,7 +347,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         def read_bytes(self) -> bytes:
             return encoded
 
-    with pytest.raises(BandsError):
+    with pytest.raises(FileError):
         load_bands(Stub(path))
 
 
@@ -438,7 +439,7 @@ def test_a_band_is_found_as_by_asking_each(tmp_path: Path) -> None:
         )
         try:
             (epoch,) = load_bands(write(tmp_path, text)).epochs
-        except BandsError as error:
+        except FileError as error:
             assert "can both apply" in str(error)
             assert is_ambiguous
             refused += 1

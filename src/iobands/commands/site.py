@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from iobands.bands import BandsError
 from iobands.commands.options import default_path, failure
+from iobands.model.schema import FileError
 from iobands.site.site import OVERDUE, Site, read_site
 
 
@@ -70,7 +70,7 @@ def site_of(
         ) from None
     except OSError as error:
         raise failure(f"{error.filename}: {error.strerror}") from error
-    except BandsError as error:
+    except FileError as error:
         raise failure(str(error)) from error
     if places.system and not (site.series or site.alerts):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
