@@ -109,19 +109,20 @@ def details(alert: Alert, site: Site, *, short: bool = False) -> list[str]:
 
     That is its level, since when, how certain and who acknowledged it, or the reason alone.
     """
-    known = acknowledgement_text(alert)
-    if alert.is_quiet:
-        ratio = level_text(worst_member(alert), short=True)
-        return [f"{ratio}, {known}"]
+    since = f"since {day_text(alert.since, site.now)}" if alert.since else ""
+    if alert.acknowledgement and alert.is_quiet:
+        action = alert.acknowledgement.action
+        level = level_text(worst_member(alert), short=True)
+        who = f"{action.who}, {day_text(action.when, site.now)}: {action.reason}"
+        return [f"{level} {since}; {who}"]
     if alert.reason:
         return [alert.reason]
-    since = f"since {day_text(alert.since, site.now)}" if alert.since else ""
     level = level_text(worst_member(alert), short=short)
     if alert.severity is Severity.COLLAPSED:
         assert alert.since is not None
         since = f"on {day_text(alert.since, site.now)}"
     certainty = alert.certainty.value if alert.certainty else ""
-    return [level, since, certainty, known]
+    return [level, since, certainty, acknowledgement_text(alert)]
 
 
 def subject(alert: Alert) -> str:
