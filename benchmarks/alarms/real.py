@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from benchmarks.alarms.replay import Alarm, Replay
 from benchmarks.alarms.report import table
 from iobands.detection import DOWN, UP
-from iobands.series import SeriesKey
+from iobands.model.series import SeriesKey
 from iobands.status.following import ratio_text, span_text
 from iobands.status.survey import Series
 

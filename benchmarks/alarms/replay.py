@@ -18,7 +18,7 @@ from typing import Final
 from iobands.alerts.collapses import RISEN
 from iobands.bands import BELOW, COLLAPSED
 from iobands.readers.adapters import FILE_NAME
-from iobands.series import SeriesKey
+from iobands.model.series import SeriesKey
 from iobands.status.following import Change, Following
 from iobands.status.states import State
 from iobands.status.survey import Survey, take_survey

@@ -27,8 +27,8 @@ from iobands.detection import (
     follow_together,
     runs_between_false_alarms,
 )
-from iobands.history import History
-from iobands.series import SeriesKey
+from iobands.model.history import History
+from iobands.model.series import SeriesKey
 from iobands.status.following import Budget, Following
 
 #: The site that causes are told apart on: file systems, transports, and series of each of both.

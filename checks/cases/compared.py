@@ -14,7 +14,7 @@ from reframe.core.exceptions import SanityError
 from reframe.utility.sanity import make_performance_function
 from reframe.utility.typecheck import Duration
 
-from iobands.reporting.ratios import FEWEST_PAIRS, Ratio, paired_ratio
+from iobands.site.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
 from iobands.model.fields import VARIABLE_UNITS
 
 from .. import benchio_result as result
@@ -174,7 +174,7 @@ class ComparedCase(Case):
         # The ends of an interval are figures of one run, and have no band.
         self.judge(values)
 
-    def ratio_of(self, operation: str) -> Ratio:
+    def ratio_of(self, operation: str) -> PairedRatio:
         """The ratio of the rates with the setting to those without, pair by pair."""
         with_it, without_it = (self.bandwidths_of(side, operation) for side in (WITH, WITHOUT))
         return paired_ratio(list(zip(with_it, without_it, strict=True)))

@@ -1,7 +1,4 @@
-"""The table of the digest: a line for each series, as wide as the terminal is.
-
-May know: surveys and how they are worded; nothing of the rest of the digest.
-"""
+"""The table of the digest: a line for each series, as wide as the terminal is."""
 
 from __future__ import annotations
 
@@ -11,25 +8,22 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 from sparklines import sparklines
 
 from iobands.bands import NO_BAND
-from iobands.reporting.collapse_views import LESS_OFTEN, MORE_OFTEN
-from iobands.reporting.format import band_text, figure, printable, state_text
-from iobands.series import SeriesKey
-from iobands.status.states import State
-from iobands.status.survey import Series, Survey
-from iobands.vocabulary import RATIO_UNIT
+from iobands.reporting.format import THIS_YEAR, band_text, figure, printable, state_text
+from iobands.model.series import SeriesKey
+from iobands.site.site import Site
+from iobands.status.series import Series
+from iobands.status.state import State
+from iobands.model.fields import RATIO_UNIT
 
 #: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20
 LEAST_RECENT: Final = 8
-#: From how much room for their labels the series have a line each.
-LEAST_LABEL: Final = 8
 
-#: How a verdict, a state or a concern is coloured.
+#: How verdicts, states and severities are coloured.
 STYLES: Final = {
     "healthy": "green",
     "improved": "green",
@@ -37,39 +31,35 @@ STYLES: Final = {
     "degraded": "bold red",
     "no data": "bold magenta",
     "unfit": "bold magenta",
-    "collapsed": "bold red",
+    "failed": "bold magenta",
+    "collapsed": "yellow",
     "below": "yellow",
-    MORE_OFTEN: "yellow",
-    LESS_OFTEN: "green",
 }
 
-_THIS_YEAR: Final = timedelta(days=300)
+# Labels have so much room at the least.
+_LEAST_LABEL: Final = 8
 _HEADINGS: Final = (
-    "SERIES",
-    "IN EFFECT",
-    "NEWEST",
-    "VERDICT",
-    "BAND",
-    "RUNS",
-    "TREND",
-    "STATE",
-    "WHEN",
-)
+    "SERIES", "IN EFFECT", "NEWEST", "VERDICT", "BAND", "RUNS", "TREND", "STATE", "WHEN",
+)  # fmt: skip
 _NUMBERS: Final = ("NEWEST", "RUNS")
-# what a narrow terminal does without, in this order: the verdict says what the band is for
+# What a narrow terminal leaves out, in this order.
 _SPARE: Final = ("WHEN", "BAND")
 
 
-def series_table(survey: Survey, width: int) -> Text | Table:
+def series_table(site: Site, width: int) -> Text:
     """Return a line for each series, for a terminal of `width` columns."""
-    intervals = _intervals(survey.series)
+    intervals = _intervals(site.series)
     ends = {end.key for interval in intervals.values() for end in interval}
-    shown = [series for series in survey.series if series.key not in ends]
-    rows = [_row(series, intervals.get(series.key, ()), survey.now) for series in shown]
+    quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
+    shown = [series for series in site.series if series.key not in ends]
+    rows = [
+        _row(series, intervals.get(series.key, ()), site.now, series.key in quiet)
+        for series in shown
+    ]
     headings = list(_HEADINGS)
-    if not any(series.in_effect.brief() for series in survey.series):
+    if not any(series.in_effect.brief() for series in site.series):
         _drop("IN EFFECT", headings, rows)
-    if all(series.status.verdict == NO_BAND for series in survey.series):
+    if all(series.status.verdict == NO_BAND for series in site.series):
         _drop("VERDICT", headings, rows)
     for spare in _SPARE:
         if _taken(headings, rows) + LEAST_RECENT > width:
@@ -79,31 +69,13 @@ def series_table(survey: Survey, width: int) -> Text | Table:
         trend = sparkline(series.history.values[-values:].tolist())
         row[headings.index("TREND")] = Text(trend)
     room = width - sum(_widths(headings, rows)[1:])
-    if room >= LEAST_LABEL:
-        return _lines(headings, rows, room)
-    return _squeezed(headings, rows)
-
-
-def _squeezed(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> Table:
-    """Return a table for a terminal that is too narrow for it."""
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for heading in headings:
-        fold = heading == "SERIES"
-        table.add_column(
-            heading,
-            justify="right" if heading in _NUMBERS else "left",
-            overflow="fold" if fold else "ellipsis",
-            no_wrap=not fold,
-        )
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return _lines(headings, rows, max(room, _LEAST_LABEL))
 
 
 def _lines(headings: Sequence[str], rows: Sequence[Sequence[Text]], longest: int) -> Text:
-    """Return the same as lines: of hundreds of series a table takes longer than all the rest.
+    """Return rows as lines; a label that is longer than `longest` goes on in the next line.
 
-    A label that is longer than `longest` goes on in the next line.
+    Of hundreds of series this is much faster than a table of rich.
     """
     console = Console(width=longest)
     widths = _widths(headings, rows)
@@ -125,7 +97,7 @@ def _lines(headings: Sequence[str], rows: Sequence[Sequence[Text]], longest: int
 def _intervals(every: Sequence[Series]) -> dict[SeriesKey, list[Series]]:
     """Return for each ratio both ends of its interval, which are shown in its row.
 
-    Not those of another run, nor those in another state: they have something of their own to say.
+    Ends from another run or in another state keep rows of their own.
     """
     known = {series.key: series for series in every}
     intervals = {}
@@ -143,7 +115,6 @@ def _is_of_run(one: Series, other: Series) -> bool:
 
 
 def _drop(heading: str, headings: list[str], rows: Sequence[list[Text]]) -> None:
-    """Take a column out."""
     at = headings.index(heading)
     del headings[at]
     for row in rows:
@@ -151,7 +122,7 @@ def _drop(heading: str, headings: list[str], rows: Sequence[list[Text]]) -> None
 
 
 def _taken(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
-    """Return the width of all columns but the trend, which gets what they leave."""
+    """Return the width of all columns but the trend, which gets the rest."""
     widths = zip(headings, _widths(headings, rows), strict=True)
     return sum(width for heading, width in widths if heading != "TREND")
 
@@ -164,7 +135,7 @@ def _widths(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int
     ]
 
 
-def _row(series: Series, interval: Sequence[Series], now: datetime) -> list[Text]:
+def _row(series: Series, interval: Sequence[Series], now: datetime, is_quiet: bool) -> list[Text]:
     """Return the cells of a row; that of the trend is still empty."""
     status = series.status
     return [
@@ -176,8 +147,8 @@ def _row(series: Series, interval: Sequence[Series], now: datetime) -> list[Text
         Text(str(status.runs)),
         Text(""),
         Text(
-            state_text(status),
-            style="" if status.is_quiet else STYLES.get(status.state.value, ""),
+            state_text(status, is_quiet),
+            style="" if is_quiet else STYLES.get(status.state.value, ""),
         ),
         Text(_when(status.when, now)),
     ]
@@ -188,10 +159,8 @@ def _value(series: Series, interval: Sequence[Series]) -> str:
         return "-"
     value = figure(series.status.value)
     if interval:
-        ends = ", ".join(
-            figure(end.status.value) for end in interval if end.status.value is not None
-        )
-        return f"{value} [{ends}]"
+        ends = (figure(end.status.value) for end in interval if end.status.value is not None)
+        return f"{value} [{', '.join(ends)}]"
     return value if series.key.unit == RATIO_UNIT else f"{value} {series.key.unit}"
 
 
@@ -210,7 +179,7 @@ def _when(when: datetime | None, now: datetime) -> str:
     age = abs(now - when)
     if age < timedelta(days=1):
         return f"{when:%H:%M}"
-    return f"{when:%m-%d}" if age < _THIS_YEAR else f"{when:%Y-%m}"
+    return f"{when:%m-%d}" if age < THIS_YEAR else f"{when:%Y-%m}"
 
 
 def sparkline(values: list[float]) -> str:

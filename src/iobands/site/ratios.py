@@ -1,8 +1,8 @@
 """Ratios of pairs that were measured together, and how sure their median is.
 
 The interval is that of the sign test: its ends are two of the ratios themselves, and it assumes
-nothing of how they are distributed but that pairs do not depend on each other. May know: the
-standard library. It is imported by ReFrame checks.
+nothing of how they are distributed but that pairs do not depend on each other. ReFrame checks
+import it: standard library only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FEWEST_PAIRS: Final = 6
 
 
 @dataclass(frozen=True)
-class Ratio:
+class PairedRatio:
     """The median of the ratios of some pairs, and an interval that holds the true one.
 
     `confidence` is that of the interval, at least `CONFIDENCE`. The ends are None of fewer pairs
@@ -42,7 +42,7 @@ class Ratio:
         )
 
 
-def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
+def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
     """Return the ratio of the first to the second of each pair.
 
     The median of an even number is the geometric mean of the two in the middle, so that the ratio
@@ -57,7 +57,7 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
         raise ValueError("a ratio is of two numbers above 0")
     logs = sorted(math.log(first / second) for first, second in pairs)
     place = _place(len(logs))
-    return Ratio(
+    return PairedRatio(
         median=math.exp(statistics.median(logs)),
         lower=None if place is None else math.exp(logs[place]),
         upper=None if place is None else math.exp(logs[-1 - place]),
