@@ -56,7 +56,7 @@ OverdueOption = Annotated[
         "--overdue", metavar="DAYS", min=0, help="A newest sample older than this is missed."
     ),
 ]
-FalseAlertsOption = Annotated[
+FalseAlarmsOption = Annotated[
     float,
     typer.Option(
         "--false-alarms",
