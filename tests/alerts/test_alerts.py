@@ -144,9 +144,7 @@ def test_cases_are_in_no_group(tmp_path: Path) -> None:
 
 def test_a_few_low_runs_are_watched_and_a_warning(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path)
-    sites = [
-        files.write(daily(levels((112 - low, 1), (low, 0.7)))).read() for low in range(1, 10)
-    ]
+    sites = [files.write(daily(levels((112 - low, 1), (low, 0.7)))).read() for low in range(1, 10)]
     kinds = [site.series[0].status.state for site in sites]
     order = [State.HEALTHY, State.WATCH, State.DEGRADED]
     assert kinds == sorted(kinds, key=order.index)
