@@ -37,6 +37,8 @@ def test_what_was_undone_is_not_in_force() -> None:
     assert in_force([ONE], NOW) == (ONE,)
     assert in_force([ONE, UNDONE], NOW + DAY) == ()
     assert in_force([ONE, ONE, UNDONE], NOW + DAY) == ()
+    # what is done after an undo holds, also in the same second
+    assert in_force([ONE, replace(UNDONE, when=NOW), ONE], NOW) == (ONE,)
     # before it was undone, it was in force
     assert in_force([ONE, UNDONE], NOW - DAY / 48) == (ONE,)
 
