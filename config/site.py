@@ -15,7 +15,9 @@ from pathlib import Path
 from types import ModuleType
 
 CONFIG = Path(__file__).resolve().parent
-SOURCE = str(CONFIG.parent / "src")
+sys.path.insert(0, str(CONFIG.parent / "src"))
+
+from iobands.model.schema import FileError  # noqa: E402
 
 
 def _load(path: Path) -> ModuleType:
@@ -57,7 +59,7 @@ def _site_configuration() -> dict:
             if not is_found and _is_used(site.system):
                 is_found = True
                 validation.refuse_edit(site.system, path)
-        except validation.SiteConfigurationError as error:
+        except FileError as error:
             # ReFrame would print a traceback of itself; the message alone is what helps.
             raise SystemExit(f"ERROR: {error}") from None
         systems.append({**results.directories(), **site.system})
@@ -73,8 +75,5 @@ def _site_configuration() -> dict:
         "general": general,
     }
 
-
-if SOURCE not in sys.path:
-    sys.path.insert(0, SOURCE)
 
 site_configuration = _site_configuration()

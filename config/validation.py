@@ -10,26 +10,20 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from iobands.model.schema import Document, FileError, unknown
+from iobands.model.schema import Document, unknown
 from iobands.model.yaml_document import load_schema
 
 SCHEMA = load_schema(Path(__file__).with_name("site.schema.yaml"))
 _TRANSPORTS = SCHEMA["$defs"]["transport"]["enum"]
 
 
-class SiteConfigurationError(FileError):
-    """A site file breaks contract 4."""
-
-
 def check_site(system: dict, environments: list[dict], path: Path) -> None:
     """Check a site file.
 
     Raises:
-        SiteConfigurationError: something is missing, unknown or of the wrong type or value.
+        FileError: something is missing, unknown or of the wrong type or value.
     """
-    site = Document(
-        str(path), {"system": system, "environments": environments}, SiteConfigurationError
-    )
+    site = Document(str(path), {"system": system, "environments": environments})
     site.check(SCHEMA)
     if system["name"] != path.stem:
         raise site.error(["system", "name"], f"is {system['name']!r}; write {path.stem!r}")
@@ -48,9 +42,9 @@ def refuse_edit(system: dict, path: Path) -> None:
     """Check that the partitions of the site in use keep no mark of what a person has to change.
 
     Raises:
-        SiteConfigurationError: one does.
+        FileError: one does.
     """
-    site = Document(str(path), {"system": system}, SiteConfigurationError)
+    site = Document(str(path), {"system": system})
     for number, partition in _partitions(site):
         _refuse_edit(site, ["system", "partitions", number], partition)
 
@@ -110,7 +104,8 @@ def _check_selections(site: Document, steps: list, features: dict) -> None:
 
 def _refuse_edit(site: Document, steps: list, value: object) -> None:
     if isinstance(value, str) and re.search(r"\bEDIT\b", value):
-        raise site.error(steps, f"is {value!r}; write what it is at your site in place of EDIT")
+        remedy = "replace EDIT, in the file or by the variable that it reads"
+        raise site.error(steps, f"is {value!r}; {remedy}")
     if isinstance(value, dict | list):
         for step, each in value.items() if isinstance(value, dict) else enumerate(value):
             _refuse_edit(site, [*steps, step], each)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.bands import Band, BandsError, Epoch, load_bands
+from iobands.bands import Band, Epoch, load_bands
 from iobands.bands.epoch_file import epoch_text, path_of, write_epoch
+from iobands.model.schema import FileError
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = datetime(2026, 11, 21, 1, 30, tzinfo=timezone.utc)
@@ -98,7 +99,7 @@ def test_nothing_that_is_there_is_rewritten(tmp_path: Path) -> None:
     path = path_of(tmp_path, "here", EPOCH)
     path.parent.mkdir()
     path.write_text("mine")
-    with pytest.raises(BandsError):
+    with pytest.raises(FileError):
         write_epoch(tmp_path, "here", EPOCH)
     assert path.read_text() == "mine"
 
@@ -115,14 +116,14 @@ def test_nothing_that_is_there_is_rewritten(tmp_path: Path) -> None:
     ],
 )
 def test_what_breaks_the_contract_is_not_written(tmp_path: Path, wrong: Epoch) -> None:
-    with pytest.raises(BandsError):
+    with pytest.raises(FileError):
         write_epoch(tmp_path, "here", wrong)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("a file")
-    with pytest.raises(BandsError):
+    with pytest.raises(FileError):
         write_epoch(tmp_path, "here", EPOCH)
 
 
@@ -160,7 +161,7 @@ def test_two_files_with_one_epoch_are_an_error(tmp_path: Path, name: str, since:
     write_epoch(tmp_path, "here", EPOCH)
     other = replace(EPOCH, name=name, since=since, bands=())
     (tmp_path / "here.yaml").write_text(epoch_text("here", other))
-    with pytest.raises(BandsError) as caught:
+    with pytest.raises(FileError) as caught:
         load_bands(tmp_path, "here")
     assert "here.yaml" in str(caught.value)
     assert "new.yaml" in str(caught.value)
@@ -170,5 +171,5 @@ def test_a_file_of_another_system_is_an_error(tmp_path: Path) -> None:
     path = path_of(tmp_path, "here", EPOCH)
     path.parent.mkdir()
     path.write_text(epoch_text("there", EPOCH))
-    with pytest.raises(BandsError, match="there"):
+    with pytest.raises(FileError, match="there"):
         load_bands(tmp_path, "here")

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iobands
-from iobands.bands import Band, Bands, BandsError, load_bands, parse_bands
+from iobands.bands import Band, Bands, load_bands, parse_bands
+from iobands.model.schema import FileError
 
 GOOD = """\
 schema: 1
@@ -261,7 +262,7 @@ def test_error_at_load(tmp_path: Path, name: str) -> None:
     old, new, mentions = WRONG[name]
     assert old in GOOD
     path = write(tmp_path, GOOD.replace(old, new, 1))
-    with pytest.raises(BandsError) as caught:
+    with pytest.raises(FileError) as caught:
         load(path)
     message = str(caught.value)
     assert "\n" not in message
@@ -284,18 +285,18 @@ NESTED = "a0: &a0 [1]\n" + "".join(
     ],
 )
 def test_not_a_bands_file(tmp_path: Path, text: str) -> None:
-    with pytest.raises(BandsError, match=r"archer2\.yaml"):
+    with pytest.raises(FileError, match=r"archer2\.yaml"):
         load(write(tmp_path, text))
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
     path = tmp_path / "archer2.yaml"
     path.mkdir()
-    with pytest.raises(BandsError, match=r"cannot be read: Is a directory"):
+    with pytest.raises(FileError, match=r"cannot be read: Is a directory"):
         load(path)
     path.rmdir()
     path.write_bytes(b"schema: 1\nsystem: \xff\n")
-    with pytest.raises(BandsError, match="byte 18 is not UTF-8"):
+    with pytest.raises(FileError, match="byte 18 is not UTF-8"):
         load(path)
 
 
@@ -304,7 +305,7 @@ def test_ambiguous_bands(tmp_path: Path) -> None:
     bands = document["epochs"][0]["bands"]
     bands[2]["match"] = {"tool": "benchio", "pattern": "fpp", "medium": "hdd", "nodes": "64"}
     # bands 2 (variable) and 3 (nodes): a write on 64 nodes meets both
-    with pytest.raises(BandsError, match=r"epoch 'published-2023-10': band 2 and band 3"):
+    with pytest.raises(FileError, match=r"epoch 'published-2023-10': band 2 and band 3"):
         load(write(tmp_path, yaml.safe_dump(document)))
     bands[2]["match"]["pattern"] = "ssf"
     assert len(load(write(tmp_path, yaml.safe_dump(document))).epochs[0].bands) == 3
@@ -349,7 +350,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         encoded = text.encode()
     except UnicodeEncodeError:
         return
-    with pytest.raises(BandsError):
+    with pytest.raises(FileError):
         parse_bands(encoded, Path("archer2.yaml"))
 
 
@@ -441,7 +442,7 @@ def test_a_band_is_found_as_by_asking_each(tmp_path: Path) -> None:
         )
         try:
             (epoch,) = load(write(tmp_path, text)).epochs
-        except BandsError as error:
+        except FileError as error:
             assert "can both apply" in str(error)
             assert is_ambiguous
             refused += 1

@@ -26,6 +26,13 @@ def dry_run(site: SiteCopy, *arguments: str, **environment: str) -> str:
     return run.stdout
 
 
+def fill_in(site: SiteCopy) -> None:
+    """Change what is marked EDIT in the template, as a person does."""
+    path = site.root / "config" / "systems" / "example.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("/EDIT", "/z01").replace('"EDIT"', '"z01"'), encoding="utf-8")
+
+
 def scripts(site: SiteCopy, kind: str) -> dict[str, str]:
     """The scripts rfm_<kind>.sh of what measures or is built for it, by their path below stage/."""
     found = {}

@@ -1,10 +1,11 @@
 """All checks are there on every site, and none of them fails to load or to write its script."""
 
+import os
 import re
 
 import pytest
 
-from tests.config.scripts import dry_run
+from tests.config.scripts import dry_run, fill_in
 from tests.config.test_sites import ENVIRONMENT, SITES, site_files
 from tests.site_copy import ROOT
 
@@ -19,7 +20,8 @@ PROGRAMS = {"Benchio", "Ior", "Mdtest", "Io500", "EnvFileSystem", "EnvNodes"}
 
 @pytest.mark.parametrize("name", [path.stem for path in site_files()])
 def test_every_check_and_case_is_listed(site_copy, name):
-    run = site_copy.reframe(f"--system={name}", "-l")
+    fill_in(site_copy)
+    run = site_copy.reframe(f"--system={name}", "-l", env={**os.environ, **ENVIRONMENT})
     assert run.returncode == 0, run.stdout + run.stderr
     assert "WARNING" not in run.stdout + run.stderr
     listed = re.findall(r"^- (\w+)", run.stdout, re.MULTILINE)

@@ -9,7 +9,8 @@ from jsonschema import Draft202012Validator
 from checks.site import _TRANSPORTS
 from checks.striping import BACKENDS
 from checks.transport import REPORT_VARIABLES
-from config.validation import SCHEMA, SiteConfigurationError, check_site, refuse_edit
+from config.validation import SCHEMA, check_site, refuse_edit
+from iobands.model.schema import FileError
 
 SITE_FILE = Path("config/systems/mysite.py")
 SYSTEM = {
@@ -75,7 +76,7 @@ def changed(*keys, value):
 
 def refused(system, environments=(GNU,), path=SITE_FILE):
     """The place that the message names, and the rest of it."""
-    with pytest.raises(SiteConfigurationError) as error:
+    with pytest.raises(FileError) as error:
         check_site(system, list(environments), path)
     source, rest = str(error.value).split(": ", maxsplit=1)
     assert source == str(path)
@@ -427,7 +428,7 @@ def test_a_name_says_the_same_in_every_partition(keys, value, mentions):
 def test_a_mark_of_the_template_is_refused_where_the_site_is_used(keys, value, place):
     system = changed(*keys, value=value)
     check_site(system, [GNU], SITE_FILE)
-    with pytest.raises(SiteConfigurationError) as error:
+    with pytest.raises(FileError) as error:
         refuse_edit(system, SITE_FILE)
     assert str(error.value).startswith(f"{SITE_FILE}: {place}; ")
 

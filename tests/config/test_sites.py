@@ -1,5 +1,6 @@
 """Every site file loads, lists and writes scripts, on a machine that has nothing of that site."""
 
+import os
 import re
 import runpy
 import socket
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.scripts import directives, dry_run, scripts
+from tests.config.scripts import directives, dry_run, fill_in, scripts
 
 SYSTEMS = Path(__file__).resolve().parents[2] / "config" / "systems"
 
@@ -70,7 +71,7 @@ SITES = {
         # (2 stripe counts + 1 file system without) × 2 transports × 2 scales; 2 presets for one
         "checks": (3 + 2) * 3 * 2 * 2,
         "asked": {"--account=z01", "--partition=standard", "--nodes=1", "--ntasks-per-node=8"},
-        "paths": {"/scratch/EDIT", "/projects/EDIT"},
+        "paths": {"/scratch/z01", "/projects/z01"},
         "module": "module load gcc openmpi",
         "program": "srun ",
     },
@@ -81,6 +82,7 @@ ENVIRONMENT = {"IOBANDS_ACCOUNT": "z01", "IOBANDS_CIRRUS_SHARED": "z01/z01/share
 @pytest.mark.parametrize("name", SITES)
 def test_the_smoke_test_of_a_site_is_as_its_documentation_says(site_copy, name):
     expected = SITES[name]
+    fill_in(site_copy)
     dry_run(site_copy, f"--system={name}", "-t", "smoke", **ENVIRONMENT)
     found = list(scripts(site_copy, "job").values())
     assert len(found) == len(expected["paths"])  # one small check on each file system
@@ -92,6 +94,48 @@ def test_the_smoke_test_of_a_site_is_as_its_documentation_says(site_copy, name):
         assert [line for line in lines if line.startswith(expected["program"])]
         paths.add(re.search(r'^file_system="(.*)"$', text, re.MULTILINE)[1])
     assert paths == expected["paths"]
+
+
+@pytest.mark.parametrize(
+    ("name", "mentions"),
+    [
+        ("example", ["filesystem 'scratch': path is '/scratch/EDIT'"]),
+        ("cirrus", ["filesystem 'work': path is '/work/EDIT-project-code'"]),
+    ],
+)
+@pytest.mark.parametrize("how", ["option", "variable"])
+def test_a_mark_that_was_left_stops_the_site_it_is_in(site_copy, name, mentions, how):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("IOBANDS_")}
+    if how == "variable":
+        run = site_copy.reframe("-l", env={**env, "RFM_SYSTEM": f"{name}:compute"})
+    else:
+        run = site_copy.reframe(f"--system={name}", "-l", env=env)
+    assert run.returncode != 0
+    message = (run.stdout + run.stderr).strip()
+    assert len(message.splitlines()) == 1
+    for mention in (f"config/systems/{name}.py: partition 'compute', ", *mentions):
+        assert mention in message
+
+
+def test_a_host_of_the_site_is_its_use(site_copy):
+    path = site_copy.root / "config" / "systems" / "example.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("^no host is called so$", ".*"), encoding="utf-8")
+    refused = site_copy.reframe("-l")
+    assert "config/systems/example.py: partition 'compute'" in refused.stdout + refused.stderr
+    # but not where it is another that is asked for
+    other = site_copy.reframe("--system=local", "-n", "EnvNodes", "-l")
+    assert other.returncode == 0, other.stdout + other.stderr
+
+
+def test_a_mistake_stops_every_system(site_copy):
+    path = site_copy.root / "config" / "systems" / "lumi.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace('"medium": "nvme"', '"media": "nvme"'), encoding="utf-8")
+    run = site_copy.reframe("--system=local", "-l")
+    assert run.returncode != 0
+    (line,) = (run.stdout + run.stderr).strip().splitlines()
+    assert f"{path}: partition 'compute', filesystem 'lumi-f': media is" in line
 
 
 def site_files():

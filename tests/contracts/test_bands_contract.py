@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.bands import BandsError, load_bands, parse_bands
+from iobands.bands import load_bands, parse_bands
 from iobands.bands.epoch_file import epoch_text
+from iobands.model.schema import FileError
 
 GOLDEN = Path(__file__).parent / "golden"
 BANDS, SECOND, THIRD = (load_bands(GOLDEN, f"golden{number}") for number in ("", "-2", "-3"))
@@ -72,7 +73,7 @@ def test_what_version_3_added():
         ("2.5", ".nan", "least_change_percent is nan"),
         ("2.5", "5 %", "least_change_percent is '5 %'"),
     ):
-        with pytest.raises(BandsError, match=re.escape(mentions)):
+        with pytest.raises(FileError, match=re.escape(mentions)):
             parse_bands(text.replace(old, new, 1).encode(), path)
 
 
@@ -112,5 +113,5 @@ def test_an_epoch_that_continues_compares_with_the_one_before():
 )
 def test_version_2_is_checked_at_load(old, new, mentions):
     text = (GOLDEN / "golden-2.yaml").read_text()
-    with pytest.raises(BandsError, match=re.escape(mentions)):
+    with pytest.raises(FileError, match=re.escape(mentions)):
         parse_bands(text.replace(old, new, 1).encode(), Path("golden-2.yaml"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.readers.perflog import read_perflogs
+from iobands.results.perflog import read_perflogs
 from iobands.reporting.comparing import compare, told
 from tests.package.factory import daily, write_perflog
 

@@ -12,7 +12,7 @@ import pytest
 from iobands.reporting.explain import chosen, explain, explanation_text
 from iobands.reporting.figures import evidence
 from iobands.reporting.format import nearest
-from iobands.series import slug
+from iobands.model.series import slug
 from iobands.status.survey import Survey, take_survey
 from tests.package.conftest import Command
 from tests.package.factory import NOW, daily, write_perflog

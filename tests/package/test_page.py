@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iobands.reporting.page import write_page
-from iobands.series import slug
+from iobands.model.series import slug
 from iobands.status.survey import Survey, take_survey
 from tests.package.factory import (
     NOW,

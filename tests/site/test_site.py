@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iobands.alerts.alert import Severity
-from iobands.bands import BandsError
+from iobands.model.schema import FileError
 from iobands.status.state import State
 from tests.package.factory import case, daily, write_perflog, write_report
 from tests.sites import SiteFiles, levels
@@ -101,7 +101,7 @@ def test_what_is_not_there_and_what_is_damaged(files: SiteFiles, tmp_path: Path)
         SiteFiles(tmp_path / "elsewhere").read()
     files.bands.mkdir()
     (files.bands / "here.yaml").write_text("schema: 1\nsystem: here\n")
-    with pytest.raises(BandsError):
+    with pytest.raises(FileError):
         files.read()
     files.alerts.mkdir()
     (files.bands / "here.yaml").unlink()

@@ -18,11 +18,13 @@ import numpy as np
 from iobands.alerts.acknowledgement import Acknowledgement, acknowledging, worse_since
 from iobands.alerts.action import Action
 from iobands.alerts.groups import SHARED, GroupDrop
+from iobands.alerts.incident import Incident
 from iobands.bands import COLLAPSED
-from iobands.cases import Finding
+from iobands.detection import DOWN
 from iobands.detection.change_point import Ratio
 from iobands.detection.series import Budget, Change
-from iobands.series import SeriesKey
+from iobands.model.series import SeriesKey
+from iobands.results.missing_runs import Finding
 from iobands.status.preflight import Obstacle
 from iobands.status.series import Series
 from iobands.status.state import State
@@ -40,6 +42,7 @@ _MANY: Final = 4
 class Severity(str, Enum):
     """How an alert ranks, the worst first."""
 
+    INCIDENT = "incident"
     DEGRADED = "degraded"
     NO_DATA = "no data"
     UNFIT = "unfit"
@@ -51,6 +54,7 @@ class Severity(str, Enum):
 
 _ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
 _EXIT_STATUS: Final = {
+    Severity.INCIDENT: CRITICAL,
     Severity.DEGRADED: CRITICAL,
     Severity.NO_DATA: UNKNOWN,
     Severity.UNFIT: UNKNOWN,
@@ -136,6 +140,7 @@ def worst(statuses: Iterable[int]) -> int:
 def alerts_of(
     series: Sequence[Series],
     drops: Sequence[GroupDrop],
+    incidents: Sequence[Incident],
     actions: Mapping[SeriesKey, Sequence[Action]],
     budget: Budget,
     unfit: frozenset[SeriesKey] = frozenset(),
@@ -150,7 +155,11 @@ def alerts_of(
     covered = frozenset[SeriesKey]().union(*(alert.keys for alert in found))
     changed = [each for each in series if each.status.change and each.key not in covered]
     found += _correlated([_of_change(each, budget) for each in changed])
-    found = [_acknowledged(alert, actions, budget) for alert in found]
+    # A drop explains the low runs of its series; what is left is an incident.
+    dropped = covered | {each.key for each in changed if _is_drop(each)}
+    trouble = [*_of_incidents(by_key, incidents, dropped)]
+    covered |= frozenset[SeriesKey]().union(*(alert.keys for alert in trouble))
+    found = [_acknowledged(alert, actions, budget) for alert in (*trouble, *found)]
     found += [
         _of_suspicion(each, budget)
         for each in series
@@ -266,10 +275,32 @@ def _of_groups(
                 lead.since,
                 lead.since,
                 lead.since,
-                "down",
+                DOWN,
                 score,
                 certainty(score, budget),
             )
+
+
+def _is_drop(series: Series) -> bool:
+    return series.status.change is not None and series.status.change.is_drop
+
+
+def _of_incidents(
+    series: Mapping[SeriesKey, Series],
+    incidents: Sequence[Incident],
+    dropped: frozenset[SeriesKey],
+) -> Iterator[Alert]:
+    """Yield an alert for each open incident, unless a drop explains half of its series."""
+    for each in incidents:
+        left = {key: ratio for key, ratio in each.ratios.items() if key not in dropped}
+        if each.is_open and 2 * len(left) > len(each.ratios):
+            members = []
+            for key, ratio in left.items():
+                band = series[key].status.band
+                level = band.median if band else None
+                members.append(Member(series[key], Ratio(ratio, ratio, ratio), level))
+            since = each.since
+            yield Alert(Severity.INCIDENT, each.name, tuple(members), since, since, since, DOWN)
 
 
 def _member(series: Series, ratio: Ratio) -> Member:

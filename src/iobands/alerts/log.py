@@ -14,9 +14,9 @@ from filelock import FileLock
 
 from iobands.alerts.action import ACKNOWLEDGE, KINDS, REBASELINE, RESOLVE, UNDO, Action, is_future
 from iobands.detection import DOWN, UP
-from iobands.readers.rejected import Rejected
-from iobands.series import SeriesKey
-from iobands.vocabulary import SERIES_FIELDS
+from iobands.model.fields import SERIES_FIELDS
+from iobands.model.rejected import Rejected
+from iobands.model.series import SeriesKey
 
 #: The version of contract 5 that is written.
 SCHEMA: Final = 1
@@ -53,10 +53,11 @@ def path_of(directory: Path, system: str) -> Path:
     return directory / f"{system}.jsonl"
 
 
-def read_log(directory: Path, system: str, now: datetime) -> Log:
+def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False) -> Log:
     """Return the log of `system`, which is empty where there is no file.
 
-    A line that is not an action, or one of the future, is rejected and the others hold.
+    A line that is not an action, or one of the future, is rejected and the others hold. With
+    `as_of` later actions had not been taken yet.
 
     Raises:
         OSError: the file cannot be read.
@@ -70,6 +71,8 @@ def read_log(directory: Path, system: str, now: datetime) -> Log:
             continue
         try:
             action = parse(line)
+            if as_of and action.when > now:
+                continue
             if is_future(action, now):
                 raise LogError(f"{action.when.isoformat()} is in the future: it does not hold yet")
             actions.append(action)

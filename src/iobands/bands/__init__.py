@@ -15,7 +15,7 @@ from iobands.bands.band import (
     Band,
     log_fence,
 )
-from iobands.bands.file import BandsError, load_bands, parse_bands
+from iobands.bands.file import load_bands, parse_bands
 from iobands.bands.selection import Bands, Epoch, Span
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "WITHIN",
     "Band",
     "Bands",
-    "BandsError",
     "Epoch",
     "Span",
     "load_bands",

@@ -9,8 +9,9 @@ from typing import Final
 import yaml
 
 from iobands.bands.band import Band
-from iobands.bands.file import BandsError, parse_bands
+from iobands.bands.file import parse_bands
 from iobands.bands.selection import Epoch
+from iobands.model.schema import FileError
 
 _SCHEMA: Final = 3
 
@@ -41,7 +42,7 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     """Write an epoch into a new file and return its path.
 
     Raises:
-        BandsError: the file exists or cannot be written, or the epoch breaks contract 3.
+        FileError: the file exists or cannot be written, or the epoch breaks contract 3.
     """
     path = path_of(directory, system, epoch)
     text = epoch_text(system, epoch)
@@ -51,7 +52,7 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except OSError as error:
-        raise BandsError(f"{path}: {error.strerror or error}") from error
+        raise FileError(f"{path}: {error.strerror or error}") from error
     return path
 
 

@@ -10,17 +10,13 @@ from typing import Any, Final
 
 from iobands.bands.band import Band, log_fence
 from iobands.bands.selection import Bands, Epoch
+from iobands.model.fields import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
 from iobands.model.schema import Document, FileError, Steps, one_of, unknown
 from iobands.model.times import parse_time
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
-from iobands.vocabulary import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
-
-
-class BandsError(FileError):
-    """A bands file that cannot be used."""
 
 
 def load_bands(directory: Path, system: str) -> Bands | None:
@@ -30,18 +26,18 @@ def load_bands(directory: Path, system: str) -> Bands | None:
     `iobands calibrate` and `iobands epoch` add.
 
     Raises:
-        BandsError: a file cannot be read, or breaks contract 3 in any way.
+        FileError: a file cannot be read, or breaks contract 3 in any way.
     """
     own = directory / f"{system}.yaml"
     paths = [*([own] if own.exists() else []), *sorted((directory / system).glob("*.yaml"))]
     if not paths:
         return None
-    parts = [parse_bands(read_content(path, BandsError), path, system) for path in paths]
+    parts = [parse_bands(read_content(path), path, system) for path in paths]
     each = zip(parts, paths, strict=True)
     every = [(epoch, path) for part, path in each for epoch in part.epochs]
     for (one, first), (other, second) in combinations(every, 2):
         if first != second and (one.name == other.name or one.since == other.since):
-            raise BandsError(
+            raise FileError(
                 f"{second}: epoch {other.name!r} since {other.since.isoformat()} has the name or "
                 f"the beginning of {one.name!r} in {first}; correct one"
             )
@@ -56,22 +52,19 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     They are of `system`, or of the one that the file is named after.
 
     Raises:
-        BandsError: as of `load_bands`.
+        FileError: as of `load_bands`.
     """
-    document = parse_yaml(content, path, BandsError)
+    document = parse_yaml(content, path)
     document.check(load_schema(_SCHEMA_FILE))
-    top = document.value
-    if top["system"] != (system or path.stem):
-        problem = f"is {top['system']!r}; this file is of {system or path.stem}: correct one"
+    named, system = document.value["system"], system or path.stem
+    if named != system:
+        problem = f"is {named!r}; rename the file to {named}.yaml, or correct it"
         raise document.error(["system"], problem)
-    epochs = [_epoch(document, number) for number in range(len(top["epochs"]))]
+    epochs = [_epoch(document, number) for number in range(len(document.value["epochs"]))]
     _refuse_twins(epochs, document)
-    percent = top.get("least_change_percent")
-    return Bands(
-        top["system"],
-        tuple(sorted(epochs, key=lambda epoch: epoch.since)),
-        least_change=None if percent is None else percent / 100,
-    )
+    percent = document.value.get("least_change_percent")
+    ordered = tuple(sorted(epochs, key=lambda epoch: epoch.since))
+    return Bands(system, ordered, least_change=None if percent is None else percent / 100)
 
 
 def _epoch(document: Document, number: int) -> Epoch:
@@ -86,14 +79,8 @@ def _epoch(document: Document, number: int) -> Epoch:
         for index, band in enumerate(fields["bands"])
     )
     _refuse_ambiguity(bands, document, steps)
-    return Epoch(
-        fields["name"],
-        since,
-        fields["source"],
-        bands,
-        fields.get("reason") or "",
-        fields.get("continues", False),
-    )
+    reason, continues = fields.get("reason") or "", fields.get("continues", False)
+    return Epoch(fields["name"], since, fields["source"], bands, reason, continues)
 
 
 def _band(document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict[str, Any]) -> Band:
@@ -118,17 +105,10 @@ def _band(document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict
             problem = f"is {low:g} to {high:g}, which does not hold the {name} itself"
             raise document.error([*steps, "intervals", name], problem)
     return Band(
-        match=band["match"],
-        unit=band["unit"],
-        lower_quartile=figures["lower_quartile"],
-        median=figures["median"],
-        upper_quartile=figures["upper_quartile"],
-        maximum=figures.get("maximum"),
-        floor=figures["floor"],
-        runs=band.get("runs"),
+        **{name: band.get(name) for name in ("match", "unit", "runs", "state")},
+        **{"maximum": None, **figures},
         epoch=epoch["name"],
         source=band.get("source") or epoch["source"],
-        state=band.get("state"),
         intervals=intervals,
     )
 
@@ -166,11 +146,8 @@ def _refuse_ambiguity(bands: Sequence[Band], document: Document, steps: Steps) -
             first = known.get(tuple(bands[number].wanted[k] for k in shared), number)
             if first != number:
                 low, high = sorted((first, number))
-                raise document.error(
-                    [*steps, "bands", low],
-                    f"and band {high + 1} can both apply to one series, and name {one[0]} fields "
-                    "each; name one field more in one of them",
-                )
+                problem = f"and band {high + 1} can both apply to one series; name one field more"
+                raise document.error([*steps, "bands", low], f"{problem} in one of them")
 
 
 def _refuse_twins(epochs: Sequence[Epoch], document: Document) -> None:

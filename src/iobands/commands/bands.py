@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from iobands.bands import Band, BandsError, Epoch, load_bands
+from iobands.bands import Band, Epoch, load_bands
 from iobands.bands.epoch_file import epoch_text, path_of, write_epoch
 from iobands.commands.options import (
     AlertsOption,
@@ -24,6 +24,7 @@ from iobands.commands.options import (
     time_of,
 )
 from iobands.commands.site import Places, site_of
+from iobands.model.schema import FileError
 from iobands.reporting.format import plural
 from iobands.site.calibrate import Learned, epoch_by_hand
 from iobands.site.calibrate import calibrate as learn
@@ -100,7 +101,7 @@ def epoch(
     begin = time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
     try:
         known = load_bands(directory, named)
-    except BandsError as error:
+    except FileError as error:
         raise failure(str(error)) from error
     for old in known.epochs if known else ():
         if name == old.name or begin == old.since:
@@ -172,5 +173,5 @@ def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_
     for system, found in epochs:
         try:
             typer.echo(f"Written: {write_epoch(directory, system, found)}")
-        except BandsError as error:
+        except FileError as error:
             raise failure(str(error)) from error

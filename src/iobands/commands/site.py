@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
-from iobands.bands import BandsError
 from iobands.commands.options import default_path, failure
+from iobands.model.schema import FileError
 from iobands.site.site import OVERDUE, Site, read_site
 
 
@@ -46,9 +46,16 @@ class Places:
 
 
 def site_of(
-    places: Places, *, overdue: float = OVERDUE / timedelta(days=1), false_alarms: float = 1
+    places: Places,
+    *,
+    overdue: float = OVERDUE / timedelta(days=1),
+    false_alarms: float = 1,
+    as_of: datetime | None = None,
 ) -> Site:
-    """Return the site; `overdue` is in days. Ends with a message where it cannot be read."""
+    """Return the site now or `as_of` a time in the past; `overdue` is in days.
+
+    Ends with a message where it cannot be read.
+    """
     for given, option in ((places.bands, "--bands"), (places.alerts, "--alerts")):
         if given and not given.is_dir():  # the default need not exist
             raise failure(f"{given}: no such directory; give {option} the directory of the files")
@@ -58,7 +65,8 @@ def site_of(
             perflogs,
             places.bands_directory,
             places.alerts_directory,
-            now=datetime.now(timezone.utc).replace(microsecond=0),
+            now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
+            as_of=as_of is not None,
             system=places.system,
             overdue=timedelta(days=overdue),
             false_alarms=false_alarms,
@@ -70,7 +78,7 @@ def site_of(
         ) from None
     except OSError as error:
         raise failure(f"{error.filename}: {error.strerror}") from error
-    except BandsError as error:
+    except FileError as error:
         raise failure(str(error)) from error
     if places.system and not (site.series or site.alerts):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"

@@ -18,7 +18,7 @@ _BLOCKS_TO_SPARE: Final = 4
 
 
 def serial_correlation(values: Array) -> float:
-    """Return the lag-1 rank correlation of `values`, in the order of time, from 0 to `MOST`.
+    """Return the lag-1 rank correlation of `values`, in the order of time; it may be negative.
 
     The ranks are taken over all values and their mean over blocks of some 30, so that a shift of
     the level from one block to another does not count as correlation. The block that varies most,
@@ -42,7 +42,7 @@ def serial_correlation(values: Array) -> float:
         return 0.0
     found, length = product / square, size / blocks
     corrected = (found * length + 1) / (length - 3) if length > 4 else found  # noqa: PLR2004
-    return float(np.clip(corrected, 0.0, MOST))
+    return float(corrected)
 
 
 def inflation(correlation: float) -> float:
@@ -50,12 +50,13 @@ def inflation(correlation: float) -> float:
     return float(np.sqrt((1 + correlation) / (1 - correlation)))
 
 
-def scale_for(correlation: float, threshold: float, watch: float) -> float:
+def scale_for(correlation: float, threshold: float, watch: float, youth: float = 0.0) -> float:
     """Return the divisor of every score for the serial correlation phi of a series.
 
     For thresholds up to `watch` it is sqrt((1 + phi) / (1 - phi)). The higher the threshold, the
     more correlated runs add up to a false alarm, and in the end their long-run variance decides,
-    (1 + phi) / (1 - phi). From twice `watch` on the exponent is 3/4 (docs/error-rates.md).
+    (1 + phi) / (1 - phi). From twice `watch` on the exponent is 3/4, and 1 for a baseline of
+    full `youth`, whose correlation is hardly known (docs/error-rates.md).
     """
     share = min(max((threshold - watch) / watch, 0.0), 1.0)
-    return inflation(correlation) ** (1 + share / 2)
+    return inflation(correlation) ** (1 + share * (1 + youth) / 2)

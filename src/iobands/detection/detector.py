@@ -40,6 +40,7 @@ from iobands.detection.cusum import (
     first_true,
     recovery_designs,
 )
+from iobands.detection.prior import Prior
 from iobands.detection.scores import DESIGNS, Array, Quartiles, band_cells
 
 #: How many later runs must have been quiet before a run joins the baseline.
@@ -59,6 +60,7 @@ _GROWTH: Final = (
     FIRST_BASELINE, 25, 30, 40, 50, FULL_BASELINE, 80, 100, 130, 160, LARGEST_BASELINE,
 )  # fmt: skip
 _CHUNK: Final = 64
+_NO_RUNS: Final = np.empty(0)
 # So many runs whose level is that of the baseline end a change, however steady they are.
 _BACK: Final = 8
 # How far back from the last zero an onset may lie, and how far on from where it was raised.
@@ -75,6 +77,7 @@ def follow(
     threshold: float = DEGRADED,
     watch: float = WATCH,
     least: float = LEAST,
+    prior: Prior = Prior(),  # noqa: B008 (frozen)
 ) -> Chart:
     """Return the chart of a series.
 
@@ -88,6 +91,7 @@ def follow(
         threshold: the evidence in nats at which a change is found.
         watch: the evidence at which the baseline stops growing.
         least: the smallest change of level that counts, as a share of it.
+        prior: what all series of the file system say about one of them.
 
     Raises:
         ValueError: a value, a quartile or a setting is out of its range, or a reset is no run.
@@ -100,8 +104,8 @@ def follow(
     marks = sorted(set(resets))
     if marks and not 0 <= marks[0] <= marks[-1] < max(len(logarithms), 1):
         raise ValueError(f"resets {marks} are not among {len(logarithms)} runs")
-    baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band)
-    return _Detector(logarithms, baseline, threshold, watch, least).through(marks)
+    baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
+    return _Detector(logarithms, baseline, threshold, watch, least, prior).through(marks)
 
 
 def logarithms_of(values: ArrayLike) -> Array:
@@ -135,8 +139,15 @@ class _Detector:
     """One pass over the runs; arrays are filled in place."""
 
     def __init__(
-        self, logarithms: Array, baseline: Baseline, threshold: float, watch: float, least: float
+        self,
+        logarithms: Array,
+        baseline: Baseline,
+        threshold: float,
+        watch: float,
+        least: float,
+        prior: Prior,
     ) -> None:
+        self.prior = prior
         self.logarithms = logarithms
         self.total = len(logarithms)
         self.threshold, self.watch, self.least = threshold, watch, least
@@ -157,7 +168,7 @@ class _Detector:
             if mark < self.total:
                 if self.open is not None:
                     self._end(mark, mark, REBASELINED)
-                self._restart(Baseline(), mark)
+                self._restart(self._baseline(), mark)
         if self.open is not None:
             self.changes.append(self._dated(self.open))
         return Chart(
@@ -186,7 +197,11 @@ class _Detector:
     def _learn(self, baseline: Baseline, joined: int) -> None:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
-        self.scale = scale_for(baseline.correlation, self.threshold, WATCH)
+        self.scale = scale_for(baseline.correlation, self.threshold, WATCH, baseline.youth)
+        self.deep_scale = scale_for(baseline.likely_correlation, self.threshold, WATCH)
+
+    def _baseline(self, runs: Array = _NO_RUNS) -> Baseline:
+        return Baseline(runs, None, self.prior.correlation)
 
     def _restart(self, baseline: Baseline, at: int) -> None:
         self.sums[:], self.starts[:] = 0.0, at
@@ -195,7 +210,17 @@ class _Detector:
     def _scored(self, stop: int) -> Array:
         """Return the scores of the runs up to `stop`, of shape (runs, designs)."""
         assert self.baseline.scores is not None
-        return self.baseline.scores.scores(self.logarithms[self.at : stop]) / self.scale
+        values = self.logarithms[self.at : stop]
+        scores = self.baseline.scores.scores(values) / self.scale
+        deep = values < self.baseline.deep
+        if deep.any():
+            before = self.at > 0 and self.logarithms[self.at - 1] < self.baseline.deep
+            again = np.concatenate(([before], deep[:-1]))
+            first = self.prior.first_of(self.baseline.deep_runs, len(self.baseline.runs))
+            rates = np.where(again, max(self.prior.again, first), first)
+            shares = self.baseline.deep_shares[SIDES[DOWN]]
+            scores[deep, SIDES[DOWN]] = np.log1p(shares / rates[deep, None]) / self.deep_scale
+        return scores
 
     def _while_learning(self, stop: int) -> None:
         end = min(stop, self.at + FIRST_BASELINE - len(self.baseline.runs))
@@ -332,7 +357,7 @@ class _Detector:
         """Make an improvement that lasted the baseline, from its onset on."""
         onset = self._dated(change).onset
         self._end(self.at, self.at - 1, ADOPTED)
-        self._restart(Baseline(self.logarithms[onset : self.at]), self.at)
+        self._restart(self._baseline(self.logarithms[onset : self.at]), self.at)
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         assert self.open is not None

@@ -39,9 +39,9 @@ _WEIGHTS: Final = np.array((0.7, 0.85, 1.0, 0.85) * 2)
 _QUARTILE: Final = NormalDist().inv_cdf(0.75)
 _NEAR_ONE: Final = NormalDist().inv_cdf(0.995)
 
-# A reference of n runs is off by chance. From every score so much is taken that a reference whose
-# error is this many standard errors, in the direction that speaks for the change, gains nothing.
-_LEARNING_ERRORS: Final = 1.7
+# A baseline of n runs is off by chance. From every score so much is taken that a baseline whose
+# error is this many standard errors, in the direction of the change, gains nothing.
+_ERRORS: Final = 1.7
 # A published band does not say how many runs it was computed from; it is trusted like so many.
 _RUNS_OF_A_BAND: Final = 100
 
@@ -62,7 +62,8 @@ def _shifts() -> Array:
     return np.log(near)
 
 
-_SHIFTS: Final = _shifts()
+#: What the logarithms of values change by, of shape (designs, neighbours).
+SHIFTS: Final = _shifts()
 
 
 class Quartiles(Protocol):
@@ -84,13 +85,15 @@ class Cells:
 
     `edges`, of shape (k - 1,), are the rising logarithms of the bounds of k cells; a value on an
     edge lies between the two cells. `healthy` is of shape (k,), `changed` of (designs, k).
-    `runs` is how many independent runs the cells were learnt from.
+    `runs` is how many independent runs the cells were learned from, and `errors` for how many
+    standard errors of them every score is lowered.
     """
 
     edges: Array
     healthy: Array
     changed: Array
     runs: float
+    errors: float = _ERRORS
 
     @cached_property
     def table(self) -> Array:
@@ -135,7 +138,7 @@ class Cells:
         # the mean of the scores must stay as far below zero, and that of the likelihood ratios
         # at one. What meets one of them is enough; which of them is cheaper depends on the shape.
         top, bottom = self._robust
-        errors = _LEARNING_ERRORS / np.sqrt(self.runs)
+        errors = self.errors / np.sqrt(self.runs)
         ratios = top / bottom
         mean = (ratios * self.healthy).sum(axis=1)
         by_ratios = np.log(mean + errors * self._deviation(ratios))
@@ -200,16 +203,18 @@ def band_sample(band: Quartiles) -> Array:
     return distribution.quantiles(at)
 
 
-def history_cells(history: Array, independent: float | None = None) -> Cells:
+def history_cells(history: Array, independent: float | None = None, youth: float = 0.0) -> Cells:
     """Return the rank cells of earlier runs, whose logarithms `history` has in any order.
 
-    `independent` is how many independent runs they are worth, all of them unless it is given.
+    `independent` is how many independent runs they are worth, all of them unless given, and
+    `youth` by how many standard errors more the scores of a young baseline are lowered.
     """
     ordered = np.sort(history)
     size = len(ordered)
     counts = cell_counts(size)
     healthy = np.diff(np.concatenate(([0], counts, [size + 1]))) / (size + 1)
-    return _cells(ordered[counts - 1], healthy, _HistoryDistribution(ordered), independent or size)
+    distribution = _HistoryDistribution(ordered)
+    return _cells(ordered[counts - 1], healthy, distribution, independent or size, _ERRORS + youth)
 
 
 @lru_cache
@@ -277,8 +282,14 @@ def _extended(at: Array, positions: Array, values: Array) -> Array:
     return np.where(at < positions[0], before, np.where(at > positions[-1], after, inside))
 
 
-def _cells(edges: Array, healthy: Array, distribution: _Distribution, runs: float) -> Cells:
-    below = distribution.below(edges - _SHIFTS[:, :, None]).mean(axis=1)
+def _cells(
+    edges: Array,
+    healthy: Array,
+    distribution: _Distribution,
+    runs: float,
+    errors: float = _ERRORS,
+) -> Cells:
+    below = distribution.below(edges - SHIFTS[:, :, None]).mean(axis=1)
     padded = np.zeros((len(DESIGNS), len(healthy) + 1))
     padded[:, 1:-1], padded[:, -1] = below, 1.0
-    return Cells(edges, healthy, padded[:, 1:] - padded[:, :-1], runs)
+    return Cells(edges, healthy, padded[:, 1:] - padded[:, :-1], runs, errors)

@@ -6,9 +6,9 @@ of `examples` follows it. Of `not`, `contains` and `anyOf` it says what to do ("
 
 from __future__ import annotations
 
-import math
 import reprlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -29,11 +29,9 @@ class FileError(ValueError):
 
 
 def _is_finite(_checker: object, value: object) -> bool:
-    try:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and math.isfinite(value)
-    except OverflowError:
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return False
+    return abs(value) <= sys.float_info.max
 
 
 # As in draft 4, 1.0 is no integer; and NaN and infinities, which JSON has not, are no numbers.
@@ -52,7 +50,6 @@ class Document:
 
     source: str
     value: Any
-    kind: type[FileError] = FileError
     #: The line of what the steps lead to, where the file has lines.
     line_of: Callable[[Steps], int | None] = lambda _steps: None
 
@@ -60,60 +57,47 @@ class Document:
         """Check the document, as JSON Schema 2020-12 has it.
 
         Raises:
-            FileError: it breaks `schema`; the message is about the first place where it does.
+            FileError: it breaks `schema`; the message is about a place nearest to the top.
         """
         validator = _Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
         try:
             errors = list(validator.iter_errors(self.value))
         except ValueError as error:  # from a number of thousands of digits
-            raise self.kind(f"{self.source}: {error}") from None
+            raise FileError(f"{self.source}: {error}") from None
         if errors:
-            steps, problem = _problem(min(errors, key=self._position), validator)
-            raise self.error(steps, problem)
+            raise self.error(*_problem(min(errors, key=_depth), validator))
 
     def error(self, steps: Steps, problem: str) -> FileError:
         """Return the error that `problem`, the rest of a sentence, is of the value at `steps`."""
         line = self.line_of(steps)
-        words = self._words(steps)
-        places = [
-            f"{self.source}, line {line}" if line else self.source,
-            *([", ".join(words[:-1])] if words[:-1] else []),
-        ]
-        return self.kind(f"{': '.join(places)}: {words[-1] if words else 'the file'} {problem}")
-
-    def _position(self, error: ValidationError) -> list[int]:
-        """Where in the document the error is, to be compared with others."""
-        found, value = [], self.value
-        for step in error.absolute_path:
-            found.append(list(value).index(step) if isinstance(value, dict) else int(step))
-            value = value[step]
-        return found
+        *outer, last = self._words(steps) or ["the file"]
+        # these two would stand in every message about a site
+        where = ", ".join(word for word in outer if word not in ("system", "extras"))
+        places = [f"{self.source}, line {line}" if line else self.source, *filter(None, [where])]
+        return FileError(f"{': '.join(places)}: {last} {problem}")
 
     def _words(self, steps: Steps) -> list[str]:
-        """Return the words for each step: `scale 'small'`, `band 3`, `nodes`."""
+        """Return the words for `steps`: `scale 'small'`, `band 3`, `nodes`."""
         words: list[str] = []
         value, container = self.value, ""
-        for number, step in enumerate(steps, 1):
-            value = _child(value, step)
-            plural = container.endswith("s") and container != "extras"
-            noun = container.removesuffix("s").replace("_", " ")
-            if isinstance(step, int) and plural and isinstance(value, dict):
-                name = value.get("name")
-                words[-1:] = [f"{noun} {name!r}" if isinstance(name, str) else f"{noun} {step + 1}"]
-            elif isinstance(step, int):
-                words[-1:] = [f"entry {step + 1} of {container}"]
-            elif plural and isinstance(value, dict):
-                words[-1:] = [f"{noun} {step!r}"]
-            elif step not in ("system", "extras") or number == len(steps):
-                # these two would stand in every message about a site
+        for step in steps:
+            is_item = isinstance(value, list)
+            value = value.get(step) if isinstance(value, dict) else value[step]
+            is_named = isinstance(value, dict) and container.endswith("s") and container != "extras"
+            if is_named:
+                name = value.get("name", step + 1) if is_item else step
+                words[-1:] = [f"{container.removesuffix('s').replace('_', ' ')} {name!r}"]
+            elif is_item:
+                words[-1:] = [f"entry {int(step) + 1} of {container}"]
+            else:
                 words.append(str(step))
-            container = step if isinstance(step, str) else words[-1]
+            container = words[-1] if is_item else str(step)
         return words
 
 
-def _child(value: object, step: str | int) -> object:
-    is_there = step in value if isinstance(value, dict) else isinstance(value, list)
-    return value[step] if is_there else None
+def _depth(error: ValidationError) -> tuple[int, list[str]]:
+    """How deep an error is, and its place among those as deep, in an order that stays the same."""
+    return len(error.absolute_path), [f"{step!s:>9}" for step in error.absolute_path]
 
 
 def unknown(value: object, known: Iterable[object]) -> str:
@@ -154,23 +138,20 @@ def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | i
         return steps, f"is {shown(value)}; {remedy}"
     if error.validator == "enum" and "description" not in schema:
         return steps, unknown(value, error.validator_value)
-    meant = _meant(value) if error.validator == "type" else []
-    right = [each for each in meant if validator.evolve(schema=schema).is_valid(each)]
-    such = f", such as {shown(right[0])}" if right else _such(schema)
+    meant = (each for each in _meant(value) if validator.evolve(schema=schema).is_valid(each))
+    example = next(meant, None) if error.validator == "type" else None
+    such = _such(schema) if example is None else f", such as {shown(example)}"
     return steps, f"is {shown(value)}; write {remedy}{such}"
 
 
 def _such(schema: Mapping[str, Any]) -> str:
-    examples = schema.get("examples")
-    return f", such as {examples[0]!r}" if examples else ""
+    return f", such as {schema['examples'][0]!r}" if "examples" in schema else ""
 
 
-def _meant(value: object) -> list[object]:
-    """Return what may be meant by a value of the wrong type."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str | date):
-        return []
-    found: list[object] = [[value], str(value)]
-    for kind in (int, float):
-        with suppress(ValueError):
-            found.append(kind(str(value)))
-    return found
+def _meant(value: object) -> Iterator[object]:
+    """Yield what may be meant by a value of the wrong type."""
+    if isinstance(value, int | float | str | date) and not isinstance(value, bool):
+        yield from ([value], str(value))
+        for kind in (int, float):
+            with suppress(ValueError):
+                yield kind(str(value))

@@ -34,7 +34,7 @@ class _Loader(_SafeLoader):
         return cast(dict[Hashable, Any], super().construct_mapping(node, deep))
 
 
-def read_content(path: Path, kind: type[FileError] = FileError) -> bytes:
+def read_content(path: Path) -> bytes:
     """Return what is in the file at `path`.
 
     Raises:
@@ -43,10 +43,10 @@ def read_content(path: Path, kind: type[FileError] = FileError) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise kind(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def parse_yaml(content: bytes, path: Path, kind: type[FileError] = FileError) -> Document:
+def parse_yaml(content: bytes, path: Path) -> Document:
     """Return what `content` says, which stands in the file at `path`.
 
     Raises:
@@ -59,16 +59,18 @@ def parse_yaml(content: bytes, path: Path, kind: type[FileError] = FileError) ->
         if _count(value, {}) > _MOST_VALUES:
             raise yaml.YAMLError(f"its aliases stand for more than {_MOST_VALUES} values")
     except UnicodeDecodeError as error:
-        raise kind(f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8") from error
+        raise FileError(
+            f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8"
+        ) from error
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = f", line {mark.line + 1}" if mark else ""
         problem = error.problem or error.context or "not YAML"
-        raise kind(f"{path}{line}: {problem}; correct the YAML there") from error
+        raise FileError(f"{path}{line}: {problem}; correct the YAML there") from error
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         problem = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise kind(f"{path}: not readable as YAML: {problem}") from error
-    return Document(str(path), value, kind, lambda steps: _line(root, steps))
+        raise FileError(f"{path}: not readable as YAML: {problem}") from error
+    return Document(str(path), value, lambda steps: _line(root, steps))
 
 
 @cache
@@ -90,17 +92,11 @@ def _count(value: object, counts: dict[int, float]) -> float:
 
 def _line(node: yaml.Node | None, steps: Steps) -> int | None:
     """Return the line of what `steps` lead to, as far as they lead."""
-    if node is None:
-        return None
-    line = node.start_mark.line + 1
+    key = node
     for step in steps:
-        if isinstance(node, yaml.MappingNode):
-            key, node = next((kv for kv in node.value if kv[0].value == step), (None, None))
-        elif isinstance(node, yaml.SequenceNode):
+        if isinstance(node, yaml.SequenceNode):
             key = node = node.value[step]
-        else:
-            break
-        if key is None:
-            break
-        line = key.start_mark.line + 1
-    return line
+        elif isinstance(node, yaml.MappingNode):
+            pairs = (pair for pair in node.value if pair[0].value == step)
+            key, node = next(pairs, (key, None))
+    return None if key is None else key.start_mark.line + 1

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from iobands.bands import ACTIVE, FROZEN, PROVISIONAL, log_fence
 from iobands.detection.baseline import FIRST_BASELINE, FULL_BASELINE, LARGEST_BASELINE
-from iobands.detection.correlation import inflation, serial_correlation
+from iobands.detection.correlation import MOST, inflation, serial_correlation
 
 Array = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ def propose(values: Array) -> Proposal:
         "upper_quartile": upper,
         "maximum": float(kept[kept <= top].max()),
     }
-    correlation = serial_correlation(np.log(window))
+    correlation = float(np.clip(serial_correlation(np.log(window)), 0.0, MOST))
     return Proposal(
         **{name: _rounded(figure) for name, figure in figures.items()},
         intervals=_intervals(kept, correlation),

@@ -11,10 +11,11 @@ from typing import Final
 import numpy as np
 
 from iobands.bands import NO_BAND, Band, Bands
-from iobands.cases import Miss
+from iobands.detection.prior import Prior
 from iobands.detection.series import Budget, Change, Detection, detect
-from iobands.history import History
-from iobands.series import SeriesKey
+from iobands.model.history import History
+from iobands.model.series import SeriesKey
+from iobands.results.missing_runs import MissingRun
 from iobands.status.verdicts import (
     ENOUGH_RUNS,
     band_in_force,
@@ -72,14 +73,18 @@ class Status:
 def assess(
     key: SeriesKey,
     history: History,
-    missing_runs: Sequence[Miss],
+    missing_runs: Sequence[MissingRun],
     bands: Bands | None,
     *,
     now: datetime,
     overdue: timedelta,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
+    prior: Prior = Prior(),  # noqa: B008 (frozen)
 ) -> Status:
-    """Return the status of a series from its samples and its missing runs."""
+    """Return the status of a series from its samples and its missing runs.
+
+    `prior` is what all series of its file system say about one of them.
+    """
     if not len(history):
         newest = max(missing_runs, key=lambda miss: miss.when, default=None)
         why = newest.what if newest else "no sample"
@@ -87,7 +92,8 @@ def assess(
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
-    detection = detect(history, rows, published, budget, bands.least_change if bands else None)
+    least = bands.least_change if bands else None
+    detection = detect(history, rows, published, budget, prior, least)
     usable = comparable(history, bands)
     healthy = usable.copy()
     healthy[detection.rows[~detection.healthy]] = False  # an open alert must not become normal
@@ -126,7 +132,7 @@ def _state(detection: Detection) -> State:
 
 
 def _missing(
-    newest: datetime, missing_runs: Sequence[Miss], now: datetime, overdue: timedelta
+    newest: datetime, missing_runs: Sequence[MissingRun], now: datetime, overdue: timedelta
 ) -> str | None:
     """Return why the newest sample is not the expected one, or None."""
     later = [miss for miss in missing_runs if miss.when > newest]
