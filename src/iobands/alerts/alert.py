@@ -266,6 +266,7 @@ def _of_groups(
         left = [each for each in left if each not in together]
         if len(members) > 1:
             taken |= {member.series.key for member in members}
+            members.sort(key=_size)
             score = max(sum(each.change.evidence) for each in together)
             yield Alert(
                 Severity.DEGRADED,
@@ -309,6 +310,10 @@ def _member(series: Series, ratio: Ratio) -> Member:
     level = detection.chart.baseline.level() if detection else None
     baseline = None if level is None or not len(level) else _median(level)
     return Member(series, ratio, baseline)
+
+
+def _size(member: Member) -> float:
+    return member.ratio.value if member.ratio else 1.0
 
 
 def _median(logarithms: Sequence[float]) -> float:
@@ -365,7 +370,7 @@ def _overlap(one: Alert, other: Alert) -> bool:
 def _joined(alerts: Sequence[Alert], name: str) -> Alert:
     lead = max(alerts, key=lambda each: each.score)
     members = [member for each in alerts for member in each.members]
-    members.sort(key=lambda member: member.ratio.value if member.ratio else 1.0)
+    members.sort(key=_size)
     return Alert(
         lead.severity,
         name,
@@ -433,7 +438,7 @@ def _collapsed(series: Sequence[Series]) -> Iterator[Alert]:
             member = Member(each, Ratio(ratio, ratio, ratio), status.band.median)
             found[each.key.system, each.key.file_system or ""].append(member)
     for (_, file_system), members in found.items():
-        members.sort(key=lambda member: member.ratio.value if member.ratio else 1.0)
+        members.sort(key=_size)
         groups = [members] if len(members) >= _MANY else [[member] for member in members]
         for group in groups:
             subject = group[0].series.label if len(group) == 1 else f"all {file_system}"

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iobands
-from iobands.bands import Band, load_bands
+from iobands.bands import Band, Bands, load_bands, parse_bands
 from iobands.model.schema import FileError
 
 GOOD = """\
@@ -55,6 +55,13 @@ IN_FORCE = datetime(2024, 1, 1, tzinfo=timezone.utc)
 HDD = {"tool": "benchio", "pattern": "fpp", "medium": "hdd", "variable": "write_bw"}
 
 
+def load(path: Path) -> Bands:
+    """Return the bands of the system that the file is called after."""
+    found = load_bands(path.parent, path.stem)
+    assert found is not None
+    return found
+
+
 def write(directory: Path, text: str) -> Path:
     path = directory / "archer2.yaml"
     path.write_text(text, encoding="utf-8")
@@ -62,7 +69,7 @@ def write(directory: Path, text: str) -> Path:
 
 
 def test_floor_of_the_published_bands(tmp_path: Path) -> None:
-    nvme, hdd, own = load_bands(write(tmp_path, GOOD)).epochs[0].bands
+    nvme, hdd, own = load(write(tmp_path, GOOD)).epochs[0].bands
     # 30 (30/160)^1.5 = 30 * 0.081190 = 2.4357; 135 (135/180)^1.5 = 135 * 0.649519 = 87.685
     assert hdd.floor == pytest.approx(2.4357, abs=5e-5)
     assert nvme.floor == pytest.approx(87.685, abs=5e-4)
@@ -75,7 +82,7 @@ def test_floor_of_the_published_bands(tmp_path: Path) -> None:
 
 
 def test_reference_is_median_and_the_floor_as_a_fraction(tmp_path: Path) -> None:
-    _, hdd, own = load_bands(write(tmp_path, GOOD)).epochs[0].bands
+    _, hdd, own = load(write(tmp_path, GOOD)).epochs[0].bands
     assert own.reference() == (2.0, -0.75, None, "GiB/s")
     assert hdd.reference()[1] == pytest.approx(2.4357 / 90 - 1, abs=1e-6)
 
@@ -94,16 +101,16 @@ def test_reference_is_median_and_the_floor_as_a_fraction(tmp_path: Path) -> None
     ],
 )
 def test_verdict_at_the_limits(tmp_path: Path, value: float, verdict: str) -> None:
-    assert load_bands(write(tmp_path, GOOD)).epochs[0].bands[2].verdict(value) == verdict
+    assert load(write(tmp_path, GOOD)).epochs[0].bands[2].verdict(value) == verdict
 
 
 def test_nan_has_no_verdict(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="NaN"):
-        load_bands(write(tmp_path, GOOD)).epochs[0].bands[0].verdict(math.nan)
+        load(write(tmp_path, GOOD)).epochs[0].bands[0].verdict(math.nan)
 
 
 def test_epoch_in_force(tmp_path: Path) -> None:
-    bands = load_bands(write(tmp_path, GOOD))
+    bands = load(write(tmp_path, GOOD))
     first, second = bands.epochs
     began = datetime(2024, 5, 1, 5, tzinfo=timezone.utc)  # 06:00+01:00
     assert bands.epoch_at(datetime(2023, 10, 8, 23, 59, 59, tzinfo=timezone.utc)) is None
@@ -118,12 +125,12 @@ def test_epoch_in_force(tmp_path: Path) -> None:
 def test_epochs_may_stand_in_any_order(tmp_path: Path) -> None:
     document = yaml.safe_load(GOOD)
     document["epochs"].reverse()
-    bands = load_bands(write(tmp_path, yaml.safe_dump(document)))
+    bands = load(write(tmp_path, yaml.safe_dump(document)))
     assert [epoch.name for epoch in bands.epochs] == ["published-2023-10", "fsync"]
 
 
 def test_most_specific_band_wins_whatever_the_types(tmp_path: Path) -> None:
-    bands = load_bands(write(tmp_path, GOOD))
+    bands = load(write(tmp_path, GOOD))
 
     def median(**fields: object) -> float | None:
         band = bands.band_for({**HDD, **fields}, IN_FORCE)
@@ -143,7 +150,7 @@ def test_most_specific_band_wins_whatever_the_types(tmp_path: Path) -> None:
 @pytest.mark.parametrize("missing", [None, "null", "None", "", float("nan")])
 def test_null_matches_a_missing_field(tmp_path: Path, missing: object) -> None:
     text = GOOD.replace("medium: nvme", "medium: nvme, stripe_count_asked: null")
-    bands = load_bands(write(tmp_path, text))
+    bands = load(write(tmp_path, text))
     fields = {**HDD, "medium": "nvme"}
     assert bands.band_for({**fields, "stripe_count_asked": missing}, IN_FORCE).median == 150
     assert bands.band_for({**fields, "stripe_count_asked": "-1"}, IN_FORCE) is None
@@ -162,7 +169,7 @@ WRONG = {
     "other system": (
         "system: archer2",
         "system: lumi",
-        ["line 2", "system is 'lumi'", "lumi.yaml"],
+        ["line 2", "system is 'lumi'", "lumi"],
     ),
     "system number": ("system: archer2", "system: 2", ["system is 2", "quotes", "'2'"]),
     "unknown key of an epoch": (
@@ -256,7 +263,7 @@ def test_error_at_load(tmp_path: Path, name: str) -> None:
     assert old in GOOD
     path = write(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(FileError) as caught:
-        load_bands(path)
+        load(path)
     message = str(caught.value)
     assert "\n" not in message
     for mention in (str(path), *mentions):
@@ -279,16 +286,18 @@ NESTED = "a0: &a0 [1]\n" + "".join(
 )
 def test_not_a_bands_file(tmp_path: Path, text: str) -> None:
     with pytest.raises(FileError, match=r"archer2\.yaml"):
-        load_bands(write(tmp_path, text))
+        load(write(tmp_path, text))
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"cannot be read: No such file"):
-        load_bands(tmp_path / "archer2.yaml")
     path = tmp_path / "archer2.yaml"
+    path.mkdir()
+    with pytest.raises(FileError, match=r"cannot be read: Is a directory"):
+        load(path)
+    path.rmdir()
     path.write_bytes(b"schema: 1\nsystem: \xff\n")
     with pytest.raises(FileError, match="byte 18 is not UTF-8"):
-        load_bands(path)
+        load(path)
 
 
 def test_ambiguous_bands(tmp_path: Path) -> None:
@@ -297,14 +306,14 @@ def test_ambiguous_bands(tmp_path: Path) -> None:
     bands[2]["match"] = {"tool": "benchio", "pattern": "fpp", "medium": "hdd", "nodes": "64"}
     # bands 2 (variable) and 3 (nodes): a write on 64 nodes meets both
     with pytest.raises(FileError, match=r"epoch 'published-2023-10': band 2 and band 3"):
-        load_bands(write(tmp_path, yaml.safe_dump(document)))
+        load(write(tmp_path, yaml.safe_dump(document)))
     bands[2]["match"]["pattern"] = "ssf"
-    assert len(load_bands(write(tmp_path, yaml.safe_dump(document))).epochs[0].bands) == 3
+    assert len(load(write(tmp_path, yaml.safe_dump(document))).epochs[0].bands) == 3
 
 
 def test_byte_order_mark_and_quoted_times(tmp_path: Path) -> None:
     text = "\ufeff" + GOOD.replace("since: 2023-10-09", "since: '2023-10-09T00:00:00Z'")
-    assert load_bands(write(tmp_path, text)).epochs[0].since.utcoffset() == timedelta(0)
+    assert load(write(tmp_path, text)).epochs[0].since.utcoffset() == timedelta(0)
 
 
 FIGURES = st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=3).map(sorted)
@@ -337,18 +346,12 @@ def test_reference_gives_back_the_floor(quartiles: list[float]) -> None:
 
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
-    path = Path(__file__).with_name("nothing.yaml")
     try:
         encoded = text.encode()
     except UnicodeEncodeError:
         return
-
-    class Stub(type(path)):  # a path with these bytes, without a file for each example
-        def read_bytes(self) -> bytes:
-            return encoded
-
     with pytest.raises(FileError):
-        load_bands(Stub(path))
+        parse_bands(encoded, Path("archer2.yaml"))
 
 
 def test_imports_without_the_analysis_libraries() -> None:
@@ -369,7 +372,7 @@ def test_a_band_is_of_a_case_only_when_it_names_it(tmp_path: Path) -> None:
         "        upper_quartile: 9\n"
         "      - match: {tool: benchio, pattern: fpp, medium: nvme, variable: write_bw}",
     )
-    bands = load_bands(write(tmp_path, text))
+    bands = load(write(tmp_path, text))
     medians = {
         case: band and band.median
         for case in (None, "archer2-fpp", "archer2-stripe-size")
@@ -413,7 +416,7 @@ def test_a_band_is_of_a_case_only_when_it_names_it(tmp_path: Path) -> None:
 )
 def test_figures_of_the_sources(system: str, fields: dict[str, object], median: float) -> None:
     root = Path(iobands.__file__).resolve().parents[2]
-    bands = load_bands(root / "config" / "bands" / f"{system}.yaml")
+    bands = load(root / "config" / "bands" / f"{system}.yaml")
     size = {"nodes": 16, "tasks": 64 if system == "frontera" else 256, "stripe_count_asked": 1}
     band = bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc))
     assert band is not None
@@ -424,7 +427,7 @@ def test_a_band_is_found_as_by_asking_each(tmp_path: Path) -> None:
     random = Random(1)
     kinds = ["fpp", "ssf", None]
     refused = 0
-    for _ in range(300):
+    for _ in range(120):
         text = GOOD.split("    bands:\n", maxsplit=1)[0] + "    bands:\n"
         matches = []
         for _ in range(random.randint(2, 5)):
@@ -438,7 +441,7 @@ def test_a_band_is_found_as_by_asking_each(tmp_path: Path) -> None:
             for one, other in combinations(matches, 2)
         )
         try:
-            (epoch,) = load_bands(write(tmp_path, text)).epochs
+            (epoch,) = load(write(tmp_path, text)).epochs
         except FileError as error:
             assert "can both apply" in str(error)
             assert is_ambiguous
@@ -451,11 +454,11 @@ def test_a_band_is_found_as_by_asking_each(tmp_path: Path) -> None:
             best = max((len(band.match) for band in asked), default=0)
             found = epoch.band_for(fields)
             assert found == next((band for band in asked if len(band.match) == best), None)
-    assert 50 < refused < 250
+    assert 20 < refused < 100
 
 
 def test_a_figure_of_16_stripes_is_not_one_of_all() -> None:
-    bands = load_bands(Path(iobands.__file__).resolve().parents[2] / "config/bands/frontera.yaml")
+    bands = load(Path(iobands.__file__).resolve().parents[2] / "config/bands/frontera.yaml")
     fields = {"case": "bulk-lustre-large-file", "pattern": "aligned", "variable": "write_bw"}
     size = {"nodes": 16, "tasks": 64, "stripe_count_asked": -1}
     assert bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc)) is None
