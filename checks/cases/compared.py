@@ -14,8 +14,8 @@ from reframe.core.exceptions import SanityError
 from reframe.utility.sanity import make_performance_function
 from reframe.utility.typecheck import Duration
 
-from iobands.site.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
 from iobands.model.fields import VARIABLE_UNITS
+from iobands.site.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
 
 from .. import benchio_result as result
 from .. import hint_reports

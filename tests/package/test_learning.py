@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from iobands.bands_file import load_bands
+from iobands.learning import Calibration, calibrate, epoch_by_hand
 from typer.testing import CliRunner
 
-from iobands.bands_file import load_bands
 from iobands.commands.main import app
 from iobands.model.history import alike
-from iobands.learning import Calibration, calibrate, epoch_by_hand
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.sites import site
 

@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 
 from iobands.detection.series import in_utc
+from iobands.model.fields import SERIES_FIELDS
 from iobands.reporting.format import figure
 from iobands.reporting.related import BEFORE, NEXT
 from iobands.reporting.samples import cells
 from iobands.status.series import Series
-from iobands.model.fields import SERIES_FIELDS
 
 # Columns that say which series and which run it was, and how it ended.
 _OTHERS: Final = frozenset(SERIES_FIELDS) | {

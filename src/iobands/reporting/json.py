@@ -13,9 +13,9 @@ import numpy as np
 
 from iobands.alerts.alert import Alert
 from iobands.detection.series import Detection
+from iobands.model.series import SeriesKey, slug
 from iobands.reporting.format import summary
 from iobands.reporting.samples import newest_sample
-from iobands.model.series import SeriesKey, slug
 from iobands.site.site import Site
 from iobands.status.series import Series
 
