@@ -1,25 +1,34 @@
-!> benchio measures how fast an array that is spread over MPI processes goes to
-!> files and comes back. This program starts MPI, runs what the command line
-!> asks for, and alone decides how the run ends: errors reach it as values.
+!> benchio measures the write and read rates of an array that is distributed over MPI
+!> processes. This program starts MPI, runs the command line's request, and alone ends the
+!> run: errors reach it as values.
+!>
+!> The folders, from top to bottom; a module uses only its own folder and lower ones:
+!>
+!>     app       the program, its command line and its help
+!>     run       the phases, their clock, the evidence, and the result files
+!>     layers    one module for each layer, and the registry that declares them
+!>     patterns  the abstract layer, and what the layers of one pattern share
+!>     io        files: POSIX, MPI-IO, HDF5, netCDF, PnetCDF, ADIOS2
+!>     core      errors, the processes, text, the values of the data
 program benchio
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
    use backend, only: backend_t
    use block_backend, only: lay_out
+   use command_line, only: command_words, parse
    use errors, only: error_t, keep_first, status_failed, status_usage
-   use gather, only: check_writers
    use hint_environment, only: add_hints_of_environment
    use layout, only: layout_t
    use mpi_checks, only: check, mpi_text
    use mpi_f08, only: MPI_Bcast, MPI_COMM_WORLD, MPI_Finalize, MPI_Get_library_version, &
                       MPI_Init, MPI_INTEGER8, MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUCCESS
-   use options, only: command_words, parse
    use posix_api, only: c_exit
-   use progress, only: say_banner, say_finished
-   use registry, only: has_blocks, make_layer
+   use progress, only: print_banner, print_finished
+   use registry, only: fill_table, has_blocks, make_layer
    use run, only: run_t
    use usage, only: print_help
    use version, only: benchio_version
+   use writer_groups, only: check_writers
    implicit none(type, external)
 
    type(error_t), allocatable :: error
@@ -42,8 +51,8 @@ program benchio
 
 contains
 
-   !> Ends the process. `stop` would print itself once a rank; the `quiet` that keeps
-   !> it from doing so came with gfortran 12.
+   !> Ends the process. `stop` would print a message on each rank; its `quiet` specifier needs
+   !> gfortran 12.
    subroutine end_run(status)
       integer, intent(in) :: status
 
@@ -52,24 +61,25 @@ contains
       call c_exit(int(status, c_int))
    end subroutine end_run
 
-   !> All that happens between MPI's start and its end. Rank 0 prints the error.
+   !> Everything between MPI_Init and MPI_Finalize. Rank 0 prints the error.
    subroutine main(error)
       type(error_t), allocatable, intent(out) :: error
       type(run_t) :: all
       type(error_t), allocatable :: trouble
 
       call all%team%start(MPI_COMM_WORLD, error)
+      call fill_table()
       if (.not. allocated(error)) call parse(command_words(), all%asked, error)
       if (.not. allocated(error)) then
          if (all%asked%help .or. all%asked%version) then
-            if (all%team%rank == 0) call say_of_itself(all%asked%help)
+            if (all%team%rank == 0) call print_about(all%asked%help)
             return
          end if
          call prepare(all, error)
       end if
       if (.not. allocated(error)) then
-         call all%watch%start(all%asked%max_seconds)
-         call all%everything(error)
+         call all%limit%start(all%asked%max_seconds)
+         call all%run_all(error)
          call all%results%finish(trouble)
          call keep_first(error, trouble)
          call all%rank_times%finish(trouble)
@@ -78,13 +88,13 @@ contains
       end if
       if (all%team%rank /= 0) return
       if (allocated(error)) then
-         call complain(error)
+         call print_error(error)
       else
-         call say_finished(all%has_short)
+         call print_finished(all%has_short)
       end if
    end subroutine main
 
-   subroutine say_of_itself(help)
+   subroutine print_about(help)
       logical, intent(in) :: help
 
       if (help) then
@@ -92,10 +102,10 @@ contains
       else
          write (output_unit, "(a)") "benchio "//benchio_version
       end if
-   end subroutine say_of_itself
+   end subroutine print_about
 
-   !> Readies all that the layers have in common: what can go wrong before any I/O
-   !> does so here. Collective, and so is its error.
+   !> Prepares what all layers share; what can fail without I/O fails here. Collective, with
+   !> the same error on all processes.
    subroutine prepare(all, error)
       type(run_t), intent(inout) :: all
       type(error_t), allocatable, intent(out) :: error
@@ -109,7 +119,7 @@ contains
       call add_hints_of_environment(all%asked%task%hints, error)
       call all%team%agree(error)
       if (allocated(error)) return
-      if (.not. all%asked%seed_given) call draw(all%asked%task%seed)
+      if (.not. all%asked%seed_given) call draw_seed(all%asked%task%seed)
       call MPI_Bcast(all%asked%task%seed, 1, MPI_INTEGER8, 0, all%team%world, ierr)
       call check(ierr, "MPI_Bcast", error)
       if (allocated(error)) return
@@ -118,12 +128,12 @@ contains
          call all%team%agree(error)
          if (allocated(error)) return
       end if
-      if (all%team%rank == 0) call say_banner(all%team, all%mpi_library, all%asked, layout)
+      if (all%team%rank == 0) call print_banner(all%team, all%mpi_library, all%asked, layout)
       call start_files(all, error)
    end subroutine prepare
 
-   !> Sees that each layer can divide its data among the processes, and how those of
-   !> the 3-D array do it, where there are any.
+   !> Checks that each layer can divide its data among the processes. Returns the layout of the
+   !> 3-D array if some layer uses it.
    subroutine check_layers(all, layout, error)
       type(run_t), intent(in) :: all
       type(layout_t), allocatable, intent(out) :: layout
@@ -147,7 +157,7 @@ contains
       end associate
    end subroutine check_layers
 
-   !> The files that rank 0 writes the figures to.
+   !> Creates the files of results.
    subroutine start_files(all, error)
       type(run_t), intent(inout) :: all
       type(error_t), allocatable, intent(out) :: error
@@ -161,7 +171,7 @@ contains
       call all%team%agree(error)
    end subroutine start_files
 
-   !> The first line of what the MPI library says of itself.
+   !> The first line of the MPI library's version text.
    subroutine get_library(name, error)
       character(len=:), allocatable, intent(out) :: name
       type(error_t), allocatable, intent(out) :: error
@@ -179,9 +189,9 @@ contains
       name = trim(buffer(:length))
    end subroutine get_library
 
-   !> A seed that differs from run to run, 0 to 2**63 - 1: from the system's
-   !> randomness, and from the clock for systems that have none.
-   subroutine draw(seed)
+   !> A random seed, 0 to 2**63 - 1, from the system's randomness and, where there is none, from
+   !> the clock.
+   subroutine draw_seed(seed)
       integer(int64), intent(out) :: seed
       real :: parts(4)
       integer(int64) :: ticks
@@ -195,10 +205,10 @@ contains
          seed = ieor(ishft(seed, 16), int(parts(at)*65536.0, int64))
       end do
       seed = ibclr(ieor(seed, ishft(ticks, 20)), 63)
-   end subroutine draw
+   end subroutine draw_seed
 
-   !> An error of several lines has benchio's name before each.
-   subroutine complain(error)
+   !> Prints an error, with benchio's name before each line.
+   subroutine print_error(error)
       type(error_t), intent(in) :: error
       character(len=:), allocatable :: rest
       integer :: cut
@@ -215,6 +225,6 @@ contains
       if (error%status == status_usage .and. index(rest, "--help") == 0) then
          write (error_unit, "(a)") "benchio: see benchio --help"
       end if
-   end subroutine complain
+   end subroutine print_error
 
 end program benchio

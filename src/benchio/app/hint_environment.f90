@@ -1,6 +1,5 @@
-!> MPI-IO hints that the environment gives: the file that ROMIO_HINTS names, and
-!> MPICH_MPIIO_HINTS of Cray's MPI. Few MPI libraries read both, or either; benchio
-!> does, so that they are asked for whichever library it was built with.
+!> MPI-IO hints from the environment: the file that ROMIO_HINTS names, and MPICH_MPIIO_HINTS of
+!> Cray's MPI. Few MPI libraries read both; benchio does, and passes the hints to any library.
 module hint_environment
    use errors, only: error_t, fail
    use task, only: hint_t
@@ -11,9 +10,9 @@ module hint_environment
 
 contains
 
-   !> Adds the hints of the environment to those of the command line. As in the
-   !> libraries themselves, the command line has precedence over ROMIO_HINTS, and
-   !> MPICH_MPIIO_HINTS over the command line.
+   !> Adds the hints of the environment to those of the command line. As in the libraries, the
+   !> command line has precedence over ROMIO_HINTS, and MPICH_MPIIO_HINTS over the command
+   !> line.
    subroutine add_hints_of_environment(hints, error)
       type(hint_t), allocatable, intent(inout) :: hints(:)
       type(error_t), allocatable, intent(out) :: error
@@ -24,7 +23,7 @@ contains
       if (allocated(error)) return
       call parse_mpich(variable("MPICH_MPIIO_HINTS"), over, error)
       if (allocated(error)) return
-      ! Of hints with one key, MPI keeps the one that it is told last.
+      ! Of hints with the same key, MPI keeps the last one.
       hints = [without(under, hints), hints]
       hints = [without(hints, over), over]
    end subroutine add_hints_of_environment
@@ -40,7 +39,7 @@ contains
       if (length > 0) call get_environment_variable(name, res)
    end function variable
 
-   !> Those of `hints` whose key no unconditional one of `others` has.
+   !> The `hints` whose key does not occur among the `others` that apply to all paths.
    pure function without(hints, others) result(res)
       type(hint_t), intent(in) :: hints(:), others(:)
       type(hint_t), allocatable :: res(:)
@@ -59,8 +58,8 @@ contains
       allocate (res, source=pack(hints, keep))
    end function without
 
-   !> A key and a value a line, with blanks between; a line that begins with `#` is
-   !> a comment.
+   !> Reads lines with a key and a value, separated by blanks; a line that begins with `#` is a
+   !> comment.
    subroutine read_romio_file(path, hints, error)
       character(len=*), intent(in) :: path
       type(hint_t), allocatable, intent(inout) :: hints(:)
@@ -103,7 +102,7 @@ contains
       if (status /= 0) call fail(error, "ROMIO_HINTS: "//path//": "//trim(message))
    end subroutine read_romio_file
 
-   !> A text without the blanks and tabs before and behind it.
+   !> A text without leading and trailing blanks and tabs.
    pure function without_blanks(text) result(res)
       character(len=*), intent(in) :: text
       character(len=:), allocatable :: res
@@ -112,7 +111,7 @@ contains
       res = res(:verify(res, " "//achar(9), back=.true.))
    end function without_blanks
 
-   !> `PATTERN:KEY=VALUE:KEY=VALUE,PATTERN:...`
+   !> Parses `PATTERN:KEY=VALUE:KEY=VALUE,PATTERN:...`
    subroutine parse_mpich(text, hints, error)
       character(len=*), intent(in) :: text
       type(hint_t), allocatable, intent(inout) :: hints(:)
@@ -136,7 +135,7 @@ contains
 
       start = index(group, ":") + 1
       if (start <= 2 .or. start > len(group)) then
-         call complain(group, error)
+         call reject(group, error)
          return
       end if
       hint%files = group(:start - 2)
@@ -145,7 +144,7 @@ contains
          associate (pair => group(start:start + colon - 2))
             equals = index(pair, "=")
             if (equals < 2 .or. equals == len(pair)) then
-               call complain(pair, error)
+               call reject(pair, error)
                return
             end if
             hint%key = pair(:equals - 1)
@@ -156,12 +155,12 @@ contains
       end do
    end subroutine parse_group
 
-   subroutine complain(part, error)
+   subroutine reject(part, error)
       character(len=*), intent(in) :: part
       type(error_t), allocatable, intent(out) :: error
 
       call fail(error, "MPICH_MPIIO_HINTS must be PATTERN:KEY=VALUE[:KEY=VALUE...][,PATTERN:...]" &
                 //", and has '"//part//"'")
-   end subroutine complain
+   end subroutine reject
 
 end module hint_environment

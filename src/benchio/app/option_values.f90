@@ -1,5 +1,5 @@
-!> The values of options: numbers, sizes, seconds and choices, each with an error
-!> that names the option, what it takes, and what it was given.
+!> Parses the values of options: numbers, sizes, seconds and choices. Errors name the option,
+!> the values that it takes, and the one given.
 module option_values
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use errors, only: error_t, fail, status_usage
@@ -10,12 +10,12 @@ module option_values
 
    public :: read_count, read_bytes, read_seconds, read_choice, read_hint
 
-   ! A year and more: longer than any run, and far from what a real holds.
+   ! Three years: longer than any run, and far from overflow.
    real(real64), parameter :: most_seconds = 1.0e8_real64
 
 contains
 
-   !> A whole number from 1 on.
+   !> A positive whole number.
    subroutine read_count(name, value, res, error)
       character(len=*), intent(in) :: name, value
       integer, intent(out) :: res
@@ -34,7 +34,7 @@ contains
       end if
    end subroutine read_count
 
-   !> A number of bytes from 1 on, in units of 1024**n with a letter behind it.
+   !> A positive number of bytes, in units of 1024**n if a letter follows it.
    subroutine read_bytes(name, value, res, error)
       character(len=*), intent(in) :: name, value
       integer(int64), intent(out) :: res
@@ -103,7 +103,7 @@ contains
       integer :: equals
 
       equals = index(value, "=")
-      ! What libraries say of hints is read line by line.
+      ! Hints that a library reports are parsed line by line, so tabs and newlines are excluded.
       if (equals > 1 .and. equals < len(value) .and. scan(value, achar(9)//achar(10)) == 0) then
          hints = [hints, hint_t(key=value(:equals - 1), value=value(equals + 1:))]
       else

@@ -1,24 +1,23 @@
-!> Errors as values: a procedure that can fail returns one, its caller hands
-!> it on, and the main program alone stops. Knows nothing of MPI or of files.
+!> Errors as values: a procedure that can fail returns an error, its caller passes it up,
+!> and only the main program ends the run.
 module errors
    implicit none(type, external)
    private
 
    public :: error_t, fail, keep_first
 
-   !> Exit status of a run in which a call or a verification failed.
+   !> Exit status after a failed call or verification.
    integer, parameter, public :: status_failed = 1
-   !> Exit status of a command line that makes no sense.
+   !> Exit status for an invalid command line.
    integer, parameter, public :: status_usage = 2
-
-   !> Exit status of a run that ended before it had measured all that was asked.
+   !> Exit status of a run that --max-seconds ended early.
    integer, parameter, public :: status_stopped = 3
 
-   !> What went wrong. An unallocated error means that nothing did.
+   !> An error; unallocated means success.
    type :: error_t
-      !> One or more lines for the person who started the run.
+      !> One or more lines for the user.
       character(len=:), allocatable :: text
-      !> The exit status that the run is to end with.
+      !> The exit status that the run ends with.
       integer :: status = status_failed
       !> Whether all processes have this same error.
       logical :: is_shared = .false.
@@ -26,8 +25,7 @@ module errors
 
 contains
 
-   !> Sets `error` to one with this text; the status is `status_failed` when
-   !> none is given.
+   !> Sets `error` to one with this text; the default status is `status_failed`.
    pure subroutine fail(error, text, status)
       type(error_t), allocatable, intent(out) :: error
       character(len=*), intent(in) :: text
@@ -36,12 +34,12 @@ contains
       allocate (error)
       error%text = text
       if (present(status)) error%status = status
-      ! All read the same command line, and have one clock.
+      ! All processes read the same command line, and one clock decides when to stop.
       error%is_shared = error%status /= status_failed
    end subroutine fail
 
-   !> Moves `later` to `first` unless there was an error before it: what
-   !> follows an error is often only its consequence.
+   !> Moves `later` to `first` unless there already is an error: later errors are
+   !> often only consequences of the first.
    pure subroutine keep_first(first, later)
       type(error_t), allocatable, intent(inout) :: first, later
 

@@ -1,4 +1,4 @@
-!> Members of a JSON object, as text. Knows JSON and nothing else.
+!> A JSON object as text.
 module json
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use text, only: to_text
@@ -7,7 +7,7 @@ module json
 
    public :: json_object_t, quoted
 
-   !> An object that grows by a member at a time.
+   !> An object to which members are added one by one.
    type :: json_object_t
       private
       character(len=:), allocatable :: members
@@ -38,7 +38,7 @@ contains
       call add_raw(self, name, to_text(value))
    end subroutine add_integer
 
-   !> With 17 significant digits, from which the same number can be read back.
+   !> With 17 significant digits, which identify the number exactly.
    subroutine add_real(self, name, value)
       class(json_object_t), intent(inout) :: self
       character(len=*), intent(in) :: name
@@ -92,7 +92,7 @@ contains
       end if
    end subroutine add_raw
 
-   !> A JSON string. Bytes above 127 are left as they are: UTF-8 stays UTF-8.
+   !> A JSON string. Bytes above 127 are copied: UTF-8 stays UTF-8.
    pure function quoted(value) result(res)
       character(len=*), intent(in) :: value
       character(len=:), allocatable :: res

@@ -1,4 +1,4 @@
-!> The order of numbers. Knows nothing of what they count.
+!> Sorting of numbers.
 module sorting
    use, intrinsic :: iso_fortran_env, only: int64, real64
    implicit none(type, external)
@@ -8,8 +8,8 @@ module sorting
 
 contains
 
-   !> The places of the numbers in ascending order; of equal ones the first comes
-   !> first. By merging: there may be very many.
+   !> The permutation that sorts the numbers in ascending order. A stable merge sort: a
+   !> table may have millions of stripes.
    pure function order_of(numbers) result(res)
       integer(int64), intent(in) :: numbers(:)
       integer(int64) :: res(size(numbers, kind=int64))
@@ -52,7 +52,7 @@ contains
 
    end function order_of
 
-   !> Sorts in ascending order. Shell's method: a run may have very many ranks.
+   !> Sorts in ascending order, in place, by Shell's method.
    pure subroutine sort(values)
       real(real64), intent(inout) :: values(:)
       real(real64) :: held
@@ -74,7 +74,7 @@ contains
       end do
    end subroutine sort
 
-   !> The median of numbers in ascending order, of which there is one at least.
+   !> The median of one or more numbers in ascending order.
    pure function median(sorted) result(res)
       real(real64), intent(in) :: sorted(:)
       real(real64) :: res

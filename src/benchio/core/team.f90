@@ -1,15 +1,15 @@
-!> The processes of a run: who they are, on which node each one is, and how they
-!> come to agree on an error. Knows nothing of files or data.
+!> The processes of a run: their ranks and nodes, and the exchange of errors and small
+!> values among them.
 module team
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, keep_first
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Allgather, MPI_Allreduce, MPI_Bcast, MPI_CHARACTER, MPI_Comm, &
                       MPI_Comm_free, MPI_COMM_NULL, MPI_Comm_rank, MPI_Comm_set_errhandler, &
-         MPI_Comm_size, MPI_Comm_split, MPI_Comm_split_type, MPI_COMM_TYPE_SHARED, MPI_COMM_WORLD, &
-                      MPI_ERRORS_RETURN, MPI_Get_processor_name, MPI_INFO_NULL, MPI_INTEGER, &
-                      MPI_INTEGER8, MPI_LAND, MPI_LOGICAL, MPI_MAX, MPI_MAX_PROCESSOR_NAME, &
-                      MPI_MIN, MPI_SUM, MPI_UNDEFINED
+                      MPI_Comm_size, MPI_Comm_split, MPI_Comm_split_type, MPI_COMM_TYPE_SHARED, &
+                      MPI_COMM_WORLD, MPI_ERRORS_RETURN, MPI_Get_processor_name, MPI_INFO_NULL, &
+                      MPI_INTEGER, MPI_INTEGER8, MPI_LAND, MPI_LOGICAL, MPI_MAX, &
+                      MPI_MAX_PROCESSOR_NAME, MPI_MIN, MPI_SUM, MPI_UNDEFINED
    use text, only: to_text
    implicit none(type, external)
    private
@@ -17,19 +17,20 @@ module team
    public :: team_t
 
    type :: team_t
-      !> All processes, which process this is, and how many there are.
+      !> All processes, the rank of this one, and their number.
       type(MPI_Comm) :: world = MPI_COMM_NULL
       integer :: rank = 0, size = 1
-      !> The processes of this node, which of them this is; 0 leads the node.
+      !> The processes of this node, the rank of this one among them (0 leads the node),
+      !> and their number.
       type(MPI_Comm) :: node_comm = MPI_COMM_NULL
       integer :: node_rank = 0, node_size = 1
-      !> Which node this is, by the ranks of the leaders, from 0.
+      !> The number of this node, from 0, in the order of the leaders' ranks.
       integer :: node = 0
       integer :: nodes = 1
-      !> Processes on the fullest node.
+      !> The largest number of processes on a node.
       integer :: processes_per_node = 1
-      !> Whether every process stands in for one of another node; see start_shifted.
-      logical :: has_moved = .false.
+      !> Whether every process takes the rank of one on another node; see start_shifted.
+      logical :: is_shifted = .false.
       character(len=:), allocatable :: host
    contains
       procedure :: start
@@ -43,7 +44,7 @@ module team
 
 contains
 
-   !> Finds out about the processes of a communicator; collective.
+   !> Queries the processes of a communicator; collective.
    subroutine start(self, comm, error)
       class(team_t), intent(inout) :: self
       type(MPI_Comm), intent(in) :: comm
@@ -88,7 +89,7 @@ contains
       call check(ierr, "MPI_Comm_size", error)
       if (allocated(error)) return
 
-      ! Only the leaders know how many nodes there are; they tell the others.
+      ! Only the leaders know the number of nodes; they broadcast it.
       color = merge(0, MPI_UNDEFINED, self%node_rank == 0)
       call MPI_Comm_split(self%world, color, self%rank, leaders, ierr)
       call check(ierr, "MPI_Comm_split", error)
@@ -112,10 +113,10 @@ contains
       call check(ierr, "MPI_Allreduce", error)
    end subroutine find_nodes
 
-   !> The processes of another team in a new order, in which each stands in for one
-   !> of the next node: what it writes as itself, another node's process reads.
-   !> Collective. `has_moved` tells whether that came out so for every process; it
-   !> cannot where one node has more than half of them.
+   !> The processes of another team with permuted ranks: each takes the rank of a process
+   !> on another node, so that it reads what another node wrote. Collective.
+   !> `is_shifted` is false if some process kept its node, as happens where one node has
+   !> more than half of the processes.
    subroutine start_shifted(self, other, error)
       class(team_t), intent(inout) :: self
       type(team_t), intent(in) :: other
@@ -130,7 +131,7 @@ contains
       call MPI_Allgather(mine, 2, MPI_INTEGER, all, 2, MPI_INTEGER, other%world, ierr)
       call check(ierr, "MPI_Allgather", error)
       if (allocated(error)) return
-      ! The ranks in the order of their nodes, however they were spread.
+      ! The ranks sorted by node, for any placement.
       call order_by_node(all, order)
       do place = 0, other%size - 1
          if (order(place) == other%rank) exit
@@ -141,9 +142,9 @@ contains
       if (allocated(error)) return
       call self%start(comm, error)
       if (allocated(error)) return
-      ! By its number too, since some layers go by that.
-      call self%all_of(all(1, place) /= other%node .and. self%node /= other%node, self%has_moved, &
-                       error)
+      ! The number of the node must differ too: the layers node and aligned use it.
+      call self%all_of(all(1, place) /= other%node .and. self%node /= other%node, &
+                       self%is_shifted, error)
    end subroutine start_shifted
 
    pure subroutine order_by_node(all, order)
@@ -161,7 +162,7 @@ contains
       end do
    end subroutine order_by_node
 
-   !> Gives back the communicators; collective.
+   !> Frees the communicators; collective.
    subroutine finish(self, error)
       class(team_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -182,9 +183,9 @@ contains
       call check(ierr, "MPI_Comm_free", error)
    end subroutine free_comm
 
-   !> Gives every process the error of the lowest rank that has one, with the
-   !> rank and host it came from; collective. Afterwards all have it or none, and
-   !> to agree on it again changes nothing.
+   !> Gives every process the error of the lowest rank that has one, with that rank and
+   !> its host; collective. Afterwards all processes have the same error or none;
+   !> further calls change nothing.
    subroutine agree(self, error)
       class(team_t), intent(in) :: self
       type(error_t), allocatable, intent(inout) :: error
@@ -227,8 +228,7 @@ contains
       error%is_shared = .true.
    end subroutine agree
 
-   !> Gives every process the text of rank `from`; collective. Among those of
-   !> `comm`, where that is given.
+   !> Broadcasts a text from rank `from`; collective over `comm`, or over all processes.
    subroutine share_text(self, message, from, error, comm)
       class(team_t), intent(in) :: self
       character(len=:), allocatable, intent(inout) :: message
@@ -256,7 +256,7 @@ contains
       message = buffer
    end subroutine share_text
 
-   !> Adds up a number over all processes; collective.
+   !> The sum of a number over all processes; collective.
    subroutine sum_of(self, mine, total, error)
       class(team_t), intent(in) :: self
       integer(int64), intent(in) :: mine
@@ -268,7 +268,7 @@ contains
       call check(ierr, "MPI_Allreduce", error)
    end subroutine sum_of
 
-   !> Whether something is so on all processes; collective.
+   !> Whether a condition holds on all processes; collective.
    subroutine all_of(self, mine, everyone, error)
       class(team_t), intent(in) :: self
       logical, intent(in) :: mine

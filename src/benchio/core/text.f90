@@ -1,10 +1,10 @@
-!> Numbers to text and back, and likeness of words. Knows nothing of benchio.
+!> Conversion of numbers to text and back, and lists of words.
 module text
    use, intrinsic :: iso_fortran_env, only: int32, int64, real64
    implicit none(type, external)
    private
 
-   public :: string_t, to_text, decimal, read_integer, append, nearest_word, joined
+   public :: string_t, to_text, decimal, read_integer, append, has_word, nearest_word, joined
 
    !> A string of any length, so that there can be arrays of them.
    type :: string_t
@@ -35,9 +35,9 @@ contains
       res = int64_to_text(int(number, int64))
    end function int32_to_text
 
-   !> A number that is not negative in plain decimal notation, with six
-   !> significant digits or more and a digit on either side of the point.
-   !> Parsers of EPCC's benchio match nothing in, or misread, an exponent.
+   !> A non-negative number in plain decimal notation, with at least six significant
+   !> digits and a digit on either side of the point. Parsers of EPCC's benchio fail on,
+   !> or misread, an exponent.
    pure function decimal(number) result(res)
       real(real64), intent(in) :: number
       character(len=:), allocatable :: res
@@ -56,9 +56,9 @@ contains
       if (res(1:1) == ".") res = "0"//res
    end function decimal
 
-   !> Reads a decimal integer that is not negative. `ok` is false for anything
-   !> else, be it a sign, a blank or a number beyond 2**63 - 1: Fortran's own
-   !> reading of numbers takes "1,2", "3*4" and blanks for good.
+   !> Reads a non-negative decimal integer. `ok` is false for anything else, such as a
+   !> sign, a blank or a number beyond 2**63 - 1. Fortran's own `read` accepts "1,2",
+   !> "3*4" and blanks.
    pure subroutine read_integer(word, number, ok)
       character(len=*), intent(in) :: word
       integer(int64), intent(out) :: number
@@ -85,7 +85,7 @@ contains
       words = [words, string_t(word)]
    end subroutine append
 
-   !> The word most like `word`, or nothing when none is like it.
+   !> The word most similar to `word`; empty if none is similar.
    pure function nearest_word(word, words) result(res)
       character(len=*), intent(in) :: word
       type(string_t), intent(in) :: words(:)
@@ -103,7 +103,7 @@ contains
       end do
    end function nearest_word
 
-   !> How many letters must be put in, taken out or replaced.
+   !> The Levenshtein distance: letters to insert, delete or replace.
    pure function edit_distance(left, right) result(res)
       character(len=*), intent(in) :: left, right
       integer :: res
@@ -123,7 +123,20 @@ contains
       res = row(len(right))
    end function edit_distance
 
-   !> The words with a blank between each two.
+   !> Whether a list has a word, including its trailing blanks.
+   pure function has_word(words, word) result(res)
+      type(string_t), intent(in) :: words(:)
+      character(len=*), intent(in) :: word
+      logical :: res
+      integer :: at
+
+      res = .false.
+      do at = 1, size(words)
+         if (words(at)%value == word .and. len(words(at)%value) == len(word)) res = .true.
+      end do
+   end function has_word
+
+   !> The words, separated by blanks.
    pure function joined(words) result(res)
       type(string_t), intent(in) :: words(:)
       character(len=:), allocatable :: res

@@ -1,4 +1,4 @@
-!> Amounts of data as products of numbers, each of which 64 bits hold.
+!> Amounts of data as products of 64-bit numbers, checked for overflow.
 module volume
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail, status_usage
@@ -10,7 +10,7 @@ module volume
 
 contains
 
-   !> The product of numbers from 1 on; a usage error when 64 bits do not hold it.
+   !> The product of positive numbers; a usage error on overflow.
    pure subroutine multiply(numbers, res, error)
       integer(int64), intent(in) :: numbers(:)
       integer(int64), intent(out) :: res

@@ -1,4 +1,4 @@
-!> C's strings as Fortran's.
+!> C strings as Fortran strings.
 module c_text
    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_ptr
    use posix_api, only: c_strlen
@@ -9,7 +9,7 @@ module c_text
 
 contains
 
-   !> The text of a C string; nothing where there is none.
+   !> The text of a C string; empty for a null pointer.
    function from_c(string) result(res)
       type(c_ptr), intent(in) :: string
       character(len=:), allocatable :: res

@@ -1,4 +1,4 @@
-!> MPI datatypes of array sections, made and freed with every status looked at.
+!> MPI datatypes of array sections.
 module datatypes
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, keep_first
@@ -13,9 +13,9 @@ module datatypes
 
 contains
 
-   !> A section of an array of 8-byte elements in Fortran order: `part` elements
-   !> along each axis, of `whole`, from `start` (0-based) on. No axis may be longer
-   !> than a default integer counts.
+   !> A section of an array of 8-byte elements in Fortran order: `part` elements of
+   !> `whole` along each axis, from `start` (0-based) on. Each length must fit a default
+   !> integer.
    subroutine make_section(whole, part, start, res, error)
       integer(int64), intent(in) :: whole(:), part(:), start(:)
       type(MPI_Datatype), intent(out) :: res
@@ -30,8 +30,8 @@ contains
       call check(ierr, "MPI_Type_commit", error)
    end subroutine make_section
 
-   !> Several sections of one array as one datatype, which moves them in this order
-   !> and is as long as the array. They are freed.
+   !> Joins sections of one array into one datatype, which moves them in this order and
+   !> has the extent of the array. Frees the sections.
    subroutine join_sections(sections, res, error)
       type(MPI_Datatype), intent(inout) :: sections(:)
       type(MPI_Datatype), intent(out) :: res
@@ -56,7 +56,7 @@ contains
       end do
    end subroutine join_sections
 
-   !> Frees a datatype, where there is one.
+   !> Frees a datatype, unless it is null.
    subroutine free_datatype(datatype, error)
       type(MPI_Datatype), intent(inout) :: datatype
       type(error_t), allocatable, intent(out) :: error

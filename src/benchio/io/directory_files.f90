@@ -1,6 +1,5 @@
-!> The files of a directory that a library makes by itself: which they are, and
-!> what is done with all of them. Goes no deeper than that directory and follows
-!> no links, so that nothing is touched that is not in it.
+!> Operations on all files of a directory that a library creates. They do not descend into
+!> subdirectories and do not follow links, so that they touch nothing outside it.
 module directory_files
    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int, c_null_char, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
@@ -8,20 +7,20 @@ module directory_files
    use page_cache, only: drop_file, flush_file
    use posix_api, only: c_closedir, c_rmdir, shim_errno, shim_missing, shim_next_name
    use posix_api, only: shim_open_directory
-   use posix_file, only: get_file_size, read_remedy, remove_file, system_failure
+   use posix_file, only: get_file_size, remedy, remove_file, system_failure
    use text, only: append, string_t
    implicit none(type, external)
    private
 
    public :: list_files, remove_directory, flush_files, drop_files, sum_of_sizes
 
-   ! Longer than any name of a file on Linux, with the byte that ends it.
+   ! Longer than any file name on Linux.
    integer, parameter :: longest_name = 1024
 
 contains
 
-   !> The paths of what is in a directory. `missing` is true, and it is no error,
-   !> when there is no such directory.
+   !> The paths of the entries of a directory. A missing directory sets `missing` and is
+   !> no error.
    subroutine list_files(path, res, missing, error)
       character(len=*), intent(in) :: path
       type(string_t), allocatable, intent(out) :: res(:)
@@ -51,7 +50,7 @@ contains
       end if
    end subroutine list_files
 
-   !> The paths of a directory that must be there.
+   !> The paths of the entries of a directory that must exist.
    subroutine list_existing(path, res, error)
       character(len=*), intent(in) :: path
       type(string_t), allocatable, intent(out) :: res(:)
@@ -61,12 +60,12 @@ contains
       call list_files(path, res, missing, error)
       if (.not. missing) return
       call system_failure("opening", path, shim_errno(), error)
-      error%text = error%text//read_remedy
+      error%text = error%text//remedy(.false.)
    end subroutine list_existing
 
-   !> Removes a directory and its files, all of which must begin with one of these
-   !> words: otherwise it is somebody else's, and all stay. It is no error when there
-   !> is no directory.
+   !> Removes a directory and its files. If the name of some file begins with none of
+   !> `beginnings`, it is not the library's, and nothing is removed. A missing directory is
+   !> no error.
    subroutine remove_directory(path, beginnings, error)
       character(len=*), intent(in) :: path, beginnings(:)
       type(error_t), allocatable, intent(out) :: error
@@ -78,8 +77,8 @@ contains
       if (missing .or. allocated(error)) return
       do at = 1, size(files)
          if (begins(files(at)%value(len(path) + 2:), beginnings)) cycle
-         call fail(error, path//" holds files of others, such as "//files(at)%value &
-                   //": it is not removed")
+         call fail(error, path//" is not removed: it has other files than the layer's, such as " &
+                   //files(at)%value)
          return
       end do
       do at = 1, size(files)
@@ -100,8 +99,8 @@ contains
       end do
    end function begins
 
-   !> The number of the files in a directory whose names begin with a word, and
-   !> their bytes.
+   !> The number of files in a directory whose names begin with `beginning`, and their
+   !> total bytes.
    subroutine sum_of_sizes(path, beginning, files, bytes, error)
       character(len=*), intent(in) :: path, beginning
       integer, intent(out) :: files
@@ -138,7 +137,7 @@ contains
       end do
    end subroutine flush_files
 
-   !> drop_file for all files of a directory; `dropped` when no page of any is left.
+   !> drop_file for all files of a directory; `dropped` if no page of any file is left.
    subroutine drop_files(path, dropped, error)
       character(len=*), intent(in) :: path
       logical, intent(out) :: dropped

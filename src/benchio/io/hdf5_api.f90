@@ -1,5 +1,5 @@
-!> Interfaces to those functions of HDF5 that its Fortran module lacks, or has in
-!> some versions only. They declare, and define nothing.
+!> Interfaces to HDF5 functions that its Fortran module lacks in some or all versions, and
+!> to hdf5_shim.c.
 module hdf5_api
    use, intrinsic :: iso_c_binding, only: c_char, c_funptr, c_int, c_int64_t, c_null_ptr, c_ptr
    implicit none(type, external)
@@ -41,7 +41,7 @@ module hdf5_api
          integer(c_int) :: res
       end function c_H5Pget_mpio_no_collective_cause
 
-      ! What follows is called whether HDF5 was found or not; see hdf5_shim.c.
+      ! These are called whether HDF5 was found or not; see hdf5_shim.c.
 
       function shim_dataset_start(path) bind(c, name="benchio_dataset_start") result(res)
          import :: c_char, c_int64_t

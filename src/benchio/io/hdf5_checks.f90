@@ -1,5 +1,5 @@
-!> The status of HDF5's calls as errors, with the library's own text. HDF5 prints
-!> its errors itself unless it is told not to.
+!> The status of HDF5's calls as errors, with the library's text. HDF5's own printing of
+!> errors is switched off.
 module hdf5_checks
    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_funloc, c_int, c_loc, c_ptr
    use c_text, only: from_c
@@ -15,18 +15,18 @@ module hdf5_checks
    ! itself in MPI_Finalize.
    logical :: has_started = .false.
 
-   ! The calls that failed within a call, from the innermost on.
-   type :: story_t
+   ! The error stack as text, from the innermost call on.
+   type :: stack_text_t
       character(len=:), allocatable :: text
       integer :: entries = 0
-   end type story_t
+   end type stack_text_t
 
-   ! The innermost call alone may only be the text of an MPI error.
-   integer, parameter :: entries_told = 2
+   ! The innermost entry alone may only be the text of an MPI error.
+   integer, parameter :: most_entries = 2
 
 contains
 
-   !> Readies the library, where that was not done before.
+   !> Initialises the library on the first call.
    subroutine start_hdf5(error)
       type(error_t), allocatable, intent(out) :: error
       integer :: ierr
@@ -40,8 +40,8 @@ contains
       call check_hdf5(ierr, "H5Eset_auto", error)
    end subroutine start_hdf5
 
-   !> Makes an error of the status of an HDF5 call; directly behind the call, since
-   !> the next one clears what the library knows of it.
+   !> Turns the status of an HDF5 call into an error. Must directly follow the call, since
+   !> the next one clears the library's error stack.
    subroutine check_hdf5(status, what, error)
       integer, intent(in) :: status
       character(len=*), intent(in) :: what
@@ -50,33 +50,33 @@ contains
       if (status < 0) call fail(error, what//" failed: "//hdf5_text())
    end subroutine check_hdf5
 
-   !> What the library says of its last call.
+   !> The library's text for the error of its last call.
    function hdf5_text() result(res)
       character(len=:), allocatable :: res
-      type(story_t), target :: story
+      type(stack_text_t), target :: stack
 
       res = "HDF5 gives no reason"
-      if (c_H5Ewalk2(last_errors, walk_upward, c_funloc(add_to_story), c_loc(story)) < 0) return
-      if (story%entries > 0) res = story%text
+      if (c_H5Ewalk2(last_errors, walk_upward, c_funloc(add_entry), c_loc(stack)) < 0) return
+      if (stack%entries > 0) res = stack%text
    end function hdf5_text
 
-   !> Called by the library for each entry of its stack of errors.
-   function add_to_story(number, entry, data) bind(c) result(res)
+   !> Called by the library for each entry of its error stack.
+   function add_entry(number, entry, data) bind(c) result(res)
       integer(c_int), intent(in), value :: number
       type(hdf5_error_t), intent(in) :: entry
       type(c_ptr), intent(in), value :: data
       integer(c_int) :: res
-      type(story_t), pointer :: story
+      type(stack_text_t), pointer :: stack
 
       res = 0_c_int
-      if (number >= entries_told) return
-      call c_f_pointer(data, story)
-      if (story%entries == 0) then
-         story%text = from_c(entry%description)
+      if (number >= most_entries) return
+      call c_f_pointer(data, stack)
+      if (stack%entries == 0) then
+         stack%text = from_c(entry%description)
       else
-         story%text = from_c(entry%description)//": "//story%text
+         stack%text = from_c(entry%description)//": "//stack%text
       end if
-      story%entries = story%entries + 1
-   end function add_to_story
+      stack%entries = stack%entries + 1
+   end function add_entry
 
 end module hdf5_checks

@@ -1,24 +1,22 @@
-!> What HDF5 does by MPI-IO, seen from outside: the hints of the file that it has
-!> open, and the way on after a transfer that failed. For the layers hdf5 and
-!> netcdf, the second of which has no other way to HDF5.
+!> The MPI file below the file that HDF5 has open: its hints, and the recovery from a
+!> failed transfer. For the layers hdf5 and netcdf; netCDF offers no access to it.
 module hdf5_mpi
    use, intrinsic :: iso_c_binding, only: c_associated, c_null_char, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, keep_first
    use hdf5_api, only: c_MPI_File_c2f, shim_dataset_start, shim_mpi_file
-   use mpi_checks, only: check
+   use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_BYTE, MPI_Comm, MPI_File, MPI_File_get_info, MPI_FILE_NULL, &
                       MPI_File_set_view, MPI_Info, MPI_INFO_NULL, MPI_OFFSET_KIND
    use posix_file, only: close_file, open_new
-   use shared_file, only: agree_to_go_on
    implicit none(type, external)
    private
 
-   public :: dataset_start, fetch_hints, settle
+   public :: dataset_start, get_hints, finish_transfer
 
 contains
 
-   !> The byte where an open dataset begins; negative when nothing tells.
+   !> The byte where an open dataset begins; negative if unknown.
    function dataset_start(name) result(res)
       character(len=*), intent(in) :: name
       integer(int64) :: res
@@ -26,8 +24,8 @@ contains
       res = shim_dataset_start("/"//name//c_null_char)
    end function dataset_start
 
-   !> What MPI says of the hints of the open file; nothing when it cannot be asked.
-   subroutine fetch_hints(path, info, error)
+   !> The MPI library's hints of the open file; MPI_INFO_NULL if it cannot be queried.
+   subroutine get_hints(path, info, error)
       character(len=*), intent(in) :: path
       type(MPI_Info), intent(out) :: info
       type(error_t), allocatable, intent(out) :: error
@@ -39,7 +37,7 @@ contains
       if (file%MPI_VAL == MPI_FILE_NULL%MPI_VAL) return
       call MPI_File_get_info(file, info, ierr)
       call check(ierr, "MPI_File_get_info of "//path, error)
-   end subroutine fetch_hints
+   end subroutine get_hints
 
    function open_mpi_file() result(res)
       type(MPI_File) :: res
@@ -50,15 +48,14 @@ contains
       if (c_associated(handle)) res%MPI_VAL = c_MPI_File_c2f(handle)
    end function open_mpi_file
 
-   !> To be called behind a collective transfer, which is over for all then;
-   !> collective. Sees to it that after an error the file can be closed.
+   !> To be called after a collective transfer: waits until it has ended on all processes
+   !> and, after an error, makes the file closable; collective.
    !>
-   !> HDF5 resets the file's view after the transfer, together, but not where it
-   !> failed: without the others' part in it those for which it went well would
-   !> wait for ever. And in closing it waits for all to have written what it keeps
-   !> about the data: where there was no room for the data, there must be some for
-   !> that. The file is of no use anyhow.
-   subroutine settle(comm, path, makes_room, error)
+   !> After the transfer HDF5 resets the file's view, which is collective, but skips that on
+   !> the processes where the transfer failed. They have to make that call here, or the others
+   !> would hang. Closing writes HDF5's metadata; on a full file system `makes_room`
+   !> truncates the file, which is useless in any case, so that they fit.
+   subroutine finish_transfer(comm, path, makes_room, error)
       type(MPI_Comm), intent(in) :: comm
       character(len=*), intent(in) :: path
       logical, intent(in) :: makes_room
@@ -66,7 +63,7 @@ contains
       type(error_t), allocatable :: trouble
       type(MPI_File) :: file
       integer :: fd, ierr
-      logical :: goes_on
+      logical :: proceed
 
       file = MPI_FILE_NULL
       if (allocated(error)) file = open_mpi_file()
@@ -76,14 +73,14 @@ contains
          call check(ierr, "MPI_File_set_view of "//path, trouble)
          call keep_first(error, trouble)
       end if
-      call agree_to_go_on(comm, goes_on, error)
-      if (goes_on) return
+      call agree_to_proceed(comm, proceed, error)
+      if (proceed) return
       if (makes_room) then
          call open_new(path, fd, trouble)
          if (.not. allocated(trouble)) call close_file(fd, path, trouble)
          call keep_first(error, trouble)
       end if
-      call agree_to_go_on(comm, goes_on, error)
-   end subroutine settle
+      call agree_to_proceed(comm, proceed, error)
+   end subroutine finish_transfer
 
 end module hdf5_mpi

@@ -1,5 +1,5 @@
-!> MPI-IO hints: to the library, and back from an open file. A hint that the
-!> library returns is evidence only when it does not return just any hint.
+!> MPI-IO hints: passed to the library, and read back from an open file. A hint that the
+!> library returns is evidence only if it does not return unknown hints as well.
 module mpi_hints
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use errors, only: error_t, keep_first
@@ -15,32 +15,32 @@ module mpi_hints
 
    public :: make_info, read_hints, missed_hints
 
-   ! A hint that no library knows. Open MPI 4 says of whatever it was told that it
-   ! is in effect, this hint too; what it echoes is not evidence of anything.
+   ! A hint that no library knows. Open MPI 4 returns every hint that it was given, this
+   ! one too; what it returns proves nothing.
    character(len=*), parameter :: unknown_hint = "benchio_unknown_hint"
 
 contains
 
-   !> An MPI info object with those of the hints that are meant for the file
-   !> `path`, the last one of each key; `hints` keeps these alone.
+   !> Makes an MPI info object of the hints that apply to the file `path`, the last one of
+   !> each key, and removes the others from `hints`.
    subroutine make_info(hints, path, info, error)
       type(hint_t), allocatable, intent(inout) :: hints(:)
       character(len=*), intent(in) :: path
       type(MPI_Info), intent(out) :: info
       type(error_t), allocatable, intent(out) :: error
-      logical, allocatable :: meant(:)
+      logical, allocatable :: applies(:)
       type(hint_t), allocatable :: left(:)
       integer :: at, before, ierr
 
-      allocate (meant(size(hints)))
+      allocate (applies(size(hints)))
       do at = 1, size(hints)
-         meant(at) = is_meant_for(hints(at), path)
-         if (.not. meant(at)) cycle
+         applies(at) = applies_to(hints(at), path)
+         if (.not. applies(at)) cycle
          do before = 1, at - 1
-            if (hints(before)%key == hints(at)%key) meant(before) = .false.
+            if (hints(before)%key == hints(at)%key) applies(before) = .false.
          end do
       end do
-      allocate (left, source=pack(hints, meant))
+      allocate (left, source=pack(hints, applies))
       call move_alloc(left, hints)
 
       call MPI_Info_create(info, ierr)
@@ -57,7 +57,7 @@ contains
       end do
    end subroutine make_info
 
-   function is_meant_for(hint, path) result(res)
+   function applies_to(hint, path) result(res)
       type(hint_t), intent(in) :: hint
       character(len=*), intent(in) :: path
       logical :: res
@@ -65,12 +65,12 @@ contains
       res = .true.
       if (.not. allocated(hint%files)) return
       res = c_fnmatch(hint%files//c_null_char, path//c_null_char, 0_c_int) == 0
-   end function is_meant_for
+   end function applies_to
 
-   !> The hints in effect, for rank 0, from what the library said of an open file to
-   !> the lowest rank that has an `info`; all are freed. Collective; the error is
-   !> this process's own. When the library echoes what it was told, those in
-   !> `asked` are left out and `unknown` is set: nothing is known of them.
+   !> The hints in effect, from the `info` of the open file on the lowest rank that has
+   !> one; frees `info`. Collective; the error is this process's own. If the library
+   !> returns unknown hints too, sets `unknown` and leaves out the hints in `asked`, about
+   !> which nothing is proven.
    subroutine read_hints(team, info, asked, hints, unknown, error)
       type(team_t), intent(in) :: team
       type(MPI_Info), intent(inout) :: info
@@ -79,15 +79,15 @@ contains
       logical, intent(inout) :: unknown
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
-      character(len=:), allocatable :: told
+      character(len=:), allocatable :: text
       integer :: mine, first, ierr
 
       allocate (hints(0))
-      told = ""
+      text = ""
       mine = team%size
       if (info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
          mine = team%rank
-         call read_all(info, told, error)
+         call get_all(info, text, error)
          call MPI_Info_free(info, ierr)
          call check(ierr, "MPI_Info_free", trouble)
          call keep_first(error, trouble)
@@ -96,36 +96,36 @@ contains
       call check(ierr, "MPI_Allreduce", trouble)
       call keep_first(error, trouble)
       if (first == team%size) return
-      call team%share_text(told, first, trouble)
+      call team%share_text(text, first, trouble)
       call keep_first(error, trouble)
-      call sort_out(told, asked, hints, unknown)
+      call parse_hints(text, asked, hints, unknown)
    end subroutine read_hints
 
-   !> The hints of a text with a key, a tab, a value and a line's end for each.
-   pure subroutine sort_out(told, asked, hints, unknown)
-      character(len=*), intent(in) :: told
+   !> Reads the hints from a text with a line `key<tab>value` for each.
+   pure subroutine parse_hints(text, asked, hints, unknown)
+      character(len=*), intent(in) :: text
       type(hint_t), intent(in) :: asked(:)
       type(hint_t), allocatable, intent(inout) :: hints(:)
       logical, intent(inout) :: unknown
       character(len=:), allocatable :: key
       integer :: start, tab, last
 
-      unknown = unknown .or. index(new_line("a")//told, new_line("a")//unknown_hint//achar(9)) > 0
+      unknown = unknown .or. index(new_line("a")//text, new_line("a")//unknown_hint//achar(9)) > 0
       start = 1
-      do while (start <= len(told))
-         tab = start + index(told(start:), achar(9)) - 1
+      do while (start <= len(text))
+         tab = start + index(text(start:), achar(9)) - 1
          if (tab < start) exit
-         last = tab + index(told(tab:), new_line("a")) - 1
-         key = told(start:tab - 1)
+         last = tab + index(text(tab:), new_line("a")) - 1
+         key = text(start:tab - 1)
          if (key /= unknown_hint .and. .not. (unknown .and. has_key(asked, key))) then
-            hints = [hints, hint_t(key=key, value=told(tab + 1:last - 1))]
+            hints = [hints, hint_t(key=key, value=text(tab + 1:last - 1))]
          end if
          start = last + 1
       end do
-   end subroutine sort_out
+   end subroutine parse_hints
 
-   !> The hints that were asked for and are not in effect, in words; nothing when all
-   !> are. `unknown` as from `read_hints`.
+   !> A message about the requested hints that are not in effect; empty if all are.
+   !> `unknown` as from `read_hints`.
    pure function missed_hints(asked, hints, unknown) result(res)
       type(hint_t), intent(in) :: asked(:), hints(:)
       logical, intent(in) :: unknown
@@ -139,14 +139,17 @@ contains
          if (len(res) > 0) res = res//", "
          res = res//asked(at)%key//"="//asked(at)%value
          if (unknown) cycle
-         if (len(value) == 0) value = "not named by the open file"
-         res = res//" ("//value//")"
+         if (len(value) == 0) then
+            res = res//" (not named by the open file)"
+         else
+            res = res//" (in effect: "//value//")"
+         end if
       end do
       if (len(res) == 0) return
       if (unknown) then
-         res = "hints that may not be in effect, for this library gives no evidence: "//res
+         res = "hints that may not be in effect, since this library gives no evidence: "//res
       else
-         res = "hints that are not in effect, and what is: "//res
+         res = "hints that are not in effect: "//res
       end if
    end function missed_hints
 
@@ -174,17 +177,17 @@ contains
       end do
    end function has_key
 
-   !> All hints that an info object has, as the text that `sort_out` reads.
-   subroutine read_all(info, told, error)
+   !> All hints of an info object, as the text that `parse_hints` reads.
+   subroutine get_all(info, text, error)
       type(MPI_Info), intent(in) :: info
-      character(len=:), allocatable, intent(out) :: told
+      character(len=:), allocatable, intent(out) :: text
       type(error_t), allocatable, intent(out) :: error
       character(len=MPI_MAX_INFO_KEY) :: key
       character(len=:), allocatable :: value
       logical :: found
       integer :: at, count, length, ierr
 
-      told = ""
+      text = ""
       call MPI_Info_get_nkeys(info, count, ierr)
       call check(ierr, "MPI_Info_get_nkeys", error)
       if (allocated(error)) return
@@ -199,8 +202,8 @@ contains
          call MPI_Info_get(info, trim(key), length, value, found, ierr)
          call check(ierr, "MPI_Info_get of "//trim(key), error)
          if (allocated(error)) return
-         told = told//trim(key)//achar(9)//value//new_line("a")
+         text = text//trim(key)//achar(9)//value//new_line("a")
       end do
-   end subroutine read_all
+   end subroutine get_all
 
 end module mpi_hints

@@ -1,18 +1,17 @@
-!> A file that several processes have open together through MPI-IO: what all
-!> layers and patterns on MPI-IO have in common. What is moved, and by which
-!> calls, is theirs.
+!> A file that several processes have open together through MPI-IO. The layers make the
+!> calls that move data; all other calls are here.
 module mpiio_file
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail, keep_first
-   use mpi_checks, only: check
-   use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_COMM_NULL, MPI_COUNT_KIND, MPI_Datatype, &
-                      MPI_ERRORS_RETURN, MPI_File, MPI_File_close, MPI_File_get_info, &
-                      MPI_FILE_NULL, MPI_File_open, MPI_File_set_errhandler, &
-                      MPI_File_set_view, MPI_File_sync, MPI_Get_elements_x, MPI_Info, &
-                      MPI_Info_free, MPI_INFO_NULL, MPI_INTEGER, MPI_MAX, MPI_MODE_CREATE, &
-                      MPI_MODE_RDONLY, MPI_MODE_WRONLY, MPI_OFFSET_KIND, MPI_Status, MPI_SUCCESS
+   use mpi_checks, only: agree_to_proceed, check
+   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_COUNT_KIND, MPI_Datatype, MPI_ERRORS_RETURN, &
+                      MPI_File, MPI_File_close, MPI_File_get_info, MPI_FILE_NULL, &
+                      MPI_File_open, MPI_File_set_errhandler, MPI_File_set_view, &
+                      MPI_File_sync, MPI_Get_elements_x, MPI_Info, MPI_Info_free, &
+                      MPI_INFO_NULL, MPI_MODE_CREATE, MPI_MODE_RDONLY, MPI_MODE_WRONLY, &
+                      MPI_OFFSET_KIND, MPI_Status
    use mpi_hints, only: make_info
-   use posix_file, only: library_path, read_remedy, write_remedy
+   use posix_file, only: library_path, remedy
    use task, only: hint_t
    use text, only: to_text
    implicit none(type, external)
@@ -21,10 +20,10 @@ module mpiio_file
    public :: mpiio_file_t
 
    type :: mpiio_file_t
-      !> What MPI's calls are given; null while the file is not open.
+      !> MPI's handle; null while the file is closed.
       type(MPI_File) :: handle = MPI_FILE_NULL
       character(len=:), allocatable :: path
-      !> Once the file was closed: the hints that the library said were in effect.
+      !> The hints in effect as the library reported them; set by close_file.
       type(MPI_Info) :: info_used = MPI_INFO_NULL
       type(MPI_Comm), private :: comm = MPI_COMM_NULL
       type(MPI_Info), private :: info = MPI_INFO_NULL
@@ -32,7 +31,7 @@ module mpiio_file
       procedure :: set_up
       procedure :: open_file
       procedure :: is_open
-      procedure :: show
+      procedure :: set_view
       procedure :: check_moved
       procedure :: sync
       procedure :: close_file
@@ -41,8 +40,8 @@ module mpiio_file
 
 contains
 
-   !> Readies a file that the processes of `comm` will open. Of the hints those
-   !> stay that are meant for this file.
+   !> Prepares a file that the processes of `comm` will open. Removes the hints that do
+   !> not apply to it.
    subroutine set_up(self, comm, path, hints, error)
       class(mpiio_file_t), intent(inout) :: self
       type(MPI_Comm), intent(in) :: comm
@@ -53,41 +52,29 @@ contains
 
       self%comm = comm
       self%path = path
-      ! Errors in opening a file go to the handler of the null file.
+      ! Errors of MPI_File_open go to the handler of the null file.
       call MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN, ierr)
       call check(ierr, "MPI_File_set_errhandler", error)
       if (allocated(error)) return
       call make_info(hints, path, self%info, error)
    end subroutine set_up
 
-   !> Opens the file, new for writing or an old one for reading; collective. All
-   !> must have opened it: where one could not, the collective calls of the others
-   !> would never end.
+   !> Opens the file, to create it or to read an existing one; collective. It counts as
+   !> open only if all processes opened it: otherwise collective calls would hang.
    subroutine open_file(self, writing, error)
       class(mpiio_file_t), intent(inout) :: self
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      integer :: mode, worst, mine, ierr
+      logical :: proceed
+      integer :: mode, ierr
 
       mode = merge(ior(MPI_MODE_CREATE, MPI_MODE_WRONLY), MPI_MODE_RDONLY, writing)
       call MPI_File_open(self%comm, library_path(self%path), mode, self%info, self%handle, ierr)
-      mine = merge(0, 1, ierr == MPI_SUCCESS)
       call check(ierr, "MPI_File_open of "//self%path, error)
-      if (allocated(error)) then
-         self%handle = MPI_FILE_NULL
-         if (writing) then
-            error%text = error%text//write_remedy
-         else
-            error%text = error%text//read_remedy
-         end if
-      end if
-      call MPI_Allreduce(mine, worst, 1, MPI_INTEGER, MPI_MAX, self%comm, ierr)
-      call check(ierr, "MPI_Allreduce", trouble)
-      call keep_first(error, trouble)
-      if (allocated(error)) return
-      if (worst /= 0) then
-         ! Closing is collective too, so a file that not all have stays open.
+      if (allocated(error)) error%text = error%text//remedy(writing)
+      call agree_to_proceed(self%comm, proceed, error)
+      if (.not. proceed) then
+         ! Closing is collective too, so the processes that opened the file leave it open.
          self%handle = MPI_FILE_NULL
          return
       end if
@@ -102,9 +89,9 @@ contains
       res = self%handle%MPI_VAL /= MPI_FILE_NULL%MPI_VAL
    end function is_open
 
-   !> Shows this process its part of the open file, from byte `start` on;
+   !> Sets the view of the open file: repetitions of `part` from byte `start` on;
    !> collective.
-   subroutine show(self, start, element, part, error)
+   subroutine set_view(self, start, element, part, error)
       class(mpiio_file_t), intent(in) :: self
       integer(int64), intent(in) :: start
       type(MPI_Datatype), intent(in) :: element, part
@@ -114,10 +101,10 @@ contains
       call MPI_File_set_view(self%handle, int(start, MPI_OFFSET_KIND), element, part, "native", &
                              self%info, ierr)
       call check(ierr, "MPI_File_set_view of "//self%path, error)
-   end subroutine show
+   end subroutine set_view
 
-   !> An error when a call moved other than `elements` basic elements of a
-   !> datatype: to MPI that is no failure.
+   !> An error unless a call moved exactly `elements` basic elements of a datatype. MPI
+   !> does not report fewer as a failure.
    subroutine check_moved(self, call_name, status, datatype, elements, element_bytes, error)
       class(mpiio_file_t), intent(in) :: self
       character(len=*), intent(in) :: call_name
@@ -136,7 +123,7 @@ contains
                                        //to_text(elements*element_bytes)//" bytes")
    end subroutine check_moved
 
-   !> Brings the data to the file system; collective.
+   !> Flushes the data to the file system; collective.
    subroutine sync(self, error)
       class(mpiio_file_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -147,8 +134,8 @@ contains
       call check(ierr, "MPI_File_sync of "//self%path, error)
    end subroutine sync
 
-   !> Closes the file where it is open; collective. What the library says of the
-   !> hints is only fetched here, and read outside the clock.
+   !> Closes the file if it is open; collective. Only queries the info object of the
+   !> hints; its content is read outside the phase.
    subroutine close_file(self, error)
       class(mpiio_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -164,7 +151,7 @@ contains
       self%handle = MPI_FILE_NULL
    end subroutine close_file
 
-   !> Gives back what set_up took, and closes the file where it is still open.
+   !> Undoes set_up, and closes the file if it is still open.
    subroutine take_down(self, error)
       class(mpiio_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error

@@ -1,17 +1,18 @@
-!> Interfaces to the C library of netCDF, which has functions that take MPI's
-!> handles as Fortran's integers; the Fortran library is often built without MPI.
-!> They declare, and define nothing.
+!> Interfaces to netCDF's C library, which has variants that take MPI handles as Fortran
+!> integers. (netCDF's Fortran library is often built without MPI.)
 module netcdf_api
    use, intrinsic :: iso_c_binding, only: c_char, c_int, c_long_long, c_ptr, c_size_t
+   use c_text, only: from_c
+   use errors, only: error_t, fail
    implicit none(type, external)
    private
 
    public :: nc_create_par_fortran, nc_open_par_fortran, nc_close, nc_sync, nc_enddef
    public :: nc_def_dim, nc_def_var, nc_def_var_fill, nc_def_var_chunking, nc_var_par_access
    public :: nc_inq_varid, nc_inq_varndims, nc_inq_vardimid, nc_inq_dimlen
-   public :: nc_put_vara_longlong, nc_get_vara_longlong, nc_strerror
+   public :: nc_put_vara_longlong, nc_get_vara_longlong, check_netcdf
 
-   integer(c_int), parameter, public :: nc_noerr = 0_c_int
+   integer(c_int), parameter :: nc_noerr = 0_c_int
    integer(c_int), parameter, public :: nc_nowrite = 0_c_int, nc_clobber = 0_c_int
    integer(c_int), parameter, public :: nc_netcdf4 = 4096_c_int
    integer(c_int), parameter, public :: nc_int64 = 10_c_int
@@ -158,5 +159,16 @@ module netcdf_api
          type(c_ptr) :: res
       end function nc_strerror
    end interface
+
+contains
+
+   !> Turns the status of a netCDF call into an error with the library's text.
+   subroutine check_netcdf(status, what, error)
+      integer(c_int), intent(in) :: status
+      character(len=*), intent(in) :: what
+      type(error_t), allocatable, intent(out) :: error
+
+      if (status /= nc_noerr) call fail(error, what//" failed: "//from_c(nc_strerror(status)))
+   end subroutine check_netcdf
 
 end module netcdf_api

@@ -1,6 +1,5 @@
-!> Reading from the file system and not from memory: has the kernel drop a
-!> file's pages, then looks whether it did. Knows one node; the caller asks on
-!> each.
+!> Removal of a file's pages from the page cache of this node, and the check that the
+!> kernel did remove them.
 module page_cache
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int64
@@ -14,8 +13,8 @@ module page_cache
 
 contains
 
-   !> Brings what this node has written of a file to the file system: pages that
-   !> are not there yet cannot be dropped.
+   !> Flushes the pages of a file that this node has written: the kernel does not drop
+   !> dirty pages.
    subroutine flush_file(path, error)
       character(len=*), intent(in) :: path
       type(error_t), allocatable, intent(out) :: error
@@ -29,9 +28,8 @@ contains
       call keep_first(error, trouble)
    end subroutine flush_file
 
-   !> Drops a file's pages from this node's cache. `dropped` is true only when
-   !> none is left. That some are left is no error: on a file system in memory
-   !> it cannot be otherwise.
+   !> Drops a file's pages from this node's cache. `dropped` is true only if none is left.
+   !> Remaining pages are no error: on a file system in memory there is nowhere else.
    subroutine drop_file(path, dropped, error)
       character(len=*), intent(in) :: path
       logical, intent(out) :: dropped

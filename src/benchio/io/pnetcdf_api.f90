@@ -1,8 +1,8 @@
-!> Interfaces to PnetCDF's Fortran 77 procedures, which take MPI's handles as
-!> integers: with them neither the library's module file nor its C header has to
-!> suit the compiler. They declare, and define nothing.
+!> Interfaces to PnetCDF's Fortran 77 procedures, which take MPI handles as integers. They
+!> need neither the library's module file nor its C header, which may not fit the compiler.
 module pnetcdf_api
    use, intrinsic :: iso_fortran_env, only: int64
+   use errors, only: error_t, fail
    use mpi_f08, only: MPI_OFFSET_KIND
    implicit none(type, external)
    private
@@ -11,7 +11,7 @@ module pnetcdf_api
    public :: nfmpi_def_dim, nfmpi_def_var, nfmpi_inq_varid, nfmpi_inq_varndims
    public :: nfmpi_inq_vardimid, nfmpi_inq_dimlen, nfmpi_inq_varoffset, nfmpi_inq_file_info
    public :: nfmpi_put_vara_all, nfmpi_get_vara_all, nfmpi_iput_vara, nfmpi_iget_vara
-   public :: nfmpi_wait_all, nfmpi_strerror
+   public :: nfmpi_wait_all, check_pnetcdf
 
    integer, parameter, public :: nf_noerr = 0
    integer, parameter, public :: nf_nowrite = 0, nf_clobber = 0
@@ -179,5 +179,16 @@ module pnetcdf_api
          character(len=80) :: res
       end function nfmpi_strerror
    end interface
+
+contains
+
+   !> Turns the status of a PnetCDF call into an error with the library's text.
+   subroutine check_pnetcdf(status, what, error)
+      integer, intent(in) :: status
+      character(len=*), intent(in) :: what
+      type(error_t), allocatable, intent(out) :: error
+
+      if (status /= nf_noerr) call fail(error, what//" failed: "//trim(nfmpi_strerror(status)))
+   end subroutine check_pnetcdf
 
 end module pnetcdf_api

@@ -1,38 +1,37 @@
-!> A file of PnetCDF's with one array, which several processes have open together.
-!> What is moved, and by which calls, is for a layer to say.
+!> A PnetCDF file with one array that several processes have open together. The layers
+!> make the calls that move data; all other calls are here.
 module pnetcdf_file
    use, intrinsic :: iso_fortran_env, only: int64
+   use array_in_file, only: array_name, axis_names, check_shape
    use errors, only: error_t, fail, keep_first
-   use mpi_checks, only: check
+   use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL, &
                       MPI_Info_set, MPI_OFFSET_KIND
    use mpi_hints, only: make_info
-   use pnetcdf_api, only: nf_64bit_data, nf_clobber, nf_int64, nf_nofill, nf_nowrite, &
-                          nfmpi_close, nfmpi_create, nfmpi_def_dim, nfmpi_def_var, &
-                          nfmpi_enddef, nfmpi_inq_dimlen, nfmpi_inq_file_info, &
+   use pnetcdf_api, only: check_pnetcdf, nf_64bit_data, nf_clobber, nf_int64, nf_nofill, &
+                          nf_nowrite, nfmpi_close, nfmpi_create, nfmpi_def_dim, &
+                          nfmpi_def_var, nfmpi_enddef, nfmpi_inq_dimlen, nfmpi_inq_file_info, &
                           nfmpi_inq_vardimid, nfmpi_inq_varid, nfmpi_inq_varndims, &
                           nfmpi_inq_varoffset, nfmpi_open, nfmpi_set_fill, nfmpi_sync
-   use pnetcdf_checks, only: check_pnetcdf
-   use posix_file, only: library_path, read_remedy, write_remedy
-   use shared_file, only: agree_to_go_on, array_name, axis_names, check_shape
+   use posix_file, only: library_path, remedy
    use task, only: hint_t
    implicit none(type, external)
    private
 
    public :: pnetcdf_file_t
 
-   ! The length of an axis that grows.
+   ! The length of an unlimited axis.
    integer(MPI_OFFSET_KIND), parameter :: unlimited = 0_MPI_OFFSET_KIND
 
    type :: pnetcdf_file_t
-      !> What the library's calls are given, while the file is open.
+      !> The library's identifiers, while the file is open.
       integer :: file = -1, variable = -1
-      !> What the axes are called, and whether the last one grows with what is written.
+      !> The names of the axes, and whether the last one is unlimited.
       character(len=8), allocatable :: axes(:)
-      logical :: grows = .false.
-      !> The byte where the array begins, once the file was opened.
+      logical :: is_unlimited = .false.
+      !> The byte where the array begins; set by open_file.
       integer(int64) :: data_start = 0_int64
-      !> Once the file was closed: the hints that the library said were in effect.
+      !> The hints in effect as the library reported them; set by close_file.
       type(MPI_Info) :: info_used = MPI_INFO_NULL
       character(len=:), allocatable, private :: path
       type(MPI_Comm), private :: comm = MPI_COMM_NULL
@@ -40,7 +39,7 @@ module pnetcdf_file
       logical, private :: is_open = .false.
    contains
       procedure :: set_up
-      procedure :: prefer
+      procedure :: set_default_hint
       procedure :: open_file
       procedure :: sync
       procedure :: close_file
@@ -49,8 +48,8 @@ module pnetcdf_file
 
 contains
 
-   !> Readies a file that the processes of `comm` will open. Of the hints those
-   !> stay that are meant for this file.
+   !> Prepares a file that the processes of `comm` will open. Removes the hints that do
+   !> not apply to it.
    subroutine set_up(self, comm, path, hints, error)
       class(pnetcdf_file_t), intent(inout) :: self
       type(MPI_Comm), intent(in) :: comm
@@ -61,7 +60,7 @@ contains
       self%comm = comm
       self%path = path
       if (index(path, ":") > 0) then
-         call fail(error, "PnetCDF takes what is before a colon for the name of a file system: " &
+         call fail(error, "PnetCDF takes the part before a colon for the name of a file system: " &
                    //path)
          return
       end if
@@ -69,8 +68,8 @@ contains
       call make_info(hints, path, self%info, error)
    end subroutine set_up
 
-   !> Gives a hint that a layer would have, unless another value was asked for.
-   subroutine prefer(self, hints, key, value, error)
+   !> Sets a hint unless the user set the same one.
+   subroutine set_default_hint(self, hints, key, value, error)
       class(pnetcdf_file_t), intent(in) :: self
       type(hint_t), intent(in) :: hints(:)
       character(len=*), intent(in) :: key, value
@@ -82,11 +81,11 @@ contains
       end do
       call MPI_Info_set(self%info, key, value, ierr)
       call check(ierr, "MPI_Info_set of "//key, error)
-   end subroutine prefer
+   end subroutine set_default_hint
 
-   !> Makes a new file with an array of these lengths, or opens an old one for
-   !> reading; collective. When `is_ready` is not set then, some process has an
-   !> error, and no data are to be moved.
+   !> Creates a file with an array of these lengths, or opens an existing one for reading;
+   !> collective. If `is_ready` is false, some process has an error and no data may be
+   !> moved.
    subroutine open_file(self, writing, lengths, is_ready, error)
       class(pnetcdf_file_t), intent(inout) :: self
       logical, intent(in) :: writing
@@ -96,31 +95,30 @@ contains
       integer :: status
 
       if (writing) then
- status = nfmpi_create(self%comm%MPI_VAL, library_path(self%path), ior(nf_clobber, nf_64bit_data), &
-                               self%info%MPI_VAL, self%file)
+         status = nfmpi_create(self%comm%MPI_VAL, library_path(self%path), &
+                               ior(nf_clobber, nf_64bit_data), self%info%MPI_VAL, self%file)
          call check_pnetcdf(status, "ncmpi_create of "//self%path, error)
-         if (allocated(error)) error%text = error%text//write_remedy
       else
-    status = nfmpi_open(self%comm%MPI_VAL, library_path(self%path), nf_nowrite, self%info%MPI_VAL, &
-                             self%file)
+         status = nfmpi_open(self%comm%MPI_VAL, library_path(self%path), nf_nowrite, &
+                             self%info%MPI_VAL, self%file)
          call check_pnetcdf(status, "ncmpi_open of "//self%path, error)
-         if (allocated(error)) error%text = error%text//read_remedy
       end if
-      ! Closing is collective too, so a file that not all have stays open.
-      call agree_to_go_on(self%comm, self%is_open, error)
+      if (allocated(error)) error%text = error%text//remedy(writing)
+      ! Closing is collective too, so the processes that opened the file leave it open.
+      call agree_to_proceed(self%comm, self%is_open, error)
       is_ready = self%is_open
       if (.not. is_ready) return
 
       if (writing) then
-         call define(self, lengths, error)
+         call define_array(self, lengths, error)
       else
-         call look_up(self, lengths, error)
+         call find_array(self, lengths, error)
       end if
-      call agree_to_go_on(self%comm, is_ready, error)
+      call agree_to_proceed(self%comm, is_ready, error)
    end subroutine open_file
 
-   !> Says what is in the new file; collective.
-   subroutine define(self, lengths, error)
+   !> Defines the array in the new file; collective.
+   subroutine define_array(self, lengths, error)
       class(pnetcdf_file_t), intent(inout) :: self
       integer(int64), intent(in) :: lengths(:)
       type(error_t), allocatable, intent(out) :: error
@@ -132,7 +130,7 @@ contains
       if (allocated(error)) return
       do axis = 1, size(lengths)
          length = int(lengths(axis), MPI_OFFSET_KIND)
-         if (self%grows .and. axis == size(lengths)) length = unlimited
+         if (self%is_unlimited .and. axis == size(lengths)) length = unlimited
          status = nfmpi_def_dim(self%file, trim(self%axes(axis)), length, axes(axis))
          call check_pnetcdf(status, "ncmpi_def_dim of "//self%path, error)
          if (allocated(error)) return
@@ -144,10 +142,10 @@ contains
       status = nfmpi_enddef(self%file)
       call check_pnetcdf(status, "ncmpi_enddef of "//self%path, error)
       if (.not. allocated(error)) call find_start(self, error)
-   end subroutine define
+   end subroutine define_array
 
-   !> Finds the array in an old file.
-   subroutine look_up(self, lengths, error)
+   !> Finds the array in an existing file.
+   subroutine find_array(self, lengths, error)
       class(pnetcdf_file_t), intent(inout) :: self
       integer(int64), intent(in) :: lengths(:)
       type(error_t), allocatable, intent(out) :: error
@@ -172,7 +170,7 @@ contains
       end do
       call check_shape(self%path, int(found, int64), lengths, error)
       if (.not. allocated(error)) call find_start(self, error)
-   end subroutine look_up
+   end subroutine find_array
 
    subroutine find_start(self, error)
       class(pnetcdf_file_t), intent(inout) :: self
@@ -185,7 +183,7 @@ contains
       if (.not. allocated(error)) self%data_start = int(start, int64)
    end subroutine find_start
 
-   !> Brings the data to the file system; collective.
+   !> Flushes the data to the file system; collective.
    subroutine sync(self, error)
       class(pnetcdf_file_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -196,8 +194,8 @@ contains
       call check_pnetcdf(status, "ncmpi_sync of "//self%path, error)
    end subroutine sync
 
-   !> Closes the file where it is open; collective. What the library says of the
-   !> hints is only fetched here, and read outside the clock.
+   !> Closes the file if it is open; collective. Only queries the info object of the
+   !> hints; its content is read outside the phase.
    subroutine close_file(self, error)
       class(pnetcdf_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -213,7 +211,7 @@ contains
       self%is_open = .false.
    end subroutine close_file
 
-   !> Gives back what set_up took, and closes the file where it is still open.
+   !> Undoes set_up, and closes the file if it is still open.
    subroutine take_down(self, error)
       class(pnetcdf_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error

@@ -1,18 +1,25 @@
-!> Interfaces to libc and to the few functions of `posix_shim.c`. They declare,
-!> and define nothing: a procedure defined here under libc's name would take its
-!> place, for the MPI library too.
+!> Interfaces to libc and to the functions of posix_shim.c. Declarations only: a procedure
+!> defined here under a libc name would replace libc's, for the MPI library too.
 module posix_api
    use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_null_ptr, c_ptr, c_size_t
    implicit none(type, external)
    private
 
    public :: iovec_t
-   public :: c_pwritev, c_preadv, c_fsync, c_close, c_unlink, c_exit, c_strerror, c_strlen
-   public :: c_fnmatch, c_memcpy, shim_open_direct, shim_free_bytes
-   public :: shim_errno, shim_interrupted, shim_missing, shim_open_new, shim_open_existing
-   public :: shim_open_shared, shim_is_regular, shim_is_same_file, c_truncate
-   public :: shim_file_size, shim_first_hole, shim_drop_pages, shim_resident_pages
-   public :: c_closedir, c_rmdir, shim_open_directory, shim_next_name
+   public :: c_close, c_closedir, c_exit, c_fnmatch, c_fsync, c_memcpy, c_preadv, c_pwritev
+   public :: c_rmdir, c_strerror, c_strlen, c_truncate, c_unlink
+   public :: shim_drop_pages, shim_errno, shim_file_size, shim_first_hole, shim_free_bytes
+   public :: shim_interrupted, shim_is_regular, shim_is_same_file, shim_missing, shim_next_name
+   public :: shim_open, shim_open_directory, shim_resident_pages
+
+   ! How shim_open opens a file; the order is that of the flags in posix_shim.c.
+   !> Creates the file, or truncates the old one, to write.
+   integer(c_int), parameter, public :: mode_new = 0_c_int
+   !> Keeps the content, to write; creates the file or requires that it exists.
+   integer(c_int), parameter, public :: mode_shared = 1_c_int, mode_shared_existing = 2_c_int
+   !> Requires that it exists, to read; the second bypasses the page cache, and fails where
+   !> the file system cannot do so.
+   integer(c_int), parameter, public :: mode_existing = 3_c_int, mode_direct = 4_c_int
 
    !> `struct iovec`: a stretch of memory and its bytes.
    type, bind(c) :: iovec_t
@@ -54,7 +61,7 @@ module posix_api
          integer(c_int) :: res
       end function c_close
 
-      !> Flushes C's and, by the runtime's own clean-up, Fortran's units.
+      !> Flushes C's streams and, in the clean-up of its runtime, Fortran's units.
       subroutine c_exit(status) bind(c, name="exit")
          import :: c_int
          implicit none(type, external)
@@ -140,20 +147,14 @@ module posix_api
          integer(c_int) :: res
       end function shim_missing
 
-      function shim_open_new(path) bind(c, name="benchio_open_new") result(res)
+      !> open(2) with one of the modes above; retried when a signal interrupts it.
+      function shim_open(path, mode) bind(c, name="benchio_open") result(res)
          import :: c_char, c_int
          implicit none(type, external)
          character(kind=c_char), intent(in) :: path(*)
+         integer(c_int), intent(in), value :: mode
          integer(c_int) :: res
-      end function shim_open_new
-
-      function shim_open_shared(path, creates) bind(c, name="benchio_open_shared") result(res)
-         import :: c_char, c_int
-         implicit none(type, external)
-         character(kind=c_char), intent(in) :: path(*)
-         integer(c_int), intent(in), value :: creates
-         integer(c_int) :: res
-      end function shim_open_shared
+      end function shim_open
 
       function shim_is_same_file(one, other) bind(c, name="benchio_is_same_file") result(res)
          import :: c_char, c_int
@@ -168,20 +169,6 @@ module posix_api
          character(kind=c_char), intent(in) :: path(*)
          integer(c_int) :: res
       end function shim_is_regular
-
-      function shim_open_existing(path) bind(c, name="benchio_open_existing") result(res)
-         import :: c_char, c_int
-         implicit none(type, external)
-         character(kind=c_char), intent(in) :: path(*)
-         integer(c_int) :: res
-      end function shim_open_existing
-
-      function shim_open_direct(path) bind(c, name="benchio_open_direct") result(res)
-         import :: c_char, c_int
-         implicit none(type, external)
-         character(kind=c_char), intent(in) :: path(*)
-         integer(c_int) :: res
-      end function shim_open_direct
 
       function shim_open_directory(path) bind(c, name="benchio_open_directory") result(res)
          import :: c_char, c_ptr

@@ -1,6 +1,6 @@
-/* What Fortran cannot say of libc by itself: open has variable arguments,
- * errno is a macro, and the layout of struct stat and the constants of the
- * headers differ between systems. All else is called from Fortran directly. */
+/* The libc calls that Fortran cannot bind: open has variable arguments, errno is a
+ * macro, and the layout of struct stat and the constants of the headers differ between
+ * systems. Fortran calls all other functions directly. */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 
@@ -15,7 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* The Fortran interfaces of pwritev and preadv say int64_t for off_t. */
+/* The Fortran interfaces of pwritev and preadv declare off_t as int64_t. */
 _Static_assert(sizeof(off_t) == 8, "file offsets must have 64 bits");
 
 int benchio_errno(void) { return errno; }
@@ -24,35 +24,32 @@ int benchio_interrupted(int number) { return number == EINTR; }
 
 int benchio_missing(int number) { return number == ENOENT; }
 
-int benchio_open_new(const char *path)
+/* Opens a file; the modes are those of posix_api.f90. */
+int benchio_open(const char *path, int mode)
 {
-    return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-}
-
-/* Leaves what is in the file, which others may be writing to. */
-int benchio_open_shared(const char *path, int creates)
-{
-    return open(path, O_WRONLY | O_CLOEXEC | (creates ? O_CREAT : 0), 0666);
-}
-
-int benchio_open_existing(const char *path)
-{
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/* Past the page cache; fails where the file system or the system cannot. */
-int benchio_open_direct(const char *path)
-{
+    static const int flags[] = {
+        O_WRONLY | O_CREAT | O_TRUNC,
+        O_WRONLY | O_CREAT,
+        O_WRONLY,
+        O_RDONLY,
 #ifdef O_DIRECT
-    return open(path, O_RDONLY | O_CLOEXEC | O_DIRECT);
-#else
-    (void)path;
-    errno = EINVAL;
-    return -1;
+        O_RDONLY | O_DIRECT,
 #endif
+    };
+    int fd;
+
+    if ((size_t)mode >= sizeof flags / sizeof *flags) {
+        errno = EINVAL;
+        return -1;
+    }
+    do
+        fd = open(path, flags[mode] | O_CLOEXEC, 0666);
+    while (fd < 0 && errno == EINTR);
+    return fd;
 }
 
-/* Opens a directory, but not one that a link points to; NULL with errno set. */
+/* Opens a directory, unless the path is a symbolic link; returns NULL with errno set on
+ * failure. */
 DIR *benchio_open_directory(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -65,8 +62,8 @@ DIR *benchio_open_directory(const char *path)
     return directory;
 }
 
-/* Puts the next name into `name`, without the byte that ends it, and returns its
- * length: 0 when there are no more, -1 with errno set. */
+/* Copies the next name into `name`, without a terminating byte. Returns its length, 0 at
+ * the end of the directory, or -1 with errno set. */
 int benchio_next_name(DIR *directory, char *name, size_t size)
 {
     const struct dirent *entry;
@@ -86,8 +83,8 @@ int benchio_next_name(DIR *directory, char *name, size_t size)
     return (int)length;
 }
 
-/* Returns the bytes that anyone may still write below a path, or -1 with errno
- * set. */
+/* Returns the bytes that unprivileged users may still write below a path, or -1 with
+ * errno set. */
 int64_t benchio_free_bytes(const char *path)
 {
     struct statvfs about;
@@ -104,7 +101,7 @@ int64_t benchio_file_size(const char *path)
     return stat(path, &about) == 0 ? (int64_t)about.st_size : -1;
 }
 
-/* Returns whether two paths lead to one file that is there. */
+/* Returns whether two paths lead to the same existing file. */
 int benchio_is_same_file(const char *one, const char *other)
 {
     struct stat first, second;
@@ -119,9 +116,8 @@ int benchio_is_regular(const char *path)
     return stat(path, &about) == 0 ? S_ISREG(about.st_mode) : -1;
 }
 
-/* Returns the first byte of a file, from a byte on, that nothing was ever written
- * to, its size when there is none or the file system does not tell, or -1 with
- * errno set. */
+/* Returns the first byte of a hole at or after `from`; the file's size if there is none
+ * or the file system does not report holes; or -1 with errno set. */
 int64_t benchio_first_hole(int fd, int64_t from)
 {
 #ifdef SEEK_HOLE
@@ -138,8 +134,8 @@ int benchio_drop_pages(int fd)
     return posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 }
 
-/* Returns how many pages of the file's first `size` bytes are in memory, or -1
- * with errno set. Maps a window at a time, so that the vector stays small. */
+/* Returns the number of pages of the file's first `size` bytes that are in the page
+ * cache, or -1 with errno set. Maps one window at a time to keep the vector small. */
 int64_t benchio_resident_pages(int fd, int64_t size)
 {
     const int64_t window = INT64_C(1) << 30;

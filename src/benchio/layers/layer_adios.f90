@@ -1,20 +1,19 @@
-!> The layer adios: the whole array as a variable of ADIOS2, whose engine BP5
-!> makes a directory and divides the data among files in it as it sees fit.
+!> The layer adios: the whole array as a variable of ADIOS2, whose engine BP5 creates a
+!> directory and divides the data among files in it.
 !>
-!> Memory: ADIOS2's own, on top of the block: a copy of the block while a step is
-!> written, since with a halo it is not contiguous.
+!> Memory: ADIOS2 makes a copy of the block during a write, since with its halo it is not
+!> contiguous.
 !>
-!> ADIOS2 makes no call that brings data to the file system, so this layer does
-!> not either: `can_sync` is false.
+!> ADIOS2 makes no call that flushes data to the file system, so `can_sync` is false.
 !>
-!> Errors: a call of ADIOS2 that fails on one process may leave the others in it
-!> for ever, and ADIOS2 must not be called again. So all agree after each one that
-!> moves data, and after a failure leave everything of ADIOS2 as it is. A process
-!> that writes for others of its node does not even come back from ADIOS2 2.12 when
-!> it cannot. Each process therefore writes its own data, to one file a node; by
-!> itself the engine would have one process of each node write them all.
+!> Errors: when an ADIOS2 call fails on one process, the others may never return from theirs,
+!> and ADIOS2 must not be called again. All processes therefore agree after each call that
+!> moves data, and after a failure make no further ADIOS2 calls. In ADIOS2 2.12 a process that
+!> writes for others of its node does not even return when its write fails. Here each process
+!> therefore writes its own data, to one file for each node; by default one process of each
+!> node would write all.
 module layer_adios
-   use, intrinsic :: iso_fortran_env, only: int64, real64
+   use, intrinsic :: iso_fortran_env, only: int64
    use adios2, only: adios2_adios, adios2_begin_step, adios2_close, adios2_constant_dims, &
                      adios2_declare_io, adios2_define_variable, adios2_end_step, adios2_engine, &
                      adios2_finalize, adios2_get, adios2_init, adios2_inquire_variable, &
@@ -23,15 +22,12 @@ module layer_adios
                      adios2_set_engine, adios2_set_memory_selection, adios2_set_parameter, &
                      adios2_set_selection, adios2_type_integer8, adios2_variable, &
                      adios2_variable_shape
-   use backend, only: path_in
+   use adios_checks, only: agree_or_abort, check_adios
    use block_backend, only: block_backend_t
    use directory_files, only: drop_files, flush_files, remove_directory, sum_of_sizes
    use errors, only: error_t, fail, keep_first
-   use last_resort, only: abandon_run
-   use mpi_checks, only: check
-   use mpi_f08, only: MPI_Iallreduce, MPI_INTEGER, MPI_MAX, MPI_Request, MPI_STATUS_IGNORE, &
-                      MPI_Test, MPI_Wtime
-   use posix_file, only: library_path, check_creatable, check_room
+   use file_checks, only: check_creatable, check_room
+   use posix_file, only: library_path
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -41,23 +37,19 @@ module layer_adios
 
    character(len=*), parameter :: variable_name = "array"
 
-   !> How the names begin of the files that the engine makes: those with data, and
-   !> all of them.
+   !> The beginnings of the names of the engine's files: those with data, and all.
    character(len=*), parameter :: data_files = "data."
    character(len=*), parameter :: all_files(4) = ["data.     ", "md.       ", "mmd.      ", &
                                                   "profiling."]
 
-   !> Seconds that a process which failed waits for the others to come and hear of it.
-   real(real64), parameter :: patience = 10.0_real64
-
-   !> Bytes that are needed beside the data: in all, and for each process.
+   !> Bytes needed beside the data: in total, and for each process.
    integer(int64), parameter :: spare_bytes = 65536_int64, spare_bytes_each = 8192_int64
 
    type, extends(block_backend_t) :: adios_t
       private
       type(team_t) :: team
       type(adios2_adios) :: adios
-      !> What is set for writing and for reading; a variable belongs to one of them.
+      !> The settings for writing and for reading; a variable belongs to one of them.
       type(adios2_io) :: writing, reading
       type(adios2_variable) :: variable
       !> The open directory.
@@ -73,7 +65,7 @@ module layer_adios
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
-      procedure :: make_way
+      procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
       procedure :: flush_pages
@@ -90,17 +82,11 @@ contains
       integer :: ierr
 
       self%team = team
-      self%path = path_in(directory, self%name)
-      self%first_path = self%path
-      self%path_bytes = self%total_bytes
+      call self%plan_shared_file(team, directory)
       self%files = team%nodes
-      self%writers = team%size
       self%directory = directory
       self%data_start = -1_int64
       self%can_sync = .false.
-      self%owns_path = team%rank == 0
-      self%tends_cache = team%node_rank == 0
-      self%tries_first = team%rank == 0
 
       call adios2_init(self%adios, team%world%MPI_VAL, ierr)
       call check_adios(ierr, "adios2_init", error)
@@ -139,7 +125,7 @@ contains
       call check_adios(ierr, "adios2_set_parameter", error)
    end subroutine declare
 
-   !> Says that the block lies inside its halo.
+   !> Defines that the block lies inside its halo.
    subroutine select_memory(self, variable, error)
       class(adios_t), intent(in) :: self
       type(adios2_variable), intent(in) :: variable
@@ -168,49 +154,19 @@ contains
                           self%team%world%MPI_VAL, ierr)
          call check_adios(ierr, "adios2_open of "//self%path, error)
       end if
-      call settle(self, error)
+      call agree_or_abort(self%team, self%is_broken, error)
    end subroutine open_file
-
-   !> Has all processes know whether a call failed on one of them; collective. If
-   !> they do not come, they will never leave that call.
-   subroutine settle(self, error)
-      class(adios_t), intent(inout) :: self
-      type(error_t), allocatable, intent(inout) :: error
-      type(error_t), allocatable :: trouble
-      type(MPI_Request) :: request
-      integer, asynchronous :: mine, worst
-      real(real64) :: start, waited
-      logical :: done
-      integer :: ierr
-
-      mine = merge(1, 0, allocated(error))
-      worst = 1
-      call MPI_Iallreduce(mine, worst, 1, MPI_INTEGER, MPI_MAX, self%team%world, request, ierr)
-      call check(ierr, "MPI_Iallreduce", trouble)
-      start = MPI_Wtime()
-      done = .false.
-      do while (.not. (done .or. allocated(trouble)))
-         call MPI_Test(request, done, MPI_STATUS_IGNORE, ierr)
-         call check(ierr, "MPI_Test", trouble)
-         waited = MPI_Wtime() - start
-         if (mine /= 0 .and. .not. done .and. waited > patience) then
-            call abandon_run(self%team, error%text)
-         end if
-      end do
-      self%is_broken = worst /= 0
-      call keep_first(error, trouble)
-   end subroutine settle
 
    subroutine write_data(self, error)
       class(adios_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
       if (self%is_broken) return
-      call take_step(self, error)
-      call settle(self, error)
+      call put_block(self, error)
+      call agree_or_abort(self%team, self%is_broken, error)
    end subroutine write_data
 
-   subroutine take_step(self, error)
+   subroutine put_block(self, error)
       class(adios_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
@@ -221,11 +177,11 @@ contains
       if (allocated(error)) return
       call adios2_put(self%engine, self%variable, self%block%cells, adios2_mode_deferred, ierr)
       call check_adios(ierr, "adios2_put of "//self%path, error)
-      ! All take part in the end of the step, also one that had nothing to give.
+      ! The end of the step is collective, also after an error in the put.
       call adios2_end_step(self%engine, ierr)
       call check_adios(ierr, "adios2_end_step of "//self%path, trouble)
       call keep_first(error, trouble)
-   end subroutine take_step
+   end subroutine put_block
 
    subroutine read_data(self, error)
       class(adios_t), intent(inout) :: self
@@ -233,7 +189,7 @@ contains
 
       if (self%is_broken) return
       call get_block(self, error)
-      call settle(self, error)
+      call agree_or_abort(self%team, self%is_broken, error)
    end subroutine read_data
 
    subroutine get_block(self, error)
@@ -261,7 +217,7 @@ contains
       call check_adios(ierr, "adios2_perform_gets of "//self%path, error)
    end subroutine get_block
 
-   !> An error unless the variable in the file has the sizes of the array.
+   !> An error unless the variable in the file has the lengths of the array.
    subroutine check_shape(self, variable, error)
       class(adios_t), intent(in) :: self
       type(adios2_variable), intent(in) :: variable
@@ -298,7 +254,7 @@ contains
       call adios2_close(self%engine, ierr)
       call check_adios(ierr, "adios2_close of "//self%path, error)
       self%engine%valid = .false.
-      call settle(self, error)
+      call agree_or_abort(self%team, self%is_broken, error)
    end subroutine close_file
 
    subroutine take_down(self, error)
@@ -315,20 +271,20 @@ contains
       self%adios%valid = .false.
    end subroutine take_down
 
-   subroutine make_way(self, error)
+   subroutine prepare_files(self, error)
       class(adios_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
 
       call self%remove_files(error)
-      if (allocated(error) .or. .not. self%tries_first) return
+      if (allocated(error) .or. .not. self%tests_creation) return
       call check_creatable(self%path, error)
       if (allocated(error)) return
       call check_room(self%directory, self%total_bytes + spare_bytes &
                       + spare_bytes_each*self%team%size, error)
-   end subroutine make_way
+   end subroutine prepare_files
 
-   !> An error when the files with data are too small to hold them. There may be
-   !> unused bytes in them, so they can be larger.
+   !> An error if the files with data are too small for the data. They may be larger, since
+   !> they can contain unused bytes.
    subroutine check_files(self, error)
       class(adios_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -355,7 +311,7 @@ contains
       class(adios_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%tends_cache) call flush_files(self%path, error)
+      if (self%clears_cache) call flush_files(self%path, error)
    end subroutine flush_pages
 
    subroutine drop_pages(self, dropped, error)
@@ -364,18 +320,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       dropped = .true.
-      if (self%tends_cache) call drop_files(self%path, dropped, error)
+      if (self%clears_cache) call drop_files(self%path, dropped, error)
    end subroutine drop_pages
-
-   !> Makes an error of the status of a call of ADIOS2. What went wrong it only
-   !> prints on standard error.
-   subroutine check_adios(status, what, error)
-      integer, intent(in) :: status
-      character(len=*), intent(in) :: what
-      type(error_t), allocatable, intent(out) :: error
-
-      if (status /= 0) call fail(error, what//" failed: ADIOS2 returned "//to_text(status) &
-                                 //"; it prints the reason itself, if any")
-   end subroutine check_adios
 
 end module layer_adios

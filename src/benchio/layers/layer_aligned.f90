@@ -1,30 +1,29 @@
-!> The layers aligned, aligned-single and aligned-random: one large striped file or
-!> many files, moved a stripe a call. They differ in who moves which stripe; see
-!> stripe_dealing.
+!> The layers aligned, aligned-single and aligned-random: one large striped file or many
+!> files, of which each call moves one stripe. They differ in the assignment of stripes to
+!> processes; see stripe_assignment.
 !>
-!> The files are those of a table, which are there and stay there, or new ones of
-!> which stripes of a size are assumed. Each repeat writes over the files of the one
-!> before: the first differs from the others, since the file system must find room.
+!> The files are those of a table, which must exist and are kept, or new ones with an assumed
+!> stripe size. Each repeat overwrites the files of the previous one. The first repeat
+!> differs from the others, since the file system has to allocate space.
 !>
-!> Memory: besides that for the pieces, 40 bytes a stripe of this process, and the
+!> Memory: beside that for the pieces, 40 bytes for each stripe of this process, and the
 !> table.
 module layer_aligned
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use direct_read, only: direct_reader_t, open_to_read
+   use direct_read, only: direct_reader_t
    use errors, only: error_t, fail, keep_first, status_usage
+   use file_checks, only: check_complete, check_empty
+   use file_pool, only: file_pool_t
    use layout, only: element_bytes
    use page_cache, only: drop_file, flush_file
    use piece_backend, only: buffer_bytes, piece_backend_t, piece_t
-   use posix_file, only: check_complete, close_fd => close_file, open_shared, remove_file, &
-                         sync_file
-   use posix_pieces, only: read_piece, write_piece
-   use standing_file, only: check_vacant, empty_file
-   use stripe_dealing, only: deal, place_t
+   use posix_file, only: empty_file, remove_file, write_bytes
+   use stripe_assignment, only: assign_stripes, place_t
    use stripe_table, only: assume_table, divide_data, parse_table, striped_file_t
    use task, only: task_t
    use team, only: team_t
-   use text, only: to_text
+   use text, only: string_t, to_text
    use text_file, only: read_text
    use volume, only: multiply
    implicit none(type, external)
@@ -32,29 +31,22 @@ module layer_aligned
 
    public :: aligned_t
 
-   ! Files that a process has open at a time, one of which it opens when it comes to
-   ! it: systems allow 1024 and less.
-   integer, parameter :: most_open = 256
-
-   ! More than any file system has, and as many as memory may be spent on.
+   ! More targets than any file system has, and a bound on the memory for stripes.
    integer, parameter :: most_targets = 65536
    integer(int64), parameter :: most_stripes = 100000000_int64
 
    type, extends(piece_backend_t) :: aligned_t
-      private
-      type(striped_file_t), allocatable :: table(:)
-      !> Whether the table was given, and its files are to stay.
-      logical :: is_given = .false.
-      type(piece_t), allocatable :: list(:)
-      !> The files of this process, by their place in the table, and their descriptors.
-      integer, allocatable :: mine(:)
-      integer(c_int), allocatable :: fds(:)
-      !> The file that was opened when its turn came.
-      integer :: spare = 0
-      logical :: writing = .false.
-      type(direct_reader_t) :: direct
-      !> Which process this is, and how many there are; the same of the node's.
-      integer :: member = 0, members = 1, node_member = 0, node_members = 1
+      !> How stripes are assigned to processes; see stripe_assignment.
+      character(len=7) :: scheme = "targets"
+      type(striped_file_t), allocatable, private :: table(:)
+      !> Whether the user gave the table; its files are kept.
+      logical, private :: is_given = .false.
+      !> The pieces of this process, and their files.
+      type(piece_t), allocatable, private :: list(:)
+      type(file_pool_t), private :: pool
+      type(direct_reader_t), private :: direct
+      !> The rank of this process and the number of processes; the same on its node.
+      integer, private :: member = 0, members = 1, node_member = 0, node_members = 1
    contains
       procedure, nopass :: check_task
       procedure :: set_up
@@ -65,7 +57,7 @@ module layer_aligned
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
-      procedure :: make_way
+      procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
       procedure :: flush_pages
@@ -111,7 +103,7 @@ contains
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
       integer(int64), allocatable :: stripes(:)
-      integer(int64) :: acting
+      integer(int64) :: writers
 
       self%overwrites = .true.
       self%member = team%rank
@@ -122,17 +114,19 @@ contains
       if (allocated(error)) return
       self%first_path = self%table(1)%path
       self%files = size(self%table)
-      call deal(way_of(self%name), self%table, self%task%seed, &
-                place_t(team%rank, team%size, team%node, team%nodes, team%node_rank, &
-                        team%node_size), stripes)
+      call assign_stripes(self%scheme, self%table, self%task%seed, &
+                          place_t(team%rank, team%size, team%node, team%nodes, team%node_rank, &
+                                  team%node_size), stripes)
       call list_pieces(self, stripes)
+      self%pool%creates = .not. self%is_given
+      self%pool%wants_direct = self%task%direct
       self%path = self%first_path
-      if (size(self%mine) > 0) self%path = self%path_of(1)
-      call team%sum_of(merge(1_int64, 0_int64, self%pieces > 0), acting, error)
-      self%writers = int(acting)
+      if (self%pieces > 0) self%path = self%path_of(1)
+      call team%sum_of(merge(1_int64, 0_int64, self%pieces > 0), writers, error)
+      self%writers = int(writers)
    end subroutine set_up
 
-   !> The files, and what of the data each holds; collective.
+   !> The files, and the data of each; collective.
    subroutine get_table(self, team, directory, error)
       class(aligned_t), intent(inout) :: self
       type(team_t), intent(in) :: team
@@ -164,25 +158,12 @@ contains
       call divide_data(self%total_bytes/element_bytes, self%table, error)
    end subroutine get_table
 
-   pure function way_of(name) result(res)
-      character(len=*), intent(in) :: name
-      character(len=:), allocatable :: res
-
-      select case (name)
-      case ("aligned-single")
-         res = "single"
-      case ("aligned-random")
-         res = "random"
-      case default
-         res = "targets"
-      end select
-   end function way_of
-
-   !> Makes the list of pieces, in the order of files: a stripe each, or so much of it
-   !> as the memory holds.
+   !> Makes the list of pieces, in the order of the files: one for each stripe, or for as
+   !> much of it as fits the memory.
    subroutine list_pieces(self, stripes)
       class(aligned_t), intent(inout) :: self
       integer(int64), intent(in) :: stripes(:)
+      type(string_t), allocatable :: paths(:)
       integer :: pass, count, file
       integer(int64) :: at, filled, offset, past
 
@@ -191,12 +172,12 @@ contains
          filled = 0_int64
          file = 0
          do at = 1, size(stripes, kind=int64)
-            if (file == 0 .or. is_behind(self%table, file, stripes(at))) then
-               do while (file == 0 .or. is_behind(self%table, file, stripes(at)))
+            if (is_after(self%table, file, stripes(at))) then
+               do while (is_after(self%table, file, stripes(at)))
                   file = file + 1
                end do
                count = count + 1
-               if (pass == 2) self%mine(count) = file
+               if (pass == 2) paths(count)%value = self%table(file)%path
             end if
             associate (of_table => self%table(file))
                offset = (stripes(at) - of_table%stripes_before)*of_table%stripe_bytes
@@ -211,15 +192,16 @@ contains
                end do
             end associate
          end do
-         if (pass == 1) allocate (self%mine(count), self%list(filled))
+         if (pass == 1) allocate (paths(count), self%list(filled))
       end do
-      allocate (self%fds(count), source=-1_c_int)
+      call move_alloc(paths, self%pool%paths)
       self%pieces = filled
       self%longest = maxval([0_int64, self%list%bytes])
    end subroutine list_pieces
 
-   !> Whether a stripe is behind those of a file of the table.
-   pure function is_behind(table, file, stripe) result(res)
+   !> Whether a stripe comes after those of a file of the table; `file` is 0 before the
+   !> first one.
+   pure function is_after(table, file, stripe) result(res)
       type(striped_file_t), intent(in) :: table(:)
       integer, intent(in) :: file
       integer(int64), intent(in) :: stripe
@@ -227,7 +209,7 @@ contains
 
       res = .true.
       if (file > 0) res = stripe >= table(file)%stripes_before + table(file)%stripes()
-   end function is_behind
+   end function is_after
 
    pure function piece(self, number) result(res)
       class(aligned_t), intent(in) :: self
@@ -242,50 +224,18 @@ contains
       integer, intent(in) :: file
       character(len=:), allocatable :: res
 
-      res = self%table(self%mine(file))%path
+      res = self%pool%paths(file)%value
    end function path_of
 
-   !> Opens the files that this process has a part in, as many as may be open.
+   !> Opens the files of which this process moves stripes.
    subroutine open_file(self, writing, error)
       class(aligned_t), intent(inout) :: self
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
-      integer :: file
 
-      self%writing = writing
-      self%is_usable = .true.
-      ! To those without a file its way of reading is no matter.
-      self%was_direct = .not. writing
-      do file = 1, min(size(self%mine), most_open)
-         call open_one(self, file, error)
-         if (.not. allocated(error)) cycle
-         self%is_usable = .false.
-         return
-      end do
+      call self%pool%open_all(writing, error)
+      self%is_usable = .not. allocated(error)
    end subroutine open_file
-
-   subroutine open_one(self, file, error)
-      class(aligned_t), intent(inout) :: self
-      integer, intent(in) :: file
-      type(error_t), allocatable, intent(out) :: error
-      logical :: is_direct, creates
-
-      if (self%writing) then
-         creates = .not. self%is_given
-         call open_shared(self%path_of(file), creates, self%fds(file), error)
-      else
-         call open_to_read(self%path_of(file), self%task%direct, self%fds(file), is_direct, error)
-         self%was_direct = self%was_direct .and. is_direct
-      end if
-   end subroutine open_one
-
-   subroutine close_one(self, file, error)
-      class(aligned_t), intent(inout) :: self
-      integer, intent(in) :: file
-      type(error_t), allocatable, intent(out) :: error
-
-      if (self%fds(file) >= 0) call close_fd(self%fds(file), self%path_of(file), error)
-   end subroutine close_one
 
    subroutine move(self, writing, piece, memory, error)
       class(aligned_t), intent(inout) :: self
@@ -293,60 +243,33 @@ contains
       type(piece_t), intent(in) :: piece
       integer(int8), intent(inout), target, contiguous :: memory(:)
       type(error_t), allocatable, intent(out) :: error
+      integer(c_int) :: fd
 
-      associate (file => piece%file)
-         if (self%fds(file) < 0) then
-            if (self%spare > 0) call close_one(self, self%spare, error)
-            if (allocated(error)) return
-            self%spare = file
-            call open_one(self, file, error)
-            if (allocated(error)) return
-         end if
-         if (writing) then
-            call write_piece(self%fds(file), self%path_of(file), memory, piece%offset, error)
-         else
-            call read_piece(self%fds(file), self%path_of(file), memory, piece%offset, &
-                            self%task%direct, self%direct, error)
-         end if
-      end associate
+      call self%pool%get(piece%file, fd, error)
+      if (allocated(error)) return
+      if (writing) then
+         call write_bytes(fd, self%path_of(piece%file), memory, piece%offset, error)
+      else
+         call self%direct%read_bytes(self%task%direct, fd, self%path_of(piece%file), memory, &
+                                     piece%offset, error)
+      end if
    end subroutine move
 
-   !> Each process sees to its own files. One that was closed to make room is opened
-   !> again: fsync is of the file and not of what wrote to it.
+   !> Each process flushes the files that it opened.
    subroutine sync(self, error)
       class(aligned_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      integer :: file
 
-      if (.not. self%is_usable) return
-      do file = 1, size(self%mine)
-         if (self%fds(file) < 0) then
-            if (self%spare > 0) call close_one(self, self%spare, trouble)
-            call keep_first(error, trouble)
-            self%spare = file
-            call open_one(self, file, trouble)
-            call keep_first(error, trouble)
-         end if
-         if (self%fds(file) >= 0) call sync_file(self%fds(file), self%path_of(file), trouble)
-         call keep_first(error, trouble)
-         if (allocated(error)) return
-      end do
+      if (self%is_usable) call self%pool%sync_all(error)
    end subroutine sync
 
    subroutine close_file(self, error)
       class(aligned_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      integer :: file
 
       self%is_usable = .false.
-      self%spare = 0
-      if (.not. allocated(self%fds)) return
-      do file = 1, size(self%mine)
-         call close_one(self, file, trouble)
-         call keep_first(error, trouble)
-      end do
+      self%outcome%was_direct = self%pool%is_direct
+      call self%pool%close_all(error)
    end subroutine close_file
 
    subroutine take_down(self, error)
@@ -356,15 +279,13 @@ contains
       call self%close_file(error)
       call self%direct%free()
       if (allocated(self%list)) deallocate (self%list)
-      if (allocated(self%mine)) deallocate (self%mine)
-      if (allocated(self%fds)) deallocate (self%fds)
       if (allocated(self%table)) deallocate (self%table)
    end subroutine take_down
 
-   ! What follows is of all files, of which each process sees to some.
+   ! The rest handles all files, distributed over the processes.
 
-   !> Files of a table must be there and empty; others must not be there.
-   subroutine make_way(self, error)
+   !> Files of a table must exist and be empty; others are removed.
+   subroutine prepare_files(self, error)
       class(aligned_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
       integer :: file
@@ -374,10 +295,10 @@ contains
          return
       end if
       do file = self%member + 1, size(self%table), self%members
-         call check_vacant(self%table(file)%path, error)
+         call check_empty(self%table(file)%path, error)
          if (allocated(error)) return
       end do
-   end subroutine make_way
+   end subroutine prepare_files
 
    subroutine check_files(self, error)
       class(aligned_t), intent(in) :: self
@@ -390,7 +311,7 @@ contains
       end do
    end subroutine check_files
 
-   !> Files of a table are left, empty.
+   !> Files of a table are emptied and kept.
    subroutine remove_files(self, error)
       class(aligned_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error

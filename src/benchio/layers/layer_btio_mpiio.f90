@@ -1,7 +1,6 @@
-!> The layers btio and btio-independent: NAS BT's I/O by way of MPI-IO, together by
-!> collective calls or each process for itself by independent ones. A step of the
-!> file is one tile of the file view, and each call moves one step: the view's next
-!> tile, and one element of a datatype that describes the cells in memory.
+!> The layers btio and btio-independent: NAS BT-IO through MPI-IO, by collective or
+!> independent calls. Each call moves one step: one repetition of the file view's datatype,
+!> and one element of a datatype that describes the cells in memory.
 module layer_btio_mpiio
    use, intrinsic :: iso_fortran_env, only: int64
    use btio_backend, only: btio_backend_t
@@ -62,18 +61,17 @@ contains
 
       call self%file%open_file(writing, error)
       if (.not. self%file%is_open() .or. allocated(error)) return
-      call self%file%show(0_int64, MPI_INTEGER8, self%in_file, error)
+      call self%file%set_view(0_int64, MPI_INTEGER8, self%in_file, error)
    end subroutine open_file
 
-   !> Where a step begins in what the view shows of the file, which is the cells of
-   !> this process alone.
-   pure function place_of(self, step) result(res)
+   !> The offset of a step in the view, which contains the cells of this process only.
+   pure function offset_of(self, step) result(res)
       class(btio_mpiio_t), intent(in) :: self
       integer, intent(in) :: step
       integer(MPI_OFFSET_KIND) :: res
 
       res = self%cells%partition%own_values()*(step - 1)
-   end function place_of
+   end function offset_of
 
    subroutine write_step(self, step, error)
       class(btio_mpiio_t), intent(inout) :: self
@@ -87,10 +85,10 @@ contains
       if (.not. self%file%is_open()) return
       call_name = trim(merge("MPI_File_write_at_all", "MPI_File_write_at    ", self%collective))
       if (self%collective) then
-         call MPI_File_write_at_all(self%file%handle, place_of(self, step), self%cells%values, 1, &
+         call MPI_File_write_at_all(self%file%handle, offset_of(self, step), self%cells%values, 1, &
                                     self%in_memory, status, ierr)
       else
-         call MPI_File_write_at(self%file%handle, place_of(self, step), self%cells%values, 1, &
+         call MPI_File_write_at(self%file%handle, offset_of(self, step), self%cells%values, 1, &
                                 self%in_memory, status, ierr)
       end if
       call check(ierr, call_name//" of "//self%path, error)
@@ -109,10 +107,10 @@ contains
       if (.not. self%file%is_open()) return
       call_name = trim(merge("MPI_File_read_at_all", "MPI_File_read_at    ", self%collective))
       if (self%collective) then
-         call MPI_File_read_at_all(self%file%handle, place_of(self, step), self%cells%values, 1, &
+         call MPI_File_read_at_all(self%file%handle, offset_of(self, step), self%cells%values, 1, &
                                    self%in_memory, status, ierr)
       else
-         call MPI_File_read_at(self%file%handle, place_of(self, step), self%cells%values, 1, &
+         call MPI_File_read_at(self%file%handle, offset_of(self, step), self%cells%values, 1, &
                                self%in_memory, status, ierr)
       end if
       call check(ierr, call_name//" of "//self%path, error)
@@ -141,7 +139,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%file%close_file(error)
-      self%info_used = self%file%info_used
+      self%outcome%info_used = self%file%info_used
    end subroutine close_file
 
    subroutine take_down(self, error)

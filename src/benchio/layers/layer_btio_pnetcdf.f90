@@ -1,10 +1,10 @@
-!> The layers btio-pnetcdf and btio-pnetcdf-nonblocking: NAS BT's I/O by way of
-!> PnetCDF, in the file format CDF-5. One variable has the time step as the axis
-!> that grows, so that each step is a record. Cells are moved by a blocking
-!> collective call each, or posted and then moved together by one call a step.
+!> The layers btio-pnetcdf and btio-pnetcdf-nonblocking: NAS BT-IO through PnetCDF, in the
+!> file format CDF-5. The time step is the unlimited axis of one variable, so that each step
+!> is a record. One blocking collective call moves each cell, or all cells of a step are
+!> posted and then moved by one call.
 !>
-!> Memory: PnetCDF packs a cell, or without blocking all cells of a step, into
-!> memory of its own, to turn the bytes round: the format is big-endian.
+!> Memory: PnetCDF copies a cell (non-blocking: all cells of a step) to its own memory to
+!> swap the bytes, since the format is big-endian.
 module layer_btio_pnetcdf
    use, intrinsic :: iso_fortran_env, only: int64
    use btio_backend, only: btio_backend_t
@@ -13,9 +13,8 @@ module layer_btio_pnetcdf
    use datatypes, only: free_datatype
    use errors, only: error_t, keep_first
    use mpi_f08, only: MPI_Datatype, MPI_OFFSET_KIND
-   use pnetcdf_api, only: nfmpi_get_vara_all, nfmpi_iget_vara, nfmpi_iput_vara, &
+   use pnetcdf_api, only: check_pnetcdf, nfmpi_get_vara_all, nfmpi_iget_vara, nfmpi_iput_vara, &
                           nfmpi_put_vara_all, nfmpi_wait_all
-   use pnetcdf_checks, only: check_pnetcdf
    use pnetcdf_file, only: pnetcdf_file_t
    use team, only: team_t
    implicit none(type, external)
@@ -23,13 +22,13 @@ module layer_btio_pnetcdf
 
    public :: btio_pnetcdf_t
 
-   ! The request that there is none of.
+   ! PnetCDF's null request.
    integer, parameter :: no_request = -1
-   ! One element of the datatype of a cell is what a call moves.
+   ! Each call moves one element of the datatype of a cell.
    integer(MPI_OFFSET_KIND), parameter :: one = 1_MPI_OFFSET_KIND
 
    type, extends(btio_backend_t) :: btio_pnetcdf_t
-      !> Whether each call ends when its cell was moved.
+      !> Whether each call moves its cell before it returns.
       logical :: blocking = .true.
       type(pnetcdf_file_t), private :: file
       logical, private :: is_ready = .false.
@@ -56,12 +55,12 @@ contains
       call memory_sections(self%cells%partition, self%sections, error)
       if (allocated(error)) return
       self%file%axes = [character(len=8) :: "value", "x", "y", "z", "step"]
-      self%file%grows = .true.
+      self%file%is_unlimited = .true.
       call self%file%set_up(team%world, self%path, self%hints_asked, error)
       if (allocated(error)) return
-      ! The benchmark by PnetCDF's authors, whose figures sites publish, has the data
-      ! follow the header at once.
-      call self%file%prefer(self%hints_asked, "nc_var_align_size", "1", error)
+      ! As in the benchmark by PnetCDF's authors, with which sites compare: the data directly
+      ! follow the header.
+      call self%file%set_default_hint(self%hints_asked, "nc_var_align_size", "1", error)
    end subroutine set_up
 
    subroutine open_file(self, writing, error)
@@ -103,7 +102,7 @@ contains
       end if
    end subroutine read_step
 
-   !> Moves one cell after the other; every process has as many.
+   !> Moves one cell after the other; all processes have the same number of cells.
    subroutine move_each(self, writing, step, values, error)
       class(btio_pnetcdf_t), intent(in) :: self
       logical, intent(in) :: writing
@@ -131,7 +130,7 @@ contains
       end associate
    end subroutine move_each
 
-   !> Posts all cells, and has them moved at once.
+   !> Posts all cells, and moves them by one call.
    subroutine move_together(self, writing, step, values, error)
       class(btio_pnetcdf_t), intent(in) :: self
       logical, intent(in) :: writing
@@ -169,7 +168,7 @@ contains
       end do
    end subroutine move_together
 
-   !> Where a cell lies in the variable, counted from 1.
+   !> The start, from 1, and the lengths of a cell in the variable.
    pure subroutine place_cell(self, step, cell, start, lengths)
       class(btio_pnetcdf_t), intent(in) :: self
       integer, intent(in) :: step, cell
@@ -193,7 +192,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%file%close_file(error)
-      self%info_used = self%file%info_used
+      self%outcome%info_used = self%file%info_used
    end subroutine close_file
 
    subroutine take_down(self, error)

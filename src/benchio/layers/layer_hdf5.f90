@@ -1,36 +1,36 @@
-!> The layer hdf5: one shared file in HDF5's format that holds the whole array as a
-!> contiguous dataset, in Fortran order, which all processes write and read by one
-!> collective call of parallel HDF5 on MPI-IO.
+!> The layer hdf5: one shared HDF5 file with the whole array as a contiguous dataset, in
+!> Fortran order, which all processes write and read by one collective call of parallel HDF5
+!> on MPI-IO.
 !>
-!> Memory: none of its own. HDF5 is shown the block inside its halo and hands it to
-!> MPI-IO as a datatype, without a copy; the MPI library's collective buffers come
-!> on top. The elements are 8-byte integers in little-endian order: where the
-!> processor has that order there is nothing to convert.
+!> Memory: none beside the MPI library's collective buffers. HDF5 takes the block inside its
+!> halo and passes it to MPI-IO as a datatype, without a copy. The elements are little-endian
+!> 8-byte integers; on little-endian processors nothing is converted.
 module layer_hdf5
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
+   use array_in_file, only: array_name, check_shape
    use block_backend, only: block_backend_t
    use errors, only: error_t, fail, keep_first
    use hdf5, only: H5_INTEGER_KIND, h5dclose_f, h5dcreate_f, H5D_ALLOC_TIME_EARLY_F, &
                    H5D_CONTIGUOUS_F, H5D_FILL_TIME_NEVER_F, h5dget_space_f, &
                    H5D_MPIO_CONTIG_COLLECTIVE_F, h5dopen_f, h5dread_f, h5dwrite_f, &
-                   H5F_ACC_RDONLY_F, H5F_ACC_TRUNC_F, H5F_CLOSE_STRONG_F, h5fclose_f, h5fcreate_f, &
-                   H5FD_MPIO_COLLECTIVE_F, h5fflush_f, h5fopen_f, H5F_SCOPE_GLOBAL_F, &
-                   h5kind_to_type, h5pclose_f, h5pcreate_f, H5P_DATASET_CREATE_F, &
-                   H5P_DATASET_XFER_F, H5P_FILE_ACCESS_F, h5pget_mpio_actual_io_mode_f, &
-                   h5pset_all_coll_metadata_ops_f, h5pset_alloc_time_f, &
-     h5pset_coll_metadata_write_f, h5pset_dxpl_mpio_f, h5pset_fapl_mpio_f, h5pset_fclose_degree_f, &
-                   h5pset_fill_time_f, h5pset_layout_f, h5sclose_f, h5screate_simple_f, &
-                   h5sget_simple_extent_dims_f, h5sget_simple_extent_ndims_f, &
-                   h5sselect_hyperslab_f, H5S_SELECT_SET_F, H5T_STD_I64LE, hid_t, hsize_t
+                   H5F_ACC_RDONLY_F, H5F_ACC_TRUNC_F, H5F_CLOSE_STRONG_F, h5fclose_f, &
+                   h5fcreate_f, H5FD_MPIO_COLLECTIVE_F, h5fflush_f, h5fopen_f, &
+                   H5F_SCOPE_GLOBAL_F, h5kind_to_type, h5pclose_f, h5pcreate_f, &
+                   H5P_DATASET_CREATE_F, H5P_DATASET_XFER_F, H5P_FILE_ACCESS_F, &
+                   h5pget_mpio_actual_io_mode_f, h5pset_all_coll_metadata_ops_f, &
+                   h5pset_alloc_time_f, h5pset_coll_metadata_write_f, h5pset_dxpl_mpio_f, &
+                   h5pset_fapl_mpio_f, h5pset_fclose_degree_f, h5pset_fill_time_f, &
+                   h5pset_layout_f, h5sclose_f, h5screate_simple_f, h5sget_simple_extent_dims_f, &
+                   h5sget_simple_extent_ndims_f, h5sselect_hyperslab_f, H5S_SELECT_SET_F, &
+                   H5T_STD_I64LE, hid_t, hsize_t
    use hdf5_api, only: c_H5Pget_mpio_no_collective_cause
    use hdf5_checks, only: check_hdf5, start_hdf5
-   use hdf5_mpi, only: dataset_start, fetch_hints, settle
-   use mpi_checks, only: check
+   use hdf5_mpi, only: dataset_start, finish_transfer, get_hints
+   use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL
    use mpi_hints, only: make_info
-   use posix_file, only: library_path, read_remedy, write_remedy
-   use shared_file, only: agree_to_go_on, array_name, check_shape, describe
+   use posix_file, only: library_path, remedy
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -47,7 +47,7 @@ module layer_hdf5
       type(MPI_Info) :: info = MPI_INFO_NULL
       !> The open file and its dataset.
       integer(hid_t) :: file = nothing, dataset = nothing
-      !> How the file is opened, the dataset made, and the data moved.
+      !> Property lists: to open the file, create the dataset, and move the data.
       integer(hid_t) :: access = nothing, creation = nothing, transfer = nothing
       !> The block in memory, inside its halo, and in the file.
       integer(hid_t) :: in_memory = nothing, in_file = nothing
@@ -69,7 +69,7 @@ contains
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
 
-      call describe(self, team, directory)
+      call self%plan_library_file(team, directory)
       self%comm = team%world
       call start_hdf5(error)
       if (allocated(error)) return
@@ -87,7 +87,7 @@ contains
       end associate
    end subroutine set_up
 
-   !> The ways to open the file and to move the data: together, by MPI-IO.
+   !> The property lists for collective access and transfers through MPI-IO.
    subroutine make_access(self, error)
       class(hdf5_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -99,15 +99,14 @@ contains
       call h5pset_fapl_mpio_f(self%access, self%comm%MPI_VAL, self%info%MPI_VAL, ierr)
       call check_hdf5(ierr, "H5Pset_fapl_mpio", error)
       if (allocated(error)) return
-      ! One process reads and writes what the library keeps about the data, and not
-      ! each of them for itself.
+      ! Collective metadata operations: one process reads and writes them for all.
       call h5pset_all_coll_metadata_ops_f(self%access, .true., ierr)
       call check_hdf5(ierr, "H5Pset_all_coll_metadata_ops", error)
       if (allocated(error)) return
       call h5pset_coll_metadata_write_f(self%access, .true., ierr)
       call check_hdf5(ierr, "H5Pset_coll_metadata_write", error)
       if (allocated(error)) return
-      ! A file that is closed after an error takes its dataset with it.
+      ! Closing the file after an error closes the dataset too.
       call h5pset_fclose_degree_f(self%access, H5F_CLOSE_STRONG_F, ierr)
       call check_hdf5(ierr, "H5Pset_fclose_degree", error)
       if (allocated(error)) return
@@ -118,8 +117,7 @@ contains
       call check_hdf5(ierr, "H5Pset_dxpl_mpio", error)
    end subroutine make_access
 
-   !> The dataset is one stretch of the file, and nothing is written to it before
-   !> the data are.
+   !> The property list of the dataset: contiguous, without fill values.
    subroutine make_creation(self, error)
       class(hdf5_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -138,7 +136,7 @@ contains
       call check_hdf5(ierr, "H5Pset_alloc_time", error)
    end subroutine make_creation
 
-   !> `part` elements along each axis, of `whole`, from `start` (0-based) on.
+   !> A selection: `part` elements of `whole` along each axis, from `start` (0-based) on.
    subroutine make_selection(whole, part, start, res, error)
       integer(int64), intent(in) :: whole(3), part(3), start(3)
       integer(hid_t), intent(inout) :: res
@@ -157,23 +155,22 @@ contains
       class(hdf5_t), intent(inout) :: self
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
-      logical :: goes_on
+      logical :: proceed
       integer :: ierr
 
       if (writing) then
- call h5fcreate_f(library_path(self%path), H5F_ACC_TRUNC_F, self%file, ierr, access_prp=self%access)
+         call h5fcreate_f(library_path(self%path), H5F_ACC_TRUNC_F, self%file, ierr, &
+                          access_prp=self%access)
          call check_hdf5(ierr, "H5Fcreate of "//self%path, error)
-         if (allocated(error)) error%text = error%text//write_remedy
       else
          call h5fopen_f(library_path(self%path), H5F_ACC_RDONLY_F, self%file, ierr, self%access)
          call check_hdf5(ierr, "H5Fopen of "//self%path, error)
-         if (allocated(error)) error%text = error%text//read_remedy
       end if
-      if (allocated(error)) self%file = nothing
-      call agree_to_go_on(self%comm, goes_on, error)
-      ! Closing is collective too, so a file that not all have stays open.
-      if (.not. goes_on) self%file = nothing
-      if (.not. goes_on) return
+      if (allocated(error)) error%text = error%text//remedy(writing)
+      call agree_to_proceed(self%comm, proceed, error)
+      ! Closing is collective too, so the processes that opened the file leave it open.
+      if (.not. proceed) self%file = nothing
+      if (.not. proceed) return
 
       if (writing) then
          call h5dcreate_f(self%file, array_name, H5T_STD_I64LE, self%in_file, self%dataset, ierr, &
@@ -187,11 +184,11 @@ contains
       if (.not. allocated(error)) self%data_start = dataset_start(array_name)
       self%header_bytes = max(self%data_start, 0_int64)
       if (.not. allocated(error) .and. .not. writing) call compare_shapes(self, error)
-      call agree_to_go_on(self%comm, goes_on, error)
-      if (.not. goes_on) self%dataset = nothing
+      call agree_to_proceed(self%comm, proceed, error)
+      if (.not. proceed) self%dataset = nothing
    end subroutine open_file
 
-   !> An error unless the dataset of the file is as large as the array.
+   !> An error unless the dataset of the file has the lengths of the array.
    subroutine compare_shapes(self, error)
       class(hdf5_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -228,7 +225,7 @@ contains
       call h5dwrite_f(self%dataset, h5kind_to_type(int64, H5_INTEGER_KIND), &
                       c_loc(self%block%cells), ierr, self%in_memory, self%in_file, self%transfer)
       call check_hdf5(ierr, "H5Dwrite of "//self%path, error)
-      call settle(self%comm, self%path, self%owns_path, error)
+      call finish_transfer(self%comm, self%path, self%owns_path, error)
       if (.not. allocated(error)) call check_collective(self, "H5Dwrite", error)
    end subroutine write_data
 
@@ -243,12 +240,12 @@ contains
       call h5dread_f(self%dataset, h5kind_to_type(int64, H5_INTEGER_KIND), place, ierr, &
                      self%in_memory, self%in_file, self%transfer)
       call check_hdf5(ierr, "H5Dread of "//self%path, error)
-      call settle(self%comm, self%path, .false., error)
+      call finish_transfer(self%comm, self%path, .false., error)
       if (.not. allocated(error)) call check_collective(self, "H5Dread", error)
    end subroutine read_data
 
-   !> An error when the library broke a collective call up into independent ones,
-   !> as it may: that is another pattern than the one that is measured.
+   !> An error if the library replaced a collective call by independent ones, as it may: the
+   !> pattern measured would be another one.
    subroutine check_collective(self, call_name, error)
       class(hdf5_t), intent(in) :: self
       character(len=*), intent(in) :: call_name
@@ -267,7 +264,7 @@ contains
                 //to_text(mine)//" here and "//to_text(anyones)//" on all processes")
    end subroutine check_collective
 
-   !> Of the library's data that are still in memory the last are written too.
+   !> Flushes the library's metadata, too.
    subroutine sync(self, error)
       class(hdf5_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -278,8 +275,7 @@ contains
       call check_hdf5(ierr, "H5Fflush of "//self%path, error)
    end subroutine sync
 
-   !> What the library says of the hints is only fetched here, and read outside the
-   !> clock.
+   !> Only queries the info object of the hints; its content is read outside the phase.
    subroutine close_file(self, error)
       class(hdf5_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -287,7 +283,7 @@ contains
       integer :: ierr
 
       if (self%file == nothing) return
-      call fetch_hints(self%path, self%info_used, error)
+      call get_hints(self%path, self%outcome%info_used, error)
       if (self%dataset /= nothing) then
          call h5dclose_f(self%dataset, ierr)
          call check_hdf5(ierr, "H5Dclose in "//self%path, trouble)

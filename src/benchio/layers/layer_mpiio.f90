@@ -1,10 +1,10 @@
-!> The layers mpiio and mpiio-independent: one shared file in Fortran order of the
-!> whole array, which all processes write and read through MPI-IO, together by
-!> collective calls or each for itself by independent ones.
+!> The layers mpiio and mpiio-independent: one shared file with the whole array in Fortran
+!> order, which all processes write and read through MPI-IO, by collective or independent
+!> calls.
 !>
-!> Memory: none of its own; the MPI library's collective buffers come on top.
-!> Each call moves one element of a datatype that describes the block, in memory
-!> and in the file, so no count ever passes what an integer holds.
+!> Memory: none beside the MPI library's collective buffers. Each call moves one element of a
+!> datatype that describes the block in memory and in the file, so that no count overflows
+!> a default integer.
 module layer_mpiio
    use errors, only: error_t
    use mpi_checks, only: check

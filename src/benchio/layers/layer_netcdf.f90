@@ -1,30 +1,28 @@
-!> The layer netcdf: one shared file in the format netCDF-4 that holds the whole
-!> array as a contiguous variable, which all processes write and read by one
-!> collective call. Below netCDF are parallel HDF5 and MPI-IO.
+!> The layer netcdf: one shared netCDF-4 file with the whole array as a contiguous variable,
+!> which all processes write and read by one collective call. netCDF uses parallel HDF5 and
+!> MPI-IO.
 !>
-!> The variable has its axes in C's order, the last varies fastest: they are those
-!> of the array turned round. Memory: the block once more, without its halo, since
-!> netCDF takes contiguous data; copying to it and from it is inside the clock, as
-!> an application has to do it too. Netcdf's nc_put_varm would take the halo, but
-!> moves one element at a time.
+!> The axes of the variable are those of the array in reverse order, since in C the last one
+!> varies fastest. Memory: a copy of the block without its halo, since netCDF takes contiguous
+!> data; the copying is measured, as an application must do it too. (nc_put_varm would accept
+!> the halo, but moves one element at a time.)
 module layer_netcdf
    use, intrinsic :: iso_c_binding, only: c_int, c_long_long, c_null_char, c_null_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
+   use array_in_file, only: array_name, axis_names, check_shape
    use block_backend, only: block_backend_t
    use errors, only: error_t, fail, keep_first
-   use hdf5_mpi, only: dataset_start, fetch_hints, settle
-   use mpi_checks, only: check
+   use hdf5_mpi, only: dataset_start, finish_transfer, get_hints
+   use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL
    use mpi_hints, only: make_info
-   use netcdf_api, only: nc_clobber, nc_close, nc_collective, nc_contiguous, &
+   use netcdf_api, only: check_netcdf, nc_clobber, nc_close, nc_collective, nc_contiguous, &
                          nc_create_par_fortran, nc_def_dim, nc_def_var, nc_def_var_chunking, &
                          nc_def_var_fill, nc_enddef, nc_get_vara_longlong, nc_inq_dimlen, &
                          nc_inq_vardimid, nc_inq_varid, nc_inq_varndims, nc_int64, nc_netcdf4, &
                          nc_nowrite, nc_open_par_fortran, nc_put_vara_longlong, nc_sync, &
                          nc_var_par_access
-   use netcdf_checks, only: check_netcdf
-   use posix_file, only: library_path, read_remedy, write_remedy
-   use shared_file, only: agree_to_go_on, array_name, axis_names, check_shape, describe
+   use posix_file, only: library_path, remedy
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -38,13 +36,13 @@ module layer_netcdf
       type(MPI_Info) :: info = MPI_INFO_NULL
       integer(c_int) :: file = -1_c_int, variable = -1_c_int
       logical :: is_open = .false., is_ready = .false.
-      !> Where the block is in the variable: in C's order, from 0.
+      !> The place of the block in the variable: in C's order, from 0.
       integer(c_size_t) :: starts(3) = 0_c_size_t, counts(3) = 0_c_size_t
       !> The block without its halo.
       integer(c_long_long), allocatable :: packed(:, :, :)
    contains
       procedure :: set_up
-      procedure :: forget
+      procedure :: poison
       procedure :: open_file
       procedure :: write_data
       procedure :: read_data
@@ -62,8 +60,8 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer :: status
 
-      call describe(self, team, directory)
-      ! nc_enddef and nc_close have HDF5 flush the file, which brings it there.
+      call self%plan_library_file(team, directory)
+      ! nc_enddef and nc_close make HDF5 flush the file, which calls fsync.
       self%always_syncs = .true.
       self%comm = team%world
       associate (layout => self%block%layout, n => self%block%layout%block)
@@ -76,17 +74,17 @@ contains
             return
          end if
       end associate
-      ! Its pages are taken from the system here and not inside the clock.
+      ! Touched now, so that the page faults are not measured.
       self%packed = 0_c_long_long
       call make_info(self%hints_asked, self%path, self%info, error)
    end subroutine set_up
 
-   subroutine forget(self)
+   subroutine poison(self)
       class(netcdf_t), intent(inout) :: self
 
-      call self%block%forget()
+      call self%block%poison()
       self%packed = 0_c_long_long
-   end subroutine forget
+   end subroutine poison
 
    subroutine open_file(self, writing, error)
       class(netcdf_t), intent(inout) :: self
@@ -95,33 +93,33 @@ contains
       integer(c_int) :: status
 
       if (writing) then
- status = nc_create_par_fortran(library_path(self%path)//c_null_char, ior(nc_clobber, nc_netcdf4), &
+         status = nc_create_par_fortran(library_path(self%path)//c_null_char, &
+                                        ior(nc_clobber, nc_netcdf4), &
                                         int(self%comm%MPI_VAL, c_int), &
                                         int(self%info%MPI_VAL, c_int), self%file)
          call check_netcdf(status, "nc_create_par of "//self%path, error)
-         if (allocated(error)) error%text = error%text//write_remedy
       else
          status = nc_open_par_fortran(library_path(self%path)//c_null_char, nc_nowrite, &
                                       int(self%comm%MPI_VAL, c_int), &
                                       int(self%info%MPI_VAL, c_int), self%file)
          call check_netcdf(status, "nc_open_par of "//self%path, error)
-         if (allocated(error)) error%text = error%text//read_remedy
       end if
-      ! Closing is collective too, so a file that not all have stays open.
-      call agree_to_go_on(self%comm, self%is_open, error)
+      if (allocated(error)) error%text = error%text//remedy(writing)
+      ! Closing is collective too, so the processes that opened the file leave it open.
+      call agree_to_proceed(self%comm, self%is_open, error)
       self%is_ready = self%is_open
       if (.not. self%is_open) return
 
       if (writing) then
-         call define(self, error)
+         call define_array(self, error)
       else
-         call look_up(self, error)
+         call find_array(self, error)
       end if
-      call agree_to_go_on(self%comm, self%is_ready, error)
+      call agree_to_proceed(self%comm, self%is_ready, error)
    end subroutine open_file
 
-   !> Says what is in the new file; collective.
-   subroutine define(self, error)
+   !> Defines the array in the new file; collective.
+   subroutine define_array(self, error)
       class(netcdf_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       integer(c_int) :: axes(3), status
@@ -140,17 +138,17 @@ contains
       status = nc_def_var_chunking(self%file, self%variable, nc_contiguous, c_null_ptr)
       call check_netcdf(status, "nc_def_var_chunking in "//self%path, error)
       if (allocated(error)) return
-      ! Nothing is written there before the data are.
+      ! No fill values are written before the data.
       status = nc_def_var_fill(self%file, self%variable, 1_c_int, c_null_ptr)
       call check_netcdf(status, "nc_def_var_fill in "//self%path, error)
       if (allocated(error)) return
       status = nc_enddef(self%file)
       call check_netcdf(status, "nc_enddef of "//self%path, error)
-      if (.not. allocated(error)) call have_all_move(self, error)
-   end subroutine define
+      if (.not. allocated(error)) call set_collective(self, error)
+   end subroutine define_array
 
-   !> Finds the array in an old file.
-   subroutine look_up(self, error)
+   !> Finds the array in an existing file.
+   subroutine find_array(self, error)
       class(netcdf_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       integer(c_size_t), allocatable :: found(:)
@@ -174,17 +172,17 @@ contains
          if (allocated(error)) return
       end do
       call check_shape(self%path, int(found(count:1:-1), int64), self%block%layout%whole, error)
-      if (.not. allocated(error)) call have_all_move(self, error)
-   end subroutine look_up
+      if (.not. allocated(error)) call set_collective(self, error)
+   end subroutine find_array
 
-   subroutine have_all_move(self, error)
+   subroutine set_collective(self, error)
       class(netcdf_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
       integer(c_int) :: status
 
       status = nc_var_par_access(self%file, self%variable, nc_collective)
       call check_netcdf(status, "nc_var_par_access of "//self%path, error)
-   end subroutine have_all_move
+   end subroutine set_collective
 
    subroutine write_data(self, error)
       class(netcdf_t), intent(inout) :: self
@@ -198,7 +196,7 @@ contains
       status = nc_put_vara_longlong(self%file, self%variable, self%starts, self%counts, &
                                     self%packed)
       call check_netcdf(status, "nc_put_vara of "//self%path, error)
-      call settle(self%comm, self%path, self%owns_path, error)
+      call finish_transfer(self%comm, self%path, self%owns_path, error)
    end subroutine write_data
 
    subroutine read_data(self, error)
@@ -210,7 +208,7 @@ contains
       status = nc_get_vara_longlong(self%file, self%variable, self%starts, self%counts, &
                                     self%packed)
       call check_netcdf(status, "nc_get_vara of "//self%path, error)
-      call settle(self%comm, self%path, .false., error)
+      call finish_transfer(self%comm, self%path, .false., error)
       associate (n => self%block%layout%block)
          self%block%cells(1:n(1), 1:n(2), 1:n(3)) = self%packed
       end associate
@@ -228,7 +226,7 @@ contains
       call check_netcdf(status, "nc_sync of "//self%path, error)
    end subroutine sync
 
-   !> What MPI says of the hints is only fetched here, and read outside the clock.
+   !> Only queries the info object of the hints; its content is read outside the phase.
    subroutine close_file(self, error)
       class(netcdf_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -236,8 +234,8 @@ contains
       integer(c_int) :: status
 
       if (.not. self%is_open) return
-      call fetch_hints(self%path, self%info_used, error)
-      self%hides_hints = self%info_used%MPI_VAL == MPI_INFO_NULL%MPI_VAL
+      call get_hints(self%path, self%outcome%info_used, error)
+      self%hides_hints = self%outcome%info_used%MPI_VAL == MPI_INFO_NULL%MPI_VAL
       status = nc_close(self%file)
       call check_netcdf(status, "nc_close of "//self%path, trouble)
       call keep_first(error, trouble)

@@ -1,7 +1,6 @@
-!> The layer node: on each node one process gathers the blocks of all and writes
-!> them to one file, one after the other by rank, each in Fortran order. Memory
-!> and transport are those of the funnel; a step is as many planes of one block
-!> as the buffer holds.
+!> The layer node: on each node one process gathers the blocks of all and writes them to one
+!> file in the order of their ranks, each in Fortran order, with the memory and messages of
+!> the funnel. A step is as many planes of one block as fit the buffer.
 module layer_node
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: path_in
@@ -40,7 +39,7 @@ contains
       self%files = team%nodes
       self%writers = team%nodes
       self%owns_path = team%node_rank == 0
-      self%tends_cache = team%node_rank == 0
+      self%clears_cache = team%node_rank == 0
       self%comm = team%node_comm
       self%member = team%node_rank
       self%members = team%node_size
@@ -54,7 +53,7 @@ contains
       end associate
       self%steps = self%steps_of_block*self%members
       self%buffer_elements = plane*self%planes_of_step
-      call self%take_buffer(error)
+      call self%allocate_buffer(error)
    end subroutine set_up
 
    pure function piece(self, step, source) result(res)

@@ -1,11 +1,10 @@
-!> The layers pnetcdf and pnetcdf-nonblocking: one shared file in the format CDF-5
-!> that holds the whole array in Fortran order, which all processes write and read
-!> together through PnetCDF: by its blocking collective calls, or by a call that
-!> only notes what is to be moved and one that then moves it.
+!> The layers pnetcdf and pnetcdf-nonblocking: one shared file in the format CDF-5 with the
+!> whole array in Fortran order, which all processes write and read through PnetCDF, by
+!> blocking collective calls or by a call that posts the transfer and one that completes it.
 !>
-!> The elements are in big-endian order in such a file, always; the library turns
-!> them round. Memory: the library is shown the block inside its halo, and makes a
-!> contiguous copy of what a call moves, a gibibyte at most.
+!> Such a file is always big-endian; the library swaps the bytes. Memory: the library takes
+!> the block inside its halo, and makes a contiguous copy of the data of a call, at most
+!> 1 GiB.
 module layer_pnetcdf
    use, intrinsic :: iso_fortran_env, only: int64
    use block_backend, only: block_backend_t
@@ -15,18 +14,16 @@ module layer_pnetcdf
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Allreduce, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER, MPI_MAX, &
                       MPI_OFFSET_KIND
-   use pnetcdf_api, only: nf_noerr, nfmpi_get_vara_all, nfmpi_iget_vara, nfmpi_iput_vara, &
-                          nfmpi_put_vara_all, nfmpi_wait_all
-   use pnetcdf_checks, only: check_pnetcdf
+   use pnetcdf_api, only: check_pnetcdf, nf_noerr, nfmpi_get_vara_all, nfmpi_iget_vara, &
+                          nfmpi_iput_vara, nfmpi_put_vara_all, nfmpi_wait_all
    use pnetcdf_file, only: pnetcdf_file_t
-   use shared_file, only: describe
    use team, only: team_t
    implicit none(type, external)
    private
 
    public :: pnetcdf_t
 
-   ! No call may move 2 GiB or more of a process's data, as PnetCDF is built.
+   ! By default PnetCDF is built for less than 2 GiB a process and call.
    integer(int64), parameter :: piece_bytes = 2_int64**30
 
    type, extends(block_backend_t) :: pnetcdf_t
@@ -34,8 +31,8 @@ module layer_pnetcdf
       logical :: blocking = .true.
       type(pnetcdf_file_t), private :: file
       logical, private :: is_ready = .false.
-      !> The block is moved in pieces of whole planes, the last of which may have
-      !> fewer. As many calls are made as the largest block needs.
+      !> The block is moved in pieces of whole planes; the last one may be smaller. All
+      !> processes make as many calls as the largest block needs.
       integer, private :: planes = 1, last_planes = 1, pieces = 1, calls = 1
       !> A piece in memory, inside its halo.
       type(MPI_Datatype), private :: piece = MPI_DATATYPE_NULL, last_piece = MPI_DATATYPE_NULL
@@ -58,7 +55,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer :: ierr
 
-      call describe(self, team, directory)
+      call self%plan_library_file(team, directory)
       associate (n => self%block%layout%block)
          self%planes = int(min(n(3), max(1_int64, piece_bytes/(n(1)*n(2)*element_bytes))))
          self%pieces = int((n(3) + self%planes - 1)/self%planes)
@@ -74,7 +71,7 @@ contains
       call self%file%set_up(team%world, self%path, self%hints_asked, error)
    end subroutine set_up
 
-   !> So many planes of a block, from the plane that a call is given on.
+   !> The datatype of a number of planes of a block, from the first plane of a call on.
    subroutine make_piece(block, planes, res, error)
       integer(int64), intent(in) :: block(3)
       integer, intent(in) :: planes
@@ -110,8 +107,8 @@ contains
       call move(self, .false., self%block%cells, error)
    end subroutine read_data
 
-   !> Moves the block piece by piece; collective. An error in a piece does not keep
-   !> this process from taking part in those that follow.
+   !> Moves the block piece by piece; collective. After an error in one piece the process
+   !> still takes part in the following calls.
    subroutine move(self, writing, cells, error)
       class(pnetcdf_t), intent(inout) :: self
       logical, intent(in) :: writing
@@ -152,8 +149,8 @@ contains
       end do
    end subroutine move
 
-   !> Has the library move what a call noted; collective. Without a request, after
-   !> an error, this process only takes part in what the others move.
+   !> Completes a posted transfer; collective. After an error the process has no request, and
+   !> only takes part in the transfers of the others.
    subroutine wait_for(self, request, error)
       class(pnetcdf_t), intent(in) :: self
       integer, intent(in) :: request
@@ -170,8 +167,8 @@ contains
       call keep_first(error, trouble)
    end subroutine wait_for
 
-   !> Where a piece is in the array (from 1) and in memory; nowhere when the block
-   !> has fewer pieces.
+   !> The place of a piece in the array (from 1) and in memory; empty if the block has fewer
+   !> pieces.
    subroutine place_piece(self, number, plane, starts, counts, datatype)
       class(pnetcdf_t), intent(in) :: self
       integer, intent(in) :: number
@@ -208,7 +205,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%file%close_file(error)
-      self%info_used = self%file%info_used
+      self%outcome%info_used = self%file%info_used
    end subroutine close_file
 
    subroutine take_down(self, error)

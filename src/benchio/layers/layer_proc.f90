@@ -1,7 +1,7 @@
-!> The layer proc: a file a process, written straight from the array.
+!> The layer proc: one file for each process, written directly from the array.
 !>
-!> Memory: 16 bytes for each row of the block, in the list that tells the system
-!> where the rows are. The list is made before the clock and nothing is copied.
+!> Memory: 16 bytes for each row of the block, for the vectors of the system calls. They are
+!> prepared before the phase, and no data are copied.
 module layer_proc
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
@@ -11,8 +11,7 @@ module layer_proc
    use errors, only: error_t, fail
    use layout, only: element_bytes
    use posix_api, only: iovec_t
-   use posix_file, only: close_fd => close_file, open_new, read_vectors, sync_file, &
-                         write_vectors
+   use posix_file, only: close_fd => close_file, open_new, sync_file, write_vectors
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -50,7 +49,7 @@ contains
       self%path_bytes = self%block%layout%block_elements()*element_bytes
       self%files = team%size
       self%owns_path = .true.
-      self%tends_cache = .true.
+      self%clears_cache = .true.
 
       associate (n => self%block%layout%block)
          allocate (self%rows(n(2)*n(3)), stat=status)
@@ -77,7 +76,7 @@ contains
       if (writing) then
          call open_new(self%path, self%fd, error)
       else
-         call open_to_read(self%path, self%task%direct, self%fd, self%was_direct, error)
+         call open_to_read(self%path, self%task%direct, self%fd, self%outcome%was_direct, error)
       end if
    end subroutine open_file
 
@@ -93,11 +92,8 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (self%fd < 0) return
-      if (self%was_direct) then
-         call self%direct%read_vectors(self%fd, self%path, self%rows, 0_int64, error)
-      else
-         call read_vectors(self%fd, self%path, self%rows, 0_int64, error)
-      end if
+      call self%direct%read_vectors(self%outcome%was_direct, self%fd, self%path, self%rows, &
+                                    0_int64, error)
    end subroutine read_data
 
    subroutine sync(self, error)

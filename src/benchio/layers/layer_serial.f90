@@ -1,6 +1,6 @@
-!> The layer serial: rank 0 gathers the whole array and writes it to one file in
-!> Fortran order. Memory and transport are those of the funnel; a step is as
-!> many whole planes of the array as the buffer holds.
+!> The layer serial: rank 0 gathers the whole array and writes it to one file in Fortran
+!> order, with the memory and messages of the funnel. A step is as many planes of the whole
+!> array as fit the buffer.
 module layer_serial
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: path_in
@@ -37,7 +37,7 @@ contains
       self%is_whole = .true.
       self%writers = 1
       self%owns_path = team%rank == 0
-      self%tends_cache = team%rank == 0
+      self%clears_cache = team%rank == 0
       self%comm = team%world
       self%member = team%rank
       self%members = team%size
@@ -50,7 +50,7 @@ contains
          self%steps = int((whole(3) + self%planes_of_step - 1)/self%planes_of_step)
       end associate
       self%buffer_elements = plane*self%planes_of_step
-      call self%take_buffer(error)
+      call self%allocate_buffer(error)
    end subroutine set_up
 
    pure function piece(self, step, source) result(res)

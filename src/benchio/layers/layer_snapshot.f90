@@ -1,30 +1,26 @@
-!> The layers snapshot and snapshot-nonblocking: a simulation that computes, and
-!> after every so many time steps appends its 3-D array to one shared file, which
-!> then holds (N1, N2, N3, snapshots) in Fortran order. All processes write together
-!> through MPI-IO, by collective calls that return when the data are written or by
-!> ones that have them written while the next time steps are computed.
+!> The layers snapshot and snapshot-nonblocking: a simulation that computes for some time
+!> steps and then appends its 3-D array to one shared file, which in the end holds
+!> (N1, N2, N3, snapshots) in Fortran order. All processes write through collective MPI-IO
+!> calls, blocking ones or non-blocking ones that overlap with the next time steps.
 !>
-!> What is measured: the seconds of a phase are those that a process waits for I/O,
-!> in opening, writing, synchronising and closing. Computing is left out, and so is
-!> making the data. Non-blocking, these are parts of the wait too: the copy of the
-!> block that the write needs, and the time spent in asking the library whether it
-!> is complete, since neither would be there without the I/O. The computed seconds
-!> are those of the time steps, by the clock. The hidden seconds are those of them
-!> that went by while this process had a write that it did not know to be complete,
-!> to the next end of a time step; always 0 for calls that block. That a write was
-!> under way does not say that it moved: whether computing hid it shows in the wait,
-!> against calls that block. Bytes by seconds may thus be more than any file system
-!> takes.
+!> Times: the seconds of a phase are those that a process waits for I/O: for open, write,
+!> sync and close. They exclude the computing and the generation of the data. For
+!> non-blocking calls they include the copy of the block and the calls that test for
+!> completion, since the I/O causes both. The computed seconds are those of the time steps.
+!> The hidden seconds are the computed seconds with a write pending, that is not yet known
+!> to be complete; they are 0 for blocking calls. A pending write need not progress: how
+!> much of it the computing hides shows in the wait, compared with blocking calls. The rate
+!> can therefore exceed that of the file system.
 !>
-!> Reading does not compute: it reads all snapshots, one after the other, and only
-!> compares in between.
+!> A read does not compute: it reads the snapshots one after the other and compares each,
+!> untimed.
 !>
-!> Memory: non-blocking, the block once more, without halo. The MPI library's
-!> collective buffers come on top.
+!> Memory: for non-blocking calls, a copy of the block without its halo; and the MPI
+!> library's collective buffers.
 module layer_snapshot
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use backend, only: difference_t
    use datatypes, only: free_datatype, make_section
+   use difference, only: difference_t
    use errors, only: error_t, fail, keep_first, status_usage
    use file_request, only: file_request_t
    use layout, only: element_bytes
@@ -43,20 +39,19 @@ module layer_snapshot
    integer, parameter :: usual_snapshots = 16
 
    type, extends(mpiio_backend_t) :: snapshot_t
-      !> Whether it computes on while a snapshot is written.
-      logical :: overlaps = .false.
+      !> Whether a write ends before the next time steps.
+      logical :: blocking = .true.
       integer, private :: snapshots = usual_snapshots
       type(team_t), private :: team
-      !> The block in memory without its halo.
+      !> Non-blocking: the copy of the block that is written, its datatype, and the write.
       type(MPI_Datatype), private :: in_copy = MPI_DATATYPE_NULL
-      !> Where a snapshot stays while it is written; its write, while it may go on.
       integer(int64), private, pointer, contiguous :: copy(:, :, :) => null()
       type(file_request_t), private :: request
-      !> What the last reads differed in.
+      !> The differences in the snapshots read.
       type(difference_t), private :: seen
    contains
       procedure :: set_up
-      procedure :: forget
+      procedure :: poison
       procedure :: write_data
       procedure :: read_data
       procedure :: compare
@@ -83,8 +78,8 @@ contains
       call self%settings%add_integer("steps", int(self%snapshots, int64))
       call self%settings%add_integer("every", int(self%task%every, int64))
       call self%settings%add_real("compute", self%task%compute_seconds)
-      if (self%overlaps) call take_copy(self, error)
-      if (self%overlaps .and. .not. allocated(error)) then
+      if (.not. self%blocking) call allocate_copy(self, error)
+      if (.not. (self%blocking .or. allocated(error))) then
          call self%request%set_up("MPI_File_iwrite_all", error)
       end if
       call team%agree(error)
@@ -100,7 +95,7 @@ contains
       call self%set_up_file(team, directory, error)
    end subroutine set_up
 
-   subroutine take_copy(self, error)
+   subroutine allocate_copy(self, error)
       class(snapshot_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       integer :: status
@@ -110,36 +105,34 @@ contains
          if (status /= 0) call fail(error, "no memory for a copy of a block of " &
                                     //to_text(product(n)*element_bytes)//" bytes")
       end associate
-   end subroutine take_copy
+   end subroutine allocate_copy
 
-   subroutine forget(self)
+   subroutine poison(self)
       class(snapshot_t), intent(inout) :: self
 
-      call self%block%forget()
+      call self%block%poison()
       if (associated(self%copy)) self%copy = 0_int64
-   end subroutine forget
+   end subroutine poison
 
-   !> The simulation: before each snapshot its time steps. It ends early when a
-   !> process has met an error, and then for all of them.
+   !> The simulation: time steps before each snapshot. After an error on some process it
+   !> ends early on all of them.
    subroutine write_data(self, error)
       class(snapshot_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: number
-      logical :: goes_on
+      logical :: proceed
 
-      self%computed_seconds = 0.0_real64
-      self%hidden_seconds = 0.0_real64
       if (.not. self%file%is_open()) return
       do number = 0, self%snapshots - 1
-         call come_to_snapshot(self, number, goes_on, error)
-         if (.not. goes_on) exit
-         if (self%overlaps) then
+         call compute_until(self, number, proceed, error)
+         if (.not. proceed) exit
+         if (self%blocking) then
+            call write_block(self, trouble)
+         else
             call self%request%wait(self%file, trouble)
             call keep_first(error, trouble)
             call post(self, number, trouble)
-         else
-            call write_block(self, trouble)
          end if
          call keep_first(error, trouble)
       end do
@@ -147,31 +140,25 @@ contains
       call keep_first(error, trouble)
    end subroutine write_data
 
-   !> What lies before a snapshot, aside. All go on together, or none does: the
-   !> processes meet here anyhow.
-   subroutine come_to_snapshot(self, number, goes_on, error)
+   !> The work before a snapshot, untimed.
+   subroutine compute_until(self, number, proceed, error)
       class(snapshot_t), intent(inout) :: self
       integer, intent(in) :: number
-      logical, intent(out) :: goes_on
+      logical, intent(out) :: proceed
       type(error_t), allocatable, intent(inout) :: error
       type(error_t), allocatable :: trouble
 
-      goes_on = .false.
-      call self%aside%begin(self%team%world, trouble)
-      call keep_first(error, trouble)
-      call self%team%all_of(.not. allocated(error), goes_on, trouble)
-      call keep_first(error, trouble)
-      if (goes_on) then
-         if (.not. self%overlaps .and. number > 0) call self%fill_array(number)
+      call self%outcome%untimed%begin(self%team%world, error, proceed)
+      if (proceed) then
+         if (self%blocking .and. number > 0) call self%fill_array(number)
          call compute(self, trouble)
          call keep_first(error, trouble)
       end if
-      call self%aside%finish(self%team%world, trouble)
-      call keep_first(error, trouble)
-   end subroutine come_to_snapshot
+      call self%outcome%untimed%finish(self%team%world, error)
+   end subroutine compute_until
 
-   !> The time steps before a snapshot. MPI libraries often move data only while
-   !> they are called, so a simulation that hides its I/O calls them now and then.
+   !> The time steps before a snapshot. MPI libraries often progress I/O only inside their
+   !> calls, so an application that overlaps I/O calls them now and then.
    subroutine compute(self, error)
       class(snapshot_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -185,18 +172,20 @@ contains
             now = MPI_Wtime()
             if (now - began >= self%task%compute_seconds) exit
          end do
-         self%computed_seconds = self%computed_seconds + now - began
-         if (.not. self%request%is_under_way()) cycle
-         self%hidden_seconds = self%hidden_seconds + now - began
-         call self%request%look(self%file, trouble)
-         call keep_first(error, trouble)
-         ! This is the I/O's, and so nothing that its clock leaves out.
-         self%aside%seconds = self%aside%seconds - (MPI_Wtime() - now)
+         associate (outcome => self%outcome)
+            outcome%computed_seconds = outcome%computed_seconds + now - began
+            if (.not. self%request%is_pending()) cycle
+            outcome%hidden_seconds = outcome%hidden_seconds + now - began
+            call self%request%test(self%file, trouble)
+            call keep_first(error, trouble)
+            ! The test is part of the I/O, so its time is not excluded.
+            outcome%untimed%seconds = outcome%untimed%seconds - (MPI_Wtime() - now)
+         end associate
       end do
    end subroutine compute
 
-   !> Copies the block and begins to write the copy. The next data are made between
-   !> the two, so that nothing is hidden behind that.
+   !> Copies the block and posts the write of the copy. The next data are generated in
+   !> between, so that they do not overlap with the write.
    subroutine post(self, number, error)
       class(snapshot_t), intent(inout) :: self
       integer, intent(in) :: number
@@ -207,10 +196,9 @@ contains
       associate (n => self%block%layout%block)
          self%copy = self%block%cells(1:n(1), 1:n(2), 1:n(3))
       end associate
-      call self%aside%begin(self%team%world, error)
+      call self%outcome%untimed%begin(self%team%world, error)
       if (number + 1 < self%snapshots) call self%fill_array(number + 1)
-      call self%aside%finish(self%team%world, trouble)
-      call keep_first(error, trouble)
+      call self%outcome%untimed%finish(self%team%world, error)
       call MPI_File_iwrite_all(self%file%handle, self%copy, 1, self%in_copy, self%request%handle, &
                                ierr)
       call check(ierr, "MPI_File_iwrite_all of "//self%path, trouble)
@@ -230,30 +218,28 @@ contains
       call self%free_locks(error)
    end subroutine write_block
 
-   !> All snapshots, each compared before the next one takes its place. Ends as
-   !> write_data does after an error.
+   !> Reads all snapshots and compares each before the next one replaces it. Ends early
+   !> after an error, as write_data does.
    subroutine read_data(self, error)
       class(snapshot_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
-      type(difference_t) :: none
+      type(difference_t) :: here
       integer :: number
-      logical :: goes_on
+      logical :: proceed
 
-      self%seen = none
+      self%seen = difference_t()
       if (.not. self%file%is_open()) return
       do number = 0, self%snapshots - 1
          call read_block(self, trouble)
          call keep_first(error, trouble)
-         goes_on = .false.
-         call self%aside%begin(self%team%world, trouble)
-         call keep_first(error, trouble)
-         call self%team%all_of(.not. allocated(error), goes_on, trouble)
-         call keep_first(error, trouble)
-         if (goes_on .and. self%task%verify) call look_at(self, number)
-         call self%aside%finish(self%team%world, trouble)
-         call keep_first(error, trouble)
-         if (.not. goes_on) exit
+         call self%outcome%untimed%begin(self%team%world, error, proceed)
+         if (proceed .and. self%task%verify) then
+            call self%compare_array(number, here)
+            call self%seen%add(here)
+         end if
+         call self%outcome%untimed%finish(self%team%world, error)
+         if (.not. proceed) exit
       end do
    end subroutine read_data
 
@@ -268,25 +254,7 @@ contains
       if (.not. allocated(error)) call self%check_block("MPI_File_read_all", status, error)
    end subroutine read_block
 
-   !> Compares a snapshot, and adds what it differs in to what was seen before.
-   subroutine look_at(self, number)
-      class(snapshot_t), intent(inout) :: self
-      integer, intent(in) :: number
-      type(difference_t) :: here
-
-      call self%compare_array(number, here)
-      here%compared_bytes = here%compared_bytes + self%seen%compared_bytes
-      here%halo_changed = here%halo_changed .or. self%seen%halo_changed
-      if (self%seen%differing > 0) then
-         self%seen%differing = self%seen%differing + here%differing
-         self%seen%compared_bytes = here%compared_bytes
-         self%seen%halo_changed = here%halo_changed
-      else
-         self%seen = here
-      end if
-   end subroutine look_at
-
-   !> What `read_data` saw: of the snapshots only the last is still there.
+   !> The differences that `read_data` found: only the last snapshot is still in memory.
    subroutine compare(self, res)
       class(snapshot_t), intent(inout) :: self
       type(difference_t), intent(out) :: res

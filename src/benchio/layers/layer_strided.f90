@@ -1,5 +1,5 @@
-!> The layers strided and strided-independent: records dealt in turn, through MPI-IO,
-!> by one collective or independent call a record with an offset of its own.
+!> The layers strided and strided-independent: round-robin records through MPI-IO, one
+!> collective or independent call with an explicit offset for each record.
 module layer_strided
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use errors, only: error_t, fail, status_usage
@@ -37,16 +37,14 @@ contains
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
 
-      call self%lay_out(team, directory, error)
+      call self%plan_records(team, directory, error)
       if (allocated(error)) return
       if (self%longest > huge(1)) then
          call fail(error, "a record of "//to_text(self%longest)//" bytes is too large: an MPI-IO " &
                    //"call moves at most "//to_text(huge(1)), status_usage)
          return
       end if
-      self%together = self%collective
-      ! As in the layer mpiio: the system's own text says more than MPI's.
-      self%tries_first = team%rank == 0
+      self%is_collective = self%collective
       self%uses_hints = .true.
       call self%file%set_up(team%world, self%path, self%hints_asked, error)
    end subroutine set_up
@@ -108,7 +106,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%file%close_file(error)
-      self%info_used = self%file%info_used
+      self%outcome%info_used = self%file%info_used
       self%is_usable = .false.
    end subroutine close_file
 

@@ -1,13 +1,12 @@
-!> The layer strided-posix: records dealt in turn, each by a positioned POSIX call to
-!> one file that all processes have open.
+!> The layer strided-posix: round-robin records, one positioned POSIX call for each, in one
+!> file that all processes have open.
 module layer_strided_posix
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int8
    use direct_read, only: direct_reader_t, open_to_read
    use errors, only: error_t
    use piece_backend, only: piece_t
-   use posix_file, only: close_fd => close_file, open_shared, sync_file
-   use posix_pieces, only: read_piece, write_piece
+   use posix_file, only: close_fd => close_file, open_shared, sync_file, write_bytes
    use strided, only: strided_t
    use team, only: team_t
    implicit none(type, external)
@@ -35,7 +34,9 @@ contains
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
 
-      call self%lay_out(team, directory, error)
+      call self%plan_records(team, directory, error)
+      ! The open itself returns the system's error text.
+      self%tests_creation = .false.
    end subroutine set_up
 
    subroutine open_file(self, writing, error)
@@ -46,7 +47,7 @@ contains
       if (writing) then
          call open_shared(self%path, .true., self%fd, error)
       else
-         call open_to_read(self%path, self%task%direct, self%fd, self%was_direct, error)
+         call open_to_read(self%path, self%task%direct, self%fd, self%outcome%was_direct, error)
       end if
       self%is_usable = self%fd >= 0
    end subroutine open_file
@@ -59,10 +60,10 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (writing) then
-         call write_piece(self%fd, self%path, memory, piece%offset, error)
+         call write_bytes(self%fd, self%path, memory, piece%offset, error)
       else
-         call read_piece(self%fd, self%path, memory, piece%offset, self%task%direct, self%direct, &
-                         error)
+         call self%direct%read_bytes(self%task%direct, self%fd, self%path, memory, piece%offset, &
+                                     error)
       end if
    end subroutine move
 

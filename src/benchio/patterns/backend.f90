@@ -1,98 +1,90 @@
-!> What every layer is: a way to bring the data of all processes to files and
-!> back. The rest of benchio knows layers by this type alone.
+!> The abstract layer: a way to write the data of all processes to files and to read them
+!> back. The run knows layers only by this type.
 !>
-!> A measured phase is open_file, write_data or read_data, sync (when asked) and
-!> close_file. All processes call each of them, also after an error in the one
-!> before: a layer in which processes work together must not leave the others
-!> waiting. There is no agreement on errors in between, for that would make the
-!> processes wait for each other inside the clock.
+!> A measured phase calls open_file, write_data or read_data, sync (if requested) and
+!> close_file. All processes make all of these calls, even after an error in an earlier
+!> one: otherwise collective calls would hang. They do not exchange errors in between,
+!> because that would synchronise the processes while the clock runs.
 module backend
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use aside, only: aside_t
+   use difference, only: difference_t
    use errors, only: error_t
+   use file_checks, only: check_complete, check_creatable
    use json, only: json_object_t
    use mpi_f08, only: MPI_Info, MPI_INFO_NULL
    use page_cache, only: drop_file, flush_file
-   use posix_file, only: check_complete, check_creatable, remove_file
+   use posix_file, only: remove_file
    use task, only: hint_t, task_t
    use team, only: team_t
+   use untimed, only: untimed_t
    implicit none(type, external)
    private
 
-   public :: backend_t, difference_t, path_in
+   public :: backend_t, identity_t, outcome_t, path_in
 
-   !> How what was read differs from what was written, for one process.
-   type :: difference_t
-      !> Bytes that were compared, and how many elements differ.
-      integer(int64) :: compared_bytes = 0_int64, differing = 0_int64
-      !> The first one that differs: its file and the byte where it begins there
-      !> (negative where that is not known), its number in the whole of the data
-      !> from 0, and both values.
-      character(len=:), allocatable :: path
-      integer(int64) :: byte = 0_int64, element = 0_int64
-      integer(int64) :: expected = 0_int64, found = 0_int64
-      !> Whether memory beside the data was changed.
-      logical :: halo_changed = .false.
-   end type difference_t
-
-   type, abstract :: backend_t
-      ! These are set by whoever makes a layer.
-      !> What the layer is called, and of what kind it is.
+   !> What a layer is called; the registry sets it.
+   type :: identity_t
       character(len=:), allocatable :: name, pattern, interface_name
+   end type identity_t
 
-      ! These are set by prepare.
-      !> The file that this process's data go to, and the first file of all.
+   !> What a layer reports of a phase beside its data; reset before each phase.
+   type :: outcome_t
+      !> The hints of the open file as the library reported them, on one process at least.
+      type(MPI_Info) :: info_used = MPI_INFO_NULL
+      !> Whether the files were read with O_DIRECT.
+      logical :: was_direct = .false.
+      !> Time to exclude from the phase.
+      type(untimed_t) :: untimed
+      !> For a layer that computes between writes: the seconds computed, and those of them
+      !> with I/O pending. `untimed` includes both.
+      real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
+   end type outcome_t
+
+   type, abstract, extends(identity_t) :: backend_t
+      ! The plan, which prepare sets.
+      !> The file that this process uses, and the first file of all.
       character(len=:), allocatable :: path, first_path
-      !> Bytes of data that `path` holds when it is complete.
+      !> Bytes of data in the complete file `path`.
       integer(int64) :: path_bytes = 0_int64
-      !> Whether a library keeps more than the data in `path`, and what of it lies
-      !> before them, once that is known.
+      !> Whether a library stores more than the data in `path`, and how much of it precedes
+      !> the data, once known.
       logical :: has_format = .false.
       integer(int64) :: header_bytes = 0_int64
-      !> What the layer made of the options that are its own, for the record.
+      !> The effective values of the layer's own options, for the record.
       type(json_object_t) :: settings
-      !> The number of all files, and the bytes of data that a phase moves in all.
+      !> The number of files, and the bytes of data that a phase moves in total.
       integer :: files = 1
-      !> Processes that call on the file system; 0 when it is for the layer to say.
-      integer :: writers = 0
       integer(int64) :: total_bytes = 0_int64
-      !> Whether this process is the one that removes and measures `path`.
+      !> The number of processes that call the file system.
+      integer :: writers = 0
+      !> Whether this process removes and checks `path`.
       logical :: owns_path = .false.
-      !> Whether to try first, outside the clock, if the file can be made.
-      logical :: tries_first = .false.
-      !> Whether this process is the one that sees to the pages of `path` in its
-      !> node's cache: one on each node that reads it.
-      logical :: tends_cache = .false.
-      !> Whether each repeat writes over the files of the one before. Its data then
-      !> go by `round` too, so that those of the one before cannot pass for them; the
-      !> last repeat that was asked for has round 0, and so have files that were kept.
+      !> Whether this process tests, before the phase, that the file can be created.
+      logical :: tests_creation = .false.
+      !> Whether this process flushes and drops the pages of `path` in its node's cache: one
+      !> process of each node that reads the file.
+      logical :: clears_cache = .false.
+      !> Whether each repeat overwrites the files of the previous one. The data then depend
+      !> on `round`, so that old data are not taken for new. The last requested repeat, and
+      !> files that were kept, have round 0.
       logical :: overwrites = .false.
       integer :: round = 0
-      !> Whether there is a way to have the data brought to the file system, and
-      !> whether that is done asked or not.
+      !> Whether the layer can flush the data to the file system, and whether it does so
+      !> without being asked.
       logical :: can_sync = .true., always_syncs = .false.
-      !> Whether hints matter to the layer, whether its library keeps to itself
-      !> which are in effect, and those that were asked for.
+      !> Whether the layer takes hints, whether its library does not report those in effect,
+      !> and the hints requested.
       logical :: uses_hints = .false., hides_hints = .false.
       type(hint_t), allocatable :: hints_asked(:)
-
-      ! These tell of the phase that was last measured.
-      !> What the library said of the open file's hints, until it is read; of some
-      !> process at least.
-      type(MPI_Info) :: info_used = MPI_INFO_NULL
-      !> Whether the files were read past the page cache.
-      logical :: was_direct = .false.
-      !> What the clock is to leave out.
-      type(aside_t) :: aside
-      !> For layers that compute between writes: the seconds that were computed, and
-      !> those of them during which I/O was under way. `aside` has them all.
+      !> Whether the layer computes between writes.
       logical :: computes = .false.
-      real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
+
+      type(outcome_t) :: outcome
    contains
       procedure(check_task_i), deferred, nopass :: check_task
       procedure(prepare_i), deferred :: prepare
       procedure(memory_i), deferred :: fill
-      procedure(memory_i), deferred :: forget
+      procedure(memory_i), deferred :: poison
       procedure(open_i), deferred :: open_file
       procedure(stage_i), deferred :: write_data
       procedure(stage_i), deferred :: read_data
@@ -100,7 +92,8 @@ module backend
       procedure(stage_i), deferred :: close_file
       procedure(compare_i), deferred :: compare
       procedure(stage_i), deferred :: release
-      procedure :: make_way
+      procedure :: plan_shared_file
+      procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
       procedure :: flush_pages
@@ -108,8 +101,8 @@ module backend
    end type backend_t
 
    abstract interface
-      !> A usage error when such data cannot be divided among so many processes: the
-      !> same on all of them, and before any layer of the run does anything.
+      !> A usage error if the data cannot be divided among this many processes: the same on
+      !> all of them, and before any layer of the run starts.
       subroutine check_task_i(task, processes, error)
          import :: error_t, task_t
          implicit none(type, external)
@@ -118,8 +111,8 @@ module backend
          type(error_t), allocatable, intent(out) :: error
       end subroutine check_task_i
 
-      !> Does everything that need not be measured: names, memory, datatypes. The
-      !> files go to `directory`. An error may be one process's own.
+      !> Does everything that is not measured: paths, memory, datatypes. The files go to
+      !> `directory`. Collective; the error may be this process's own.
       subroutine prepare_i(self, team, task, directory, error)
          import :: backend_t, error_t, task_t, team_t
          implicit none(type, external)
@@ -130,16 +123,15 @@ module backend
          type(error_t), allocatable, intent(out) :: error
       end subroutine prepare_i
 
-      !> fill: makes the data that are to be written.
-      !> forget: overwrites all memory that a read could find the data in without
-      !> reading.
+      !> fill: generates the data to write.
+      !> poison: overwrites all memory in which a read could find the data without reading.
       subroutine memory_i(self)
          import :: backend_t
          implicit none(type, external)
          class(backend_t), intent(inout) :: self
       end subroutine memory_i
 
-      !> Makes the files new for writing, or opens them for reading.
+      !> Creates the files to write, or opens them to read.
       subroutine open_i(self, writing, error)
          import :: backend_t, error_t
          implicit none(type, external)
@@ -149,9 +141,9 @@ module backend
       end subroutine open_i
 
       !> write_data, read_data: moves the data.
-      !> sync: has the system bring what was written to the file system.
+      !> sync: flushes the written data to the file system.
       !> close_file: undoes open_file.
-      !> release: gives back what prepare took.
+      !> release: undoes prepare.
       subroutine stage_i(self, error)
          import :: backend_t, error_t
          implicit none(type, external)
@@ -159,7 +151,7 @@ module backend
          type(error_t), allocatable, intent(out) :: error
       end subroutine stage_i
 
-      !> Compares what was read with what `fill` makes.
+      !> Compares the data read with those that `fill` generates.
       subroutine compare_i(self, res)
          import :: backend_t, difference_t
          implicit none(type, external)
@@ -170,19 +162,35 @@ module backend
 
 contains
 
-   ! What follows is right for a layer with one file that this process may have a
-   ! part in, `path`. Others have procedures of their own.
+   !> Plans one file of `total_bytes` that all processes share.
+   subroutine plan_shared_file(self, team, directory)
+      class(backend_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      character(len=*), intent(in) :: directory
 
-   !> Sees, outside the clock, that the files can be made new; nothing was written yet.
-   subroutine make_way(self, error)
+      self%path = path_in(directory, self%name)
+      self%first_path = self%path
+      self%path_bytes = self%total_bytes
+      self%writers = team%size
+      self%owns_path = team%rank == 0
+      self%clears_cache = team%node_rank == 0
+      ! The system's error text says more than that of MPI or of an I/O library, and MPICH 4.0
+      ! may crash in an MPI_File_open that fails.
+      self%tests_creation = team%rank == 0
+   end subroutine plan_shared_file
+
+   ! These handle `path` alone. Layers with more files override them.
+
+   !> Removes old files and tests, before the phase, that new ones can be created.
+   subroutine prepare_files(self, error)
       class(backend_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
 
       call self%remove_files(error)
-      if (self%tries_first .and. .not. allocated(error)) call check_creatable(self%path, error)
-   end subroutine make_way
+      if (self%tests_creation .and. .not. allocated(error)) call check_creatable(self%path, error)
+   end subroutine prepare_files
 
-   !> An error unless all data are in the files that this process owns.
+   !> An error unless the files that this process owns are complete.
    subroutine check_files(self, error)
       class(backend_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -191,7 +199,7 @@ contains
       call check_complete(self%path, self%path_bytes, self%has_format, error, self%header_bytes)
    end subroutine check_files
 
-   !> Removes the files that this process owns, where they are.
+   !> Removes the files that this process owns, if they exist.
    subroutine remove_files(self, error)
       class(backend_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -199,27 +207,26 @@ contains
       if (self%owns_path) call remove_file(self%path, error)
    end subroutine remove_files
 
-   !> Brings what this node has written to the file system: pages that are not
-   !> there yet cannot be dropped.
+   !> Flushes the files' pages that this node has written: dirty pages cannot be dropped.
    subroutine flush_pages(self, error)
       class(backend_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%tends_cache) call flush_file(self%path, error)
+      if (self%clears_cache) call flush_file(self%path, error)
    end subroutine flush_pages
 
-   !> Drops the files' pages from this node's cache. `dropped` is true when none
-   !> is left; that some are is no error.
+   !> Drops the files' pages from this node's cache. `dropped` is true if none is left;
+   !> remaining pages are no error.
    subroutine drop_pages(self, dropped, error)
       class(backend_t), intent(in) :: self
       logical, intent(out) :: dropped
       type(error_t), allocatable, intent(out) :: error
 
       dropped = .true.
-      if (self%tends_cache) call drop_file(self%path, dropped, error)
+      if (self%clears_cache) call drop_file(self%path, dropped, error)
    end subroutine drop_pages
 
-   !> The path of a file of a layer; `number` for one of several.
+   !> The path of a layer's file; with a `number` if the layer has several.
    pure function path_in(directory, layer, number) result(res)
       character(len=*), intent(in) :: directory, layer
       integer, intent(in), optional :: number

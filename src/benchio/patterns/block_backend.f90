@@ -1,11 +1,12 @@
-!> What the layers of the 3-D array have in common: each process has one block of
-!> it, with a halo. Such a layer says in `set_up` where its block goes, and moves
-!> it; its memory, its values and their comparison are seen to here.
+!> The base of the layers of the 3-D array, of which each process has one block with a
+!> halo: the block's memory, its values and their comparison. A layer adds the files and
+!> moves the block.
 module block_backend
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t, difference_t
+   use backend, only: backend_t
    use block_data, only: block_difference_t, block_t
    use decomposition, only: process_grid
+   use difference, only: difference_t
    use errors, only: error_t
    use layout, only: element_bytes, layout_t, make_layout
    use task, only: task_t
@@ -16,26 +17,26 @@ module block_backend
    public :: block_backend_t, lay_out
 
    type, abstract, extends(backend_t) :: block_backend_t
-      !> What is written, and read into. It stays where it is until release.
+      !> The data to write, and the memory to read into. Its address is constant until
+      !> release.
       type(block_t), pointer :: block => null()
-      !> Whether the block is this layer's own, and not lent by another.
+      !> Whether this layer allocated the block.
       logical, private :: owns_block = .false.
-      !> What is to be measured.
       type(task_t) :: task
 
-      ! These are set by set_up.
-      !> Whether `path` holds the whole array; else it holds this block. It begins
-      !> at byte `data_start` of the file, behind whatever a library puts there; it is
-      !> negative when the library does not tell.
+      ! Set by set_up.
+      !> Whether `path` holds the whole array or only this block, from byte `data_start` of
+      !> the file, which is negative if the library does not report it.
       logical :: is_whole = .false.
       integer(int64) :: data_start = 0_int64
    contains
       procedure, nopass :: check_task
       procedure :: prepare
-      procedure :: lend
+      procedure :: use_block
+      procedure :: plan_library_file
       procedure :: fill
       procedure :: fill_array
-      procedure :: forget
+      procedure :: poison
       procedure :: compare
       procedure :: compare_array
       procedure :: byte_of
@@ -45,7 +46,7 @@ module block_backend
    end type block_backend_t
 
    abstract interface
-      !> The layer's part of prepare; the block is there.
+      !> The layer's part of prepare, after the block was allocated.
       subroutine set_up_i(self, team, directory, error)
          import :: block_backend_t, error_t, team_t
          implicit none(type, external)
@@ -55,7 +56,7 @@ module block_backend
          type(error_t), allocatable, intent(out) :: error
       end subroutine set_up_i
 
-      !> The layer's part of release; also after a set_up that failed.
+      !> The layer's part of release, also after a failed set_up.
       subroutine take_down_i(self, error)
          import :: block_backend_t, error_t
          implicit none(type, external)
@@ -75,7 +76,7 @@ contains
       call lay_out(task, processes, 0, layout, error)
    end subroutine check_task
 
-   !> How the array is cut, and which block a process has.
+   !> How the array is cut, and the block of a process.
    subroutine lay_out(task, processes, rank, layout, error)
       type(task_t), intent(in) :: task
       integer, intent(in) :: processes, rank
@@ -101,16 +102,16 @@ contains
       allocate (self%block)
       self%owns_block = .true.
       call self%block%create(layout, task%seed, error)
-      ! All must have their memory before processes work together in set_up.
+      ! set_up is collective: all processes need their memory first.
       call team%agree(error)
       if (allocated(error)) return
-      call self%lend(self%block, task)
+      call self%use_block(self%block, task)
       self%writers = team%size
       call self%set_up(team, directory, error)
    end subroutine prepare
 
-   !> Has the layer use a block that its owner keeps until after release.
-   subroutine lend(self, block, task)
+   !> Has the layer use a block, whose owner keeps it until after release.
+   subroutine use_block(self, block, task)
       class(block_backend_t), intent(inout) :: self
       type(block_t), intent(in), pointer :: block
       type(task_t), intent(in) :: task
@@ -119,7 +120,19 @@ contains
       self%total_bytes = block%layout%whole_elements()*element_bytes
       self%task = task
       self%hints_asked = task%hints
-   end subroutine lend
+   end subroutine use_block
+
+   !> Plans one shared file in a library's own format.
+   subroutine plan_library_file(self, team, directory)
+      class(block_backend_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      character(len=*), intent(in) :: directory
+
+      call self%plan_shared_file(team, directory)
+      self%has_format = .true.
+      self%is_whole = .true.
+      self%uses_hints = .true.
+   end subroutine plan_library_file
 
    subroutine fill(self)
       class(block_backend_t), intent(inout) :: self
@@ -127,8 +140,8 @@ contains
       call self%block%fill()
    end subroutine fill
 
-   !> Makes the data of an array, `number` from 0, of those that a layer has follow
-   !> one another in its file.
+   !> Generates the data of array `number`, from 0, for a layer that writes several arrays
+   !> to its file.
    subroutine fill_array(self, number)
       class(block_backend_t), intent(inout) :: self
       integer, intent(in) :: number
@@ -136,12 +149,12 @@ contains
       call self%block%fill(number*self%block%layout%whole_elements())
    end subroutine fill_array
 
-   !> A layer with memory of its own overwrites that too.
-   subroutine forget(self)
+   !> A layer with further memory overwrites that too.
+   subroutine poison(self)
       class(block_backend_t), intent(inout) :: self
 
-      call self%block%forget()
-   end subroutine forget
+      call self%block%poison()
+   end subroutine poison
 
    subroutine compare(self, res)
       class(block_backend_t), intent(inout) :: self
@@ -150,7 +163,7 @@ contains
       call self%compare_array(0, res)
    end subroutine compare
 
-   !> Compares what was read with what `fill_array` makes of this number.
+   !> Compares the data read with those that `fill_array` generates.
    subroutine compare_array(self, number, res)
       class(block_backend_t), intent(in) :: self
       integer, intent(in) :: number
@@ -173,8 +186,8 @@ contains
       end associate
    end subroutine compare_array
 
-   !> The byte of `path` where the element `place` of the block begins, counted
-   !> from 1 along each axis.
+   !> The byte of `path` where the element `place` of the block begins; `place` counts from
+   !> 1 along each axis.
    pure function byte_of(self, place) result(res)
       class(block_backend_t), intent(in) :: self
       integer(int64), intent(in) :: place(3)

@@ -1,6 +1,5 @@
-!> The block of the array that a process holds, with a halo of one element on
-!> every side as simulation codes have it: what is written is never contiguous
-!> in memory. Knows the layout and the values, nothing of files or MPI.
+!> The block of the array that a process holds, with a halo of one element on every side
+!> as in simulation codes: the data are never contiguous in memory.
 module block_data
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail
@@ -12,29 +11,29 @@ module block_data
 
    public :: block_t, block_difference_t
 
-   ! What the halo holds. A layer that writes or overwrites it is wrong.
+   ! The value of the halo. A layer must neither write nor overwrite it.
    integer(int64), parameter :: halo_marker = -1_int64
-   ! What the interior holds before a read, so that a read which does nothing
-   ! cannot be verified.
+   ! The value of the interior before a read, so that a read that does nothing fails the
+   ! verification.
    integer(int64), parameter :: unread_marker = -2_int64
 
    type :: block_t
       type(layout_t) :: layout
-      !> The elements; the interior runs from 1 and the halo is around it.
+      !> The elements: the interior from 1 on, and the halo around it.
       integer(int64), allocatable :: cells(:, :, :)
       integer(int64), private :: mixed = 0_int64
    contains
       procedure :: create
       procedure :: fill
-      procedure :: forget
+      procedure :: poison
       procedure :: compare
    end type block_t
 
-   !> How the interior differs from what `fill` puts there.
+   !> How the interior differs from the values of `fill`.
    type :: block_difference_t
-      !> Elements that were compared, and how many of them differ.
+      !> Elements that were compared, and the number that differ.
       integer(int64) :: compared = 0_int64, differing = 0_int64
-      !> The first one that differs: its place in the block, from 1.
+      !> The first one that differs: its indices in the block, from 1, and both values.
       integer(int64) :: place(3) = 0_int64
       integer(int64) :: expected = 0_int64, found = 0_int64
       !> Whether an element of the halo was changed.
@@ -43,7 +42,7 @@ module block_data
 
 contains
 
-   !> Takes the memory of a block: its elements and the halo, 8 bytes each.
+   !> Allocates the block and its halo, 8 bytes an element.
    subroutine create(self, layout, seed, error)
       class(block_t), intent(inout) :: self
       type(layout_t), intent(in) :: layout
@@ -61,8 +60,8 @@ contains
       end associate
    end subroutine create
 
-   !> Gives each element of the interior its value, and the halo its marker. Where
-   !> arrays follow one another, `first` is the number of the elements before this.
+   !> Sets each element of the interior to its value, and the halo to its marker. `first`
+   !> is the number of elements in the arrays before this one.
    subroutine fill(self, first)
       class(block_t), intent(inout) :: self
       integer(int64), intent(in), optional :: first
@@ -83,18 +82,18 @@ contains
       end associate
    end subroutine fill
 
-   !> Overwrites everything, so that only a read can bring the values back.
-   subroutine forget(self)
+   !> Overwrites everything, so that only a read can restore the values.
+   subroutine poison(self)
       class(block_t), intent(inout) :: self
 
       self%cells = halo_marker
       associate (n => self%layout%block)
          self%cells(1:n(1), 1:n(2), 1:n(3)) = unread_marker
       end associate
-   end subroutine forget
+   end subroutine poison
 
-   !> Compares every element of the interior with its value, and every element
-   !> of the halo with its marker. `first` as for `fill`.
+   !> Compares every element of the interior with its value, and every element of the halo
+   !> with its marker. `first` as for `fill`.
    function compare(self, first) result(res)
       class(block_t), intent(in) :: self
       integer(int64), intent(in), optional :: first

@@ -1,19 +1,18 @@
-!> What the layers of NAS BT's I/O have in common: time steps of a grid that is cut
-!> into cells, written one behind the other to a shared file and read back in the
-!> same way. Such a layer moves the cells of one step; their memory, their values
-!> and the order of the steps are seen to here.
+!> The base of the layers of NAS BT-IO: time steps of a grid that is cut into cells, appended
+!> to a shared file and read back in the same order. This module has the cells' memory, their
+!> values and the loop over the steps. A layer moves the cells of one step.
 !>
-!> Memory: the cells of one step, whose values are made and compared between the
-!> steps, where the clock stands still.
+!> Memory: the cells of one step. The values are generated and compared between the steps,
+!> untimed.
 module btio_backend
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t, difference_t, path_in
+   use backend, only: backend_t
    use btio_data, only: cells_difference_t, cells_t
    use btio_partition, only: make_partition, partition_t
+   use difference, only: difference_t
    use errors, only: error_t, keep_first
    use layout, only: element_bytes
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL
-   use shared_file, only: agree_to_go_on
    use task, only: task_t
    use team, only: team_t
    implicit none(type, external)
@@ -22,19 +21,19 @@ module btio_backend
    public :: btio_backend_t
 
    type, abstract, extends(backend_t) :: btio_backend_t
-      !> What is written, and read into.
+      !> The data to write, and the memory to read into.
       type(cells_t) :: cells
       !> The byte of the file where the first step begins.
       integer(int64) :: data_start = 0_int64
       type(MPI_Comm), private :: comm = MPI_COMM_NULL
-      !> Whether to compare what is read, and what was found so far.
+      !> Whether to compare the data read, and the differences so far.
       logical, private :: verify = .false.
       type(cells_difference_t), private :: seen
    contains
       procedure, nopass :: check_task
       procedure :: prepare
       procedure :: fill
-      procedure :: forget
+      procedure :: poison
       procedure :: write_data
       procedure :: read_data
       procedure :: compare
@@ -46,7 +45,7 @@ module btio_backend
    end type btio_backend_t
 
    abstract interface
-      !> The layer's part of prepare; the cells are there.
+      !> The layer's part of prepare, after the cells were allocated.
       subroutine set_up_i(self, team, error)
          import :: btio_backend_t, error_t, team_t
          implicit none(type, external)
@@ -55,8 +54,8 @@ module btio_backend
          type(error_t), allocatable, intent(out) :: error
       end subroutine set_up_i
 
-      !> Moves the cells of a step, from 1 on, in the order of the steps. All
-      !> processes call it, also after an error.
+      !> Moves the cells of a step, from 1 on. Called in the order of the steps by all
+      !> processes, even after an error.
       subroutine move_i(self, step, error)
          import :: btio_backend_t, error_t
          implicit none(type, external)
@@ -65,7 +64,7 @@ module btio_backend
          type(error_t), allocatable, intent(out) :: error
       end subroutine move_i
 
-      !> The layer's part of release; also after a set_up that failed.
+      !> The layer's part of release, also after a failed set_up.
       subroutine take_down_i(self, error)
          import :: btio_backend_t, error_t
          implicit none(type, external)
@@ -97,81 +96,67 @@ contains
                           error)
       if (allocated(error)) return
       call self%cells%create(partition, task%seed, error)
-      ! All must have their memory before processes work together in set_up.
+      ! set_up is collective: all processes need their memory first.
       call team%agree(error)
       if (allocated(error)) return
       self%comm = team%world
       self%verify = task%verify
       self%hints_asked = task%hints
       self%uses_hints = .true.
-      self%writers = team%size
       call self%settings%add_integer("steps", int(partition%steps, int64))
       self%total_bytes = partition%step_bytes()*partition%steps
-      self%path = path_in(directory, self%name)
-      self%first_path = self%path
-      self%path_bytes = self%total_bytes
-      self%owns_path = team%rank == 0
-      self%tends_cache = team%node_rank == 0
-      ! The system's own text says more than that of MPI or of a library on it.
-      self%tries_first = team%rank == 0
+      call self%plan_shared_file(team, directory)
       call self%set_up(team, error)
    end subroutine prepare
 
-   !> Makes the first step; write_data makes the others.
+   !> Generates the first step; write_data generates the others.
    subroutine fill(self)
       class(btio_backend_t), intent(inout) :: self
 
       call self%cells%fill(1)
    end subroutine fill
 
-   subroutine forget(self)
+   subroutine poison(self)
       class(btio_backend_t), intent(inout) :: self
 
-      call self%cells%forget()
+      call self%cells%poison()
       self%seen = cells_difference_t()
-   end subroutine forget
+   end subroutine poison
 
    subroutine write_data(self, error)
       class(btio_backend_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: step
-      logical :: goes_on
+      logical :: proceed
 
       do step = 1, self%cells%partition%steps
          if (step > 1) then
-            call self%aside%begin(self%comm, trouble)
-            call keep_first(error, trouble)
-            call agree_to_go_on(self%comm, goes_on, error)
-            if (goes_on) call self%cells%fill(step)
-            call self%aside%finish(self%comm, trouble)
-            call keep_first(error, trouble)
-            if (.not. goes_on) return
+            call self%outcome%untimed%begin(self%comm, error, proceed)
+            if (proceed) call self%cells%fill(step)
+            call self%outcome%untimed%finish(self%comm, error)
+            if (.not. proceed) return
          end if
          call self%write_step(step, trouble)
          call keep_first(error, trouble)
       end do
    end subroutine write_data
 
-   !> Each step is read into memory that holds nothing of any step. The last one is
-   !> left there for `compare`.
+   !> Each step is read into poisoned memory. The last one stays there for `compare`.
    subroutine read_data(self, error)
       class(btio_backend_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: step
-      logical :: goes_on
+      logical :: proceed
 
       do step = 1, self%cells%partition%steps
          if (step > 1) then
-            call self%aside%begin(self%comm, trouble)
-            call keep_first(error, trouble)
-            call agree_to_go_on(self%comm, goes_on, error)
-            if (goes_on .and. self%verify) call self%cells%compare(step - 1, self%seen)
-            call self%cells%forget()
-            call self%aside%finish(self%comm, trouble)
-            call keep_first(error, trouble)
-            if (.not. goes_on) return
+            call self%outcome%untimed%begin(self%comm, error, proceed)
+            if (proceed .and. self%verify) call self%cells%compare(step - 1, self%seen)
+            call self%cells%poison()
+            call self%outcome%untimed%finish(self%comm, error)
+            if (.not. proceed) return
          end if
          call self%read_step(step, trouble)
          call keep_first(error, trouble)

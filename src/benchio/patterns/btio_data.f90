@@ -1,7 +1,6 @@
-!> The cells that a process of btio holds, for one time step at a time. As in NAS
-!> BT they lie one behind the other in an array with room for the largest, each
-!> with a halo on every side: what is written is never contiguous in memory. Knows
-!> the partition and the values, nothing of files or MPI.
+!> The cells that a process of btio holds, for one time step at a time. As in NAS BT they
+!> follow one another in an array with space for the largest cell, each with a halo on
+!> every side: the data are never contiguous in memory.
 module btio_data
    use, intrinsic :: iso_fortran_env, only: int64
    use btio_partition, only: halo_points, partition_t, values_per_point
@@ -14,29 +13,30 @@ module btio_data
 
    public :: cells_t, cells_difference_t
 
-   ! What is around the cells' points. A layer that writes or overwrites it is wrong.
+   ! The value around the cells' points. A layer must neither write nor overwrite it.
    integer(int64), parameter :: halo_marker = -1_int64
-   ! What the points hold before a read, so that a read which does nothing cannot be
-   ! verified.
+   ! The value of the points before a read, so that a read that does nothing fails the
+   ! verification.
    integer(int64), parameter :: unread_marker = -2_int64
 
    type :: cells_t
       type(partition_t) :: partition
-      !> Value, place along each axis and cell; the points of a cell run from 1.
+      !> The axes are: value of a point, the three axes of the grid, and cell. The points of
+      !> a cell run from 1.
       integer(int64), allocatable :: values(:, :, :, :, :)
       integer(int64), private :: mixed = 0_int64
    contains
       procedure :: create
       procedure :: fill
-      procedure :: forget
+      procedure :: poison
       procedure :: compare
    end type cells_t
 
-   !> How the cells differ from what `fill` puts there, over several steps.
+   !> How the cells differ from the values of `fill`, over several steps.
    type :: cells_difference_t
-      !> Values that were compared, and how many of them differ.
+      !> Values that were compared, and the number that differ.
       integer(int64) :: compared = 0_int64, differing = 0_int64
-      !> The first one that differs: its number in the whole of the data, from 0.
+      !> The first one that differs: its index in all data, from 0, and both values.
       integer(int64) :: element = 0_int64
       integer(int64) :: expected = 0_int64, found = 0_int64
       !> Whether anything around the cells' points was changed.
@@ -45,7 +45,7 @@ module btio_data
 
 contains
 
-   !> Takes the memory.
+   !> Allocates the memory.
    subroutine create(self, partition, seed, error)
       class(cells_t), intent(inout) :: self
       type(partition_t), intent(in) :: partition
@@ -65,7 +65,7 @@ contains
       end associate
    end subroutine create
 
-   !> Gives each value of a step, and everything around them its marker.
+   !> Sets each value of a step, and everything around the points to its marker.
    subroutine fill(self, step)
       class(cells_t), intent(inout) :: self
       integer, intent(in) :: step
@@ -90,8 +90,8 @@ contains
       end do
    end subroutine fill
 
-   !> Overwrites everything, so that only a read can bring the values back.
-   subroutine forget(self)
+   !> Overwrites everything, so that only a read can restore the values.
+   subroutine poison(self)
       class(cells_t), intent(inout) :: self
       integer :: cell
 
@@ -101,10 +101,10 @@ contains
             self%values(:, 1:n(1), 1:n(2), 1:n(3), cell) = unread_marker
          end associate
       end do
-   end subroutine forget
+   end subroutine poison
 
-   !> Compares every value with that of a step, and what is around them with its
-   !> marker; adds what is found to what was found before.
+   !> Compares every value with that of a step, and everything around the points with its
+   !> marker; adds the differences to `res`.
    subroutine compare(self, step, res)
       class(cells_t), intent(in) :: self
       integer, intent(in) :: step
@@ -137,7 +137,7 @@ contains
       end do
    end subroutine compare
 
-   !> Whether anything but the points of a cell was changed.
+   !> Whether anything around the points of a cell was changed.
    pure function changed_around(self, cell, n) result(res)
       class(cells_t), intent(in) :: self
       integer, intent(in) :: cell
@@ -145,7 +145,7 @@ contains
       logical :: res
 
       associate (cells => self%values(:, :, :, :, cell), h => halo_points)
-         ! The bounds of what is associated begin at 1, in the halo.
+         ! The bounds of the associate name begin at 1, in the halo.
          res = any(cells(:, :h, :, :) /= halo_marker) &
                .or. any(cells(:, h + n(1) + 1:, :, :) /= halo_marker) &
                .or. any(cells(:, :, :h, :) /= halo_marker) &

@@ -1,9 +1,8 @@
-!> How NAS BT cuts its grid among a square number of processes, and in which order
-!> its values lie in the file. With q processes a side the grid is cut into q parts
-!> along each axis, and each process has one of the q x q cells of every layer along
-!> the third axis: those on a diagonal, so that a sweep along any axis keeps all
-!> processes at work. Where q does not divide an axis, its first parts are longer
-!> by one point. Arithmetic alone: knows nothing of MPI, files or memory.
+!> The multi-partition of NAS BT: how it cuts its grid among a square number of processes,
+!> and the order of its values in the file. With q x q processes the grid is cut into q
+!> parts along each axis, and each process has one of the q x q cells of every layer along
+!> the third axis, on a diagonal, so that a sweep along any axis keeps all processes busy.
+!> Where q does not divide an axis, its first parts are one point longer.
 module btio_partition
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail, status_usage
@@ -14,18 +13,18 @@ module btio_partition
 
    public :: cell_t, partition_t, make_partition
 
-   !> Values of each grid point: what BT solves for.
+   !> The values of each grid point.
    integer(int64), parameter, public :: values_per_point = 5_int64
-   !> Points of a neighbour that a cell keeps in memory, on every side.
+   !> The width of a cell's halo in memory.
    integer(int64), parameter, public :: halo_points = 2_int64
 
-   !> Time steps that are written where no number is asked for: those of NAS BT.
+   !> The default number of time steps: that of NAS BT.
    integer, parameter :: usual_steps = 5
 
-   ! MPI describes an axis with a default integer, and a cell has a halo.
+   ! MPI takes the length of an axis as a default integer, and a cell has a halo.
    integer(int64), parameter :: longest_axis = int(huge(1), int64) - 2_int64*halo_points
 
-   !> A cell, by its first point in the grid, from 0, and its points along each axis.
+   !> A cell: its first point in the grid, from 0, and its points along each axis.
    type :: cell_t
       integer(int64) :: start(3) = 0_int64, points(3) = 0_int64
    end type cell_t
@@ -33,7 +32,7 @@ module btio_partition
    type :: partition_t
       !> Points of the grid along each axis.
       integer(int64) :: grid(3) = 0_int64
-      !> Time steps, each of which is a whole grid in the file.
+      !> Time steps; each is a whole grid in the file.
       integer :: steps = usual_steps
       !> The cells of this process, in the order in which they lie in the file.
       type(cell_t), allocatable :: cells(:)
@@ -46,10 +45,10 @@ module btio_partition
 
 contains
 
-   !> Cuts a grid of `sizes` points for process `rank` of `processes`; unless
-   !> `is_global`, each process is to have that many points, and the grid is wider
-   !> along its first two axes. `steps` may be 0 for the usual number. It is a usage
-   !> error when the grid cannot be cut or its values cannot be counted.
+   !> Cuts a grid of `sizes` points for process `rank` of `processes`. Unless `is_global`,
+   !> `sizes` are for each process, and the grid is larger along its first two axes. `steps`
+   !> is 0 for the default. A grid that cannot be cut, or whose bytes do not fit 64 bits, is
+   !> a usage error.
    pure subroutine make_partition(sizes, is_global, steps, processes, rank, res, error)
       integer(int64), intent(in) :: sizes(3)
       logical, intent(in) :: is_global
@@ -64,15 +63,15 @@ contains
       call set_grid(sizes, is_global, side, res, error)
       if (allocated(error)) return
       allocate (res%cells(side))
-      ! From one layer to the next the cell moves on along the first axis and back
-      ! along the second, and comes in again on the other side.
+      ! From one layer to the next the cell moves forward along the first axis and backward
+      ! along the second, both periodic.
       do layer = 0, side - 1
          res%cells(layer + 1) = cell_at([modulo(mod(rank, side) + layer, side), &
                                          modulo(rank/side - layer, side), layer], side, res%grid)
       end do
    end subroutine make_partition
 
-   !> How many processes there are a side.
+   !> The square root of the number of processes.
    pure subroutine find_side(processes, side, error)
       integer, intent(in) :: processes
       integer, intent(out) :: side
@@ -123,7 +122,7 @@ contains
       end associate
    end subroutine set_grid
 
-   !> The cell at a place, from 0, among the `side` parts of each axis.
+   !> The cell at `place`, from 0, of the `side` parts of each axis.
    pure function cell_at(place, side, grid) result(res)
       integer, intent(in) :: place(3), side
       integer(int64), intent(in) :: grid(3)
@@ -135,8 +134,8 @@ contains
       res%start = place*(grid/side) + min(int(place, int64), longer)
    end function cell_at
 
-   !> The number in the whole of the data, from 0, of the first value of a point:
-   !> step, cell and point are counted from 1.
+   !> The index in all data, from 0, of the first value of a point; step, cell and point
+   !> count from 1.
    pure function element_of(self, step, cell, point) result(res)
       class(partition_t), intent(in) :: self
       integer, intent(in) :: step, cell
@@ -150,7 +149,7 @@ contains
       end associate
    end function element_of
 
-   !> Points along each axis of a box that has room for any cell of this process.
+   !> The most points of any cell of this process along each axis.
    pure function most_points(self) result(res)
       class(partition_t), intent(in) :: self
       integer(int64) :: res(3)
@@ -162,7 +161,7 @@ contains
       end do
    end function most_points
 
-   !> Values of a step that this process has.
+   !> The number of values of this process in a step.
    pure function own_values(self) result(res)
       class(partition_t), intent(in) :: self
       integer(int64) :: res

@@ -1,5 +1,5 @@
-!> The cells of btio as MPI datatypes, one for each cell of this process: where it
-!> lies in memory, inside its halo, and where in a step of the file.
+!> The cells of btio as MPI datatypes: their place in memory, inside the halo, and in a step
+!> of the file.
 module btio_sections
    use, intrinsic :: iso_fortran_env, only: int64
    use btio_partition, only: halo_points, partition_t, values_per_point
@@ -13,7 +13,7 @@ module btio_sections
 
 contains
 
-   !> Sections of the array of all cells, as btio_data has it.
+   !> One section of the array of all cells (see btio_data) for each cell.
    subroutine memory_sections(partition, res, error)
       type(partition_t), intent(in) :: partition
       type(MPI_Datatype), allocatable, intent(out) :: res(:)
@@ -33,9 +33,8 @@ contains
       end do
    end subroutine memory_sections
 
-   !> Sections of a step of the file. The cells lie one above the other along the
-   !> slowest axis: a view with them in this order goes through the file in one
-   !> direction, as MPI demands.
+   !> One section of a step of the file for each cell. In this order, along the slowest axis,
+   !> their offsets increase, as MPI requires of a file view.
    subroutine file_sections(partition, res, error)
       type(partition_t), intent(in) :: partition
       type(MPI_Datatype), allocatable, intent(out) :: res(:)

@@ -1,7 +1,6 @@
-!> The data as one stream of bytes, for layers whose records are of any length: byte
-!> `at` of the stream is byte mod(at, 8) of the element at/8, in the order in which
-!> this machine keeps it. So every way of cutting the stream makes the same file,
-!> which is that of the whole 3-D array. Knows memory and values, nothing of files.
+!> The data as one stream of bytes, for layers with records of any length: byte `at` of
+!> the stream is byte mod(at, 8) of element at/8, in this machine's byte order. However
+!> the stream is cut, the file is the same as that of the whole 3-D array.
 module byte_pattern
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use fingerprint, only: value_at
@@ -10,23 +9,23 @@ module byte_pattern
 
    public :: put_bytes, compare_bytes, byte_difference_t
 
-   ! Elements that are made at a time; few, since a record may be a single byte.
+   ! Elements that are generated at a time; few, since a record may be a single byte.
    integer(int64), parameter :: chunk = 256_int64, element = 8_int64
 
-   !> How bytes in memory differ from the stream's.
+   !> How bytes in memory differ from those of the stream.
    type :: byte_difference_t
-      !> How many elements differ in a byte that was compared.
+      !> The number of elements that differ in some compared byte.
       integer(int64) :: differing = 0_int64
-      !> The first byte that differs, counted from the stream's first.
+      !> The first byte that differs, counted from the start of the stream.
       integer(int64) :: byte = 0_int64
-      !> The element that it is in, as it should be and as it was found; bytes of it
-      !> that were not compared are as they should be.
+      !> The expected and the found value of its element. Bytes of the element that were not
+      !> compared are taken as expected.
       integer(int64) :: expected = 0_int64, found = 0_int64
    end type byte_difference_t
 
 contains
 
-   !> Fills memory with the stream's bytes from `start` on.
+   !> Fills memory with the bytes of the stream from `start` on.
    pure subroutine put_bytes(memory, start, mixed)
       integer(int8), intent(out), contiguous :: memory(:)
       integer(int64), intent(in) :: start, mixed
@@ -43,7 +42,7 @@ contains
       end do
    end subroutine put_bytes
 
-   !> Compares memory with the stream's bytes from `start` on.
+   !> Compares memory with the bytes of the stream from `start` on.
    pure subroutine compare_bytes(memory, start, mixed, res)
       integer(int8), intent(in), contiguous :: memory(:)
       integer(int64), intent(in) :: start, mixed
@@ -70,8 +69,8 @@ contains
       end do
    end subroutine compare_bytes
 
-   !> The elements that the stream's bytes from `start` on are in, as many as a chunk
-   !> holds: the bytes wanted begin behind `skip` others, and are `part`.
+   !> Generates the elements that contain the bytes from `start` on, up to one chunk: the
+   !> wanted bytes begin after `skip` bytes, and there are `part` of them.
    pure subroutine make_chunk(start, wanted, mixed, values, skip, part)
       integer(int64), intent(in) :: start, wanted, mixed
       integer(int64), intent(out) :: values(chunk), skip, part
@@ -86,7 +85,7 @@ contains
       values(count + 1:) = 0_int64
    end subroutine make_chunk
 
-   !> The place, from 0, of the first byte in which two elements differ.
+   !> The number, from 0, of the first byte in which two elements differ.
    pure function first_byte(left, right) result(res)
       integer(int64), intent(in) :: left, right
       integer(int64) :: res

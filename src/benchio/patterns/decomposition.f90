@@ -1,4 +1,4 @@
-!> How the processes stand in a grid over the array's three axes.
+!> The grid of processes over the array's three axes.
 module decomposition
    use errors, only: error_t
    use mpi_checks, only: check
@@ -8,15 +8,14 @@ module decomposition
 
    public :: process_grid
 
-   !> The ways to cut the array, as they are called on the command line.
+   !> The names of the decompositions on the command line.
    character(len=*), parameter, public :: decompositions(3) = &
                                           [character(len=6) :: "block", "slab", "pencil"]
 
 contains
 
-   !> Processes along each axis. A block is cut along all three axes, a pencil
-   !> along the last two and a slab along the last: in Fortran order a slab is one
-   !> stretch of the file.
+   !> Processes along each axis: the array is cut along all three axes (block), the last
+   !> two (pencil) or the last (slab). In Fortran order a slab is contiguous in the file.
    subroutine process_grid(name, processes, res, error)
       character(len=*), intent(in) :: name
       integer, intent(in) :: processes
@@ -36,7 +35,7 @@ contains
       allocate (dims(axes), source=0)
       call MPI_Dims_create(processes, axes, dims, ierr)
       call check(ierr, "MPI_Dims_create", error)
-      ! Turned round as EPCC's benchio does: the first axis is cut the least.
+      ! Reversed as in EPCC's benchio: the first axis has the fewest cuts.
       res = 1
       res(4 - axes:) = dims(axes:1:-1)
    end subroutine process_grid

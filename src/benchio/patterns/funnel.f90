@@ -1,63 +1,62 @@
-!> What the layers serial and node have in common: processes send their blocks
-!> to a leader, which alone writes, and get them back from it when it reads. The
-!> transport of the blocks is part of the pattern and inside the clock.
+!> The base of the layers serial and node: processes send their blocks to a leader, which
+!> writes them, or receive them from the leader, which reads. The messages are part of the
+!> pattern and measured.
 !>
-!> The leader goes through its file step by step, each step a stretch of the
-!> file that fits its buffer. A layer says which planes of whose block belong
-!> to a step, and where in the buffer they go.
+!> The leader processes its file in steps, each a contiguous part of the file that fits
+!> its buffer. A layer defines which planes of which block belong to a step, and where in
+!> the buffer they go.
 !>
-!> Memory: the leader's buffer of `buffer_bytes`, or of one plane where that is
-!> larger. Data are received straight into their place in it.
+!> Memory: the leader's buffer of `buffer_bytes`, or of one plane if that is larger. Data
+!> are received directly into their place in it.
 module funnel
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
    use block_backend, only: block_backend_t
    use block_data, only: block_t
+   use datatypes, only: free_datatype, make_section
    use direct_read, only: direct_reader_t, open_to_read
    use errors, only: error_t, fail, keep_first
    use layout, only: element_bytes
    use mpi_checks, only: check
-   use mpi_f08, only: MPI_Comm, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_Irecv, &
-                      MPI_Isend, MPI_ORDER_FORTRAN, MPI_Recv, MPI_Request, MPI_Send, &
-                      MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Type_commit, &
-                      MPI_Type_create_subarray, MPI_Type_free, MPI_Waitall
+   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Datatype, MPI_DATATYPE_NULL, MPI_Irecv, &
+                      MPI_Isend, MPI_Recv, MPI_Request, MPI_Send, MPI_STATUS_IGNORE, &
+                      MPI_STATUSES_IGNORE, MPI_Waitall
    use posix_api, only: iovec_t
-   use posix_file, only: close_fd => close_file, open_new, read_vectors, sync_file, &
-                         write_vectors
+   use posix_file, only: close_fd => close_file, open_new, sync_file, write_vectors
    use text, only: to_text
    implicit none(type, external)
    private
 
    public :: funnel_t, piece_t, span_t, buffer_bytes
 
-   !> Bytes of a leader's buffer, unless a single plane needs more.
+   !> Bytes of a leader's buffer, unless one plane needs more.
    integer(int64), parameter :: buffer_bytes = 256_int64*1024_int64**2
 
    integer, parameter :: tag = 1
 
    !> Planes of one process's block that belong to a step.
    type :: piece_t
-      !> The first plane, from 1, and how many there are; 0 for none.
+      !> The first plane, from 1, and the number of planes; 0 for none.
       integer(int64) :: first_plane = 1_int64
       integer :: planes = 0
-      !> The element of the buffer, from 1, at which they begin.
+      !> The element of the buffer, from 1, where they begin.
       integer(int64) :: position = 1_int64
    end type piece_t
 
-   !> The stretch of the file that belongs to a step, in elements from 0.
+   !> The part of the file that belongs to a step, in elements from 0.
    type :: span_t
       integer(int64) :: first = 0_int64, elements = 0_int64
    end type span_t
 
    type, abstract, extends(block_backend_t) :: funnel_t
-      ! These are set by the layer before it calls take_buffer.
-      type(MPI_Comm) :: comm
-      !> Which process of `comm` this is; 0 leads.
+      ! The layer sets these before it calls allocate_buffer.
+      type(MPI_Comm) :: comm = MPI_COMM_NULL
+      !> The rank of this process in `comm`, where 0 leads, and the number of processes.
       integer :: member = 0, members = 1
-      !> In how many steps the leader goes through the file.
+      !> The number of steps.
       integer :: steps = 0
-      !> Elements of the buffer; of one row and of one plane of it, which hold
-      !> a row and a plane of a block, or of the whole array.
+      !> The elements of the buffer, the elements of its rows, and the rows of its planes:
+      !> those of a block, or of the whole array.
       integer(int64) :: buffer_elements = 0_int64
       integer :: row = 0, rows_of_plane = 0
 
@@ -71,18 +70,18 @@ module funnel
    contains
       procedure(piece_i), deferred :: piece
       procedure(span_i), deferred :: span
-      procedure :: take_buffer
+      procedure :: allocate_buffer
       procedure :: open_file
       procedure :: write_data
       procedure :: read_data
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
-      procedure :: forget
+      procedure :: poison
    end type funnel_t
 
    abstract interface
-      !> What process `source` has of a step; steps count from 0.
+      !> The planes of process `source` in a step; steps count from 0.
       pure function piece_i(self, step, source) result(res)
          import :: funnel_t, piece_t
          implicit none(type, external)
@@ -91,7 +90,7 @@ module funnel
          type(piece_t) :: res
       end function piece_i
 
-      !> Where in the file a step is.
+      !> The part of the file of a step.
       pure function span_i(self, step) result(res)
          import :: funnel_t, span_t
          implicit none(type, external)
@@ -103,31 +102,21 @@ module funnel
 
 contains
 
-   !> Takes the buffer and makes the datatypes.
-   subroutine take_buffer(self, error)
+   !> Allocates the buffer and makes the datatypes.
+   subroutine allocate_buffer(self, error)
       class(funnel_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      integer :: n(3), status, ierr
+      integer :: status
 
-      n = int(self%block%layout%block)
-      ! A plane of the block as it lies in memory, that is inside its halo. The
-      ! type's extent is that of a plane with halo, so planes follow by count.
-      call MPI_Type_create_subarray(2, n(:2) + 2, n(:2), [1, 1], MPI_ORDER_FORTRAN, &
-                                    MPI_INTEGER8, self%block_plane, ierr)
-      call check(ierr, "MPI_Type_create_subarray", error)
-      if (allocated(error)) return
-      call MPI_Type_commit(self%block_plane, ierr)
-      call check(ierr, "MPI_Type_commit", error)
-      if (allocated(error)) return
-      if (self%member /= 0) return
-
-      call MPI_Type_create_subarray(2, [self%row, self%rows_of_plane], n(:2), [0, 0], &
-                                    MPI_ORDER_FORTRAN, MPI_INTEGER8, self%buffer_plane, ierr)
-      call check(ierr, "MPI_Type_create_subarray", error)
-      if (allocated(error)) return
-      call MPI_Type_commit(self%buffer_plane, ierr)
-      call check(ierr, "MPI_Type_commit", error)
-      if (allocated(error)) return
+      associate (n => self%block%layout%block)
+         ! A plane of the block in memory, inside its halo. The datatype has the extent of a
+         ! plane with its halo, so that a count of it moves successive planes.
+         call make_section(n(:2) + 2, n(:2), [1_int64, 1_int64], self%block_plane, error)
+         if (allocated(error) .or. self%member /= 0) return
+         call make_section(int([self%row, self%rows_of_plane], int64), n(:2), &
+                           [0_int64, 0_int64], self%buffer_plane, error)
+         if (allocated(error)) return
+      end associate
       allocate (self%requests(self%members))
       allocate (self%buffer(self%buffer_elements), stat=status)
       if (status /= 0) then
@@ -135,30 +124,30 @@ contains
                    //to_text(self%buffer_elements*element_bytes)//" bytes")
          return
       end if
-      ! Touched now, so that the system need not find the pages in the clock.
+      ! Touched now, so that the page faults are not measured.
       self%buffer = 0_int64
-   end subroutine take_buffer
+   end subroutine allocate_buffer
 
-   !> After a write the buffer still holds data that a read should bring.
-   subroutine forget(self)
+   !> After a write the buffer still holds data.
+   subroutine poison(self)
       class(funnel_t), intent(inout) :: self
 
-      call self%block%forget()
+      call self%block%poison()
       if (associated(self%buffer)) self%buffer = 0_int64
-   end subroutine forget
+   end subroutine poison
 
    subroutine open_file(self, writing, error)
       class(funnel_t), intent(inout) :: self
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      ! To those without a file its way of reading is no matter.
-      self%was_direct = .true.
+      ! Only the processes that have a file decide.
+      self%outcome%was_direct = .true.
       if (self%member /= 0) return
       if (writing) then
          call open_new(self%path, self%fd, error)
       else
-         call open_to_read(self%path, self%task%direct, self%fd, self%was_direct, error)
+         call open_to_read(self%path, self%task%direct, self%fd, self%outcome%was_direct, error)
       end if
    end subroutine open_file
 
@@ -184,8 +173,8 @@ contains
       end if
    end subroutine read_data
 
-   !> The leader's part. After its file has failed it goes on with the others,
-   !> which would wait for it for ever, and leaves the file alone.
+   !> The leader's part. After an error of its file it continues to exchange messages, since
+   !> the others would wait without end, and does not touch the file.
    subroutine lead(self, writing, block, buffer, error)
       class(funnel_t), intent(inout) :: self
       logical, intent(in) :: writing
@@ -209,7 +198,8 @@ contains
             if (usable) call write_vectors(self%fd, self%path, stretch, &
                                            span%first*element_bytes, trouble)
          else
-            if (usable) call read_stretch(self, stretch, span%first*element_bytes, trouble)
+            if (usable) call self%direct%read_vectors(self%outcome%was_direct, self%fd, self%path, &
+                                                      stretch, span%first*element_bytes, trouble)
             if (allocated(trouble)) usable = .false.
             call keep_first(error, trouble)
             call exchange(self, .false., step, block, buffer, trouble)
@@ -219,20 +209,7 @@ contains
       end do
    end subroutine lead
 
-   subroutine read_stretch(self, stretch, offset, error)
-      class(funnel_t), intent(inout) :: self
-      type(iovec_t), intent(in) :: stretch(1)
-      integer(int64), intent(in) :: offset
-      type(error_t), allocatable, intent(out) :: error
-
-      if (self%was_direct) then
-         call self%direct%read_vectors(self%fd, self%path, stretch, offset, error)
-      else
-         call read_vectors(self%fd, self%path, stretch, offset, error)
-      end if
-   end subroutine read_stretch
-
-   !> Brings a step's planes from the processes to the buffer, or back.
+   !> Moves a step's planes from the processes to the buffer, or back.
    subroutine exchange(self, gathering, step, block, buffer, error)
       class(funnel_t), intent(inout) :: self
       logical, intent(in) :: gathering
@@ -268,7 +245,7 @@ contains
       call keep_first(error, trouble)
    end subroutine exchange
 
-   !> The leader's own planes need no message.
+   !> Copies the leader's own planes.
    subroutine copy_own(self, gathering, part, block, buffer)
       class(funnel_t), intent(in) :: self
       logical, intent(in) :: gathering
@@ -292,7 +269,7 @@ contains
       end associate
    end subroutine copy_own
 
-   !> The part of all others: their planes, step by step.
+   !> The part of all others: sends or receives their planes, step by step.
    subroutine follow(self, writing, block, error)
       class(funnel_t), intent(in) :: self
       logical, intent(in) :: writing
@@ -336,20 +313,13 @@ contains
       class(funnel_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
-      integer :: ierr
 
       if (associated(self%buffer)) deallocate (self%buffer)
       call self%direct%free()
       if (allocated(self%requests)) deallocate (self%requests)
-      if (self%block_plane%MPI_VAL /= MPI_DATATYPE_NULL%MPI_VAL) then
-         call MPI_Type_free(self%block_plane, ierr)
-         call check(ierr, "MPI_Type_free", error)
-      end if
-      if (self%buffer_plane%MPI_VAL /= MPI_DATATYPE_NULL%MPI_VAL) then
-         call MPI_Type_free(self%buffer_plane, ierr)
-         call check(ierr, "MPI_Type_free", trouble)
-         call keep_first(error, trouble)
-      end if
+      call free_datatype(self%block_plane, error)
+      call free_datatype(self%buffer_plane, trouble)
+      call keep_first(error, trouble)
       call self%close_file(trouble)
       call keep_first(error, trouble)
    end subroutine take_down

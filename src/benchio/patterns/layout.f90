@@ -1,5 +1,4 @@
-!> How the global array is cut into one block a process. Arithmetic alone, all
-!> of it in 64 bits: knows nothing of MPI, files or memory.
+!> The cutting of the global array into one block a process: pure arithmetic in 64 bits.
 module layout
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail, status_usage
@@ -12,16 +11,16 @@ module layout
    !> Bytes of an element.
    integer(int64), parameter, public :: element_bytes = 8_int64
 
-   ! MPI describes an axis with a default integer, and a block has a halo.
+   ! MPI takes the length of an axis as a default integer, and a block has a halo.
    integer(int64), parameter :: longest_axis = int(huge(1) - 2, int64)
 
-   ! More would have a number of bytes that 64 bits cannot hold.
+   ! The bytes of more elements would not fit 64 bits.
    integer(int64), parameter :: most_elements = shiftr(huge(1_int64), 3)
 
    type :: layout_t
       !> Processes along each axis.
       integer :: procs(3) = 1
-      !> Where this process stands among them, from 0.
+      !> The coordinates of this process among them, from 0.
       integer :: coords(3) = 0
       !> Elements of a block along each axis, without halo.
       integer(int64) :: block(3) = 0_int64
@@ -38,9 +37,9 @@ module layout
 
 contains
 
-   !> Cuts an array for process `rank` of a grid of `procs` processes. `sizes`
-   !> are those of a block, or of the whole array when `is_global`. It is a
-   !> usage error when they cannot be cut evenly or cannot be addressed.
+   !> Cuts an array for process `rank` of a grid of `procs` processes. `sizes` are those of
+   !> the whole array if `is_global`, else of a block. Sizes that cannot be cut evenly or
+   !> addressed are a usage error.
    pure subroutine make_layout(sizes, is_global, procs, rank, res, error)
       integer(int64), intent(in) :: sizes(3)
       logical, intent(in) :: is_global
@@ -71,8 +70,8 @@ contains
       call check_total(res%whole, error)
    end subroutine make_layout
 
-   !> Where process `rank` stands in the grid: the last axis varies fastest, as
-   !> in MPI's Cartesian topologies.
+   !> The coordinates of process `rank` in the grid: the last axis varies fastest, as in
+   !> MPI's Cartesian topologies.
    pure function coords_of(procs, rank) result(res)
       integer, intent(in) :: procs(3), rank
       integer :: res(3)
@@ -139,7 +138,7 @@ contains
                 //" would do", status_usage)
    end subroutine check_divides
 
-   !> The bytes of the whole array must be a number that 64 bits hold.
+   !> An error if the bytes of the whole array do not fit 64 bits.
    pure subroutine check_total(whole, error)
       integer(int64), intent(in) :: whole(3)
       type(error_t), allocatable, intent(out) :: error

@@ -1,8 +1,7 @@
-!> What the layers of the 3-D array on MPI-IO have in common: one shared file, of
-!> which each process has a view with its block of the array.
+!> The base of the layers of the 3-D array on MPI-IO: one shared file, of which the view
+!> of each process is its block of the array.
 module mpiio_backend
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: path_in
    use block_backend, only: block_backend_t
    use datatypes, only: free_datatype, make_section
    use errors, only: error_t, keep_first
@@ -18,9 +17,8 @@ module mpiio_backend
 
    type, abstract, extends(block_backend_t) :: mpiio_backend_t
       type(mpiio_file_t) :: file
-      !> The block in memory, inside its halo, and in the file. A view repeats its
-      !> datatype, so that a write begins where the one before it ended: behind the
-      !> whole array, at this process's part of the next.
+      !> The block in memory, inside its halo, and in the file. A view repeats its datatype:
+      !> a second write goes to this process's block of a second array after the first.
       type(MPI_Datatype) :: in_memory = MPI_DATATYPE_NULL, in_file = MPI_DATATYPE_NULL
    contains
       procedure :: set_up => set_up_file
@@ -36,22 +34,15 @@ module mpiio_backend
 
 contains
 
-   !> By a name of its own too, for layers that have more to do.
+   !> Has a name of its own for layers that extend it.
    subroutine set_up_file(self, team, directory, error)
       class(mpiio_backend_t), intent(inout) :: self
       type(team_t), intent(in) :: team
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
 
-      self%path = path_in(directory, self%name)
-      self%first_path = self%path
-      self%path_bytes = self%total_bytes
+      call self%plan_shared_file(team, directory)
       self%is_whole = .true.
-      self%owns_path = team%rank == 0
-      self%tends_cache = team%node_rank == 0
-      ! The system's own text says more than MPI's, and MPICH 4.0 may crash when
-      ! MPI_File_open fails: its Fortran binding uses the handle all the same.
-      self%tries_first = team%rank == 0
       self%uses_hints = .true.
       associate (layout => self%block%layout)
          call make_section(layout%block + 2, layout%block, [1_int64, 1_int64, 1_int64], &
@@ -70,10 +61,10 @@ contains
 
       call self%file%open_file(writing, error)
       if (.not. self%file%is_open() .or. allocated(error)) return
-      call self%file%show(0_int64, MPI_INTEGER8, self%in_file, error)
+      call self%file%set_view(0_int64, MPI_INTEGER8, self%in_file, error)
    end subroutine open_file
 
-   !> An error when a call moved other than the block.
+   !> An error unless a call moved exactly the block.
    subroutine check_block(self, call_name, status, error)
       class(mpiio_backend_t), intent(in) :: self
       character(len=*), intent(in) :: call_name
@@ -84,8 +75,8 @@ contains
                                  self%block%layout%block_elements(), element_bytes, error)
    end subroutine check_block
 
-   !> To be called behind a write: where it failed, the library may keep a lock that
-   !> the others wait for.
+   !> To be called after a write: if it failed, the library may hold a lock that the other
+   !> processes wait for.
    subroutine free_locks(self, error)
       class(mpiio_backend_t), intent(in) :: self
       type(error_t), allocatable, intent(inout) :: error
@@ -107,7 +98,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%file%close_file(error)
-      self%info_used = self%file%info_used
+      self%outcome%info_used = self%file%info_used
    end subroutine close_file
 
    subroutine take_down_file(self, error)

@@ -1,12 +1,11 @@
-!> What the layers of the pattern strided have in common: one shared file of records
-!> of any length, dealt to the processes in turn, as IOR's segments with a block of
-!> one transfer. Of segment s, process r has the record s*processes + r.
+!> The base of the layers of the pattern strided: one shared file of records of any length,
+!> assigned to the processes round robin, as IOR's segments with a block of one transfer. Of
+!> segment s, process r has the record s*processes + r.
 !>
-!> A record is a row of the array, N1 elements, or of as many bytes as asked. Each
-!> process has N2*N3 records; where the sizes are global there are N2*N3 in all.
+!> A record is a row of N1 elements, or of the bytes of --record. Each process has N2*N3
+!> records; with global sizes there are N2*N3 in total.
 module strided
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: path_in
    use errors, only: error_t, fail, status_usage
    use layout, only: element_bytes
    use piece_backend, only: piece_backend_t, piece_t
@@ -20,35 +19,29 @@ module strided
    public :: strided_t
 
    type, abstract, extends(piece_backend_t) :: strided_t
-      !> Which process this is, and how many there are.
+      !> The rank of this process, and the number of processes.
       integer(int64), private :: member = 0_int64, members = 1_int64
    contains
       procedure, nopass :: check_task
-      procedure :: lay_out
+      procedure :: plan_records
       procedure :: piece
    end type strided_t
 
 contains
 
-   !> The part of set_up that all of them share.
-   subroutine lay_out(self, team, directory, error)
+   !> The common part of set_up.
+   subroutine plan_records(self, team, directory, error)
       class(strided_t), intent(inout) :: self
       type(team_t), intent(in) :: team
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
 
-      self%path = path_in(directory, self%name)
-      self%first_path = self%path
-      self%owns_path = team%rank == 0
-      self%tends_cache = team%node_rank == 0
-      self%writers = team%size
       self%member = team%rank
       self%members = team%size
-
-      call deal(self%task, team%size, self%longest, self%pieces, self%total_bytes, error)
-      self%path_bytes = self%total_bytes
+      call count_records(self%task, team%size, self%longest, self%pieces, self%total_bytes, error)
       call self%settings%add_integer("record", self%longest)
-   end subroutine lay_out
+      call self%plan_shared_file(team, directory)
+   end subroutine plan_records
 
    pure subroutine check_task(task, processes, error)
       type(task_t), intent(in) :: task
@@ -56,11 +49,11 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: record, records, total
 
-      call deal(task, processes, record, records, total, error)
+      call count_records(task, processes, record, records, total, error)
    end subroutine check_task
 
-   !> The bytes of a record, the records of each process, and the bytes of all.
-   pure subroutine deal(task, processes, record, records, total, error)
+   !> The bytes of a record, the records of each process, and the total bytes.
+   pure subroutine count_records(task, processes, record, records, total, error)
       type(task_t), intent(in) :: task
       integer, intent(in) :: processes
       integer(int64), intent(out) :: record, records, total
@@ -84,7 +77,7 @@ contains
          records = records/processes
       end if
       call multiply([record, records, int(processes, int64)], total, error)
-   end subroutine deal
+   end subroutine count_records
 
    pure function piece(self, number) result(res)
       class(strided_t), intent(in) :: self

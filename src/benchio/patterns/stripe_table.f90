@@ -1,8 +1,7 @@
-!> Where the stripes of files lie: from a table that tells of existing files, or
-!> assumed. A line of a table is `path stripe_size target target ...`, and stripe i
-!> of the file, from 0, lies on the i-th target, which are gone through over and
-!> over; lines that are empty or begin with # say nothing. A target is what holds
-!> stripes, Lustre's OST, by its number. Knows text and numbers, and opens no file.
+!> The stripes of files and their targets: from a table of existing files, or assumed. A line
+!> of a table is `path stripe_size target target ...`: the stripes of the file are on its
+!> targets round robin. Empty lines and lines that begin with # are ignored. A target is the
+!> number of a storage target, such as Lustre's OST.
 module stripe_table
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: path_in
@@ -19,11 +18,11 @@ module stripe_table
 
    type :: striped_file_t
       character(len=:), allocatable :: path
-      !> Bytes of a stripe, and the targets that stripes are dealt to in turn.
+      !> The stripe size in bytes, and the targets in the order of the stripes.
       integer(int64) :: stripe_bytes = 0_int64
       integer, allocatable :: targets(:)
-      !> Bytes of data; where in all data they begin, and how many stripes are before
-      !> those of this file.
+      !> Bytes of data, their offset in all data, and the number of stripes in the files
+      !> before this one.
       integer(int64) :: bytes = 0_int64, start = 0_int64, stripes_before = 0_int64
    contains
       procedure :: stripes
@@ -31,7 +30,7 @@ module stripe_table
 
 contains
 
-   !> How many stripes the data of the file take; the last may be shorter.
+   !> The number of stripes of the file; the last one may be shorter.
    pure function stripes(self) result(res)
       class(striped_file_t), intent(in) :: self
       integer(int64) :: res
@@ -40,7 +39,7 @@ contains
       if (self%bytes == 0_int64) res = 0_int64
    end function stripes
 
-   !> Reads a table. `name` is its own path, for errors.
+   !> Parses a table. `name` is the table's path, for errors.
    pure subroutine parse_table(name, text, files, error)
       character(len=*), intent(in) :: name, text
       type(striped_file_t), allocatable, intent(out) :: files(:)
@@ -75,7 +74,7 @@ contains
          if (pass == 1) allocate (files(count), lines(count))
       end do
       if (count == 0) then
-         call fail(error, name//" tells of no file", status_usage)
+         call fail(error, name//" lists no file", status_usage)
       else
          call check_once(name, files, lines, error)
       end if
@@ -101,8 +100,7 @@ contains
       end if
       count = word_count(line(last + 1:))
       if (count == 0) then
-         call fail(error, "there must be the number of a target behind the stripe size", &
-                   status_usage)
+         call fail(error, "the number of a target must follow the stripe size", status_usage)
          return
       end if
       allocate (file%targets(count))
@@ -119,7 +117,7 @@ contains
       end do
    end subroutine parse_line
 
-   !> The next word from `from` on; an empty one where there is none.
+   !> The bounds of the next word from `from` on; those of an empty text if there is none.
    pure subroutine next_word(line, from, first, last)
       character(len=*), intent(in) :: line
       integer, intent(in) :: from
@@ -151,24 +149,24 @@ contains
       end do
    end function word_count
 
-   !> An error when two lines have the same path. Paths are put in an order by a
-   !> number made from their letters, so that each need not be held against all.
+   !> An error if two lines have the same path. The paths are sorted by a hash, so that only
+   !> those with the same hash are compared.
    pure subroutine check_once(name, files, lines, error)
       character(len=*), intent(in) :: name
       type(striped_file_t), intent(in) :: files(:)
       integer, intent(in) :: lines(:)
       type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: numbers(size(files)), order(size(files))
+      integer(int64) :: hashes(size(files)), order(size(files))
       integer :: at, other
 
       do at = 1, size(files)
-         numbers(at) = number_of(files(at)%path)
+         hashes(at) = hash_of(files(at)%path)
       end do
-      order = order_of(numbers)
+      order = order_of(hashes)
       do at = 2, size(files)
          other = at - 1
          do while (other > 0)
-            if (numbers(order(other)) /= numbers(order(at))) exit
+            if (hashes(order(other)) /= hashes(order(at))) exit
             if (files(order(other))%path == files(order(at))%path) then
                call fail(error, name//", line "//to_text(lines(order(at)))//": " &
                          //files(order(at))%path//" is already on line " &
@@ -180,7 +178,7 @@ contains
       end do
    end subroutine check_once
 
-   pure function number_of(path) result(res)
+   pure function hash_of(path) result(res)
       character(len=*), intent(in) :: path
       integer(int64) :: res
       integer :: at
@@ -189,10 +187,10 @@ contains
       do at = 1, len(path)
          res = value_at(res, int(iachar(path(at:at)), int64))
       end do
-   end function number_of
+   end function hash_of
 
-   !> The files of a layer without a table. Each begins on the target behind that of
-   !> the one before.
+   !> The files of a layer without a table. The first target of each file is the successor
+   !> of the previous file's.
    pure subroutine assume_table(directory, layer, count, stripe_bytes, targets, files)
       character(len=*), intent(in) :: directory, layer
       integer, intent(in) :: count, targets
@@ -212,8 +210,8 @@ contains
       end do
    end subroutine assume_table
 
-   !> Divides so many elements of 8 bytes evenly among the files: the first ones have
-   !> one more where that cannot be.
+   !> Divides elements of 8 bytes among the files, as evenly as possible; the first files
+   !> get one more.
    pure subroutine divide_data(elements, files, error)
       integer(int64), intent(in) :: elements
       type(striped_file_t), intent(inout) :: files(:)

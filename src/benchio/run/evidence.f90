@@ -1,8 +1,9 @@
-!> What makes a read worth its rate: that its data were not in memory before, and
-!> that they came back right. All processes work together here, outside the clock.
+!> The evidence that makes the rate of a read valid: its data were not in the page cache, and
+!> they are correct.
 module evidence
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t, difference_t
+   use backend, only: backend_t
+   use difference, only: difference_t
    use errors, only: error_t, fail, keep_first
    use team, only: team_t
    use text, only: to_text
@@ -13,8 +14,8 @@ module evidence
 
 contains
 
-   !> Drops the files' pages on every node that is going to read them.
-   !> Collective, and so is its error.
+   !> Drops the files' pages on every node that will read them; collective, with the same
+   !> error on all processes.
    subroutine drop_cache(team, layer, dropped, error)
       type(team_t), intent(in) :: team
       class(backend_t), intent(in) :: layer
@@ -24,7 +25,8 @@ contains
       logical :: mine
 
       dropped = .false.
-      ! In two rounds: what one node has not flushed, another may wait for.
+      ! All nodes flush first: on a shared file system one may have to wait for another's
+      ! dirty pages.
       call layer%flush_pages(error)
       call team%agree(error)
       if (allocated(error)) return
@@ -34,12 +36,12 @@ contains
       call team%agree(error)
    end subroutine drop_cache
 
-   !> Compares what was read; collective, and so is its error. Returns the bytes
-   !> that all processes found right.
-   subroutine compare_data(team, layer, right, error)
+   !> Compares the data read; collective, with the same error on all processes. Returns the
+   !> number of correct bytes over all processes.
+   subroutine compare_data(team, layer, correct_bytes, error)
       type(team_t), intent(in) :: team
       class(backend_t), intent(inout) :: layer
-      integer(int64), intent(out) :: right
+      integer(int64), intent(out) :: correct_bytes
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       type(difference_t) :: seen
@@ -61,11 +63,11 @@ contains
                    //"of the block")
       end if
       call keep_first(error, trouble)
-      call team%sum_of(seen%compared_bytes, right, trouble)
+      call team%sum_of(seen%compared_bytes, correct_bytes, trouble)
       call keep_first(error, trouble)
-      if (.not. allocated(error) .and. differing == 0 .and. right /= layer%total_bytes) then
-         call fail(error, "verification of "//layer%path//" failed: "//to_text(right)//" of " &
-                   //to_text(layer%total_bytes)//" bytes were compared")
+      if (.not. allocated(error) .and. differing == 0 .and. correct_bytes /= layer%total_bytes) then
+         call fail(error, "verification of "//layer%path//" failed: "//to_text(correct_bytes) &
+                   //" of "//to_text(layer%total_bytes)//" bytes were compared")
       end if
       call team%agree(error)
    end subroutine compare_data

@@ -1,8 +1,8 @@
-!> One measured phase: the stages of a layer between two barriers, and what all
-!> processes' clocks say of them. Knows layers by their abstract type.
+!> One measured phase: the stages of a layer between two barriers, and the times of all
+!> processes.
 module phase
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use backend, only: backend_t
+   use backend, only: backend_t, outcome_t
    use errors, only: error_t, keep_first
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_DOUBLE_PRECISION, MPI_Gather, &
@@ -16,38 +16,36 @@ module phase
 
    public :: phase_t, run_phase
 
-   !> What one phase was and what it took. Rank 0 has all of it.
+   !> The record of a phase; complete on rank 0.
    type :: phase_t
       logical :: writing = .true.
       integer :: repeat = 1
-      !> Whether every writer synchronised its file inside the clock.
+      !> Whether the time includes a sync of each file by its writers.
       logical :: fsync = .false.
-      !> For reads: what kept them from finding the data in memory, and what was
-      !> asked for.
+      !> For reads: how they were kept from finding the data in memory, and how the user
+      !> requested it.
       character(len=:), allocatable :: cache, cache_asked
       !> Bytes that all processes moved.
       integer(int64) :: bytes = 0_int64
-      !> From the opening to the closing barrier, of the slowest to pass them.
+      !> From the opening to the closing barrier: the maximum over the processes.
       real(real64) :: seconds = 0.0_real64
-      !> Of any process, the longest open, transfer, sync and close.
+      !> The times of open, transfer, sync and close: each the maximum over the processes.
       real(real64) :: stage_seconds(4) = 0.0_real64
-      !> Rank 0: the hints in effect, read back from the open file.
+      !> The hints in effect, read back from the open file.
       type(hint_t), allocatable :: hints(:)
-      !> For layers that compute, which `seconds` leaves out: the seconds that any
-      !> process computed at most, and those during which I/O was under way behind
-      !> that, of the process with the fewest. 0 where the calls block.
+      !> For layers that compute, which `seconds` excludes: the maximum of the computed
+      !> seconds, and the minimum of those with I/O pending, over the processes.
       logical :: computes = .false.
       real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
-      !> For each rank: its open, transfer, sync and close, and all of them.
+      !> For each rank: the times of open, transfer, sync and close, and their sum.
       real(real64), allocatable :: rank_seconds(:, :)
-      !> The processes' own times, until each had finished its part.
+      !> Statistics of those sums, and the rank of the maximum.
       real(real64) :: rank_min = 0.0_real64, rank_median = 0.0_real64, rank_max = 0.0_real64
-      !> Whose time the longest was.
       integer :: slowest_rank = 0
       character(len=:), allocatable :: slowest_host
-      !> What else rank 0 is to say of it, for people.
+      !> Notes to print.
       type(string_t), allocatable :: notes(:)
-      !> Bytes that were compared and found right, where that was asked.
+      !> Whether the data were compared, and the bytes that were correct.
       logical :: verified = .false.
       integer(int64) :: verified_bytes = 0_int64
    contains
@@ -57,8 +55,8 @@ module phase
 
 contains
 
-   !> Bytes by seconds, in GiB/s. Where I/O goes on behind computing, the seconds are
-   !> those that were waited: it then says what the I/O cost, and not how fast it was.
+   !> Bytes by seconds, in GiB/s. Where I/O overlaps with computing, the seconds are those
+   !> waited: the rate then shows the cost of the I/O, not its speed.
    pure function bandwidth(self) result(res)
       class(phase_t), intent(in) :: self
       real(real64) :: res
@@ -66,8 +64,7 @@ contains
       res = real(self%bytes, real64)/self%seconds/2.0_real64**30
    end function bandwidth
 
-   !> Whether the phase was too short to be sure of: noise and metadata have a
-   !> large part in it.
+   !> Whether noise and metadata operations may dominate the time.
    pure function is_short(self) result(res)
       class(phase_t), intent(in) :: self
       logical :: res
@@ -75,8 +72,7 @@ contains
       res = self%seconds < 1.0_real64
    end function is_short
 
-   !> Measures a phase; collective. The error is this process's own: the caller
-   !> has all agree on it.
+   !> Measures a phase; collective. The error is this process's own.
    subroutine run_phase(team, layer, writing, fsync, res, error)
       type(team_t), intent(in) :: team
       class(backend_t), intent(inout) :: layer
@@ -87,7 +83,7 @@ contains
       real(real64) :: marks(0:5)
       integer :: ierr
 
-      layer%aside%seconds = 0.0_real64
+      layer%outcome = outcome_t()
       call MPI_Barrier(team%world, ierr)
       marks(0) = MPI_Wtime()
       call check(ierr, "MPI_Barrier", error)
@@ -119,14 +115,14 @@ contains
       allocate (res%hints(0), res%notes(0))
       res%fsync = fsync
       res%bytes = layer%total_bytes
-      marks(2:) = marks(2:) - layer%aside%seconds
+      marks(2:) = marks(2:) - layer%outcome%untimed%seconds
       call collect_times(team, marks, res, trouble)
       call keep_first(error, trouble)
       if (layer%computes .and. writing) call collect_computing(team, layer, res, trouble)
       call keep_first(error, trouble)
    end subroutine run_phase
 
-   !> Brings the processes' times together; collective, outside the clock.
+   !> Collects the processes' times; collective.
    subroutine collect_times(team, marks, res, error)
       type(team_t), intent(in) :: team
       real(real64), intent(in) :: marks(0:5)
@@ -141,7 +137,7 @@ contains
       call MPI_Allreduce(mine, longest, size(mine), MPI_DOUBLE_PRECISION, MPI_MAX, team%world, ierr)
       call check(ierr, "MPI_Allreduce", error)
       if (allocated(error)) return
-      ! A phase shorter than a tick of the clock took a tick at most.
+      ! The clock cannot resolve less than a tick.
       res%seconds = max(longest(1), MPI_Wtick())
       res%stage_seconds = longest(2:)
 
@@ -168,7 +164,7 @@ contains
       call team%share_text(res%slowest_host, res%slowest_rank, error)
    end subroutine collect_times
 
-   !> What was computed between the writes; collective.
+   !> Collects the computed and hidden seconds; collective.
    subroutine collect_computing(team, layer, res, error)
       type(team_t), intent(in) :: team
       class(backend_t), intent(in) :: layer
@@ -177,8 +173,8 @@ contains
       real(real64) :: mine(2), most(2)
       integer :: ierr
 
-      ! The least time hidden on any rank is the negative of the most negative.
-      mine = [layer%computed_seconds, -layer%hidden_seconds]
+      ! The minimum of the hidden seconds is the negative of the maximum of their negatives.
+      mine = [layer%outcome%computed_seconds, -layer%outcome%hidden_seconds]
       call MPI_Allreduce(mine, most, size(mine), MPI_DOUBLE_PRECISION, MPI_MAX, team%world, ierr)
       call check(ierr, "MPI_Allreduce", error)
       res%computes = .true.

@@ -1,5 +1,5 @@
-!> What rank 0 prints while it runs. Parsers of EPCC's benchio read the lines of
-!> `say_start` and `say_rate`, which must follow each other.
+!> What rank 0 prints during a run. Parsers of EPCC's benchio read the lines of `print_start`
+!> and `print_rate`, which must follow each other.
 module progress
    use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
    use backend, only: backend_t
@@ -13,118 +13,120 @@ module progress
    implicit none(type, external)
    private
 
-   public :: say_banner, say_layer, say_work, say_start, say_rate, say_repeats, say_finished
+   public :: print_banner, print_layer, print_plan, print_start, print_rate, print_repeats
+   public :: print_finished
 
 contains
 
-   !> What is going to be run. `layout` is that of the layers of the 3-D array,
-   !> where there are any.
-   subroutine say_banner(team, mpi_library, asked, layout)
+   !> The header of a run. `layout` is that of the layers of the 3-D array, if there are any.
+   subroutine print_banner(team, mpi_library, asked, layout)
       type(team_t), intent(in) :: team
       character(len=*), intent(in) :: mpi_library
       type(options_t), intent(in) :: asked
       type(layout_t), intent(in), optional :: layout
 
-      call say("")
-      call say("benchio "//benchio_version//": parallel I/O")
-      call say("----------------------------")
-      call say("")
-      call say("Date: "//now())
-      call say("MPI library: "//mpi_library)
-      call say("Running on "//to_text(team%size)//" process(es) on "//to_text(team%nodes) &
-               //" node(s), the first of which is "//team%host)
+      call print_line("")
+      call print_line("benchio "//benchio_version//": parallel I/O")
+      call print_line("----------------------------")
+      call print_line("")
+      call print_line("Date: "//now())
+      call print_line("MPI library: "//mpi_library)
+      call print_line("Running on "//to_text(team%size)//" process(es) on "//to_text(team%nodes) &
+                      //" node(s), the first of which is "//team%host)
       if (present(layout)) then
-         call say("Process grid is "//triple(int(layout%procs, int64)))
-         call say("Array size is   "//triple(layout%block))
-         call say("Global size is  "//triple(layout%whole))
+         call print_line("Process grid is "//triple(int(layout%procs, int64)))
+         call print_line("Array size is   "//triple(layout%block))
+         call print_line("Global size is  "//triple(layout%whole))
       else
-         call say("Sizes are "//triple(asked%task%sizes))
+         call print_line("Sizes are "//triple(asked%task%sizes))
       end if
-      call say("Layers: "//joined(asked%layers))
-      call say("Directories: "//joined(asked%directories))
-      call say("Seed: "//to_text(asked%task%seed))
-   end subroutine say_banner
+      call print_line("Layers: "//joined(asked%layers))
+      call print_line("Directories: "//joined(asked%directories))
+      call print_line("Seed: "//to_text(asked%task%seed))
+   end subroutine print_banner
 
-   subroutine say_layer(name)
+   !> The heading of a layer.
+   subroutine print_layer(name)
       character(len=*), intent(in) :: name
 
-      call say("")
-      call say(repeat("-", len(name)))
-      call say(name)
-      call say(repeat("-", len(name)))
-      call say("")
-   end subroutine say_layer
+      call print_line("")
+      call print_line(repeat("-", len(name)))
+      call print_line(name)
+      call print_line(repeat("-", len(name)))
+      call print_line("")
+   end subroutine print_layer
 
-   !> What a layer moves, and whether its writes are at the file system when the clock
-   !> stops.
-   subroutine say_work(layer, writing, asked)
+   !> The data that a layer moves, and whether its write times include a sync.
+   subroutine print_plan(layer, writing, fsync)
       class(backend_t), intent(in) :: layer
-      logical, intent(in) :: writing, asked
+      logical, intent(in) :: writing, fsync
 
-    call say("Data: "//size_text(layer%total_bytes)//" in "//to_text(layer%files)//" file(s), by " &
-               //to_text(layer%writers)//" process(es)")
+      call print_line("Data: "//size_text(layer%total_bytes)//" in "//to_text(layer%files) &
+                      //" file(s), by "//to_text(layer%writers)//" process(es)")
       if (.not. writing) return
-      if (layer%always_syncs .and. .not. asked) then
-         call say("Write times include fsync: "//layer%interface_name//" makes it unasked")
-      else if (.not. asked) then
-         call say("Write times do not include fsync: the data may be in caches")
+      if (layer%always_syncs .and. .not. fsync) then
+         call print_line("Write times include fsync: "//layer%interface_name//" always calls it")
+      else if (.not. fsync) then
+         call print_line("Write times do not include fsync: the data may be in caches")
       else if (layer%can_sync) then
-         call say("Write times include fsync")
+         call print_line("Write times include fsync")
       else
-         call say("Write times do not include fsync: "//layer%interface_name//" has no way to it")
+         call print_line("Write times do not include fsync: "//layer%interface_name &
+                         //" cannot call it")
       end if
-   end subroutine say_work
+   end subroutine print_plan
 
    !> The line before a phase.
-   subroutine say_start(writing, path)
+   subroutine print_start(writing, path)
       logical, intent(in) :: writing
       character(len=*), intent(in) :: path
 
       if (writing) then
-         call say("Writing to "//path)
+         call print_line("Writing to "//path)
       else
-         call say("Reading from "//path)
+         call print_line("Reading from "//path)
       end if
-   end subroutine say_start
+   end subroutine print_start
 
    !> The lines after a phase that succeeded.
-   subroutine say_rate(phase)
+   subroutine print_rate(phase)
       type(phase_t), intent(in) :: phase
       integer :: at
 
-      call say("time =  "//decimal(phase%seconds)//" , rate =  "//decimal(phase%bandwidth()) &
-               //" GiB/s"//trim(merge(" (short)", "        ", phase%is_short())))
+      call print_line("time =  "//decimal(phase%seconds)//" , rate =  " &
+                      //decimal(phase%bandwidth())//" GiB/s" &
+                      //trim(merge(" (short)", "        ", phase%is_short())))
       if (phase%computes) then
-         call say("besides computing for "//decimal(phase%computed_seconds)//" s, with I/O under " &
-                  //"way for "//decimal(phase%hidden_seconds)//" s of them")
+         call print_line("computing = "//decimal(phase%computed_seconds)//" s, of which " &
+                         //decimal(phase%hidden_seconds)//" s with I/O pending")
       end if
-      if (.not. phase%writing) call say_what_was_read(phase)
+      if (.not. phase%writing) call print_read(phase)
       do at = 1, size(phase%notes)
-         call say("Note: "//phase%notes(at)%value)
+         call print_line("Note: "//phase%notes(at)%value)
       end do
-   end subroutine say_rate
+   end subroutine print_rate
 
-   !> Where the data of a read came from, and whether they were right.
-   subroutine say_what_was_read(phase)
+   !> Where the data of a read came from, and whether they were verified.
+   subroutine print_read(phase)
       type(phase_t), intent(in) :: phase
-      character(len=:), allocatable :: from
+      character(len=:), allocatable :: source
 
       select case (phase%cache)
       case ("dropped")
-         from = "no page was in memory before"
+         source = "no page was in memory before"
       case ("direct")
-         from = "by O_DIRECT; no page was in memory before"
+         source = "O_DIRECT; no page was in memory before"
       case ("shifted")
-         from = "each process read what another node wrote"
+         source = "each process read what another node wrote"
       case default
-         from = "it may come from memory"
+         source = "the data may come from memory"
       end select
-      if (phase%verified) from = from//"; all as written"
-      call say(from)
-   end subroutine say_what_was_read
+      if (phase%verified) source = source//"; all data are correct"
+      call print_line(source)
+   end subroutine print_read
 
-   !> The rates of an operation that was repeated.
-   subroutine say_repeats(operation, rates)
+   !> The statistics of an operation that was repeated.
+   subroutine print_repeats(operation, rates)
       character(len=*), intent(in) :: operation
       real(real64), intent(in) :: rates(:)
       real(real64) :: sorted(size(rates))
@@ -132,34 +134,36 @@ contains
       if (size(rates) < 2) return
       sorted = rates
       call sort(sorted)
-      call say(operation//" "//to_text(size(rates))//" times: median "//decimal(median(sorted)) &
-               //", from "//decimal(sorted(1))//" to "//decimal(sorted(size(sorted)))//" GiB/s")
-   end subroutine say_repeats
+      call print_line(operation//" "//to_text(size(rates))//" times: median " &
+                      //decimal(median(sorted))//", from "//decimal(sorted(1))//" to " &
+                      //decimal(sorted(size(sorted)))//" GiB/s")
+   end subroutine print_repeats
 
-   subroutine say_finished(has_short)
+   subroutine print_finished(has_short)
       logical, intent(in) :: has_short
 
-      call say("")
+      call print_line("")
       if (has_short) then
-     call say("(short): it took less than a second, in which noise and metadata have a large part;")
-         call say("larger sizes or --min-seconds tell more.")
-         call say("")
+         call print_line("(short): less than one second; noise and metadata operations may " &
+                         //"dominate.")
+         call print_line("Use larger sizes or --min-seconds.")
+         call print_line("")
       end if
-      call say("--------")
-      call say("Finished")
-      call say("--------")
-      call say("")
-   end subroutine say_finished
+      call print_line("--------")
+      call print_line("Finished")
+      call print_line("--------")
+      call print_line("")
+   end subroutine print_finished
 
-   !> Flushed at once: who watches a run that hangs wants to know where.
-   subroutine say(line)
+   !> Flushed at once, to show where a run hangs.
+   subroutine print_line(line)
       character(len=*), intent(in) :: line
 
       write (output_unit, "(1x, a)") line
       flush (output_unit)
-   end subroutine say
+   end subroutine print_line
 
-   !> The time by the clock on the wall, with its offset from UTC, as in RFC 3339.
+   !> The local time with its UTC offset, as in RFC 3339.
    function now() result(res)
       character(len=:), allocatable :: res
       character(len=10) :: date, time, zone
@@ -169,7 +173,7 @@ contains
             //time(5:6)//zone(1:3)//":"//zone(4:5)
    end function now
 
-   !> Bytes in the largest binary unit of which there is at least one.
+   !> Bytes in the largest binary unit that gives at least 1.
    pure function size_text(bytes) result(res)
       integer(int64), intent(in) :: bytes
       character(len=:), allocatable :: res

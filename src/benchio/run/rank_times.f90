@@ -1,15 +1,15 @@
-!> The file that `--ranks` asks for: a line a rank and phase, as comma-separated
-!> values. Its columns are a contract, in docs/contracts.md.
+!> The CSV file of `--ranks`: one line for each rank and phase. docs/contracts.md defines its
+!> columns.
 module rank_times
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: backend_t
    use errors, only: error_t
-   use line_file, only: line_file_t
    use mpi_checks, only: check
    use mpi_f08, only: MPI_CHARACTER, MPI_Gather, MPI_MAX_PROCESSOR_NAME
    use phase, only: phase_t
    use team, only: team_t
    use text, only: decimal, to_text
+   use text_file, only: line_file_t
    implicit none(type, external)
    private
 
@@ -27,8 +27,8 @@ module rank_times
 
 contains
 
-   !> Makes the file and finds out about the hosts; collective. The error is this
-   !> process's own.
+   !> Creates the file and collects the host names; collective. The error is this process's
+   !> own.
    subroutine start(self, team, path, error)
       class(rank_times_t), intent(inout) :: self
       type(team_t), intent(in) :: team
@@ -49,7 +49,7 @@ contains
                             //"seconds_transfer,seconds_sync,seconds_close,seconds", error)
    end subroutine start
 
-   !> Adds the lines of a phase; for rank 0. Does nothing when no file was started.
+   !> Appends the lines of a phase, on rank 0. Does nothing if no file was started.
    subroutine append(self, layer, phase, error)
       class(rank_times_t), intent(inout) :: self
       class(backend_t), intent(in) :: layer
@@ -78,7 +78,7 @@ contains
       call self%file%finish(error)
    end subroutine finish
 
-   !> A field in quotation marks, those in it doubled, where it needs them.
+   !> A CSV field, quoted if necessary.
    pure function quoted(field) result(res)
       character(len=*), intent(in) :: field
       character(len=:), allocatable :: res

@@ -1,5 +1,5 @@
-!> The result file's lines: a JSON object a measured phase. The fields are a
-!> contract, in docs/contracts.md.
+!> A line of the result file: one JSON object for each measured phase. docs/contracts.md
+!> defines the fields.
 module result_record
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: backend_t

@@ -1,53 +1,23 @@
-!> The command line: what was asked, as values. It refuses what it does not
-!> know, by name and wherever it stands. Knows the layers' names only.
-module options
+!> Parses the command line. It rejects unknown arguments anywhere, with the most similar
+!> known one.
+module command_line
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use decomposition, only: decompositions
    use errors, only: error_t, fail, status_usage
-   use option_table, only: is_for, name_of, options_known, place_of, takes_value
+   use option_rules, only: apply_rules, named_directories
+   use option_table, only: name_of, options_known, place_of, takes_value
    use option_values, only: read_bytes, read_choice, read_count, read_hint, read_seconds
-   use registry, only: absent_names, can_gather, default_names, has_table, layer_names
-   use task, only: task_t
-   use text, only: append, joined, nearest_word, read_integer, string_t, to_text
+   use options, only: cache_modes, options_t
+   use registry, only: absent_names, layer_names
+   use text, only: append, has_word, joined, nearest_word, read_integer, string_t, to_text
    implicit none(type, external)
    private
 
-   public :: options_t, parse, command_words
-
-   !> EPCC's three directories, in the order in which they are used.
-   character(len=11), parameter :: named_directories(3) = &
-                                   [character(len=11) :: "unstriped", "striped", "fullstriped"]
-
-   !> What can keep a read from finding its data in memory.
-   character(len=6), parameter :: cache_modes(4) = &
-                                  [character(len=6) :: "drop", "shift", "direct", "none"]
-
-   type :: options_t
-      !> What the layers have to know.
-      type(task_t) :: task
-      !> What to run, and where, in the order of running.
-      type(string_t), allocatable :: layers(:), directories(:)
-      logical :: fsync = .false., write = .true., read = .false., require_hints = .false.
-      logical :: keep = .false., help = .false., version = .false.
-      !> How often each phase is measured at least, and for how long in all.
-      integer :: repeats = 1
-      real(real64) :: min_seconds = 0.0_real64
-      !> After how long no phase begins any more; 0 for never.
-      real(real64) :: max_seconds = 0.0_real64
-      !> The bytes that must stay free; 0 for none.
-      integer(int64) :: min_free_bytes = 0_int64
-      character(len=:), allocatable :: cache
-      !> The options that were given, by their places in the table.
-      integer, allocatable :: given(:)
-      !> Whether the task's seed was given, and is not to be drawn.
-      logical :: seed_given = .false.
-      !> The paths of the result file and of the ranks' times, where asked.
-      character(len=:), allocatable :: result_path, ranks_path
-   end type options_t
+   public :: parse, command_words
 
 contains
 
-   !> The words of the command line, whatever their length.
+   !> The arguments of the program.
    function command_words() result(res)
       type(string_t), allocatable :: res(:)
       integer :: at, length
@@ -60,7 +30,7 @@ contains
       end do
    end function command_words
 
-   !> Reads the words of a command line. All errors are usage errors.
+   !> Parses the arguments. All errors are usage errors.
    subroutine parse(words, res, error)
       type(string_t), intent(in) :: words(:)
       type(options_t), intent(out) :: res
@@ -93,7 +63,7 @@ contains
          call parse_word(words(at)%value, res, layers, directories, error)
          if (allocated(error)) return
       end do
-      call settle(res, layers, directories, error)
+      call apply_rules(res, layers, directories, error)
    end subroutine parse
 
    subroutine read_size(axis, word, number, error)
@@ -109,7 +79,7 @@ contains
                 //"and not '"//word//"'", status_usage)
    end subroutine read_size
 
-   !> A word after the four that must be there.
+   !> Parses an argument after the four mandatory ones.
    subroutine parse_word(word, res, layers, directories, error)
       character(len=*), intent(in) :: word
       type(options_t), intent(inout) :: res
@@ -134,7 +104,7 @@ contains
       end if
    end subroutine parse_word
 
-   !> An option: known, and with a value or without as it has to be.
+   !> Parses an option: it must be known, and have a value if and only if it takes one.
    subroutine parse_option(word, res, directories, error)
       character(len=*), intent(in) :: word
       type(options_t), intent(inout) :: res
@@ -237,115 +207,7 @@ contains
       end select
    end subroutine set_value
 
-   !> Fills in what was left out, puts layers and directories in their order,
-   !> and refuses what does not go together.
-   subroutine settle(res, layers, directories, error)
-      type(options_t), intent(inout) :: res
-      type(string_t), intent(in) :: layers(:), directories(:)
-      type(error_t), allocatable, intent(out) :: error
-      type(string_t), allocatable :: known(:)
-      character(len=:), allocatable :: name
-      integer :: at
-
-      allocate (res%layers(0), res%directories(0))
-      allocate (known, source=layer_names())
-      do at = 1, size(known)
-         if (size(layers) > 0) then
-            if (.not. has_word(layers, known(at)%value)) cycle
-         else
-            if (.not. has_word(default_names(), known(at)%value)) cycle
-            if (res%task%writers > 0 .and. .not. can_gather(known(at)%value)) cycle
-         end if
-         call append(res%layers, known(at)%value)
-      end do
-      do at = 1, size(named_directories)
-         name = trim(named_directories(at))
-         if (size(directories) > 0 .and. .not. has_word(directories, name)) cycle
-         call append(res%directories, name)
-      end do
-      do at = 1, size(directories)
-         if (has_word(res%directories, directories(at)%value)) cycle
-         call append(res%directories, directories(at)%value)
-      end do
-
-      do at = 1, size(res%layers)
-         if (res%task%writers == 0 .or. can_gather(res%layers(at)%value)) cycle
-         call fail(error, "--writers has no meaning for "//res%layers(at)%value, status_usage)
-         return
-      end do
-      call check_meaning(res, error)
-      if (allocated(error)) return
-      do at = 1, size(res%layers)
-         if (.not. (res%keep .and. res%min_seconds > 0.0_real64)) exit
-         if (.not. has_table(res%layers(at)%value)) cycle
-         ! Which data a file holds goes by the round, and nobody knows the last one.
-         call fail(error, "--keep with --min-seconds has no meaning for "//res%layers(at)%value, &
-                   status_usage)
-         return
-      end do
-      if (allocated(res%task%layout_path)) call settle_table(res, directories, error)
-      if (allocated(error)) return
-      if (same_words(res%result_path, res%ranks_path) .or. &
-          same_words(res%result_path, res%task%layout_path) .or. &
-          same_words(res%ranks_path, res%task%layout_path)) then
-         call fail(error, "--result, --ranks and --layout need files of their own", status_usage)
-         return
-      end if
-      if (.not. res%write .and. .not. res%read) then
-         call fail(error, "--no-write leaves nothing to do without --read or --verify", &
-                   status_usage)
-      else if (.not. res%write .and. res%task%verify .and. .not. res%seed_given) then
-         call fail(error, "--verify with --no-write needs --seed=N, the seed of the run that " &
-                   //"wrote the files", status_usage)
-      end if
-   end subroutine settle
-
-   pure function same_words(one, other) result(res)
-      character(len=:), allocatable, intent(in) :: one, other
-      logical :: res
-
-      res = .false.
-      if (allocated(one) .and. allocated(other)) res = one == other
-   end function same_words
-
-   !> An error for an option that none of the layers looks at.
-   subroutine check_meaning(res, error)
-      type(options_t), intent(in) :: res
-      type(error_t), allocatable, intent(out) :: error
-      integer :: at, layer
-
-      options: do at = 1, size(res%given)
-         do layer = 1, size(res%layers)
-            if (is_for(options_known(res%given(at)), res%layers(layer)%value)) cycle options
-         end do
-         call fail(error, name_of(options_known(res%given(at)))//" has no meaning for " &
-                   //joined(res%layers), status_usage)
-         return
-      end do options
-   end subroutine check_meaning
-
-   !> The files of a table are where it says: there is one run, in no directory.
-   subroutine settle_table(res, directories, error)
-      type(options_t), intent(inout) :: res
-      type(string_t), intent(in) :: directories(:)
-      type(error_t), allocatable, intent(out) :: error
-      integer :: at
-
-      do at = 1, size(res%layers)
-         if (has_table(res%layers(at)%value)) cycle
-         call fail(error, "--layout has no meaning for "//res%layers(at)%value, status_usage)
-         return
-      end do
-      if (size(directories) > 0) then
-         call fail(error, "the files of --layout are where it says, and not in " &
-                   //directories(1)%value, status_usage)
-      else if (res%task%files > 1) then
-         call fail(error, "--layout says how many files there are, and not --files", status_usage)
-      end if
-      res%directories = [string_t(".")]
-   end subroutine settle_table
-
-   !> An error for a word that means nothing, with the nearest one that does.
+   !> The error for an unknown argument, with the most similar known one.
    subroutine refuse(word, error)
       character(len=*), intent(in) :: word
       type(error_t), allocatable, intent(out) :: error
@@ -366,8 +228,8 @@ contains
       call fail(error, "unknown argument '"//word//"'"//nearest, status_usage)
    end subroutine refuse
 
-   !> Whether a word, or the name of an option, ends in a blank: Fortran takes it
-   !> for equal to the one without.
+   !> Whether an argument, or the name of an option, ends in a blank, which Fortran's
+   !> comparisons ignore.
    pure function ends_in_blank(word) result(res)
       character(len=*), intent(in) :: word
       logical :: res
@@ -379,16 +241,4 @@ contains
       if (res) res = word(last:last) == " "
    end function ends_in_blank
 
-   pure function has_word(words, word) result(res)
-      type(string_t), intent(in) :: words(:)
-      character(len=*), intent(in) :: word
-      logical :: res
-      integer :: at
-
-      res = .false.
-      do at = 1, size(words)
-         if (words(at)%value == word .and. len(words(at)%value) == len(word)) res = .true.
-      end do
-   end function has_word
-
-end module options
+end module command_line

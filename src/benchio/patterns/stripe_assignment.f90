@@ -1,11 +1,11 @@
-!> Which process moves which stripes of files. There are three ways:
-!>   single   one process has all of them
-!>   random   they are dealt to all processes at random, as a shuffled pack of cards
-!>   targets  targets are dealt to nodes, so that a target has to do with one node
-!>            alone, and the stripes on a node's targets to the processes of the node
-!> Stripes are numbered from 0 through all files. Arithmetic alone: each process works
-!> out its own stripes without those of the others, and all come to the same result.
-module stripe_dealing
+!> The assignment of stripes to processes, by one of three schemes:
+!>   single   one process has all stripes
+!>   random   a random permutation of the stripes is distributed round robin
+!>   targets  each target is assigned to one node, and the stripes on a node's targets to
+!>            the processes of the node
+!> Stripes are numbered from 0 through all files. Each process computes its own stripes,
+!> without communication; the results of all processes are consistent.
+module stripe_assignment
    use, intrinsic :: iso_fortran_env, only: int64
    use fingerprint, only: mixed_seed, value_at
    use sorting, only: order_of
@@ -13,22 +13,22 @@ module stripe_dealing
    implicit none(type, external)
    private
 
-   public :: place_t, deal
+   public :: place_t, assign_stripes
 
-   !> Where a process stands, as team_t says it.
+   !> The rank and node of a process, as in team_t.
    type :: place_t
       integer :: rank = 0, size = 1
       integer :: node = 0, nodes = 1, node_rank = 0, node_size = 1
    end type place_t
 
-   ! Rounds of the shuffle; each makes it less regular.
+   ! Rounds of the Feistel network.
    integer, parameter :: shuffle_rounds = 6
 
 contains
 
    !> The stripes of a process, in ascending order.
-   pure subroutine deal(way, files, seed, place, mine)
-      character(len=*), intent(in) :: way
+   pure subroutine assign_stripes(scheme, files, seed, place, mine)
+      character(len=*), intent(in) :: scheme
       type(striped_file_t), intent(in) :: files(:)
       integer(int64), intent(in) :: seed
       type(place_t), intent(in) :: place
@@ -38,19 +38,19 @@ contains
       associate (last => files(size(files)))
          total = last%stripes_before + last%stripes()
       end associate
-      select case (way)
+      select case (scheme)
       case ("random")
-         call deal_at_random(total, seed, place, mine)
+         call assign_at_random(total, seed, place, mine)
       case ("targets")
-         call deal_by_target(files, place, mine)
+         call assign_by_target(files, place, mine)
       case default
          if (place%rank > 0) total = 0_int64
          allocate (mine(total))
          mine = [(at, at=0, total - 1)]
       end select
-   end subroutine deal
+   end subroutine assign_stripes
 
-   pure subroutine deal_at_random(total, seed, place, mine)
+   pure subroutine assign_at_random(total, seed, place, mine)
       integer(int64), intent(in) :: total, seed
       type(place_t), intent(in) :: place
       integer(int64), allocatable, intent(out) :: mine(:)
@@ -58,15 +58,15 @@ contains
 
       allocate (mine((total + place%size - 1 - place%rank)/place%size))
       do at = 1, size(mine, kind=int64)
-         mine(at) = shuffled((at - 1)*place%size + place%rank, total, mixed_seed(seed))
+         mine(at) = permuted((at - 1)*place%size + place%rank, total, mixed_seed(seed))
       end do
       mine = mine(order_of(mine))
-   end subroutine deal_at_random
+   end subroutine assign_at_random
 
-   !> The number that takes the place of another below `total`: no two have the same.
-   !> A Feistel network shuffles the numbers of so many bits; what it makes too large
-   !> goes through it again.
-   pure function shuffled(number, total, mixed) result(res)
+   !> The image of a number under a pseudo-random permutation of 0 to `total` - 1: a
+   !> Feistel network on the next even number of bits, applied until the result is less
+   !> than `total` (cycle walking; Black and Rogaway 2002).
+   pure function permuted(number, total, mixed) result(res)
       integer(int64), intent(in) :: number, total, mixed
       integer(int64) :: res
       integer(int64) :: left, right, held, mask
@@ -83,30 +83,30 @@ contains
          right = iand(res, mask)
          do round = 1, shuffle_rounds
             held = right
-            right = iand(ieor(left, scattered(right, value_at(int(round, int64), mixed))), mask)
+            right = iand(ieor(left, hashed(right, value_at(int(round, int64), mixed))), mask)
             left = held
          end do
          res = ior(shiftl(left, half), right)
          if (res < total) return
       end do
-   end function shuffled
+   end function permuted
 
-   !> A number that looks like chance. The fingerprint alone would not do: made of
-   !> exclusive-or and shifts, it would deal numbers with the same low bits alike.
-   pure function scattered(number, key) result(res)
+   !> The round function: a hash of a number and a key. The fingerprint's exclusive-or and
+   !> shifts alone are linear, and would permute numbers with equal low bits alike.
+   pure function hashed(number, key) result(res)
       integer(int64), intent(in) :: number, key
       integer(int64) :: res
-      ! Factors of 31 bits, whose product 64 bits hold.
+      ! Factors of 31 bits, so that the product does not overflow.
       integer(int64), parameter :: factor = 1664525957_int64, low = 2147483647_int64
 
       res = iand(ieor(number, key), low)*factor
       res = iand(ieor(res, shiftr(res, 27)), low)*factor
       res = ieor(res, shiftr(res, 31))
-   end function scattered
+   end function hashed
 
-   !> The stripes on the targets of the node, in ascending order, are cut into a run
-   !> for each of its processes, so that few of them open the same file.
-   pure subroutine deal_by_target(files, place, mine)
+   !> Cuts the stripes on the targets of the node, in ascending order, into one contiguous
+   !> part for each of its processes, so that few processes open the same file.
+   pure subroutine assign_by_target(files, place, mine)
       type(striped_file_t), intent(in) :: files(:)
       type(place_t), intent(in) :: place
       integer(int64), allocatable, intent(out) :: mine(:)
@@ -114,14 +114,14 @@ contains
       integer(int64) :: counts(size(files)), total, first, past, before, at, there
       integer :: file
 
-      call deal_targets(files, place%nodes, targets, nodes)
+      call assign_targets(files, place%nodes, targets, nodes)
       do file = 1, size(files)
          columns = columns_of(files(file), targets, nodes, place%node)
          counts(file) = stripes_in(files(file), columns)
       end do
       total = sum(counts)
-      first = run_start(total, place%node_rank, place%node_size)
-      past = run_start(total, place%node_rank + 1, place%node_size)
+      first = part_start(total, place%node_rank, place%node_size)
+      past = part_start(total, place%node_rank + 1, place%node_size)
       allocate (mine(past - first))
       before = 0_int64
       do file = 1, size(files)
@@ -137,18 +137,18 @@ contains
          end if
          before = before + counts(file)
       end do
-   end subroutine deal_by_target
+   end subroutine assign_by_target
 
-   !> Where the run of part `part` begins when `total` things are cut evenly.
-   pure function run_start(total, part, parts) result(res)
+   !> The start of part `part` when `total` items are cut evenly.
+   pure function part_start(total, part, parts) result(res)
       integer(int64), intent(in) :: total
       integer, intent(in) :: part, parts
       integer(int64) :: res
 
       res = total/parts*part + min(mod(total, int(parts, int64)), int(part, int64))
-   end function run_start
+   end function part_start
 
-   !> Of a file's targets those that are the node's, by their place from 0.
+   !> The positions, from 0, of the node's targets among a file's targets.
    pure function columns_of(file, targets, nodes, node) result(res)
       type(striped_file_t), intent(in) :: file
       integer, intent(in) :: targets(:), nodes(:), node
@@ -162,7 +162,7 @@ contains
       res = pack([(at, at=0, size(file%targets) - 1)], is_mine)
    end function columns_of
 
-   !> How many stripes of a file are in these columns.
+   !> The number of a file's stripes in these columns.
    pure function stripes_in(file, columns) result(res)
       type(striped_file_t), intent(in) :: file
       integer, intent(in) :: columns(:)
@@ -173,9 +173,9 @@ contains
       end associate
    end function stripes_in
 
-   !> Deals the targets to the nodes: the one with the most data first, each to the
-   !> node that has the least. `targets` are in ascending order.
-   pure subroutine deal_targets(files, count, targets, nodes)
+   !> Assigns the targets to the nodes: in the order of decreasing data, each to the node
+   !> with the least data so far. `targets` are in ascending order.
+   pure subroutine assign_targets(files, count, targets, nodes)
       type(striped_file_t), intent(in) :: files(:)
       integer, intent(in) :: count
       integer, allocatable, intent(out) :: targets(:), nodes(:)
@@ -205,9 +205,9 @@ contains
          nodes(order(at)) = node - 1
          of_node(node) = of_node(node) + bytes(order(at))
       end do
-   end subroutine deal_targets
+   end subroutine assign_targets
 
-   !> All targets of the files, each once, in ascending order.
+   !> The distinct targets of the files, in ascending order.
    pure subroutine get_targets(files, res)
       type(striped_file_t), intent(in) :: files(:)
       integer, allocatable, intent(out) :: res(:)
@@ -230,7 +230,7 @@ contains
       res = pack(all, [.true., (all(at) /= all(at - 1), at=2, size(all))])
    end subroutine get_targets
 
-   !> The place of a number in an ascending list that has it.
+   !> The position of a number in an ascending list that contains it.
    pure function place_in(list, number) result(res)
       integer, intent(in) :: list(:), number
       integer :: res
@@ -249,4 +249,4 @@ contains
       res = first
    end function place_in
 
-end module stripe_dealing
+end module stripe_assignment
