@@ -231,7 +231,7 @@ def test_a_call_that_the_others_never_leave_ends_the_run(adios):
 
 
 def test_a_quota_that_one_writer_meets_ends_the_run(adios):
-    """As a user's quota does, which nobody can see beforehand: the others may not wait for ever."""
+    """As a user's quota does, which nobody can see beforehand: the others must not hang."""
     path = str(adios.cwd / "unstriped/adios.dat/data.0")
     fail = ["strace", "-f", "-o", "/dev/null", "-P", path]
     fail += ["-e", "inject=write,pwrite64,writev,pwritev:error=EDQUOT"]

@@ -1,6 +1,6 @@
 """Hints: three ways to ask for them, which one counts, and whether they are in effect.
 
-MPICH reports truthfully what is in effect. Open MPI 4 does not, so there the system calls tell.
+MPICH reports truthfully what is in effect. Open MPI 4 does not, so there the system calls show it.
 """
 
 import re
@@ -114,7 +114,7 @@ def test_one_that_is_not_in_effect_fails_where_that_is_asked(ask, benchio_mpich)
 
 
 @pytest.mark.parametrize("io", ["ompio", "romio321"])
-def test_an_echo_is_not_taken_for_evidence(benchio, io):
+def test_an_echo_is_no_proof(benchio, io):
     done = benchio.run(
         *RUN, "mpiio", "unstriped", f"--hint={BUFFER}=1048576", "--result=result.jsonl",
         "--repeats=2", env={"OMPI_MCA_io": io},
@@ -122,7 +122,7 @@ def test_an_echo_is_not_taken_for_evidence(benchio, io):
     if "Open MPI v4" not in benchio.records()[0]["mpi_library"]:
         pytest.skip("this is about Open MPI 4")
     assert [record["hints"] for record in benchio.records()] == [{}, {}]
-    note = f"may not be in effect, since this library gives no evidence: {BUFFER}=1048576"
+    note = f"may not be in effect, since this library gives no proof: {BUFFER}=1048576"
     assert done.out.count(note) == 1
     done = benchio.run(
         *RUN, "mpiio", "unstriped", f"--hint={BUFFER}=1048576", "--require-hints",

@@ -190,8 +190,7 @@ def test_hints_are_asked_of_the_open_file(benchio, layer):
         pytest.skip("this is about Open MPI 4")
     # It says of any hint that it is in effect: benchio's own trial hint came back from the file.
     assert (
-        "hints that may not be in effect, since this library gives no evidence: cb_nodes=1"
-        in done.out
+        "hints that may not be in effect, since this library gives no proof: cb_nodes=1" in done.out
     )
     if layer.startswith("pnetcdf"):
         assert record["hints"]["nc_header_align_size"] == "512"

@@ -5,7 +5,7 @@
 !> The folders, from top to bottom; a module uses only its own folder and lower ones:
 !>
 !>     app       the program, its command line and its help
-!>     run       the phases, their clock, the evidence, and the result files
+!>     run       the phases, their clock, their proof, and the result files
 !>     layers    one module for each layer, and the registry that declares them
 !>     patterns  the abstract layer, and what the layers of one pattern share
 !>     io        files: POSIX, MPI-IO, HDF5, netCDF, PnetCDF, ADIOS2

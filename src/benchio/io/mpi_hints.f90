@@ -1,5 +1,5 @@
 !> MPI-IO hints: passed to the library, and read back from an open file. A hint that the
-!> library returns is evidence only if it does not return unknown hints as well.
+!> library returns is proof only if it does not return unknown hints as well.
 module mpi_hints
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use errors, only: error_t, keep_first
@@ -147,7 +147,7 @@ contains
       end do
       if (len(res) == 0) return
       if (unknown) then
-         res = "hints that may not be in effect, since this library gives no evidence: "//res
+         res = "hints that may not be in effect, since this library gives no proof: "//res
       else
          res = "hints that are not in effect: "//res
       end if

@@ -1,9 +1,9 @@
 !> The phases of one layer in one directory, with everything that surrounds the measured
-!> time: the preparation of the files, the checks of what was asked for, and the evidence.
+!> time: the preparation of the files, the checks of the hints and caches, and the proof.
 module measurement
    use backend, only: backend_t
    use errors, only: error_t, fail
-   use evidence, only: compare_data, drop_cache
+   use proof, only: compare_data, drop_cache
    use file_checks, only: check_free
    use gather, only: gather_to_writers
    use mpi_hints, only: missed_hints, read_hints

@@ -1,13 +1,13 @@
-!> Answers the tests' questions about arithmetic, on arrays far larger than
-!> could be written:
+!> Prints results of the arithmetic for the tests, for arrays that are too large to write:
 !>   value INDEX SEED                       the value of an element
-!>   place N1 N2 N3 P1 P2 P3 RANK           of a global array: the index of the
-!>                                          first and last element of a block
-!>   cells N1 N2 N3 local|global P RANK     of a btio grid: the first point and the
-!>                                          points of each cell, a line a cell
-!>   decimal NUMBER                         a number as it is printed
-!>   assign SCHEME SEED ELEMENTS TABLE NODE ...  for each rank on its NODE, a line with
-!>                                          its stripes
+!>   place N1 N2 N3 P1 P2 P3 RANK           the indices of the first and the last element of
+!>                                          a block of a global array
+!>   cells N1 N2 N3 local|global P RANK     the first point and the points of each cell of a
+!>                                          btio grid, one line for each cell
+!>   decimal NUMBER                         a number as benchio prints it
+!>   assign SCHEME SEED ELEMENTS TABLE NODE ...
+!>                                          the stripes of each rank, one line for each; the
+!>                                          NODEs are those of the ranks
 program probe
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use btio_partition, only: make_partition, partition_t

@@ -1,6 +1,6 @@
-!> The evidence that makes the rate of a read valid: its data were not in the page cache, and
+!> The proof that the rate of a read is valid: its data were not in the page cache, and
 !> they are correct.
-module evidence
+module proof
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: backend_t
    use difference, only: difference_t
@@ -72,4 +72,4 @@ contains
       call team%agree(error)
    end subroutine compare_data
 
-end module evidence
+end module proof
