@@ -2,13 +2,15 @@
 !> calls that move data; all other calls are here.
 module mpiio_file
    use, intrinsic :: iso_fortran_env, only: int64
+   use datatypes, only: free_datatype
    use errors, only: error_t, fail, keep_first
    use mpi_checks, only: agree_to_proceed, check
-   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_COUNT_KIND, MPI_Datatype, MPI_ERRORS_RETURN, &
-                      MPI_File, MPI_File_close, MPI_File_get_info, MPI_FILE_NULL, &
-                      MPI_File_open, MPI_File_set_errhandler, MPI_File_set_view, &
-                      MPI_File_sync, MPI_Get_elements_x, MPI_Info, MPI_Info_free, &
-                      MPI_INFO_NULL, MPI_MODE_CREATE, MPI_MODE_RDONLY, MPI_MODE_WRONLY, &
+   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_COUNT_KIND, MPI_Datatype, &
+                      MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_File, MPI_File_close, &
+                      MPI_File_get_info, MPI_FILE_NULL, MPI_File_open, &
+                      MPI_File_set_errhandler, MPI_File_set_view, MPI_File_sync, &
+                      MPI_Get_elements_x, MPI_Info, MPI_Info_free, MPI_INFO_NULL, &
+                      MPI_INTEGER8, MPI_MODE_CREATE, MPI_MODE_RDONLY, MPI_MODE_WRONLY, &
                       MPI_OFFSET_KIND, MPI_Status
    use mpi_hints, only: make_info
    use posix_file, only: library_path, remedy
@@ -23,6 +25,9 @@ module mpiio_file
       !> MPI's handle; null while the file is closed.
       type(MPI_File) :: handle = MPI_FILE_NULL
       character(len=:), allocatable :: path
+      !> The data of this process in memory and, unless null, in the file: the view, which
+      !> repeats it. The file owns both.
+      type(MPI_Datatype) :: in_memory = MPI_DATATYPE_NULL, in_file = MPI_DATATYPE_NULL
       !> The hints in effect as the library reported them; set by close_file.
       type(MPI_Info) :: info_used = MPI_INFO_NULL
       type(MPI_Comm), private :: comm = MPI_COMM_NULL
@@ -31,7 +36,6 @@ module mpiio_file
       procedure :: set_up
       procedure :: open_file
       procedure :: is_open
-      procedure :: set_view
       procedure :: check_moved
       procedure :: sync
       procedure :: close_file
@@ -80,6 +84,10 @@ contains
       end if
       call MPI_File_set_errhandler(self%handle, MPI_ERRORS_RETURN, ierr)
       call check(ierr, "MPI_File_set_errhandler", error)
+      if (allocated(error) .or. self%in_file%MPI_VAL == MPI_DATATYPE_NULL%MPI_VAL) return
+      call MPI_File_set_view(self%handle, 0_MPI_OFFSET_KIND, MPI_INTEGER8, self%in_file, &
+                             "native", self%info, ierr)
+      call check(ierr, "MPI_File_set_view of "//self%path, error)
    end subroutine open_file
 
    pure function is_open(self) result(res)
@@ -88,20 +96,6 @@ contains
 
       res = self%handle%MPI_VAL /= MPI_FILE_NULL%MPI_VAL
    end function is_open
-
-   !> Sets the view of the open file: repetitions of `part` from byte `start` on;
-   !> collective.
-   subroutine set_view(self, start, element, part, error)
-      class(mpiio_file_t), intent(in) :: self
-      integer(int64), intent(in) :: start
-      type(MPI_Datatype), intent(in) :: element, part
-      type(error_t), allocatable, intent(out) :: error
-      integer :: ierr
-
-      call MPI_File_set_view(self%handle, int(start, MPI_OFFSET_KIND), element, part, "native", &
-                             self%info, ierr)
-      call check(ierr, "MPI_File_set_view of "//self%path, error)
-   end subroutine set_view
 
    !> An error unless a call moved exactly `elements` basic elements of a datatype. MPI
    !> does not report fewer as a failure.
@@ -159,6 +153,10 @@ contains
       integer :: ierr
 
       call self%close_file(error)
+      call free_datatype(self%in_memory, trouble)
+      call keep_first(error, trouble)
+      call free_datatype(self%in_file, trouble)
+      call keep_first(error, trouble)
       if (self%info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
          call MPI_Info_free(self%info, ierr)
          call check(ierr, "MPI_Info_free", trouble)

@@ -19,41 +19,37 @@ module pnetcdf_api
    integer, parameter, public :: nf_64bit_data = 32
    integer, parameter, public :: nf_nofill = 256, nf_int64 = 10
 
+   ! Functions with the same arguments share an interface.
+   abstract interface
+      function open_i(comm, path, mode, info, file) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: comm, mode, info
+         character(len=*), intent(in) :: path
+         integer, intent(out) :: file
+         integer :: res
+      end function open_i
+
+      function file_i(file) result(res)
+         implicit none(type, external)
+         integer, intent(in) :: file
+         integer :: res
+      end function file_i
+
+      !> Inquires the length of an axis, or the offset of a variable.
+      function inquire_i(file, item, value) result(res)
+         import :: MPI_OFFSET_KIND
+         implicit none(type, external)
+         integer, intent(in) :: file, item
+         integer(MPI_OFFSET_KIND), intent(out) :: value
+         integer :: res
+      end function inquire_i
+   end interface
+
+   procedure(open_i) :: nfmpi_create, nfmpi_open
+   procedure(file_i) :: nfmpi_close, nfmpi_sync, nfmpi_enddef
+   procedure(inquire_i) :: nfmpi_inq_dimlen, nfmpi_inq_varoffset
+
    interface
-      function nfmpi_create(comm, path, mode, info, file) result(res)
-         implicit none(type, external)
-         integer, intent(in) :: comm, mode, info
-         character(len=*), intent(in) :: path
-         integer, intent(out) :: file
-         integer :: res
-      end function nfmpi_create
-
-      function nfmpi_open(comm, path, mode, info, file) result(res)
-         implicit none(type, external)
-         integer, intent(in) :: comm, mode, info
-         character(len=*), intent(in) :: path
-         integer, intent(out) :: file
-         integer :: res
-      end function nfmpi_open
-
-      function nfmpi_close(file) result(res)
-         implicit none(type, external)
-         integer, intent(in) :: file
-         integer :: res
-      end function nfmpi_close
-
-      function nfmpi_sync(file) result(res)
-         implicit none(type, external)
-         integer, intent(in) :: file
-         integer :: res
-      end function nfmpi_sync
-
-      function nfmpi_enddef(file) result(res)
-         implicit none(type, external)
-         integer, intent(in) :: file
-         integer :: res
-      end function nfmpi_enddef
-
       function nfmpi_set_fill(file, mode, old_mode) result(res)
          implicit none(type, external)
          integer, intent(in) :: file, mode
@@ -100,22 +96,6 @@ module pnetcdf_api
          integer, intent(inout) :: dimensions(*)
          integer :: res
       end function nfmpi_inq_vardimid
-
-      function nfmpi_inq_dimlen(file, dimension, length) result(res)
-         import :: MPI_OFFSET_KIND
-         implicit none(type, external)
-         integer, intent(in) :: file, dimension
-         integer(MPI_OFFSET_KIND), intent(out) :: length
-         integer :: res
-      end function nfmpi_inq_dimlen
-
-      function nfmpi_inq_varoffset(file, variable, offset) result(res)
-         import :: MPI_OFFSET_KIND
-         implicit none(type, external)
-         integer, intent(in) :: file, variable
-         integer(MPI_OFFSET_KIND), intent(out) :: offset
-         integer :: res
-      end function nfmpi_inq_varoffset
 
       function nfmpi_inq_file_info(file, info) result(res)
          implicit none(type, external)

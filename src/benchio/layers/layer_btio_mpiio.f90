@@ -5,13 +5,12 @@ module layer_btio_mpiio
    use, intrinsic :: iso_fortran_env, only: int64
    use btio_backend, only: btio_backend_t
    use btio_sections, only: file_sections, memory_sections
-   use datatypes, only: free_datatype, join_sections
-   use errors, only: error_t, keep_first
+   use datatypes, only: join_sections
+   use errors, only: error_t
    use layout, only: element_bytes
    use mpi_checks, only: check
-   use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_File_read_at, &
-                      MPI_File_read_at_all, MPI_File_write_at, MPI_File_write_at_all, &
-                      MPI_INTEGER8, MPI_OFFSET_KIND, MPI_Status
+   use mpi_f08, only: MPI_Datatype, MPI_File_read_at, MPI_File_read_at_all, MPI_File_write_at, &
+                      MPI_File_write_at_all, MPI_OFFSET_KIND, MPI_Status
    use mpiio_file, only: mpiio_file_t
    use posix_file, only: release_locks
    use team, only: team_t
@@ -23,10 +22,8 @@ module layer_btio_mpiio
    type, extends(btio_backend_t) :: btio_mpiio_t
       !> Whether the calls are collective.
       logical :: collective = .true.
+      !> Its datatypes are the cells inside their halos, and in a step.
       type(mpiio_file_t), private :: file
-      !> The cells of a step in memory, inside their halos, and in the file.
-      type(MPI_Datatype), private :: in_memory = MPI_DATATYPE_NULL
-      type(MPI_Datatype), private :: in_file = MPI_DATATYPE_NULL
    contains
       procedure :: set_up
       procedure :: open_file
@@ -46,10 +43,10 @@ contains
       type(MPI_Datatype), allocatable :: sections(:)
 
       call memory_sections(self%cells%partition, sections, error)
-      if (.not. allocated(error)) call join_sections(sections, self%in_memory, error)
+      if (.not. allocated(error)) call join_sections(sections, self%file%in_memory, error)
       if (allocated(error)) return
       call file_sections(self%cells%partition, sections, error)
-      if (.not. allocated(error)) call join_sections(sections, self%in_file, error)
+      if (.not. allocated(error)) call join_sections(sections, self%file%in_file, error)
       if (allocated(error)) return
       call self%file%set_up(team%world, self%path, self%hints_asked, error)
    end subroutine set_up
@@ -60,8 +57,6 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%file%open_file(writing, error)
-      if (.not. self%file%is_open() .or. allocated(error)) return
-      call self%file%set_view(0_int64, MPI_INTEGER8, self%in_file, error)
    end subroutine open_file
 
    !> The offset of a step in the view, which contains the cells of this process only.
@@ -86,10 +81,10 @@ contains
       call_name = trim(merge("MPI_File_write_at_all", "MPI_File_write_at    ", self%collective))
       if (self%collective) then
          call MPI_File_write_at_all(self%file%handle, offset_of(self, step), self%cells%values, 1, &
-                                    self%in_memory, status, ierr)
+                                    self%file%in_memory, status, ierr)
       else
          call MPI_File_write_at(self%file%handle, offset_of(self, step), self%cells%values, 1, &
-                                self%in_memory, status, ierr)
+                                self%file%in_memory, status, ierr)
       end if
       call check(ierr, call_name//" of "//self%path, error)
       if (.not. allocated(error)) call check_cells(self, call_name, status, error)
@@ -108,10 +103,10 @@ contains
       call_name = trim(merge("MPI_File_read_at_all", "MPI_File_read_at    ", self%collective))
       if (self%collective) then
          call MPI_File_read_at_all(self%file%handle, offset_of(self, step), self%cells%values, 1, &
-                                   self%in_memory, status, ierr)
+                                   self%file%in_memory, status, ierr)
       else
          call MPI_File_read_at(self%file%handle, offset_of(self, step), self%cells%values, 1, &
-                               self%in_memory, status, ierr)
+                               self%file%in_memory, status, ierr)
       end if
       call check(ierr, call_name//" of "//self%path, error)
       if (.not. allocated(error)) call check_cells(self, call_name, status, error)
@@ -123,7 +118,7 @@ contains
       type(MPI_Status), intent(in) :: status
       type(error_t), allocatable, intent(out) :: error
 
-      call self%file%check_moved(call_name, status, self%in_memory, &
+      call self%file%check_moved(call_name, status, self%file%in_memory, &
                                  self%cells%partition%own_values(), element_bytes, error)
    end subroutine check_cells
 
@@ -145,13 +140,8 @@ contains
    subroutine take_down(self, error)
       class(btio_mpiio_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
 
       call self%file%take_down(error)
-      call free_datatype(self%in_memory, trouble)
-      call keep_first(error, trouble)
-      call free_datatype(self%in_file, trouble)
-      call keep_first(error, trouble)
    end subroutine take_down
 
 end module layer_btio_mpiio

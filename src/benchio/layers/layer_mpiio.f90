@@ -36,10 +36,11 @@ contains
       if (.not. self%file%is_open()) return
       call_name = trim(merge("MPI_File_write_all", "MPI_File_write    ", self%collective))
       if (self%collective) then
-         call MPI_File_write_all(self%file%handle, self%block%cells, 1, self%in_memory, status, &
-                                 ierr)
+         call MPI_File_write_all(self%file%handle, self%block%cells, 1, self%file%in_memory, &
+                                 status, ierr)
       else
-         call MPI_File_write(self%file%handle, self%block%cells, 1, self%in_memory, status, ierr)
+         call MPI_File_write(self%file%handle, self%block%cells, 1, self%file%in_memory, status, &
+                             ierr)
       end if
       call check(ierr, call_name//" of "//self%path, error)
       if (.not. allocated(error)) call self%check_block(call_name, status, error)
@@ -56,10 +57,11 @@ contains
       if (.not. self%file%is_open()) return
       call_name = trim(merge("MPI_File_read_all", "MPI_File_read    ", self%collective))
       if (self%collective) then
-         call MPI_File_read_all(self%file%handle, self%block%cells, 1, self%in_memory, status, &
-                                ierr)
+         call MPI_File_read_all(self%file%handle, self%block%cells, 1, self%file%in_memory, &
+                                status, ierr)
       else
-         call MPI_File_read(self%file%handle, self%block%cells, 1, self%in_memory, status, ierr)
+         call MPI_File_read(self%file%handle, self%block%cells, 1, self%file%in_memory, status, &
+                            ierr)
       end if
       call check(ierr, call_name//" of "//self%path, error)
       if (.not. allocated(error)) call self%check_block(call_name, status, error)

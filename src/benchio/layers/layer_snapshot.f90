@@ -212,7 +212,8 @@ contains
       type(MPI_Status) :: status
       integer :: ierr
 
-      call MPI_File_write_all(self%file%handle, self%block%cells, 1, self%in_memory, status, ierr)
+      call MPI_File_write_all(self%file%handle, self%block%cells, 1, self%file%in_memory, status, &
+                              ierr)
       call check(ierr, "MPI_File_write_all of "//self%path, error)
       if (.not. allocated(error)) call self%check_block("MPI_File_write_all", status, error)
       call self%free_locks(error)
@@ -249,7 +250,8 @@ contains
       type(MPI_Status) :: status
       integer :: ierr
 
-      call MPI_File_read_all(self%file%handle, self%block%cells, 1, self%in_memory, status, ierr)
+      call MPI_File_read_all(self%file%handle, self%block%cells, 1, self%file%in_memory, status, &
+                             ierr)
       call check(ierr, "MPI_File_read_all of "//self%path, error)
       if (.not. allocated(error)) call self%check_block("MPI_File_read_all", status, error)
    end subroutine read_block
@@ -268,7 +270,7 @@ contains
       type(error_t), allocatable :: trouble
 
       call self%request%wait(self%file, error)
-      call self%take_down_file(trouble)
+      call self%file%take_down(trouble)
       call keep_first(error, trouble)
       call free_datatype(self%in_copy, trouble)
       call keep_first(error, trouble)

@@ -3,10 +3,10 @@
 module mpiio_backend
    use, intrinsic :: iso_fortran_env, only: int64
    use block_backend, only: block_backend_t
-   use datatypes, only: free_datatype, make_section
+   use datatypes, only: make_section
    use errors, only: error_t, keep_first
    use layout, only: element_bytes
-   use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_Status
+   use mpi_f08, only: MPI_Status
    use mpiio_file, only: mpiio_file_t
    use posix_file, only: release_locks
    use team, only: team_t
@@ -16,10 +16,9 @@ module mpiio_backend
    public :: mpiio_backend_t
 
    type, abstract, extends(block_backend_t) :: mpiio_backend_t
+      !> Its datatypes are the block inside its halo, and in the array. Since the view repeats
+      !> the latter, a second write goes to this process's block of a second array.
       type(mpiio_file_t) :: file
-      !> The block in memory, inside its halo, and in the file. A view repeats its datatype:
-      !> a second write goes to this process's block of a second array after the first.
-      type(MPI_Datatype) :: in_memory = MPI_DATATYPE_NULL, in_file = MPI_DATATYPE_NULL
    contains
       procedure :: set_up => set_up_file
       procedure :: set_up_file
@@ -28,8 +27,7 @@ module mpiio_backend
       procedure :: free_locks
       procedure :: sync
       procedure :: close_file
-      procedure :: take_down => take_down_file
-      procedure :: take_down_file
+      procedure :: take_down
    end type mpiio_backend_t
 
 contains
@@ -46,9 +44,9 @@ contains
       self%uses_hints = .true.
       associate (layout => self%block%layout)
          call make_section(layout%block + 2, layout%block, [1_int64, 1_int64, 1_int64], &
-                           self%in_memory, error)
+                           self%file%in_memory, error)
          if (allocated(error)) return
-         call make_section(layout%whole, layout%block, layout%start, self%in_file, error)
+         call make_section(layout%whole, layout%block, layout%start, self%file%in_file, error)
          if (allocated(error)) return
       end associate
       call self%file%set_up(team%world, self%path, self%hints_asked, error)
@@ -60,8 +58,6 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%file%open_file(writing, error)
-      if (.not. self%file%is_open() .or. allocated(error)) return
-      call self%file%set_view(0_int64, MPI_INTEGER8, self%in_file, error)
    end subroutine open_file
 
    !> An error unless a call moved exactly the block.
@@ -71,7 +67,7 @@ contains
       type(MPI_Status), intent(in) :: status
       type(error_t), allocatable, intent(out) :: error
 
-      call self%file%check_moved(call_name, status, self%in_memory, &
+      call self%file%check_moved(call_name, status, self%file%in_memory, &
                                  self%block%layout%block_elements(), element_bytes, error)
    end subroutine check_block
 
@@ -101,16 +97,11 @@ contains
       self%outcome%info_used = self%file%info_used
    end subroutine close_file
 
-   subroutine take_down_file(self, error)
+   subroutine take_down(self, error)
       class(mpiio_backend_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
 
       call self%file%take_down(error)
-      call free_datatype(self%in_memory, trouble)
-      call keep_first(error, trouble)
-      call free_datatype(self%in_file, trouble)
-      call keep_first(error, trouble)
-   end subroutine take_down_file
+   end subroutine take_down
 
 end module mpiio_backend
