@@ -17,7 +17,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DASHBOARD := dashboard
 
-FORTRAN_SOURCES = $(wildcard src/benchio/*.f90 src/benchio/*.F90 src/benchio/tests/*.f90)
+FORTRAN_SOURCES = $(wildcard src/benchio/*/*.f90 src/benchio/*/*.F90)
 SHELL_SCRIPTS := setup/system-packages .ci/run
 
 export PYTHON
