@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from checks.striping import BACKENDS
-from checks.transport import REPORT_VARIABLES
+from checks.base.transport import REPORT_VARIABLES
+from checks.filesystems import BACKENDS
 from config.contract import SiteConfigurationError, check_site
 from config.contract.environments import check_environments
 from config.contract.systems import check_system

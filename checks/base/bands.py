@@ -1,0 +1,51 @@
+"""Judges a run by the site's bands: ReFrame's reference, and a verdict for the perflog."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import variable
+
+from .package import MATCH_FIELDS, NO_BAND, Bands, load_bands
+
+BANDS_DIRECTORY = Path(__file__).resolve().parents[2] / "config" / "bands"
+
+
+class BandVerdictMixin(rfm.RegressionTestPlugin):
+    """Sets `reference` and `band_verdict` from config/bands/<system>.yaml, where there is one."""
+
+    #: The verdict on each variable, as `write_bw=within,read_bw=below`.
+    band_verdict = variable(str, type(None), value=None, loggable=True)
+
+    #: The file of the bands; without it there is no verdict, and that is no error.
+    bands_file = variable(str, type(None), value=None)
+
+    def find_bands(self) -> None:
+        if self.bands_file is None:
+            self.bands_file = str(BANDS_DIRECTORY / f"{self.current_system.name}.yaml")
+        # Read now and not after the run: a broken file stops the check before any I/O.
+        self._load_bands()
+
+    def _load_bands(self) -> Bands | None:
+        path = Path(self.bands_file)
+        return load_bands(path) if path.exists() else None
+
+    def judge(self, values: Mapping[str, float]) -> None:
+        """Judge `values`, by variable; ReFrame's performance phase then fails on `collapsed`."""
+        bands = self._load_bands()
+        fields = {
+            "system": self.current_system.name,
+            "partition": self.current_partition.name,
+            "environ": self.current_environ.name,
+            **{name: getattr(self, name) for name in MATCH_FIELDS if hasattr(self, name)},
+        }
+        now = datetime.now().astimezone()
+        references, verdicts = {}, []
+        for name, value in values.items():
+            band = bands and bands.band_for({**fields, "variable": name}, now)
+            if band:
+                references[name] = band.reference()
+            verdicts.append(f"{name}={band.verdict(value) if band else NO_BAND}")
+        self.band_verdict = ",".join(verdicts)
+        self.reference = {self.current_partition.fullname: references} if references else {}
