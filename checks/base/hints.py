@@ -101,19 +101,20 @@ class HintsMixin(rfm.RegressionTestPlugin):
         presets = {**self.current_partition.extras.get("hint_presets", {}), **self.own_presets}
         return presets.get(self.hints, {})
 
-    def set_hints(self) -> None:
-        """Set the preset's variables, and those that make the MPI library display its hints."""
+    def set_hints(self) -> list[str]:
+        """The shell commands that set the preset's variables; has the MPI library display hints.
+
+        ReFrame's `env_vars` will not do: it expands `$(...)` in their values by itself.
+        """
         preset = self.hint_preset
-        for name, value in preset.get("env_vars", {}).items():
-            self.env_vars[name] = shlex.quote(str(value))
+        variables = dict(preset.get("env_vars", {}))
         if preset.get("romio_hints"):
-            self.env_vars["ROMIO_HINTS"] = shlex.quote(
-                str(self.write_romio_hints(preset["romio_hints"]))
-            )
+            variables["ROMIO_HINTS"] = self.write_romio_hints(preset["romio_hints"])
         if preset.get("hints"):
             mpi = self.current_environ.extras.get("mpi")
             for name, value in REPORT_VARIABLES.get(mpi, {}).items():
                 self.env_vars.setdefault(name, value)
+        return [f"export {name}={shlex.quote(str(value))}" for name, value in variables.items()]
 
     def write_romio_hints(self, hints: dict[str, str]) -> Path:
         """Write the file that ROMIO reads, and return where it is."""

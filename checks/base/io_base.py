@@ -138,7 +138,7 @@ class IoBase(
     # Last, so that a check's own hooks may still set variables and options.
     @run_before("run", always_last=True)
     def write_job(self) -> None:
-        self.set_hints()
+        hints = self.set_hints()
         self.ask_for_transport()
         self.write_command()
         self.executable = shlex.quote(self.program_path)
@@ -146,6 +146,7 @@ class IoBase(
         copy_scripts({*JOB_SCRIPTS, *scripts}, Path(self.stagedir))
         self.prerun_cmds = [
             *(f"source ./{script.name} || exit 1" for script in scripts),
+            *hints,
             *self.load_program,
             *self.before_program(),
             *self.prerun_cmds,

@@ -14,9 +14,8 @@ from reframe.core.exceptions import ReframeError
 
 from .package import SERIES_FIELDS, canonical
 
-#: The parameters in which the points of a check may differ and measure the same all the same: what
-#: a scale says of size is in other fields, and ReFrame's own repeat a point on purpose.
-SAME_MEASUREMENT = frozenset({"scale", ".repeat_no", ".nid", ".part"})
+# The parameters by which ReFrame repeats a point on purpose.
+_REPEATS = frozenset({".repeat_no", ".nid", ".part"})
 
 _OWN_FIELDS = [name for name in SERIES_FIELDS if name not in ("system", "partition", "environ")]
 
@@ -42,6 +41,9 @@ _claims: dict[tuple, list[Claim]] = defaultdict(list)
 
 class SeriesMixin(rfm.RegressionTestPlugin):
     """Claims the series that a check feeds, and refuses the check where another one does."""
+
+    #: The parameters that say no more than sizes, which are series fields.
+    sizing: tuple[str, ...] = ("scale",)
 
     def claim_series(self) -> None:
         """Claim, when all fields are settled."""
@@ -75,7 +77,7 @@ class SeriesMixin(rfm.RegressionTestPlugin):
         parameters = {
             name: getattr(self, name)
             for name in type(self).param_space.params
-            if name not in SAME_MEASUREMENT
+            if name not in {*_REPEATS, *self.sizing}
         }
         return type(self).__name__, repr(sorted(parameters.items()))
 

@@ -116,15 +116,16 @@ class ComparedCase(Case):
         return self.copies * self.gib
 
     # Hints are those of a setting, and never those of both.
-    def set_hints(self) -> None:
+    def set_hints(self) -> list[str]:
         if not any(setting.hints or setting.demanded for setting in self.settings.values()):
-            return
+            return []
         mpi = self.current_environ.extras.get("mpi")
         known = hints.REPORT_VARIABLES
         reports = known.get(mpi, {}) if mpi else {**known["openmpi"], **known["cray-mpich"]}
         # Of Open MPI's two components for MPI-IO only ROMIO heeds hints and says which.
         for name, value in {"OMPI_MCA_io": "^ompio", **reports}.items():
             self.env_vars.setdefault(name, value)
+        return []
 
     def write_command(self) -> None:
         super().write_command()

@@ -57,6 +57,8 @@ class CrayFilePerProcess(Case):
     #: The part of the scale's processes that write.
     part = parameter(PARTS, fmt=lambda number: f"1/{number}")
 
+    sizing = ("scale", "part")
+
     #: Whether a larger part is as many processes on this scale.
     as_large_as_another = variable(bool, value=False)
 

@@ -52,9 +52,7 @@ def jobs(archer2, check, environment):
     found = [text for path, text in archer2["job"].items() if check in path and environment in path]
     assert len(found) == 5
     for name in FILE_SYSTEMS:
-        assert (
-            len([text for text in found if f"file_system=/mnt/lustre/a2fs-{name}/" in text]) == 1
-        )
+        assert len([text for text in found if f"file_system=/mnt/lustre/a2fs-{name}/" in text]) == 1
     return found
 
 
