@@ -51,7 +51,7 @@ def test_what_people_wrote_is_not_rewritten(site: Path) -> None:
     assert call("calibrate", "--yes")[0] == 0
     assert path.read_bytes() == before
     found = load_bands(BANDS, "here")
-    assert [epoch.name for epoch in found.epochs][0] == "first"
+    assert next(epoch.name for epoch in found.epochs) == "first"
     assert len(found.epochs) == 2
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iobands.model.series import slug
 from iobands.reporting.covariates import covariates
 from iobands.reporting.explain import chosen, explanation, name_of
 from iobands.reporting.related import onset_of, related
-from iobands.model.series import slug
 from iobands.site.site import Site
 from tests.package.factory import daily, write_perflog
 from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
