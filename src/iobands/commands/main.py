@@ -11,7 +11,7 @@ import typer
 
 from iobands import __version__
 from iobands.alerts.alert import UNKNOWN
-from iobands.commands import alerts, bands, compare, explain, report, session, status
+from iobands.commands import alerts, bands, compare, explain, importing, report, session, status
 
 app = typer.Typer(
     name="iobands",
@@ -39,6 +39,10 @@ app = typer.Typer(
     The bands:
       iobands calibrate  propose bands from the site's own history
       iobands epoch      begin an epoch: what is measured has changed
+
+    \b
+    Results of other tools:
+      iobands import     convert them into perflogs
 
     The exit status is that of a monitoring plug-in: 0 all is well, 1 watch, 2 degraded, 3 no data
     (a sample is missing, or nothing could be read). 2 goes before 3, and 3 before 1.
@@ -70,7 +74,7 @@ def main(
     """Take the options that stand before the command."""
 
 
-for module in (session, status, report, explain, compare, alerts, bands):
+for module in (session, status, report, explain, compare, alerts, bands, importing):
     module.register(app)
 
 

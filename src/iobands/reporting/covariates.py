@@ -11,17 +11,11 @@ from typing import Final
 import numpy as np
 
 from iobands.detection.series import in_utc
-from iobands.model.fields import SERIES_FIELDS
+from iobands.model.fields import CONTEXT
 from iobands.reporting.format import figure
 from iobands.reporting.related import BEFORE, NEXT
-from iobands.reporting.samples import cells
 from iobands.status.series import Series
 
-# Columns that say which series and which run it was, and how it ended.
-_OTHERS: Final = frozenset(SERIES_FIELDS) | {
-    "job_completion_time", "result", "fail_phase", "display_name", "hashcode", "jobid",
-    "band_verdict", "perf_var", "perf_value", "perf_unit",
-}  # fmt: skip
 _LEAST_BEFORE: Final = 5
 _USUAL: Final = (5, 95)  # percentiles
 _FEW_VALUES: Final = 0.5  # more different texts than this share of runs: it always changes
@@ -41,9 +35,8 @@ def covariates(series: Series, since: datetime) -> Covariates:
     start = int(np.searchsorted(series.history.times, in_utc(since)))
     first = max(0, start - BEFORE)
     found = Covariates()
-    for name, column in cells(series, first, start + NEXT).items():
-        if name in _OTHERS:
-            continue
+    runs = series.samples.select(CONTEXT)[first : start + NEXT]
+    for name, column in runs.to_dict(as_series=False).items():
         before = [cell for cell in column[: start - first] if cell is not None]
         after = [cell for cell in column[start - first :] if cell is not None]
         if len(before) < _LEAST_BEFORE or not after:
