@@ -7,61 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from iobands.model.fields import PERFLOG_FORMAT
 
-# Contract 2: the columns of every perflog, in order. ReFrame strips `check_` for the header.
-# One list for all checks: a file whose header changes is moved aside by ReFrame, and a check
-# whose variants log different columns would misalign within one file.
-PERFLOG_COLUMNS = (
-    "check_job_completion_time",
-    "check_result",
-    "check_fail_phase",
-    "check_display_name",
-    "check_hashcode",
-    "check_system",
-    "check_partition",
-    "check_environ",
-    "check_jobid",
-    "check_job_nodelist",
-    "version",
-    "check_suite_version",
-    "check_tool",
-    "check_tool_version",
-    "check_pattern",
-    "check_interface",
-    "check_file_system",
-    "check_medium",
-    "check_file_system_type",
-    "check_stripe_count_asked",
-    "check_stripe_count",
-    "check_stripe_size",
-    "check_transport",
-    "check_transport_in_effect",
-    "check_hints",
-    "check_hints_in_effect",
-    "check_fsync",
-    "check_cache",
-    "check_nodes",
-    "check_tasks",
-    "check_gib",
-    "check_fullness_percent",
-    "check_targets_active",
-    "check_targets_inactive",
-    "check_load_per_node",
-    "check_other_jobs",
-    "check_client_written_gib",
-    "check_client_read_gib",
-    "check_spread",
-    "check_band_verdict",
-    "check_case",
-    "check_perf_var",
-    "check_perf_value",
-    "check_perf_unit",
-    "check_perf_ref",
-    "check_perf_lower_thres",
-    "check_perf_upper_thres",
-    "check_perf_result",
-)
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def logging() -> list[dict]:
@@ -85,7 +33,7 @@ def logging() -> list[dict]:
                     "basedir": str(ROOT / "perflogs"),
                     "prefix": "%(check_system)s/%(check_partition)s",
                     "level": "info",
-                    "format": "|".join(f"%({column})s" for column in PERFLOG_COLUMNS),
+                    "format": PERFLOG_FORMAT,
                     # ISO 8601 with the offset: the default is local time without one.
                     "datefmt": "%FT%T%:z",
                     "append": True,

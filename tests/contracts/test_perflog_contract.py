@@ -1,9 +1,10 @@
 """Contract 2, version 2: the columns are those that were published, in their order."""
 
+import re
 import runpy
 from pathlib import Path
 
-from iobands.vocabulary import SERIES_FIELDS, VARIABLE_UNITS
+from iobands.model.fields import FIELDS, SERIES_FIELDS, VARIABLE_UNITS
 from tests.contracts.documented import DOCUMENT, first_column
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,14 +15,21 @@ def golden_columns():
     return GOLDEN.read_text(encoding="utf-8").strip().split("|")
 
 
-def test_configured_columns():
+def test_columns():
+    assert [field.name for field in FIELDS] == golden_columns()
+
+
+def test_reframe_is_asked_for_each_column():
     results = runpy.run_path(str(ROOT / "config" / "results.py"))
-    columns = [column.removeprefix("check_") for column in results["PERFLOG_COLUMNS"]]
+    (handler,) = results["logging"]()[0]["handlers_perflog"]
+    columns = re.findall(r"%\((?:check_)?(\w+)\)s", handler["format"])
     assert columns == golden_columns()
 
 
 def test_documented_columns():
-    assert first_column("## Contract 2", "Column") == golden_columns()
+    rows = [f"| `{f.name}` | {f.type} | {f.unit} | {f.sentence} |" for f in FIELDS]
+    table = "\n".join(["| Column | Type | Unit | Meaning |", "|---|---|---|---|", *rows])
+    assert f"\n{table}\n" in DOCUMENT.read_text(encoding="utf-8"), table
 
 
 def test_reframe_writes_these_columns(site_copy, tmp_path_factory):

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from iobands.readers.adapters import AdapterError, format_of
-from iobands.readers.perflog import Perflogs, read_perflogs
-from iobands.series import split
+from iobands.results.perflog import Perflogs, read_perflogs
+from iobands.model.series import split
 from tests.package.conftest import Command
 from tests.package.factory import line, write_perflog
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from iobands.bands_file import load_bands
 from iobands.commands.main import app
-from iobands.history import alike
+from iobands.model.history import alike
 from iobands.learning import Calibration, calibrate, epoch_by_hand
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.sites import site

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iobands.bands import BELOW, COLLAPSED, NO_BAND, WITHIN, log_fence
-from iobands.readers.perflog import read_perflogs
+from iobands.results.perflog import read_perflogs
 from iobands.reporting.digest_table import sparkline
 from iobands.reporting.explain import explain, explanation_text
 from iobands.status.states import State

@@ -12,8 +12,8 @@ import pytest
 
 from iobands.alerts.pools import LEAST_RUNS, MOST_NODE_SETS, Pool, charts_a_year, pools_of
 from iobands.alerts.sessions import sessions_of
-from iobands.history import History
-from iobands.series import SeriesKey
+from iobands.model.history import History
+from iobands.model.series import SeriesKey
 from tests.package.factory import NOW
 
 KEY = SeriesKey(

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from iobands.model.series import slug
 from iobands.reporting.page import render, write_page
-from iobands.series import slug
 from tests.package.factory import (
     case,
     daily,

@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from iobands.bands import Band, Bands, Epoch, Span
-from iobands.series import SeriesKey
-from iobands.vocabulary import canonical
+from iobands.model.fields import canonical
+from iobands.model.series import SeriesKey
 
 ACKNOWLEDGE: Final = "acknowledge"
 RESOLVE: Final = "resolve"

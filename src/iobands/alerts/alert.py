@@ -19,10 +19,10 @@ from iobands.alerts.acknowledgement import Acknowledgement, acknowledging, worse
 from iobands.alerts.action import Action
 from iobands.alerts.groups import SHARED, GroupDrop
 from iobands.bands import COLLAPSED
-from iobands.cases import Finding
 from iobands.detection.change_point import Ratio
 from iobands.detection.series import Budget, Change
-from iobands.series import SeriesKey
+from iobands.model.series import SeriesKey
+from iobands.results.missing_runs import Finding
 from iobands.status.preflight import Obstacle
 from iobands.status.series import Series
 from iobands.status.state import State

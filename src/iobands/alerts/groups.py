@@ -13,7 +13,7 @@ import numpy as np
 from iobands.detection.groups import GroupChange, Member, group_change
 from iobands.detection.series import Budget, Detection, moment
 from iobands.detection.sessions import Sessions, sessions_of
-from iobands.series import SeriesKey
+from iobands.model.series import SeriesKey
 
 #: What series may share, the most specific first: series field, and how a name says it.
 SHARED: Final = {

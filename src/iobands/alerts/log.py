@@ -14,9 +14,9 @@ from filelock import FileLock
 
 from iobands.alerts.action import ACKNOWLEDGE, KINDS, REBASELINE, RESOLVE, UNDO, Action, is_future
 from iobands.detection import DOWN, UP
-from iobands.readers.rejected import Rejected
-from iobands.series import SeriesKey
-from iobands.vocabulary import SERIES_FIELDS
+from iobands.model.fields import SERIES_FIELDS
+from iobands.model.rejected import Rejected
+from iobands.model.series import SeriesKey
 
 #: The version of contract 5 that is written.
 SCHEMA: Final = 1

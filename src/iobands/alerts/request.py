@@ -10,7 +10,7 @@ from typing import Final
 
 from iobands.alerts.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action, in_force
 from iobands.alerts.alert import Alert, Member, Severity
-from iobands.series import SeriesKey, slug
+from iobands.model.series import SeriesKey, slug
 from iobands.status.series import Series
 
 #: The alerts that can be acted on: those of a change.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from iobands.vocabulary import VARIABLE_UNITS, canonical
+from iobands.model.fields import VARIABLE_UNITS, canonical
 
 ABOVE: Final = "above"
 WITHIN: Final = "within"

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from iobands.bands.band import Band, log_fence
 from iobands.bands.selection import Bands, Epoch
+from iobands.model.fields import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
 from iobands.model.schema import Document, FileError, Steps, one_of, unknown
 from iobands.model.times import parse_time
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
-from iobands.vocabulary import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")

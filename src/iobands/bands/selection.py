@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 
 from iobands.bands.band import Band
-from iobands.vocabulary import canonical
+from iobands.model.fields import canonical
 
 _Values = tuple[float | str | None, ...]
 

@@ -25,7 +25,7 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from iobands.readers.run_report import number_of_cases, report_files
+from iobands.results.run_reports import number_of_checks, report_files
 
 _CONCRETIZED: Final = re.compile(r"Concretized (\d+) test case")
 # "skipping test 'X': ..." and "skipping test file ...": ReFrame warns, and goes on without
@@ -127,7 +127,7 @@ def measure(
             f"its output is in {perflogs / 'iobands-run.log'}"
         )
     try:
-        ran = number_of_cases(new[-1])
+        ran = number_of_checks(new[-1])
     except ValueError as error:
         raise RunError(f"{new[-1]}: {error}") from error
     if ran < expected:

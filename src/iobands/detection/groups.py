@@ -158,7 +158,7 @@ def _statistic(totals: Array) -> Array:
         if lag > size:
             break
         since = totals[lag:] - totals[:-lag]
-        mixed = np.log1p(SHARE * np.expm1(np.maximum(since, 0.0))).sum(axis=1)
+        mixed = np.log1p(SHARE * np.expm1(since)).sum(axis=1)
         found[lag - 1 :] = np.maximum(found[lag - 1 :], mixed.max(axis=1))
     return found
 
@@ -167,7 +167,7 @@ def _onset(totals: Array, raised: int) -> tuple[int, int]:
     """Return the session and the design that fit the change best, seen from session `raised`."""
     lags = np.arange(1, min(_LAGS[-1], raised + 1) + 1)
     since = totals[raised + 1] - totals[raised + 1 - lags]
-    mixed = np.log1p(SHARE * np.expm1(np.maximum(since, 0.0))).sum(axis=1)
+    mixed = np.log1p(SHARE * np.expm1(since)).sum(axis=1)
     lag, design = np.unravel_index(int(np.argmax(mixed)), mixed.shape)
     return raised + 1 - int(lags[lag]), int(design)
 

@@ -17,7 +17,7 @@ from iobands.detection.chart import Chart
 from iobands.detection.cusum import DOWN
 from iobands.detection.detector import DEGRADED, LEAST, follow
 from iobands.detection.threshold import power, runs_between_false_alarms, threshold_for
-from iobands.history import History, Times
+from iobands.model.history import History, Times
 
 #: The drop that the power of a series is given for.
 POWER_DROP: Final = 0.7

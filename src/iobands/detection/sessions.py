@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.detection.series import runs_a_year
-from iobands.history import Times
+from iobands.model.history import Times
 
 _YEAR: Final = 365
 

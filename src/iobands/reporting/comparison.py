@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from iobands.model.series import SeriesKey, labels
 from iobands.reporting.format import plural
-from iobands.series import SeriesKey, labels
 from iobands.site.compare import FIELDS, Comparison, value_of
 from iobands.site.ratios import PairedRatio
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from iobands.alerts.alert import Alert, Severity
 from iobands.detection import DOWN
+from iobands.model.series import slug
 from iobands.reporting.covariates import covariates
 from iobands.reporting.explain_series import of_series
 from iobands.reporting.format import (
@@ -22,7 +23,6 @@ from iobands.reporting.format import (
 )
 from iobands.reporting.lines import move, section, some
 from iobands.reporting.related import Onset, Related, related, sharing, value_of
-from iobands.series import slug
 from iobands.site.site import Site
 from iobands.status.series import Series
 

@@ -10,6 +10,7 @@ import numpy as np
 from iobands.alerts.alert import Alert
 from iobands.detection import ADOPTED, DOWN
 from iobands.detection.series import POWER_DROP, Detection
+from iobands.model.series import slug
 from iobands.reporting.covariates import Covariates, covariates
 from iobands.reporting.digest import details
 from iobands.reporting.format import (
@@ -30,8 +31,6 @@ from iobands.reporting.format import (
 )
 from iobands.reporting.lines import as_before, fact, move, said, section, some
 from iobands.reporting.related import FIELDS, Related, onset_of, related
-from iobands.reporting.samples import newest_sample
-from iobands.series import slug
 from iobands.site.site import Site
 from iobands.status.outliers import Outliers
 from iobands.status.series import Series
@@ -243,7 +242,7 @@ def _newest(series: Series) -> Iterator[str]:
     """Yield every column of the newest sample."""
     if not series.status.runs:
         return
-    cells = newest_sample(series).items()
+    cells = series.history.newest.items()
     text = "; ".join(f"{name}: {_cell(value)}" for name, value in cells if value is not None)
     yield from section("Newest sample", [text])
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from iobands.alerts.alert import Alert
 from iobands.detection.series import Detection
+from iobands.model.series import SeriesKey, slug
 from iobands.reporting.format import summary
-from iobands.reporting.samples import newest_sample
-from iobands.series import SeriesKey, slug
 from iobands.site.site import Site
 from iobands.status.series import Series
 
@@ -102,7 +101,7 @@ def _series(series: Series, site: Site) -> dict[str, object]:
         "actions": plain(site.actions.get(series.key, ())),
         "changes": plain(detection.changes) if detection else [],
         "evidence": _evidence(detection) if detection and detection.chart.runs else None,
-        "newest": plain(newest_sample(series)) if status.runs else {},
+        "newest": plain(series.history.newest),
     }
 
 

@@ -10,11 +10,11 @@ from typing import Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from iobands import __version__
+from iobands.model.series import slug
 from iobands.reporting import format as texts
 from iobands.reporting.digest import details, not_measured, number, sections, subject
 from iobands.reporting.figures import MARKS, time_series
 from iobands.reporting.table import RECENT, sparkline
-from iobands.series import slug
 from iobands.site.site import Site
 
 _FIGURES: Final = "figures"

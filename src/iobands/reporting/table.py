@@ -12,12 +12,12 @@ from rich.text import Text
 from sparklines import sparklines
 
 from iobands.bands import NO_BAND
+from iobands.model.fields import RATIO_UNIT
+from iobands.model.series import SeriesKey
 from iobands.reporting.format import THIS_YEAR, band_text, figure, printable, state_text
-from iobands.series import SeriesKey
 from iobands.site.site import Site
 from iobands.status.series import Series
 from iobands.status.state import State
-from iobands.vocabulary import RATIO_UNIT
 
 #: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20

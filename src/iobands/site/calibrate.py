@@ -12,11 +12,11 @@ import numpy as np
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.detection import RECOVERED
 from iobands.detection.series import Detection, in_utc
+from iobands.model.fields import canonical
 from iobands.site.propose import NoProposal, Proposal, propose
 from iobands.site.site import Site
 from iobands.status.series import Series
 from iobands.status.verdicts import band_in_force
-from iobands.vocabulary import canonical
 
 #: The source of an epoch that was learned, and of one that a person began.
 SOURCE: Final = "own history, by iobands calibrate"

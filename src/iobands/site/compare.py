@@ -15,11 +15,11 @@ from typing import Final
 
 import numpy as np
 
-from iobands.history import History, histories
-from iobands.readers.perflog import read_perflogs
-from iobands.series import ALL_TARGETS, SeriesKey, grouping_of
+from iobands.model.fields import RATIO_UNIT
+from iobands.model.history import History
+from iobands.model.series import ALL_TARGETS, SeriesKey
+from iobands.results.perflog import read_perflogs
 from iobands.site.ratios import PairedRatio, paired_ratio
-from iobands.vocabulary import RATIO_UNIT
 
 #: The fields that can be compared, and those that follow from each.
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -55,9 +55,8 @@ def read_histories(
     Raises:
         FileNotFoundError: there are no perflogs.
     """
-    rows = read_perflogs(perflogs, system).measured
-    found = histories(rows, grouping_of(rows.kinds))
-    return {key: history for key, history in found if case in (key.case or "")}
+    found = read_perflogs(perflogs, system).histories()
+    return {key: history for key, history in found.items() if case in (key.case or "")}
 
 
 def compare(

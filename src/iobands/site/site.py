@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from iobands.alerts.action import Action, bands_after, in_force
 from iobands.alerts.alert import (
@@ -24,31 +24,27 @@ from iobands.alerts.alert import (
 from iobands.alerts.groups import group_drops, groups_of, sessions_a_year
 from iobands.alerts.log import Log, read_log
 from iobands.bands import load_bands
-from iobands.cases import (
+from iobands.detection.series import Budget, runs_a_year
+from iobands.detection.sessions import sessions_of
+from iobands.model.history import NOTHING
+from iobands.model.rejected import Rejected
+from iobands.model.series import SeriesKey, labels
+from iobands.results.missing_runs import (
     FINE,
     Finding,
     findings,
-    misses_of_cases,
-    misses_of_rows,
+    missing_in_perflogs,
+    missing_in_reports,
+    runs_of_series,
     sightings,
     superseded,
-    tie,
 )
-from iobands.detection.series import Budget, runs_a_year
-from iobands.detection.sessions import sessions_of
-from iobands.history import NOTHING, histories, rows_of
-from iobands.readers.kinds import Rows
-from iobands.readers.newest_cases import read_newest_cases
-from iobands.readers.perflog import read_perflogs
-from iobands.readers.rejected import Rejected
-from iobands.series import Grouping, SeriesKey, grouping_of, labels
+from iobands.results.perflog import read_perflogs
+from iobands.results.run_reports import read_run_reports
 from iobands.status.outliers import Outliers, outliers_of, total
 from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
 from iobands.status.state import State, assess
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: How old the newest sample of a series may be.
 OVERDUE: Final = timedelta(days=3)
@@ -91,28 +87,6 @@ class Site:
         return tuple(alert for alert in self.alerts if key in alert.keys)
 
 
-class _Tables:
-    """The samples of all series as tables, made when the first of them is asked for."""
-
-    def __init__(self, rows: Rows, series: Grouping) -> None:
-        self._rows = rows
-        self._series = series
-
-    def of(self, key: SeriesKey) -> pd.DataFrame:
-        return self._split[key] if key in self._split else self._frame.iloc[:0]
-
-    @cached_property
-    def _frame(self) -> pd.DataFrame:
-        return self._rows.frame()
-
-    @cached_property
-    def _split(self) -> Mapping[SeriesKey, pd.DataFrame]:
-        order, ends = rows_of(self._rows, self._series)
-        table = self._frame.take(order)
-        spans = zip(self._series.keys, ends, ends[1:], strict=False)
-        return {key: table.iloc[begin:end] for key, begin, end in spans}
-
-
 def read_site(
     perflogs: Path,
     bands: Path,
@@ -132,22 +106,21 @@ def read_site(
         FileError: a bands file cannot be used.
         OSError: a log of actions cannot be read.
     """
-    logs = read_perflogs(perflogs, system)
-    reports = read_newest_cases(perflogs, system)
-    of_kinds = grouping_of(logs.measured.kinds)
-    samples = dict(histories(logs.measured, of_kinds))
-    without = misses_of_rows(logs.missed, of_kinds)
-    seen = [*sightings(logs.measured, of_kinds), *sightings(logs.missed, of_kinds)]
+    samples = read_perflogs(perflogs, system)
+    reports = read_run_reports(perflogs, system, within=overdue)
+    histories = samples.histories()
+    without = missing_in_perflogs(samples.missed)
+    seen = sightings(samples)
     past = superseded(seen)
-    keys = sorted({*samples, *without} - past, key=SeriesKey.sort_key)
+    keys = sorted({*histories, *without} - past, key=SeriesKey.sort_key)
     systems = {key.system for key in keys}
     bands_of = {name: load_bands(bands, name) for name in systems}
     log_of = {name: read_log(alerts, name, now) for name in systems}
     actions = {key: log_of[key.system].of(key) for key in keys}
     standing = {key: in_force(each, now) for key, each in actions.items()}
     names = labels(keys)
-    tied = tie(keys, seen, reports.cases)
-    measured = {key: samples[key] for key in keys if key in samples}
+    runs = runs_of_series(keys, seen, reports.runs)
+    measured = {key: histories[key] for key in keys if key in histories}
     sessions = sessions_of({key: each.times for key, each in measured.items()})
     groups = groups_of({key: _text(each.newest, "medium") for key, each in measured.items()})
     budget = Budget(
@@ -155,13 +128,12 @@ def read_site(
         sum(runs_a_year(each.times) for each in measured.values())
         + sessions_a_year(groups, sessions),
     )
-    tables = _Tables(logs.measured, of_kinds)
     series = []
     for key in keys:
         # of two at the same time max() takes the first, and reports know more
-        missing = [*misses_of_cases(key, tied.get(key, ())), *without.get(key, ())]
+        missing = [*missing_in_reports(key, runs.get(key, ())), *without.get(key, ())]
         of_key = bands_after(bands_of[key.system], standing[key], key.system)
-        history = samples.get(key, NOTHING)
+        history = histories.get(key, NOTHING)
         status = assess(
             key,
             history,
@@ -172,24 +144,24 @@ def read_site(
             budget=budget,
         )
         counted = outliers_of(key, history, of_key, status)
-        table = partial(tables.of, key)
+        table = partial(samples.of, key)
         series.append(Series(key, names[key], history, table, of_key, status, counted))
     detections = {each.key: each.status.detection for each in series if each.status.detection}
     drops = group_drops(groups, detections, budget)
-    stopped = obstacles(tied, reports.newest, overdue)
+    stopped = obstacles(runs, reports.newest, overdue)
     unfit = frozenset(key for each in stopped for key in each.keys)
-    failed = findings(tied[None], reports, overdue, lambda result: result not in FINE)
+    failed = findings(runs[None], reports, overdue, lambda result: result not in FINE)
     places = {(each.key.system, each.key.partition) for each in series}
     places |= {(each.system, each.partition) for each in stopped}
     found = alerts_of(series, drops, standing, budget, unfit)
-    every = labels({*samples, *without})
+    every = labels({*histories, *without})
     return Site(
         now=now,
         series=tuple(series),
         alerts=ordered([*found, *of_preflight(stopped, len(places) > 1), *of_failures(failed)]),
-        skipped=tuple(findings(tied[None], reports, overdue, lambda result: result == "skip")),
+        skipped=tuple(findings(runs[None], reports, overdue, lambda result: result == "skip")),
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
-        rejected=(*logs.rejected, *reports.rejected, *_rejected(log_of)),
+        rejected=(*samples.rejected, *reports.rejected, *_rejected(log_of)),
         obstacles=stopped,
         outliers=_by_file_system(series),
         actions=actions,

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from iobands.bands import Bands
 from iobands.detection import DOWN
 from iobands.detection.series import Detection, moment
-from iobands.history import History
-from iobands.series import SeriesKey
+from iobands.model.history import History
+from iobands.model.series import SeriesKey
 from iobands.status.state import Status
 from iobands.status.verdicts import band_of_each
 

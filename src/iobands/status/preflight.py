@@ -1,7 +1,7 @@
 """What keeps checks from being run: a file system, an environment or a partition that is not fit.
 
 Said once for all the checks that it stopped, and never laid to the performance. May know: the
-cases of run reports, and series.
+runs of run reports, and series.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from iobands.readers.run_report import RunCase
-from iobands.series import SeriesKey
+from iobands.model.series import SeriesKey
+from iobands.results.run_reports import CheckRun
 
 _Identity = tuple[str, str, str, str]  # of a case
 _Place = tuple[str, str, str]  # system, partition and subject
@@ -40,61 +40,61 @@ class Obstacle:
 
 
 def obstacles(
-    tied: Mapping[SeriesKey | None, Sequence[RunCase]], newest: datetime | None, overdue: timedelta
+    runs: Mapping[SeriesKey | None, Sequence[CheckRun]], newest: datetime | None, overdue: timedelta
 ) -> tuple[Obstacle, ...]:
-    """Return what stands in the way now, by the newest run of each case.
+    """Return what stands in the way now, by the newest run of each check.
 
-    `tied` are the cases of each series, in the order of time, and `newest` is when the last
+    `runs` are those of each series, in the order of time, and `newest` is when the last
     session ended. What was not looked at again for the time `overdue` is dropped.
     """
-    cases: dict[_Identity, RunCase] = {}
+    latest: dict[_Identity, CheckRun] = {}
     keys: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
-    for key, group in tied.items():
-        for case in group:
-            known = cases.setdefault(case.identity, case)
-            cases[case.identity] = max(known, case, key=lambda each: each.when)
-            keys[case.identity] |= {key} if key else set()
-    fit = _last_fit(cases.values())
-    found: defaultdict[_Place, list[RunCase]] = defaultdict(list)
-    for case in cases.values():
-        if case.lacks is None or (newest and newest - case.when > overdue):
+    for key, group in runs.items():
+        for run in group:
+            known = latest.setdefault(run.identity, run)
+            latest[run.identity] = max(known, run, key=lambda each: each.when)
+            keys[run.identity] |= {key} if key else set()
+    fit = _last_fit(latest.values())
+    found: defaultdict[_Place, list[CheckRun]] = defaultdict(list)
+    for run in latest.values():
+        if run.lacks is None or (newest and newest - run.when > overdue):
             continue
-        place = (case.system, case.partition, case.lacks)
+        place = (run.system, run.partition, run.lacks)
         # A check that was stopped stays so until it is run, though all may be well by now.
-        if case.examines or place not in fit or case.when >= fit[place]:
-            found[place].append(case)
+        if run.examines or place not in fit or run.when >= fit[place]:
+            found[place].append(run)
     return tuple(_obstacle(place, found[place], keys) for place in sorted(found))
 
 
-def _last_fit(cases: Iterable[RunCase]) -> dict[_Place, datetime]:
+def _last_fit(runs: Iterable[CheckRun]) -> dict[_Place, datetime]:
     """Return when each file system, environment and partition was last seen to be fit."""
     fit: dict[_Place, datetime] = {}
-    for case in cases:
-        if case.result != "pass":
+    for run in runs:
+        if run.result != "pass":
             continue
-        file_system = case.fields.get("file_system")
-        subjects = [case.examines] if case.examines else [file_system, case.environ, case.partition]
+        file_system = run.fields.get("file_system")
+        subjects = [run.examines] if run.examines else [file_system, run.environ, run.partition]
         for subject in subjects:
-            place = (case.system, case.partition, str(subject))
-            fit[place] = max(case.when, fit.get(place, case.when))
+            place = (run.system, run.partition, str(subject))
+            fit[place] = max(run.when, fit.get(place, run.when))
     return fit
 
 
 def _obstacle(
-    place: _Place, cases: Sequence[RunCase], keys: Mapping[_Identity, set[SeriesKey]]
+    place: _Place, runs: Sequence[CheckRun], keys: Mapping[_Identity, set[SeriesKey]]
 ) -> Obstacle:
     system, partition, subject = place
-    newest = max(cases, key=lambda case: case.when)
+    newest = max(runs, key=lambda run: run.when)
     # Those that examine it say all that is wrong, if they were run in the same session.
-    said = [case for case in cases if case.examines and case.report == newest.report]
-    why = "; ".join(dict.fromkeys(case.reason or case.result for case in said or [newest]))
-    stopped = [case for case in cases if not case.examines and not case.fixture]
+    said = [run for run in runs if run.examines and run.report == newest.report]
+    why = "; ".join(dict.fromkeys(run.reason or run.result for run in said or [newest]))
+    stopped = [run for run in runs if not run.examines and not run.fixture]
     return Obstacle(
         subject=subject,
         system=system,
         partition=partition,
         why=why,
         when=newest.when,
-        checks=tuple(sorted(case.name for case in stopped)),
-        keys=frozenset(key for case in stopped for key in keys[case.identity]),
+        checks=tuple(sorted(run.name for run in stopped)),
+        keys=frozenset(key for run in stopped for key in keys[run.identity]),
     )

@@ -8,14 +8,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from iobands.bands import Bands, Epoch
-from iobands.history import History
-from iobands.series import SeriesKey
+from iobands.model.history import History
+from iobands.model.series import SeriesKey
 from iobands.status.in_effect import InEffect, in_effect
 from iobands.status.outliers import Outliers
 from iobands.status.state import Status
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Series:
     key: SeriesKey
     label: str
     history: History
-    table: Callable[[], pd.DataFrame] = field(repr=False, compare=False)
+    table: Callable[[], pl.DataFrame] = field(repr=False, compare=False)
     bands: Bands | None
     status: Status
     outliers: Outliers = Outliers()  # noqa: RUF009 (frozen)
 
     @property
-    def samples(self) -> pd.DataFrame:
-        """The samples as a table, in the order of time."""
+    def samples(self) -> pl.DataFrame:
+        """The samples with all fields, in the order of time."""
         return self.table()
 
     @cached_property

@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 
 from iobands.bands import NO_BAND, Band, Bands
-from iobands.cases import Miss
 from iobands.detection.series import Budget, Change, Detection, detect
-from iobands.history import History
-from iobands.series import SeriesKey
+from iobands.model.history import History
+from iobands.model.series import SeriesKey
+from iobands.results.missing_runs import MissingRun
 from iobands.status.verdicts import (
     ENOUGH_RUNS,
     band_in_force,
@@ -72,7 +72,7 @@ class Status:
 def assess(
     key: SeriesKey,
     history: History,
-    missing_runs: Sequence[Miss],
+    missing_runs: Sequence[MissingRun],
     bands: Bands | None,
     *,
     now: datetime,
@@ -126,7 +126,7 @@ def _state(detection: Detection) -> State:
 
 
 def _missing(
-    newest: datetime, missing_runs: Sequence[Miss], now: datetime, overdue: timedelta
+    newest: datetime, missing_runs: Sequence[MissingRun], now: datetime, overdue: timedelta
 ) -> str | None:
     """Return why the newest sample is not the expected one, or None."""
     later = [miss for miss in missing_runs if miss.when > newest]

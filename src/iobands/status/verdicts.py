@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from iobands.bands import NO_BAND, Band, Bands, log_fence
 from iobands.detection.series import in_utc
-from iobands.history import History
-from iobands.series import SeriesKey
+from iobands.model.history import History
+from iobands.model.series import SeriesKey
 
 #: From how many runs of its own a series learns a band.
 ENOUGH_RUNS: Final = 20

@@ -1,29 +1,37 @@
-"""Reading ReFrame's run reports: the runs that left no line in a perflog are told of here alone.
+"""ReFrame's run reports: the runs that failed before they could leave a line in a perflog.
 
-ReFrame writes no perflog line for a run that failed before its performance stage. May know: the
-contracts, and the form of the reports (ReFrame 4.10, data version 4).
+The form is that of ReFrame 4.10 (data version 4).
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.readers.dependencies import Lacks, examined
-from iobands.readers.rejected import Rejected, Unusable
-from iobands.vocabulary import SERIES_FIELDS, canonical
+from iobands.model.fields import SERIES_FIELDS, canonical
+from iobands.model.rejected import Rejected, Unusable
 
 _VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
+_NOT_RUN: Final = frozenset({"skip", "fail_deps"})
+#: Where an entry has the name of what it examines, by what kind of thing that is.
+_NAMED_IN: Final = {
+    "file system": "file_system",
+    "environment": "environ",
+    "partition": "partition",
+}
+
+_Entry = Mapping[str, Any]
+_Key = tuple[str, ...]  # name, system with partition, and environment
 
 
 @dataclass(frozen=True)
-class RunCase:
-    """One test case of a run report.
+class CheckRun:
+    """A check in a run report, on one partition with one environment.
 
     `fields` are the series fields that the check had set by the end; `recorded` are the variables
     for which it recorded a value. `when` is when its job completed, or when ReFrame ended where
@@ -49,39 +57,51 @@ class RunCase:
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """What is the same in every run of one case."""
+        """What every run of one check has in common."""
         return (self.system, self.partition, self.environ, self.name)
 
 
 @dataclass(frozen=True)
 class RunReports:
-    """The cases of all reports, in the order of time, and the reports that could not be read."""
+    """The runs of all reports, in the order of time, and the reports that could not be read.
 
-    cases: tuple[RunCase, ...]
+    `newest` is when the last session ended.
+    """
+
+    runs: tuple[CheckRun, ...]
     newest: datetime | None
     rejected: tuple[Rejected, ...]
 
 
-def read_run_reports(directory: Path, system: str | None = None) -> RunReports:
-    """Read all `<system>/reports/*.json` below `directory`, or only those of `system`.
+def read_run_reports(
+    directory: Path, system: str | None = None, within: timedelta = timedelta.max
+) -> RunReports:
+    """Read the `<system>/reports/*.json` below `directory` of sessions `within` the newest one.
 
-    Of a case that ran more than once in one report, as with retries, the last time counts.
+    Older ones need not be read where a series is overdue after `within`: what they report is older
+    than that, and so is the newest sample of every series that it is news of. A report is never
+    older than its file, so that the newest files are read until one is out of reach.
+
+    Of a check that ran more than once in one report, as with retries, the last time counts.
     Damaged reports are returned as rejected; bad content never raises.
     """
-    cases: list[RunCase] = []
-    ends: list[datetime] = []
+    runs: list[CheckRun] = []
+    newest: datetime | None = None
     rejected: list[Rejected] = []
-    for path in report_files(directory, system):
+    for changed, path in sorted(_changes(report_files(directory, system)), reverse=True):
+        if newest and newest.timestamp() - changed > within.total_seconds():
+            break
         try:
             found = read_report(path)
         except Unusable as reason:
             rejected.append(Rejected(path, 0, str(reason)))
         else:
             if found:
-                ends.append(found[0])
-                cases.extend(found[1])
-    cases.sort(key=lambda case: case.when)
-    return RunReports(tuple(cases), max(ends, default=None), tuple(rejected))
+                end, of_report = found
+                newest = max(newest or end, end)
+                runs += of_report
+    runs.sort(key=lambda run: (run.when, run.report))
+    return RunReports(tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path)))
 
 
 def report_files(directory: Path, system: str | None = None) -> list[Path]:
@@ -93,8 +113,8 @@ def report_files(directory: Path, system: str | None = None) -> list[Path]:
     )
 
 
-def number_of_cases(path: Path) -> int:
-    """Return how many test cases the first run of the report at `path` had.
+def number_of_checks(path: Path) -> int:
+    """Return how many checks the first run of the report at `path` had.
 
     Raises:
         ValueError: the report cannot be read.
@@ -105,8 +125,8 @@ def number_of_cases(path: Path) -> int:
     return count
 
 
-def read_report(path: Path) -> tuple[datetime, list[RunCase]] | None:
-    """Return when the session ended and its cases, or None for a dry run, which ran none.
+def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
+    """Return when the session ended and its runs, or None for a dry run, which ran nothing.
 
     Raises:
         Unusable: the report cannot be read.
@@ -118,13 +138,19 @@ def read_report(path: Path) -> tuple[datetime, list[RunCase]] | None:
         raise Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
         return None
-    last: dict[tuple[str, str, str, str], RunCase] = {}
     entries = list(_entries(report))
-    lacks = Lacks(entries)
-    for entry in entries:
-        case = _case(entry, end, path, lacks)
-        last[case.identity] = case
-    return end, list(last.values())
+    by_key = {_key(entry): entry for entry in entries}
+    runs = (_run(entry, end, path, by_key) for entry in entries)
+    return end, list({run.identity: run for run in runs}.values())
+
+
+def _changes(paths: Iterable[Path]) -> Iterator[tuple[float, Path]]:
+    """Yield each file after the time of its last change."""
+    for path in paths:
+        try:
+            yield path.stat().st_mtime, path
+        except OSError:
+            yield math.inf, path  # reading it tells what is wrong
 
 
 def _load(path: Path) -> Mapping[str, Any]:
@@ -139,21 +165,21 @@ def _load(path: Path) -> Mapping[str, Any]:
     return report
 
 
-def _entries(report: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _entries(report: Mapping[str, Any]) -> Iterator[_Entry]:
     runs = report.get("runs")
     if not isinstance(runs, list):
         raise Unusable("not a run report: no runs")
     for run in runs:
-        testcases = run.get("testcases") if isinstance(run, dict) else None
-        if not isinstance(testcases, list):
+        entries = run.get("testcases") if isinstance(run, dict) else None
+        if not isinstance(entries, list):
             raise Unusable("not a run report: a run without testcases")
-        for entry in testcases:
+        for entry in entries:
             if not isinstance(entry, dict):
                 raise Unusable("not a run report: a test case that is not an object")
             yield entry
 
 
-def _case(entry: Mapping[str, Any], end: datetime, path: Path, lacks: Lacks) -> RunCase:
+def _run(entry: _Entry, end: datetime, path: Path, entries: Mapping[_Key, _Entry]) -> CheckRun:
     def text(name: str) -> str:
         value = entry.get(name)
         return value if isinstance(value, str) else ""
@@ -164,8 +190,8 @@ def _case(entry: Mapping[str, Any], end: datetime, path: Path, lacks: Lacks) -> 
         if isinstance(value := entry.get(name), str | int | float | None)
         if name in entry and value != "<undefined>"
     }
-    lack = lacks.of(entry)
-    return RunCase(
+    lacks, why = _lacks(entry, entries) or (None, None)
+    return CheckRun(
         name=text("display_name") or text("name"),
         system=text("system"),
         partition=text("partition"),
@@ -174,28 +200,66 @@ def _case(entry: Mapping[str, Any], end: datetime, path: Path, lacks: Lacks) -> 
         fixture=entry.get("fixture") is True,
         result=text("result"),
         phase=text("fail_phase") or None,
-        reason=lack.why if lack else _reason(text("fail_reason"), entry) or None,
+        reason=(why if lacks else _reason(text("fail_reason"), entry)) or None,
         recorded=_recorded(entry.get("perfvalues")),
         when=_from_unix(entry.get("job_completion_time_unix")) or end,
         report=path,
-        examines=examined(entry),
-        lacks=lack.subject if lack else None,
+        examines=_examined(entry),
+        lacks=lacks,
     )
 
 
-def _reason(said: str, entry: Mapping[str, Any]) -> str:
-    """Return why a case failed in one line, without the source lines that ReFrame quotes."""
+def _reason(said: str, entry: _Entry) -> str:
+    """Return why a check failed in one line, without the source lines that ReFrame quotes."""
     if entry.get("result") == "fail_deps":
         return "not run, as a check that it depends on failed"
     if entry.get("result") == "skip":
-        # ReFrame leaves its own out; the checks say it in a variable.
+        # ReFrame leaves its own out; the checks say it in a variable
         said = str(canonical(entry.get("skip_reason")) or "")
     lines = [line for line in said.splitlines() if not line.startswith("|")]
     reason = " ".join(" ".join(lines).split()).removesuffix(":")
     if entry.get("fail_phase") == "compile_wait":
-        # what the compiler said is in a file that ReFrame does not quote
+        # the compiler's messages are in a file that ReFrame does not quote
         reason += f"; see {entry.get('stagedir')}/{entry.get('build_stderr')}"
     return reason
+
+
+def _examined(entry: _Entry) -> str | None:
+    """Return the name of what an entry examines, if it is a check of the environment."""
+    name = entry.get(_NAMED_IN.get(str(entry.get("examines")), ""))
+    return name if isinstance(name, str) else None
+
+
+def _lacks(
+    entry: _Entry, entries: Mapping[_Key, _Entry], seen: frozenset[_Key] = frozenset()
+) -> tuple[str, str] | None:
+    """Return what `entry` found unfit, or could not be run without, and why; None if not known.
+
+    ReFrame says of the latter only that a dependency failed. `seen` are the entries that led here:
+    a damaged report may go in circles.
+    """
+    subject, not_run = _examined(entry), entry.get("not_run")
+    result = str(entry.get("result"))
+    if subject and result == "fail":
+        said = str(entry.get("fail_reason")).splitlines() or [""]
+        return subject, said[0].removeprefix("sanity error: ")
+    if result not in _NOT_RUN:
+        return None
+    if isinstance(not_run, str) and isinstance(entry.get("file_system"), str):
+        return entry["file_system"], not_run
+    needed = entry.get("dependencies_actual")
+    for names in needed if isinstance(needed, list) else ():
+        key = tuple(map(str, names)) if isinstance(names, list) else ()
+        if key in entries and key not in seen:
+            lack = _lacks(entries[key], entries, seen | {key})
+            if lack:
+                return lack
+    return None
+
+
+def _key(entry: _Entry) -> _Key:
+    where = f"{entry.get('system')}:{entry.get('partition')}"
+    return str(entry.get("unique_name")), where, str(entry.get("environ"))
 
 
 def _recorded(values: object) -> frozenset[str]:

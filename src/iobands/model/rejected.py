@@ -1,4 +1,4 @@
-"""What a reader could not use, and why."""
+"""Input that could not be used, and why."""
 
 from __future__ import annotations
 

@@ -3,37 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.readers.perflog import read_perflogs
-from iobands.series import SeriesKey, labels, slug, split
-from tests.package.factory import daily, write_perflog
+from iobands.model.fields import SERIES_FIELDS
+from iobands.model.series import SeriesKey, labels, slug
 
 KEY = SeriesKey(
     "here", "local", "builtin", "benchio", "fpp", "posix", "disk", None, "default", "default",
     1, 4, 0.5, "write_bw",
 )  # fmt: skip
-
-
-def test_series_are_told_apart_by_their_fields_alone(tmp_path: Path) -> None:
-    rows = [
-        *daily([1.0, 2.0]),
-        *daily([3.0], last=5, nodes="1.0", jobid="7", version="5.0"),
-        *daily([4.0], stripe_count_asked="-1"),
-        *daily([5.0], perf_var="read_bw"),
-    ]
-    write_perflog(tmp_path, rows)
-    found = {
-        key: rows["perf_value"].tolist() for key, rows in split(read_perflogs(tmp_path).samples)
-    }
-    assert found == {
-        KEY: [3.0, 1.0, 2.0],
-        replace(KEY, stripe_count_asked=-1): [4.0],
-        replace(KEY, variable="read_bw"): [5.0],
-    }
 
 
 def test_labels_say_no_more_than_they_must() -> None:
@@ -104,17 +84,13 @@ def test_numbers_sort_by_size() -> None:
     assert [key.nodes for key in sorted(keys, key=SeriesKey.sort_key)] == [1, 2, 16]
 
 
-def test_perflogs_without_the_column_of_cases_are_read_as_before(tmp_path: Path) -> None:
-    write_perflog(tmp_path, daily([1.0]))
-    older = write_perflog(tmp_path, daily([2.0], last=5), name="Older.log")
-    text = older.read_text(encoding="utf-8")
-    header, line = text.splitlines()
-    at = header.split("|").index("case")
-    cut = ["|".join(c for i, c in enumerate(row.split("|")) if i != at) for row in (header, line)]
-    older.write_text("\n".join(cut) + "\n", encoding="utf-8")
-    write_perflog(tmp_path, daily([3.0], case="csc-aggregators 2"), name="CscAggregators.log")
-    found = {
-        key: rows["perf_value"].tolist() for key, rows in split(read_perflogs(tmp_path).samples)
-    }
-    assert found == {KEY: [2.0, 1.0], replace(KEY, case="csc-aggregators 2"): [3.0]}
+def test_a_series_is_the_series_fields_and_the_variable() -> None:
+    assert set(KEY.fields()) == {*SERIES_FIELDS, "variable"}
+    assert {*SERIES_FIELDS, "variable"} == set(SeriesKey.__dataclass_fields__)
+
+
+def test_slugs_stay_as_they_were_when_the_column_of_cases_came() -> None:
+    assert slug(KEY) == (
+        "here-local-builtin-benchio-fpp-posix-disk-none-default-default-1-4-0.5-write_bw-294da33a"
+    )
     assert slug(KEY) != slug(replace(KEY, case="csc-aggregators 2"))

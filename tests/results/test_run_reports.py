@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -10,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.readers.run_report import number_of_cases, read_run_reports
+from iobands.results.run_reports import number_of_checks, read_run_reports
 from tests.package.factory import NOW, case, write_report
 
 
 def test_a_case_that_failed_in_setup(tmp_path: Path) -> None:
     write_report(tmp_path, [case(nodes=2.0)])
-    (found,) = read_run_reports(tmp_path).cases
+    (found,) = read_run_reports(tmp_path).runs
     assert found.name == "BenchioFPP %file_system=disk %stripe_count=null"
     assert (found.result, found.phase) == ("fail", "setup")
     assert found.reason == "oserror: no such file system"  # one line
@@ -41,7 +42,7 @@ def test_a_case_that_recorded_values(tmp_path: Path) -> None:
         stripe_count_asked="<undefined>",
     )
     write_report(tmp_path, [entry])
-    (found,) = read_run_reports(tmp_path).cases
+    (found,) = read_run_reports(tmp_path).runs
     assert found.recorded == {"write_bw"}
     assert found.when == when
     assert "stripe_count_asked" not in found.fields
@@ -56,7 +57,7 @@ def test_reasons_are_reframes_words_without_its_source_lines(tmp_path: Path) -> 
         case(display_name="c", result="fail_deps", fail_phase=None, fail_reason=None),
     ]
     write_report(tmp_path, entries)
-    assert [found.reason for found in read_run_reports(tmp_path).cases] == [
+    assert [found.reason for found in read_run_reports(tmp_path).runs] == [
         "bands error: here.yaml: system: missing; add it",
         "build error: exit code: 1; see /stage/Build/b.err",
         "not run, as a check that it depends on failed",
@@ -69,7 +70,7 @@ def test_a_dry_run_tells_of_nothing(tmp_path: Path) -> None:
     report["session_info"]["cmdline"] = "reframe -C config/site.py -c checks -R --dry-run"
     path.write_text(json.dumps(report))
     found = read_run_reports(tmp_path)
-    assert (found.cases, found.newest, found.rejected) == ((), None, ())
+    assert (found.runs, found.newest, found.rejected) == ((), None, ())
 
 
 def test_the_last_of_several_attempts_counts(tmp_path: Path) -> None:
@@ -77,17 +78,29 @@ def test_the_last_of_several_attempts_counts(tmp_path: Path) -> None:
     report = json.loads(path.read_text())
     report["runs"].append({"testcases": [case(result="pass")]})
     path.write_text(json.dumps(report))
-    assert [found.result for found in read_run_reports(tmp_path).cases] == ["pass"]
-    assert number_of_cases(path) == 1
+    assert [found.result for found in read_run_reports(tmp_path).runs] == ["pass"]
+    assert number_of_checks(path) == 1
 
 
 def test_reports_come_in_the_order_of_time(tmp_path: Path) -> None:
     write_report(tmp_path, [case(name="new")], number=9)
     write_report(tmp_path, [case(name="old")], days=2, number=10)
     reports = read_run_reports(tmp_path)
-    assert [found.when for found in reports.cases] == [NOW - timedelta(days=2), NOW]
+    assert [found.when for found in reports.runs] == [NOW - timedelta(days=2), NOW]
     assert reports.newest == NOW
-    assert read_run_reports(tmp_path, "there").cases == ()
+    assert read_run_reports(tmp_path, "there").runs == ()
+
+
+def test_only_reports_near_the_newest_are_read(tmp_path: Path) -> None:
+    for number in range(6):
+        path = write_report(tmp_path, [case()], days=number, number=number)
+        end = (NOW - timedelta(days=number)).timestamp()
+        os.utime(path, (end, end))
+        if number == 5:
+            path.write_text("{")  # changed, or copied, since: it may be a new one
+    found = read_run_reports(tmp_path, within=timedelta(days=2))
+    assert [NOW - run.when for run in found.runs] == [timedelta(days=day) for day in (2, 1, 0)]
+    assert [rejected.path for rejected in found.rejected] == [path]
 
 
 @pytest.mark.parametrize(
@@ -112,13 +125,13 @@ def test_damaged_reports_are_reported(tmp_path: Path, content: bytes, reason: st
     bad = good.with_name("run-report-7.json")
     bad.write_bytes(content)
     reports = read_run_reports(tmp_path)
-    assert len(reports.cases) == 1
+    assert len(reports.runs) == 1
     (rejected,) = reports.rejected
     assert rejected.path == bad
     assert reason in rejected.reason
     assert "\n" not in rejected.reason
     with pytest.raises(ValueError, match="not"):
-        number_of_cases(bad)
+        number_of_checks(bad)
 
 
 JSON = st.recursive(
@@ -132,4 +145,4 @@ JSON = st.recursive(
 def test_any_test_case_is_read(tmp_path: Path, fields: dict[str, object]) -> None:
     write_report(tmp_path, [case(**fields)])
     reports = read_run_reports(tmp_path)
-    assert (len(reports.cases), reports.rejected) == (1, ())
+    assert (len(reports.runs), reports.rejected) == (1, ())

@@ -6,51 +6,50 @@ import os
 from datetime import datetime, timezone
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.readers.perflog import Perflogs, read_perflogs
+from iobands.model.fields import READ
+from iobands.results.perflog import read_perflogs
+from iobands.results.samples import Samples
 from tests.package.factory import COLUMNS, ROW, daily, line, write_perflog
 
-DATA = Path(__file__).with_name("data")
-#: A directory for each example would cost more than the example: the file is overwritten.
+DATA = Path(__file__).with_name("perflogs")
 
 
-def read_bytes(directory: Path, content: bytes) -> Perflogs:
+def read_bytes(directory: Path, content: bytes) -> Samples:
     path = directory / "here" / "local" / "X.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return read_perflogs(directory)
 
 
-def reasons(logs: Perflogs) -> list[tuple[int, str]]:
+def reasons(logs: Samples) -> list[tuple[int, str]]:
     return [(rejected.line, rejected.reason) for rejected in logs.rejected]
 
 
 def test_golden_perflog_as_reframe_wrote_it() -> None:
-    logs = read_perflogs(DATA / "perflogs")
+    logs = read_perflogs(DATA)
     assert logs.rejected == ()
-    assert logs.samples["perf_value"].tolist() == [1.5, 0.25]
-    good, collapsed = logs.samples.to_dict("records")
+    assert logs.measured["perf_value"].to_list() == [1.5, 0.25]
+    good, collapsed = logs.measured.to_dicts()
     assert good["job_completion_time"] == datetime(2026, 11, 21, 1, 29, 12, tzinfo=timezone.utc)
     assert good["display_name"] == "Good"
     assert (good["nodes"], good["tasks"], good["gib"]) == (1, 4, 0.5)
-    assert pd.isna(good["stripe_count_asked"])
+    assert good["stripe_count_asked"] is None
     assert (collapsed["result"], collapsed["fail_phase"]) == ("fail", "performance")
-    (miss,) = logs.misses.to_dict("records")
+    (miss,) = logs.missed.to_dicts()
     assert (miss["display_name"], miss["fail_phase"]) == ("Unproven", "sanity")
-    assert pd.isna(miss["perf_value"])
+    assert miss["perf_value"] is None
 
 
 def test_types_do_not_depend_on_the_rows(tmp_path: Path) -> None:
-    empty = read_bytes(tmp_path, b"").samples
-    full = read_bytes(tmp_path, f"{COLUMNS}\n{line()}\n".encode()).samples
-    assert [str(kind) for kind in empty.dtypes] == [str(kind) for kind in full.dtypes]
-    assert str(full["job_completion_time"].dt.tz) == "UTC"
-    assert str(full["stripe_count_asked"].dtype) == "Int64"
-    assert str(full["perf_value"].dtype) == "float64"
+    empty = read_bytes(tmp_path, b"").measured
+    full = read_bytes(tmp_path, f"{COLUMNS}\n{line()}\n".encode()).measured
+    assert empty.schema == full.schema
+    assert tuple(full.columns) == READ
+    assert str(full["job_completion_time"].dtype) == "Datetime(time_unit='us', time_zone='UTC')"
 
 
 # What a line says, and why it is rejected.
@@ -73,11 +72,11 @@ WRONG = {
     ),
     "month 13": (
         {"job_completion_time": "2026-13-20T01:29:12+00:00"},
-        "job_completion_time: '2026-13-20T01:29:12+00:00' is not a time",
+        "job_completion_time: '2026-13-20T01:29:12+00:00' is not a time with UTC offset",
     ),
     "year 1": (
         {"job_completion_time": "0001-01-01T00:00:00+14:00"},
-        "job_completion_time: '0001-01-01T00:00:00+14:00' is not a time",
+        "job_completion_time: '0001-01-01T00:00:00+14:00' is not a time with UTC offset",
     ),
     "missing time": ({"job_completion_time": "null"}, "job_completion_time: missing"),
     "missing system": ({"system": ""}, "system: missing"),
@@ -86,7 +85,7 @@ WRONG = {
     "GB/s": ({"perf_unit": "GB/s"}, "perf_unit: 'GB/s'; the variable's unit is GiB/s"),
     "missing unit": ({"perf_unit": "null"}, "perf_unit: 'null'; the variable's unit is GiB/s"),
     "one column more": ({"hints": "a|b"}, "48 columns instead of 47"),
-    "NUL": ({"hints": "\0"}, "NUL bytes"),
+    "NUL": ({"hints": "\0"}, "control characters"),
 }
 
 
@@ -95,7 +94,7 @@ def test_a_damaged_line_costs_that_line_alone(tmp_path: Path, name: str) -> None
     fields, reason = WRONG[name]
     path = write_perflog(tmp_path, [line(perf_value=1), line(**fields), line(perf_value=2)])
     logs = read_perflogs(tmp_path)
-    assert logs.samples["perf_value"].tolist() == [1, 2]
+    assert logs.measured["perf_value"].to_list() == [1, 2]
     assert [str(rejected) for rejected in logs.rejected] == [f"{path}:3: {reason}"]
 
 
@@ -103,7 +102,7 @@ def test_a_check_that_measures_nothing_is_neither_sample_nor_damage(tmp_path: Pa
     build = line(perf_var="null", perf_value="null", perf_unit="null", pattern="null", tasks="null")
     write_perflog(tmp_path, [build, line()])
     logs = read_perflogs(tmp_path)
-    assert (len(logs.samples), len(logs.misses), logs.others, logs.rejected) == (1, 0, 1, ())
+    assert (len(logs.measured), len(logs.missed), logs.others, logs.rejected) == (1, 0, 1, ())
 
 
 def test_a_dry_run_is_neither_sample_nor_miss(tmp_path: Path) -> None:
@@ -111,7 +110,7 @@ def test_a_dry_run_is_neither_sample_nor_miss(tmp_path: Path) -> None:
         tmp_path, [line(perf_value="null"), line(), line(result="fail", perf_value="null")]
     )
     logs = read_perflogs(tmp_path)
-    assert (len(logs.samples), len(logs.misses), logs.others, logs.rejected) == (1, 1, 1, ())
+    assert (len(logs.measured), len(logs.missed), logs.others, logs.rejected) == (1, 1, 1, ())
 
 
 def test_damaged_files(tmp_path: Path) -> None:
@@ -133,21 +132,21 @@ def test_damaged_files(tmp_path: Path) -> None:
     for content, expected, samples in cases:
         logs = read_bytes(tmp_path, content)
         assert reasons(logs) == expected
-        assert len(logs.samples) == samples
+        assert len(logs.measured) == samples
 
 
 def test_windows_ends_and_added_columns(tmp_path: Path) -> None:
     header, row = f"new|{COLUMNS}|more", f"x|{line(perf_value=3)}|y"
     logs = read_bytes(tmp_path, f"{header}\r\n{row}\r\n".encode())
     assert logs.rejected == ()
-    assert logs.samples["perf_value"].tolist() == [3]
+    assert logs.measured["perf_value"].to_list() == [3]
 
 
 def test_columns_change_amid_a_file(tmp_path: Path) -> None:
     content = f"{COLUMNS}\n{line()}\nmore|{COLUMNS}\nx|{line(perf_value=7)}\n"
     logs = read_bytes(tmp_path, content.encode())
     assert reasons(logs) == [(3, "another header line amid the file")]
-    assert logs.samples["perf_value"].tolist() == [1.5, 7]
+    assert logs.measured["perf_value"].to_list() == [1.5, 7]
 
 
 def test_rotated_files_are_read_and_others_are_not(tmp_path: Path) -> None:
@@ -157,8 +156,8 @@ def test_rotated_files_are_read_and_others_are_not(tmp_path: Path) -> None:
     write_perflog(tmp_path, daily([5.0], system="there"), system="there")
     (tmp_path / "here" / "reports").mkdir()
     (tmp_path / "here" / "reports" / "x.log").write_text("no perflog")
-    assert read_perflogs(tmp_path).samples["perf_value"].tolist() == [3, 1, 2, 5]
-    assert read_perflogs(tmp_path, "here").samples["perf_value"].tolist() == [3, 1, 2]
+    assert read_perflogs(tmp_path).measured["perf_value"].to_list() == [3, 1, 2, 5]
+    assert read_perflogs(tmp_path, "here").measured["perf_value"].to_list() == [3, 1, 2]
     assert read_perflogs(tmp_path).rejected == ()
 
 
@@ -179,7 +178,7 @@ def test_unreadable_places(tmp_path: Path) -> None:
 @given(content=st.binary(max_size=400))
 def test_random_bytes_never_raise(tmp_path: Path, content: bytes) -> None:
     logs = read_bytes(tmp_path, content)
-    assert len(logs.samples) == 0
+    assert len(logs.measured) == 0
     assert logs.rejected
 
 
@@ -187,7 +186,7 @@ def test_random_bytes_never_raise(tmp_path: Path, content: bytes) -> None:
 def test_every_line_is_accounted_for(tmp_path: Path, content: list[str]) -> None:
     logs = read_bytes(tmp_path, "".join(f"{text}\n" for text in content).encode())
     first_header = 1 if COLUMNS in content else 0
-    found = len(logs.samples) + len(logs.misses) + len(logs.rejected) + first_header
+    found = len(logs.measured) + len(logs.missed) + len(logs.rejected) + first_header
     # a file that is empty or has only a header is reported besides
     assert found == max(1, len(content)) + (content == [COLUMNS])
 
@@ -213,10 +212,10 @@ def test_what_is_written_reads_back_equal(
     logs = read_bytes(tmp_path, "".join(f"{text}\n" for text in (COLUMNS, *lines)).encode())
     assert logs.rejected == ()
     columns = ["job_completion_time", "perf_value", "tasks"]
-    found = [tuple(row) for row in logs.samples[columns].itertuples(index=False)]
+    found = logs.measured.select(columns).rows()
     assert found == sorted(rows, key=lambda row: row[0])
     for name in ("display_name", "hints", "tool_version", "environ", "jobid"):
-        assert set(logs.samples[name]) == {ROW[name]}
+        assert set(logs.measured[name]) == {ROW[name]}
 
 
 @given(cut=st.integers(min_value=0))
@@ -226,6 +225,120 @@ def test_a_truncated_file_keeps_all_lines_before(tmp_path: Path, cut: int) -> No
     cut %= len(content) + 1
     whole = content[:cut].count(b"\n")
     logs = read_bytes(tmp_path, content[:cut])
-    assert logs.samples["perf_value"].tolist() == [1.0, 2.0, 3.0, 4.0][: max(0, whole - 1)]
+    assert logs.measured["perf_value"].to_list() == [1.0, 2.0, 3.0, 4.0][: max(0, whole - 1)]
     begun = cut > sum(len(text) for text in lines[:whole])
     assert len(logs.rejected) == int(begun or whole <= 1)
+
+
+def told(directory: Path) -> list[str]:
+    return [str(rejected) for rejected in read_perflogs(directory).rejected]
+
+
+def test_a_line_that_is_there_twice_counts_once_and_is_told(tmp_path: Path) -> None:
+    rows = daily([1.0, 2.0])
+    path = write_perflog(tmp_path, [*rows, rows[0], *rows])
+    assert read_perflogs(tmp_path).measured["perf_value"].to_list() == [1, 2]
+    assert told(tmp_path) == [
+        f"{path}:4: repeats {path}:2",
+        f"{path}:5: repeats {path}:2",
+        f"{path}:6: repeats {path}:3",
+    ]
+
+
+def test_a_copy_of_a_file_counts_once_and_is_told(tmp_path: Path) -> None:
+    rows = daily([1.0, None, 3.0])
+    path = write_perflog(tmp_path, rows)
+    copy = path.with_name("BenchioFPP.log.h0")
+    # rotated because a column came, and copied: the same runs under another header
+    copy.write_text(f"new|{COLUMNS}\n" + "".join(f"x|{text}\n" for text in rows))
+    logs = read_perflogs(tmp_path)
+    assert (len(logs.measured), len(logs.missed)) == (2, 1)
+    assert told(tmp_path) == [f"{copy}:{n}: repeats {path}:{n}" for n in (2, 3, 4)]
+
+
+def test_runs_that_differ_in_anything_are_two(tmp_path: Path) -> None:
+    others = [
+        {"jobid": "7"},
+        {"perf_value": "1.6"},
+        {"job_completion_time": "2026-11-20T01:29:13+00:00"},
+        {"pattern": "ssf"},
+        {"perf_var": "read_bw"},
+        {"result": "fail"},
+    ]
+    write_perflog(tmp_path, [line(), *(line(**fields) for fields in others)])
+    logs = read_perflogs(tmp_path)
+    assert (len(logs.measured), logs.rejected) == (7, ())
+
+
+def test_the_same_moment_in_two_time_zones_is_one(tmp_path: Path) -> None:
+    times = ["2026-11-20T01:29:12+00:00", "2026-11-20T02:29:12+01:00", "2026-11-19T20:29:12-05:00"]
+    write_perflog(tmp_path, [line(job_completion_time=time) for time in times])
+    logs = read_perflogs(tmp_path)
+    (when,) = logs.measured["job_completion_time"]
+    assert when == datetime(2026, 11, 20, 1, 29, 12, tzinfo=timezone.utc)
+    assert [rejected.line for rejected in logs.rejected] == [3, 4]
+
+
+def test_zones_are_sorted_by_the_moment_and_not_by_the_text(tmp_path: Path) -> None:
+    times = ["2026-11-20T03:00:00+05:00", "2026-11-20T01:00:00+00:00", "2026-11-19T23:00:00-04:00"]
+    rows = [
+        line(job_completion_time=time, perf_value=number) for number, time in enumerate(times, 1)
+    ]
+    write_perflog(tmp_path, rows)
+    # 22:00 of the day before, 01:00 and 03:00 UTC
+    assert read_perflogs(tmp_path).measured["perf_value"].to_list() == [1, 2, 3]
+    write_perflog(tmp_path, reversed(rows))
+    assert read_perflogs(tmp_path).measured["perf_value"].to_list() == [1, 2, 3]
+
+
+def test_values_of_one_moment_stay_in_the_order_of_the_lines(tmp_path: Path) -> None:
+    write_perflog(tmp_path, [line(perf_value=value) for value in (3, 1, 2)])
+    assert read_perflogs(tmp_path).measured["perf_value"].to_list() == [3, 1, 2]
+
+
+def test_a_series_that_changes_unit_keeps_the_samples_of_its_own(tmp_path: Path) -> None:
+    path = write_perflog(
+        tmp_path,
+        [*daily([1.0], last=2), *daily([1000.0], last=1, perf_unit="MB/s"), *daily([2.0])],
+    )
+    (history,) = read_perflogs(tmp_path).histories().values()
+    assert history.values.tolist() == [1, 2]
+    assert told(tmp_path) == [f"{path}:3: perf_unit: 'MB/s'; the variable's unit is GiB/s"]
+
+
+def test_values_that_are_no_rates_are_rejected_each_with_its_line(tmp_path: Path) -> None:
+    bad = ["nan", "-nan", "inf", "-inf", "0", "-0.0", "-1.5", "1e-999"]
+    rows = [line(perf_value=value, jobid=number) for number, value in enumerate(bad)]
+    write_perflog(tmp_path, [*(line(jobid=number) for number in range(100, 200)), *rows])
+    logs = read_perflogs(tmp_path)
+    assert len(logs.measured) == 100
+    assert [(item.line, item.reason) for item in logs.rejected] == [
+        (102, "perf_value: 'nan' is not a finite number"),
+        (103, "perf_value: '-nan' is not a finite number"),
+        (104, "perf_value: 'inf' is not a finite number"),
+        (105, "perf_value: '-inf' is not a finite number"),
+        (106, "perf_value: '0' is not above 0"),
+        (107, "perf_value: '-0.0' is not above 0"),
+        (108, "perf_value: '-1.5' is not above 0"),
+        (109, "perf_value: '1e-999' is not above 0"),
+    ]
+
+
+def test_older_column_sets_are_read(tmp_path: Path) -> None:
+    late = {
+        "fsync", "cache", "transport_in_effect", "hints_in_effect", "fullness_percent",
+        "targets_active", "targets_inactive", "load_per_node", "other_jobs",
+        "client_written_gib", "client_read_gib", "band_verdict",
+    }  # fmt: skip
+    names = COLUMNS.split("|")
+    kept = [index for index, name in enumerate(names) if name not in late]
+    old = [
+        "|".join(text.split("|")[index] for index in kept) for text in (COLUMNS, *daily([1.0] * 60))
+    ]
+    path = write_perflog(tmp_path, daily([2.0], last=0.1))
+    path.with_name("BenchioFPP.log.h0").write_text("".join(f"{text}\n" for text in old))
+    logs = read_perflogs(tmp_path)
+    assert logs.rejected == ()
+    assert logs.measured["perf_value"].to_list() == [1.0] * 60 + [2.0]
+    assert logs.measured["cache"].is_null().to_list() == [True] * 60 + [False]
+    assert len(logs.rows) == 1

@@ -1,0 +1,264 @@
+"""The columns of a perflog (contract 2): one row each, from which everything else follows.
+
+The ReFrame configuration, the checks, the reader, the documentation and the views derive their
+lists from `FIELDS`, so a new covariate is one row here and a new golden header in
+`tests/contracts/golden/perflog-header.txt`. ReFrame checks import this: standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Type = Literal["time", "text", "integer", "number"]
+#: `run`: when, where and which run. `outcome`: how it ended. `series`: with the variable, what
+#: makes a series. `band`: what else a band may match. `in_effect`: what a run proved about how it
+#: ran. `covariate`: what was measured beside the rate. `value`: the measurement.
+#: `by_variable`, `reference`: written for people and ReFrame, not read by iobands.
+Role = Literal[
+    "run",
+    "outcome",
+    "series",
+    "band",
+    "in_effect",
+    "covariate",
+    "value",
+    "by_variable",
+    "reference",
+]
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column; `sentence` documents it in docs/contracts.md, `label` is its name in reports.
+
+    A series field that came `later` may be missing from older perflogs.
+    """
+
+    name: str
+    type: Type
+    role: Role
+    sentence: str
+    label: str = ""
+    unit: str = ""
+    later: bool = False
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a perflog without this column cannot be read."""
+        of_role = self.role in {"series", "band", "value"} and not self.later
+        return of_role or self.name in _ALSO_REQUIRED
+
+    @property
+    def is_read(self) -> bool:
+        """Whether samples have this field."""
+        return self.role not in {"by_variable", "reference"}
+
+    @property
+    def varies(self) -> bool:
+        """Whether it differs from run to run of one series, as a rule."""
+        return self.role in {"run", "covariate"} or self.name == VALUE
+
+    @property
+    def log_name(self) -> str:
+        """What ReFrame's log format calls it."""
+        return self.name if self.name == "version" else f"check_{self.name}"
+
+
+TIME: Final = "job_completion_time"
+VARIABLE: Final = "perf_var"
+VALUE: Final = "perf_value"
+UNIT: Final = "perf_unit"
+
+
+_ALSO_REQUIRED: Final = frozenset({TIME, "result", "display_name", "tool_version"})
+
+# fmt: off
+#: Every column, in the order of the perflog. A new one goes before `case`; names never change.
+FIELDS: Final = (
+    Field(TIME, "time", "run", "when the job completed: RFC 3339 with UTC offset"),
+    Field("result", "text", "outcome", "`pass`, `fail`, `abort`, … of the check"),
+    Field("fail_phase", "text", "outcome", "the phase that failed, or `null`"),
+    Field("display_name", "text", "outcome", "ReFrame's name of the check with its parameters"),
+    Field("hashcode", "text", "outcome", "ReFrame's hash of the check"),
+    Field("system", "text", "series", "where it ran"),
+    Field("partition", "text", "series", "where it ran"),
+    Field("environ", "text", "series", "with which programming environment it ran"),
+    Field("jobid", "text", "run", "of the scheduler"),
+    Field("job_nodelist", "text", "run", "the nodes, as the scheduler writes them", "node list"),
+    Field("version", "text", "in_effect", "of ReFrame", "version of ReFrame"),
+    Field("suite_version", "text", "in_effect", "of iobands' checks", "version of the suite"),
+    Field("tool", "text", "series", "`benchio`, `ior`, `mdtest` or `io500`"),
+    Field("tool_version", "text", "in_effect", "the tool's version as the run reported it",
+          "version of the tool"),
+    Field("pattern", "text", "series", "as in contract 1; those of IOR and mdtest are below"),
+    Field("interface", "text", "series", "as in contract 1; those of IOR and mdtest are below"),
+    Field("file_system", "text", "series", "as in contract 4"),
+    Field("medium", "text", "band", "as in contract 4", "medium"),
+    Field("file_system_type", "text", "band", "as in contract 4", "type of the file system"),
+    Field("stripe_count_asked", "integer", "series",
+          "−1 means all targets; `null` if the file system has no stripes"),
+    Field("stripe_count", "integer", "in_effect",
+          "read back from the files; `null` if there are no stripes", "stripe count"),
+    Field("stripe_size", "integer", "in_effect",
+          "read back from the files; `null` if there are no stripes", "stripe size", "bytes"),
+    Field("transport", "text", "series",
+          "the feature `ofi` or `ucx` of the environment, else `default`"),
+    Field("transport_in_effect", "text", "in_effect",
+          "the transport that carried the messages, as proven by the run: `ofi`, `ucx`, or Open "
+          "MPI's name of another component, such as `ob1`; `null` without proof",
+          "transport in effect"),
+    Field("hints", "text", "series", "the name of the hint preset"),
+    Field("hints_in_effect", "text", "in_effect",
+          "the preset's hints that were read back, as `name=value,…`; `null` without proof of any",
+          "hints in effect"),
+    Field("fsync", "text", "in_effect",
+          "`true` if the clock of the writes stopped only after a successful fsync", "fsync"),
+    Field("cache", "text", "in_effect",
+          "`cache` of contract 1 if all reads agree; otherwise `none`", "cache"),
+    Field("nodes", "integer", "series",
+          "what the run had; 0 if the scheduler was to choose and the run failed before that"),
+    Field("tasks", "integer", "series", "processes in all; 0 as for `nodes`"),
+    Field("gib", "number", "series", "the volume that each phase moves; 0 as for `nodes`",
+          unit="GiB"),
+    Field("fullness_percent", "number", "covariate",
+          "used space of the file system before the run", "fullness in %", "%"),
+    Field("targets_active", "integer", "covariate",
+          "storage targets of the whole file system in service before the run: OSTs by `lfs "
+          "osts`, OSDs that are up by `ceph osd stat`, targets that are online by BeeGFS's list",
+          "active targets"),
+    Field("targets_inactive", "integer", "covariate",
+          "storage targets of the whole file system out of service", "inactive targets"),
+    Field("load_per_node", "number", "covariate",
+          "the largest one-minute load average of the run's nodes, before the run; of several "
+          "nodes only with the launcher `srun`", "load a node"),
+    Field("other_jobs", "integer", "covariate",
+          "other users' jobs running on the partition or queue when this one began, as far as the "
+          "scheduler (Slurm, PBS, LSF, Flux) shows them", "other jobs"),
+    Field("client_written_gib", "number", "covariate",
+          "what the run's nodes wrote to a Lustre file system while the program ran, by the client "
+          "counters, other programs included; `null` where only root may read the counters; of "
+          "several nodes as `load_per_node`", "GiB that clients wrote", "GiB"),
+    Field("client_read_gib", "number", "covariate",
+          "the same of reads, those served from memory included", "GiB that clients read", "GiB"),
+    Field("spread", "text", "by_variable",
+          "how far the repeats of one job lie apart, (largest − smallest) / median of each "
+          "variable: `write_bw=0.041,read_bw=0.012`; `null` for a single one"),
+    Field("band_verdict", "text", "by_variable",
+          "of each variable of the run: `write_bw=within,read_bw=below`"),
+    Field("case", "text", "series",
+          "name and setting of a case, such as `csc-blocking unit`, where no other field "
+          "distinguishes it from daily measurements; `null` otherwise, and where a perflog lacks "
+          "the column", later=True),
+    Field(VARIABLE, "text", "value", "the variable: below"),
+    Field(VALUE, "number", "value", "its value; `null` if the run proved nothing"),
+    Field(UNIT, "text", "value", "its unit"),
+    Field("perf_ref", "text", "reference", "ReFrame's reference"),
+    Field("perf_lower_thres", "text", "reference", "its lower threshold, as a share of it"),
+    Field("perf_upper_thres", "text", "reference", "its upper threshold, as a share of it"),
+    Field("perf_result", "text", "reference", "ReFrame's verdict on this variable"),
+)
+# fmt: on
+
+FIELD: Final[Mapping[str, Field]] = {field.name: field for field in FIELDS}
+
+
+def _names(*roles: Role) -> tuple[str, ...]:
+    return tuple(field.name for field in FIELDS if field.role in roles)
+
+
+#: The fields that samples have.
+READ: Final = tuple(field.name for field in FIELDS if field.is_read)
+#: The columns without which a perflog cannot be read.
+REQUIRED: Final = tuple(field.name for field in FIELDS if field.is_required)
+#: The fields that, with the variable, make a series.
+SERIES_FIELDS: Final = _names("series")
+#: The series fields that came later: an older perflog has no column of them, and none is missing.
+LATER_FIELDS: Final = frozenset(SERIES_FIELDS) - frozenset(REQUIRED)
+#: The series fields that are numbers.
+NUMERIC_FIELDS: Final = frozenset(
+    name for name in SERIES_FIELDS if FIELD[name].type in {"integer", "number"}
+)
+#: What the `match` of a band may name (contract 3).
+MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", *_names("band"))
+#: What was measured beside the rate.
+COVARIATES: Final = _names("covariate")
+#: What a run reports about how and where it ran, beside what makes its series.
+FACTS: Final = tuple(
+    field.name for field in FIELDS if field.label and field.role in {"run", "band", "in_effect"}
+)
+#: The format of ReFrame's perflog handler.
+PERFLOG_FORMAT: Final = "|".join(f"%({field.log_name})s" for field in FIELDS)
+
+#: The unit of a ratio.
+RATIO_UNIT: Final = "1"
+#: The unit of each variable. GiB is 2**30 bytes.
+VARIABLE_UNITS: Final[Mapping[str, str]] = {
+    "write_bw": "GiB/s",
+    "read_bw": "GiB/s",
+    # of a case that compares: with the setting against without it, and the interval of that
+    **{
+        f"{operation}_{name}": unit
+        for operation in ("write", "read")
+        for name, unit in (
+            ("bw_without", "GiB/s"),
+            ("ratio", RATIO_UNIT),
+            ("ratio_lower", RATIO_UNIT),
+            ("ratio_upper", RATIO_UNIT),
+        )
+    },
+    # metadata: files created, looked at, read and removed
+    "create_rate": "1/s",
+    "stat_rate": "1/s",
+    "read_rate": "1/s",
+    "remove_rate": "1/s",
+    # IO500, whose own names and units these are
+    "io500_score": "points",
+    "io500_bandwidth": "GiB/s",
+    "io500_metadata": "kIOPS",
+    "ior_easy_write": "GiB/s",
+    "ior_easy_read": "GiB/s",
+    "ior_hard_write": "GiB/s",
+    "ior_hard_read": "GiB/s",
+    "mdtest_easy_write": "kIOPS",
+    "mdtest_easy_stat": "kIOPS",
+    "mdtest_easy_delete": "kIOPS",
+    "mdtest_hard_write": "kIOPS",
+    "mdtest_hard_stat": "kIOPS",
+    "mdtest_hard_read": "kIOPS",
+    "mdtest_hard_delete": "kIOPS",
+    "find": "kIOPS",
+}
+
+#: How a perflog spells a missing value.
+NULLS: Final = frozenset({"", "null", "None"})
+
+# float() takes more than a decimal number: "nan", "inf", "1_000". A file system may be called so.
+_NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def number(text: str) -> float | None:
+    """Return the finite decimal number that `text` spells, or None if it spells none."""
+    stripped = text.strip()
+    if not _NUMBER.fullmatch(stripped):
+        return None
+    value = float(stripped)
+    return value if math.isfinite(value) else None
+
+
+def canonical(value: object) -> float | str | None:
+    """Return `value` in the form in which fields are compared, whatever wrote it.
+
+    The same field is text in a perflog, a number in YAML or in a check, and NaN in a table.
+    Numbers and texts that spell one become a float, missing values None, all else its text.
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    text = str(value).strip()
+    if text in NULLS:
+        return None
+    as_number = number(text)
+    return text if as_number is None else as_number

@@ -1,0 +1,146 @@
+"""Series: which samples belong together, and what a series is called."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Final
+
+from iobands.model.fields import LATER_FIELDS, SERIES_FIELDS, VARIABLE_UNITS, canonical
+
+# What a label adds to file system, pattern and variable, where series differ in it.
+_FURTHER: Final = (
+    "case",
+    "stripe_count_asked",
+    "transport",
+    "environ",
+    "hints",
+    "interface",
+    "tool",
+    "nodes",
+    "tasks",
+    "gib",
+    "partition",
+    "system",
+)
+#: The stripe count that stands for all targets.
+ALL_TARGETS: Final = -1
+_SLUG_LENGTH: Final = 120  # file systems allow 255
+
+
+@dataclass(frozen=True)
+class SeriesKey:
+    """One variable at one combination of the series fields; `gib` is in GiB."""
+
+    system: str
+    partition: str
+    environ: str | None
+    tool: str | None
+    pattern: str | None
+    interface: str | None
+    file_system: str | None
+    stripe_count_asked: float | None
+    transport: str | None
+    hints: str | None
+    nodes: float | None
+    tasks: float | None
+    gib: float | None
+    variable: str
+    case: str | None = None
+
+    @property
+    def unit(self) -> str:
+        """The unit of the values."""
+        return VARIABLE_UNITS[self.variable]
+
+    def fields(self) -> dict[str, object]:
+        """Return the series fields and `variable`, as `Bands.band_for` takes them."""
+        return {name: getattr(self, name) for name in (*SERIES_FIELDS, "variable")}
+
+    def matches(self, fields: Mapping[str, object]) -> bool:
+        """Return whether all series fields (not the variable) equal those in `fields`."""
+        return all(
+            (name in fields or name in LATER_FIELDS)
+            and canonical(fields.get(name)) == canonical(getattr(self, name))
+            for name in SERIES_FIELDS
+        )
+
+    def sort_key(self) -> tuple[str, ...]:
+        """Return the key that sorts series by file system, pattern and variable."""
+        order = ("system", "partition", "file_system", "pattern", "variable", *_FURTHER)
+        return tuple(_padded(getattr(self, name)) for name in order)
+
+
+def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
+    """Return a short name for each series, such as `disk fpp write_bw`.
+
+    A further field is named only where series would else share a name.
+    """
+    alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
+    for key in keys:
+        alike[(key.file_system, key.pattern, key.variable)].append(key)
+    found = {}
+    for group in alike.values():
+        telling = _telling(group)
+        found.update((key, _label(key, telling)) for key in group)
+    return found
+
+
+def slug(key: SeriesKey) -> str:
+    """Return a file name for the series, which does not depend on other series."""
+    *values, case = astuple(key)
+    values += [case] if case else []  # a field that came later: older names stay as they were
+    text = "-".join("none" if value is None else _number(value) for value in values)
+    readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in text)
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return f"{readable[:_SLUG_LENGTH]}-{digest[:8]}"
+
+
+def _label(key: SeriesKey, telling: Sequence[str]) -> str:
+    words = [key.file_system or "none", key.pattern or "none"]
+    words += [_word(name, getattr(key, name)) for name in telling]
+    return " ".join([*words, key.variable])
+
+
+def _telling(group: Sequence[SeriesKey]) -> list[str]:
+    """Return as few fields as distinguish all series of `group`."""
+    telling: list[str] = []
+    distinct = 1
+    for name in _FURTHER:
+        found = _combinations(group, [*telling, name])
+        if found > distinct:
+            telling.append(name)
+            distinct = found
+    # an environment may imply the transport, which a label then need not repeat
+    for name in list(telling):
+        fewer = [other for other in telling if other != name]
+        if _combinations(group, fewer) == distinct:
+            telling = fewer
+    return telling
+
+
+def _combinations(group: Sequence[SeriesKey], names: Sequence[str]) -> int:
+    return len({tuple(getattr(key, name) for name in names) for key in group})
+
+
+def _word(name: str, value: object) -> str:
+    if name == "stripe_count_asked":
+        if value is None:
+            return "unstriped"
+        return "stripes=all" if value == ALL_TARGETS else f"stripes={_number(value)}"
+    if name in {"transport", "environ", "hints"} and value not in {None, "default"}:
+        return str(value)  # a name of its own, which needs no heading
+    return f"{name}={'none' if value is None else _number(value)}"
+
+
+def _number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _padded(value: object) -> str:
+    """Return text that sorts numbers by size, and missing values first."""
+    if value is None:
+        return ""
+    return f"{value:020.6f}" if isinstance(value, int | float) else str(value)

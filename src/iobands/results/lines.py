@@ -1,0 +1,200 @@
+"""The lines of perflogs under one header: from bytes to typed rows.
+
+Nearly all that a line says stands in thousands of lines. So neighbouring columns that do not vary
+from run to run are parsed as one cell, and taken apart once for each distinct text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from iobands.model.fields import FIELD, NULLS, READ, REQUIRED
+from iobands.results.cells import contradictions, type_of, typed
+
+#: Where a row comes from: the number of its file, and of the line in it.
+FILE: Final = "_file"
+LINE: Final = "_line"
+#: The columns of rows: the fields of samples, and where they come from.
+ROWS: Final = {**{name: type_of(name) for name in READ}, FILE: pl.UInt32(), LINE: pl.UInt32()}
+
+_BLOCK: Final = 2**23  # bytes that are parsed at once
+_NEWLINE, _BAR, _JOINT, _BLANK = (np.uint8(ord(character)) for character in "\n|\x1f ")
+
+_AFTER_BAR: Final = np.frombuffer(b"}~", np.uint8)
+
+_Bytes = NDArray[np.uint8]
+
+
+@dataclass
+class Layout:
+    """The lines under the header `columns`; `rejected` has file, line and reason of bad ones."""
+
+    columns: tuple[str, ...]
+    worker: Executor
+    rejected: list[tuple[int, int, str]] = field(default_factory=list)
+    _waiting: list[tuple[_Bytes, pl.DataFrame]] = field(default_factory=list)
+    _parsed: list[Future[pl.DataFrame]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Find the columns that are parsed as one cell."""
+        cells: list[tuple[str, ...]] = []
+        self._inner: list[int] = []  # the bars within such a cell
+        for place, name in enumerate(self.columns):
+            if cells and _is_steady(name) and _is_steady(cells[-1][0]):
+                cells[-1] += (name,)
+                self._inner.append(place - 1)
+            else:
+                cells.append((name,))
+        self._places = [place for place, names in enumerate(cells) if names[0] in READ]
+        self._cells = ["\x1f".join(cells[place]) for place in self._places]
+        self._texts: dict[str, dict[str, int]]
+        self._texts = {cell: {} for cell in self._cells if _is_steady(cell.split("\x1f")[0])}
+
+    @property
+    def problem(self) -> str | None:
+        """Why no line under this header can be read, if none can."""
+        missing = [name for name in REQUIRED if name not in self.columns]
+        if missing:
+            return f"columns are missing: {', '.join(missing)}"
+        twice = [name for name in READ if self.columns.count(name) > 1]
+        return f"columns are there twice: {', '.join(twice)}" if twice else None
+
+    def add(self, text: bytes, file: int, first: int) -> int:
+        """Take whole lines of a file from its line `first` on, and return how many they are."""
+        lines = text.count(b"\n")
+        numbers = np.arange(first, first + lines, dtype=np.uint32)
+        characters = np.frombuffer(bytearray(text), np.uint8)
+        grid = _grid(characters, lines, len(self.columns))
+        if grid is None:
+            reasons = [_reason(line, len(self.columns)) for line in text.split(b"\n")[:-1]]
+            self.rejected += ((file, first + n, why) for n, why in enumerate(reasons) if why)
+            good = np.array([why is None for why in reasons])
+            numbers = numbers[good]
+            lengths = np.diff(np.flatnonzero(characters == _NEWLINE), prepend=-1)
+            characters = characters[np.repeat(good, lengths)]
+            marks = np.flatnonzero((characters == _BAR) | (characters == _NEWLINE))
+            grid = marks.reshape(len(numbers), len(self.columns))
+        characters[grid[:, self._inner]] = _JOINT
+        origin = pl.select(pl.lit(file, pl.UInt32).alias(FILE), pl.Series(LINE, numbers))
+        if len(origin):
+            self._waiting.append((characters, origin))
+        if sum(len(waiting) for waiting, _ in self._waiting) >= _BLOCK:
+            self._hand_over()
+        return lines
+
+    def rows(self) -> pl.DataFrame:
+        """Return all rows that can be used."""
+        self._hand_over()
+        if not self._parsed:
+            return pl.DataFrame(schema=ROWS)
+        rows = pl.concat([part.result() for part in self._parsed], rechunk=True)
+        self._parsed.clear()
+        wrong: dict[int, str] = {}
+        for cell, texts in self._texts.items():
+            codes = rows.drop_in_place(cell)
+            values, unusable = typed(_split(cell, texts))
+            rows.hstack(values[codes], in_place=True)
+            for code, reason in unusable.items():
+                wrong |= dict.fromkeys((codes == code).arg_true(), reason)
+        absent = (pl.lit(None, kind).alias(name) for name, kind in ROWS.items() if name not in rows)
+        rows = rows.with_columns(absent).select(list(ROWS))
+        return self._without(rows, {**contradictions(rows), **wrong})
+
+    def _hand_over(self) -> None:
+        """Have the worker parse the lines that were added, meanwhile more can be read."""
+        if self._waiting:
+            wait(self._parsed[-1:])  # so that no more than two blocks are in memory
+            self._parsed.append(self.worker.submit(self._parse, self._waiting))
+            self._waiting = []
+
+    def _parse(self, waiting: Sequence[tuple[_Bytes, pl.DataFrame]]) -> pl.DataFrame:
+        """Return lines as rows, with codes for the text of steady columns."""
+        text = np.concatenate([characters for characters, _ in waiting])
+        origin = pl.concat([origin for _, origin in waiting])
+        cells = pl.read_csv(
+            text.tobytes(),
+            has_header=False,
+            separator="|",
+            quote_char=None,
+            columns=self._places,
+            new_columns=self._cells,
+            infer_schema=False,
+            null_values=list(NULLS),
+        )
+        varying = [name for name in self._cells if name not in self._texts]
+        values, wrong = typed(cells.select(varying))
+        codes = (self._codes(cells[name]) for name in self._texts)
+        rows = values.hstack([*codes, *origin])
+        return self._without(rows, wrong)
+
+    def _codes(self, cells: pl.Series) -> pl.Series:
+        """Return for each cell the place of its text among all that these columns had."""
+        known = self._texts[cells.name]
+        distinct = cells.fill_null("").unique()
+        places = [known.setdefault(text, len(known)) for text in distinct.to_list()]
+        codes = cells.fill_null("").cast(pl.Enum(distinct)).to_physical()
+        return pl.Series(cells.name, np.array(places, np.uint32)[codes.to_numpy()])
+
+    def _without(self, rows: pl.DataFrame, wrong: dict[int, str]) -> pl.DataFrame:
+        """Return `rows` but those that are `wrong`, which are rejected."""
+        if not wrong:
+            return rows
+        origins = rows[list(wrong)].select(FILE, LINE).iter_rows()
+        self.rejected += [
+            (*origin, why) for origin, why in zip(origins, wrong.values(), strict=True)
+        ]
+        good = np.ones(len(rows), bool)
+        good[list(wrong)] = False
+        return rows.filter(good)
+
+
+def _is_steady(name: str) -> bool:
+    return name in READ and not FIELD[name].varies
+
+
+def _split(cell: str, texts: Iterable[str]) -> pl.DataFrame:
+    """Return the columns that were parsed as one cell."""
+    rows = (text.split("\x1f") for text in texts)
+    return pl.DataFrame(
+        [[None if word in NULLS else word for word in words] for words in rows],
+        dict.fromkeys(cell.split("\x1f"), pl.String),
+        orient="row",
+    )
+
+
+def _grid(characters: _Bytes, lines: int, columns: int) -> NDArray[np.int_] | None:
+    """Return where cells end, of shape (lines, columns); None where some line has no such cells."""
+    # bars, what comes after them in ASCII, and, as the subtraction wraps around, controls
+    places = np.flatnonzero((characters - _BLANK) >= _BAR - _BLANK)
+    marks = characters[places]
+    if len(marks) != lines * columns:
+        chosen = (marks == _BAR) | (marks == _NEWLINE)
+        if not np.isin(marks[~chosen], _AFTER_BAR).all():
+            return None
+        places, marks = places[chosen], marks[chosen]
+        if len(marks) != lines * columns:
+            return None
+    marks = marks.reshape(lines, columns)
+    is_regular = (marks[:, -1] == _NEWLINE).all() and (marks[:, :-1] == _BAR).all()
+    return places.reshape(lines, columns) if is_regular else None
+
+
+def _reason(line: bytes, columns: int) -> str | None:
+    """Return why a line cannot be parsed, if it cannot."""
+    if not line.strip():
+        return "empty line"
+    if any(character < ord(" ") for character in line):
+        return "control characters"
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return "bytes that are not UTF-8"
+    cells = line.count(b"|") + 1
+    return None if cells == columns else f"{cells} columns instead of {columns}"

@@ -1,0 +1,154 @@
+"""Expected samples that are not there: the runs that should have given one, and checks with none.
+
+Every expected sample is accounted for: a run that gave none is a missing run of its series, or a
+finding where no series has it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import polars as pl
+
+from iobands.model.fields import LATER_FIELDS, SERIES_FIELDS, TIME, canonical
+from iobands.model.series import SeriesKey
+from iobands.results.run_reports import CheckRun, RunReports
+from iobands.results.samples import KEY, Samples
+
+#: The results of a check that did what was asked of it, which may be to stop.
+FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
+#: The series fields that say how large a run is: a site changes them for all runs of a check.
+_SCALE: Final = ("nodes", "tasks", "gib")
+
+_Identity = tuple[str, str, str, str]
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """A check that gave a series, and when it last did."""
+
+    key: SeriesKey
+    check: _Identity
+    last: datetime
+
+
+@dataclass(frozen=True)
+class MissingRun:
+    """A run that should have given a sample of a series and gave none."""
+
+    when: datetime
+    what: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A check whose newest run failed and that never gave a series to say it by."""
+
+    name: str
+    system: str
+    partition: str
+    phase: str | None
+    reason: str
+    when: datetime
+
+
+def sightings(samples: Samples) -> list[Sighting]:
+    """Return for each series the checks that gave it, with a value or without."""
+    found = []
+    for rows in (samples.measured, samples.missed):
+        groups = rows.group_by(*KEY, "display_name", maintain_order=True)
+        for *key, name, last in groups.agg(pl.last(TIME)).iter_rows():
+            series = SeriesKey(*key)
+            check = (series.system, series.partition, series.environ or "", name or "")
+            found.append(Sighting(series, check, last))
+    return found
+
+
+def superseded(sightings: Sequence[Sighting]) -> set[SeriesKey]:
+    """Return the series whose checks have all gone over to a series of another scale."""
+    newest: dict[tuple[_Identity, SeriesKey], Sighting] = {}
+    for sighting in sorted(sightings, key=lambda sighting: sighting.last):
+        of_any_scale = replace(sighting.key, **dict.fromkeys(_SCALE))
+        newest[sighting.check, of_any_scale] = sighting
+    return {sighting.key for sighting in sightings} - {each.key for each in newest.values()}
+
+
+def runs_of_series(
+    keys: Sequence[SeriesKey], sightings: Sequence[Sighting], runs: Sequence[CheckRun]
+) -> Mapping[SeriesKey | None, list[CheckRun]]:
+    """Return the runs of each series, and under None those that belong to none.
+
+    A run belongs to the series that the perflogs know under its name. Failing that, as after a
+    new parameter changed the name, to the series with which it agrees in every series field.
+    """
+    known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
+    for sighting in sightings:
+        known[sighting.check].add(sighting.key)
+    alike: defaultdict[tuple[object, ...], set[SeriesKey]] = defaultdict(set)
+    for key in keys:
+        alike[_series_fields(key.fields())].add(key)
+    found: defaultdict[SeriesKey | None, list[CheckRun]] = defaultdict(list, {None: []})
+    for run in runs:
+        series = known.get(run.identity)
+        is_complete = run.fields.keys() | LATER_FIELDS >= set(SERIES_FIELDS)
+        if not series and is_complete and not (run.fixture or run.examines):
+            series = alike.get(_series_fields(run.fields))
+        for key in series or (None,):
+            found[key].append(run)
+    return found
+
+
+def _series_fields(fields: Mapping[str, object]) -> tuple[object, ...]:
+    return tuple(canonical(fields.get(name)) for name in SERIES_FIELDS)
+
+
+def missing_in_perflogs(missed: pl.DataFrame) -> Mapping[SeriesKey, list[MissingRun]]:
+    """Return the runs without a value in perflogs, in the order of time."""
+    found: defaultdict[SeriesKey, list[MissingRun]] = defaultdict(list)
+    for *key, result, phase, when in missed.select(*KEY, "result", "fail_phase", TIME).iter_rows():
+        found[SeriesKey(*key)].append(MissingRun(when, _what(result, phase, None, when)))
+    return found
+
+
+def missing_in_reports(key: SeriesKey, runs: Sequence[CheckRun]) -> list[MissingRun]:
+    """Return the runs of a series that recorded no value of its variable."""
+    return [MissingRun(run.when, _what_of(run)) for run in runs if key.variable not in run.recorded]
+
+
+def _what_of(run: CheckRun) -> str:
+    if run.lacks:
+        return f"the check of {run.when:%Y-%m-%d %H:%M} was not run: {run.lacks}: {run.reason}"
+    return _what(run.result, run.phase, run.reason, run.when)
+
+
+def _what(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
+    outcome = {
+        "pass": "recorded no value",
+        "fail": f"failed in {phase}" if phase else "failed",
+        "skip": "was skipped",
+        "abort": "was aborted",
+    }.get(result, f"ended as {result}")
+    return f"the run of {when:%Y-%m-%d %H:%M} {outcome}{f': {reason}' if reason else ''}"
+
+
+def findings(
+    runs: Sequence[CheckRun],
+    reports: RunReports,
+    overdue: timedelta,
+    wanted: Callable[[str], bool],
+) -> Iterator[Finding]:
+    """Yield the checks without a series whose newest run had a result that is wanted.
+
+    One that later reports no longer hold has left the suite, and is dropped once it is overdue.
+    """
+    newest = {run.identity: run for run in runs}  # they come in the order of time
+    for run in newest.values():
+        is_recent = reports.newest is None or reports.newest - run.when <= overdue
+        if wanted(run.result) and run.lacks is None and is_recent:
+            yield Finding(
+                run.name, run.system, run.partition, run.phase, run.reason or run.result, run.when
+            )

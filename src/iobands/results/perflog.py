@@ -1,0 +1,152 @@
+"""Reading perflogs (contract 2): every line becomes a sample, a missed run or a rejected line.
+
+Perflogs lie on shared file systems and are written by jobs that get killed, so any line may be
+damaged. A damaged line costs that line alone, and is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+import polars as pl
+
+from iobands.model.fields import SERIES_FIELDS, TIME, VALUE, VARIABLE
+from iobands.model.rejected import Rejected
+from iobands.results.lines import FILE, LINE, ROWS, Layout
+from iobands.results.samples import Samples
+
+_BLOCK: Final = 2**23  # bytes that are read at once
+_NO_HEADER: Final = "no header line before it"
+_BAD_HEADER: Final = "under a header that cannot be used"
+#: Rows that agree in these are of one run, in whatever file they are.
+_SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
+
+
+def read_perflogs(directory: Path, system: str | None = None) -> Samples:
+    """Read all perflogs below `directory`, or only those of `system`.
+
+    Rotated files (`*.log.h0`, ...), which ReFrame leaves when the columns change, are read too. A
+    run that two lines report alike, as in a copy of a file, counts once.
+
+    Raises:
+        FileNotFoundError: there is no such directory. Bad content never raises.
+    """
+    if not directory.is_dir():
+        raise FileNotFoundError(f"{directory}: no such directory")
+    paths = perflog_files(directory, system)
+    layouts: dict[tuple[str, ...], Layout] = {}
+    rejected: list[tuple[int, int, str]] = []
+    with ThreadPoolExecutor(1) as worker:
+        for file, path in enumerate(paths):
+            for line, reason in _read(path, file, layouts, worker):
+                rejected.append((file, line, reason))
+        rows = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
+    for layout in layouts.values():
+        rejected += layout.rejected
+    if len(layouts) > 1:
+        rows = rows.sort(FILE, LINE)
+    rows = rows.sort(TIME, maintain_order=True)
+    # a build has no variable; a run that passes without a value was a dry run
+    has_value = pl.col(VALUE).is_not_null()
+    is_run = pl.col(VARIABLE).is_not_null() & (has_value | (pl.col("result") != "pass"))
+    is_run = rows.select(is_run).to_series()
+    repeats = _repeats(rows, is_run)
+    for file, line, first_file, first_line in repeats.select(pl.exclude("row")).iter_rows():
+        rejected.append((file, line, f"repeats {paths[first_file]}:{first_line}"))
+    others = len(rows) - int(is_run.sum())
+    kept = is_run.scatter(repeats["row"], values=False)
+    has_value = rows[VALUE].is_not_null()
+    rows = rows.drop(FILE, LINE)
+    return Samples(
+        rows.filter(kept & has_value),
+        rows.filter(kept & ~has_value),
+        others,
+        tuple(Rejected(paths[file], line, reason) for file, line, reason in sorted(rejected)),
+    )
+
+
+def perflog_files(directory: Path, system: str | None = None) -> list[Path]:
+    """Return the perflogs below `directory`, rotated ones included, in the order of their names."""
+    found = (*directory.glob("*/*/*.log"), *directory.glob("*/*/*.log.h[0-9]*"))
+    return sorted(
+        path
+        for path in found
+        if system is None or path.relative_to(directory).parts[0] == system
+        if path.parent.name != "reports"
+    )
+
+
+def _read(
+    path: Path, file: int, layouts: dict[tuple[str, ...], Layout], worker: Executor
+) -> Iterator[tuple[int, str]]:
+    """Add the lines of a file to the layouts of their headers; yield those that cannot be."""
+    layout: Layout | None = None
+    lines = 0
+    unfinished = b""
+    try:
+        for block in _blocks(path):
+            whole = block.rfind(b"\n") + 1
+            unfinished = block[whole:]
+            for text, columns in _runs(block[:whole]):
+                if columns:
+                    lines += 1
+                    former, layout = layout, layouts.setdefault(columns, Layout(columns, worker))
+                    if layout.problem or former:
+                        yield lines, layout.problem or "another header line amid the file"
+                elif layout and not layout.problem:
+                    lines += layout.add(text, file, lines + 1)
+                else:
+                    for _ in range(text.count(b"\n")):
+                        lines += 1
+                        yield lines, _BAD_HEADER if layout else _NO_HEADER
+    except OSError as error:
+        yield 0, f"cannot be read: {error.strerror or error}"
+        return
+    if unfinished:
+        # it may look whole and yet lack the last digits of a number
+        yield lines + 1, "cut off: the line has no end"
+    elif not lines:
+        yield 0, "empty file"
+    elif lines == 1 and layout and not layout.problem:
+        yield 1, "a header line only"
+
+
+def _blocks(path: Path) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines; the last one may lack its end."""
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK) + stream.readline():
+            yield block.replace(b"\r\n", b"\n") if b"\r" in block else block
+
+
+def _runs(block: bytes) -> Iterator[tuple[bytes, tuple[str, ...] | None]]:
+    """Cut whole lines at the headers among them; yield these with their columns."""
+    begin = end = 0
+    while (found := block.find(TIME.encode(), end)) >= 0:
+        start = max(begin, block.rfind(b"\n", begin, found) + 1)
+        end = block.index(b"\n", found) + 1
+        columns = _columns(block[start:end])
+        if columns:
+            if start > begin:
+                yield block[begin:start], None
+            yield block[start:end], columns
+            begin = end
+    if begin < len(block):
+        yield block[begin:], None
+
+
+def _columns(line: bytes) -> tuple[str, ...] | None:
+    """Return the columns that a line names, if it is a header."""
+    cells = tuple(line.decode(errors="replace").rstrip("\n").split("|"))
+    return cells if TIME in cells and VALUE in cells else None
+
+
+def _repeats(rows: pl.DataFrame, is_run: pl.Series) -> pl.DataFrame:
+    """Return which of the rows repeat an earlier run, and file and line of both."""
+    same = rows.select(TIME, VALUE).is_duplicated() & is_run
+    alike = rows.with_row_index("row").filter(same)
+    first = pl.col("row", FILE, LINE).first().over(_SAME).name.prefix("first")
+    repeats = alike.with_columns(first).filter(pl.col("row") != pl.col("firstrow"))
+    return repeats.select("row", FILE, LINE, f"first{FILE}", f"first{LINE}")

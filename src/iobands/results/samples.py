@@ -1,0 +1,88 @@
+"""The samples of a site: one frame, and the part of it that is each series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from iobands.model.fields import TIME, VALUE, VARIABLE
+from iobands.model.history import COMPARED, PERFORMANCE, History
+from iobands.model.rejected import Rejected
+from iobands.model.series import SeriesKey
+
+#: What makes a series, by the names of columns and in the order of `SeriesKey`.
+KEY: Final = tuple(
+    VARIABLE if name == "variable" else name for name in SeriesKey.__dataclass_fields__
+)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What perflogs hold, as frames with the fields that are read, in the order of time.
+
+    `measured` has one row a value, `missed` one a run that proved nothing. `others` counts the
+    lines of checks that measure nothing, such as builds, and of dry runs.
+    """
+
+    measured: pl.DataFrame
+    missed: pl.DataFrame
+    others: int
+    rejected: tuple[Rejected, ...]
+
+    @cached_property
+    def rows(self) -> Mapping[SeriesKey, NDArray[np.uint32]]:
+        """The rows in `measured` of each series, in the order in which series come up first."""
+        keys = self.measured.lazy().select(KEY).with_row_index("row")
+        groups = keys.group_by(KEY, maintain_order=True).agg("row").collect()
+        names = groups.select(KEY).iter_rows()
+        return {
+            SeriesKey(*name): rows.to_numpy()
+            for name, rows in zip(names, groups["row"], strict=True)
+        }
+
+    def of(self, key: SeriesKey) -> pl.DataFrame:
+        """Return the rows of a series, in the order of time."""
+        return self.measured[self.rows.get(key, [])]
+
+    def histories(self) -> dict[SeriesKey, History]:
+        """Return the history of each series that has a sample."""
+        if not self.rows:
+            return {}
+        wanted = (TIME, VALUE, "result", "fail_phase", *COMPARED)
+        frame = self.measured.select(wanted)[np.concatenate([*self.rows.values()])]
+        ends = np.cumsum([len(rows) for rows in self.rows.values()])
+        times = frame[TIME].cast(pl.Datetime("ns")).to_numpy()
+        values = frame[VALUE].to_numpy()
+        passed = _says(frame["result"], "pass")
+        too_slow = _says(frame["fail_phase"], PERFORMANCE)
+        manner = [_codes(frame[name]) for name in COMPARED]
+        newest = self.measured[[rows[-1] for rows in self.rows.values()]].to_dicts()
+        found = {}
+        for key, begin, end, fields in zip(self.rows, [0, *ends], ends, newest, strict=False):
+            mine = slice(begin, end)
+            found[key] = History(
+                times[mine],
+                values[mine],
+                passed[mine],
+                too_slow[mine],
+                np.all([codes[mine] == codes[end - 1] for codes in manner], axis=0),
+                fields,
+            )
+        return found
+
+
+def _says(column: pl.Series, text: str) -> NDArray[np.bool_]:
+    return (column == text).fill_null(value=False).to_numpy()
+
+
+def _codes(column: pl.Series) -> NDArray[np.int64]:
+    """Return a number for each cell, the same for those that compare; -1 if it is missing."""
+    if column.name == "suite_version":  # only its major version
+        column = column.cast(pl.String).str.extract(r"^([^.]*)").cast(pl.Categorical)
+    return column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
