@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from benchmarks.alarms.collapses import Quiet, false_rises, found
 from iobands.alerts.collapses import EARLIER, FALLEN, RECENT, RISEN, compare
 from iobands.alerts.file_systems import FALSE_RISES
+
+from benchmarks.alarms.collapses import Quiet, false_rises, found
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.6])

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from iobands.bands import load_bands, parse_bands
+from iobands.bands.epoch_file import epoch_text
 from iobands.model.schema import FileError
 
-BANDS = load_bands(Path(__file__).parent / "golden" / "golden.yaml")
-SECOND = load_bands(Path(__file__).parent / "golden" / "golden-2.yaml")
-THIRD = load_bands(Path(__file__).parent / "golden" / "golden-3.yaml")
+GOLDEN = Path(__file__).parent / "golden"
+BANDS, SECOND, THIRD = (load_bands(GOLDEN, f"golden{number}") for number in ("", "-2", "-3"))
 FPP = {"tool": "benchio", "pattern": "fpp", "medium": "nvme", "variable": "write_bw"}
 
 
@@ -63,7 +63,7 @@ def test_what_version_2_added():
 
 def test_what_version_3_added():
     assert (THIRD.least_change, SECOND.least_change) == (0.025, None)
-    text = (Path(__file__).parent / "golden" / "golden-3.yaml").read_text()
+    text = (GOLDEN / "golden-3.yaml").read_text()
     path = Path("golden-3.yaml")
     assert parse_bands(text.replace("2.5", "0").encode(), path).least_change == 0
     for old, new, mentions in (
@@ -75,6 +75,16 @@ def test_what_version_3_added():
     ):
         with pytest.raises(FileError, match=re.escape(mentions)):
             parse_bands(text.replace(old, new, 1).encode(), path)
+
+
+def test_epochs_that_commands_add_are_in_files_of_their_own():
+    written, learned = THIRD.epochs
+    assert (written.name, learned.name) == ("disks", "learned-2026-11-21")
+    assert (learned.continues, learned.since) == (True, at(2026, 11, 21, 1, 30))
+    assert (learned.bands[0].median, learned.bands[0].state) == (150, "active")
+    # and are written in the same form again
+    path = GOLDEN / "golden-3" / "learned-2026-11-21.yaml"
+    assert epoch_text("golden-3", learned) == path.read_text(encoding="utf-8")
 
 
 def test_an_epoch_that_continues_compares_with_the_one_before():
@@ -102,6 +112,6 @@ def test_an_epoch_that_continues_compares_with_the_one_before():
     ],
 )
 def test_version_2_is_checked_at_load(old, new, mentions):
-    text = (Path(__file__).parent / "golden" / "golden-2.yaml").read_text()
+    text = (GOLDEN / "golden-2.yaml").read_text()
     with pytest.raises(FileError, match=re.escape(mentions)):
         parse_bands(text.replace(old, new, 1).encode(), Path("golden-2.yaml"))

@@ -76,12 +76,6 @@ def test_a_tie_gets_the_ratio_of_all_cells_that_it_touches():
     assert (same.scores(np.log([7.0])) <= 0).all()
 
 
-def test_scores_add_without_rounding():
-    random = np.random.default_rng(2)
-    scores = history_cells(random.normal(0, 0.3, 80)).scores(random.normal(0, 0.3, 1000))
-    assert np.array_equal(np.round(scores * 2**20), scores * 2**20)
-
-
 def test_likelihood_ratios_are_averaged_on_the_way_from_band_to_history():
     random = np.random.default_rng(3)
     own, published = history_cells(np.log(random.normal(150, 20, 40))), band_cells(NVME)

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-
 from iobands.alerts.acting import act_of
 from iobands.alerts.acts import Act
 from iobands.alerts.alarms_writer import add
 from iobands.alerts.targets import Request, chosen
 from iobands.status.survey import Survey, take_survey
+
 from tests.package.factory import NOW, daily, write_perflog
 from tests.package.test_states import healthy
 

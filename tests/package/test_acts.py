@@ -7,8 +7,6 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-
 from iobands.alerts.acts import (
     ACKNOWLEDGE,
     CLOSE,
@@ -20,15 +18,17 @@ from iobands.alerts.acts import (
     standing,
 )
 from iobands.alerts.targets import CannotAct
-from iobands.bands import Band, Bands, Epoch
 from iobands.learning import calibrate, epoch_by_hand
 from iobands.reporting.concerns import acknowledged_concerns, concerns
-from iobands.reporting.digest import digest_text
 from iobands.reporting.digest_json import as_json
-from iobands.reporting.explain import explain, explanation_text
-from iobands.reporting.page import render
 from iobands.status.states import State, Status
 from iobands.status.survey import Survey
+from rich.console import Console
+
+from iobands.bands import Band, Bands, Epoch
+from iobands.reporting.digest import digest_text
+from iobands.reporting.explain import explain, explanation_text
+from iobands.reporting.page import render
 from tests.package.acting_site import DAY, Site, levels
 from tests.package.factory import NOW, line, write_bands, write_perflog
 

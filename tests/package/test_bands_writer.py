@@ -7,9 +7,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+from iobands.bands_writer import added, free_name
 
 from iobands.bands import Band, Epoch, load_bands
-from iobands.bands_writer import added, free_name
 from iobands.model.schema import FileError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from iobands.alerts.alarms_file import load_acts
 from typer.testing import CliRunner
 
-from iobands.alerts.alarms_file import load_acts
 from iobands.commands.main import app
 from tests.package.acting_site import levels
 from tests.package.conftest import environment

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, chi2, fisher_exact
-
 from iobands.alerts.collapses import (
     ENDING,
     FALLEN,
@@ -26,6 +24,7 @@ from iobands.alerts.collapses import (
     observed_days,
     poisson_interval,
 )
+from scipy.stats import binomtest, chi2, fisher_exact
 
 DAILY = 365.0
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from iobands.alerts.acts import ACKNOWLEDGE, CLOSE, REOPEN
 from iobands.alerts.collapses import FALLEN, RISEN
 from iobands.alerts.file_systems import Collapses, FileSystem
@@ -15,10 +14,11 @@ from iobands.alerts.targets import CannotAct
 from iobands.reporting.collapse_views import change_text, rate_text
 from iobands.reporting.concerns import acknowledged_concerns, concerns
 from iobands.reporting.digest_json import as_json
+from iobands.status.survey import Survey, take_survey
+
 from iobands.reporting.explain import explain, explanation_text
 from iobands.reporting.format import summary
 from iobands.reporting.page import render
-from iobands.status.survey import Survey, take_survey
 from tests.package.acting_site import Site
 from tests.package.conftest import Command
 from tests.package.factory import NOW, daily, days_ago, write_bands, write_perflog

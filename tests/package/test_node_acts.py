@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from iobands.alerts.acting import act_of
 from iobands.alerts.acts import ACKNOWLEDGE, CLOSE, REOPEN, Act
 from iobands.alerts.alarms_writer import add
@@ -16,6 +15,7 @@ from iobands.learning import calibrate
 from iobands.reporting.concerns import concerns
 from iobands.status.states import State
 from iobands.status.survey import Survey, take_survey
+
 from tests.package.factory import NOW
 from tests.package.sites import site
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from iobands.alerts.nodes import folded, node_sets, nodes_of
 
 

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-
 from iobands.reporting.concerns import concerns
 from iobands.reporting.digest_json import as_json
-from iobands.reporting.format import summary
 from iobands.status.states import State
 from iobands.status.survey import Survey, take_survey
+
+from iobands.reporting.format import summary
 from tests.package.factory import NOW, ROW, case, daily, write_perflog, write_report
 
 PROBE = ["EnvProbe_1", "here:local", "builtin"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from iobands.bands import BELOW, COLLAPSED, NO_BAND, WITHIN, log_fence
-from iobands.results.perflog import read_perflogs
 from iobands.reporting.digest_table import sparkline
-from iobands.reporting.explain import explain, explanation_text
 from iobands.status.states import State
 from iobands.status.survey import Series, take_survey
+
+from iobands.bands import BELOW, COLLAPSED, NO_BAND, WITHIN, log_fence
+from iobands.reporting.explain import explain, explanation_text
+from iobands.results.perflog import read_perflogs
 from tests.package.conftest import Command
 from tests.package.factory import NOW, daily, days_ago, line, write_bands, write_perflog
 from tests.package.test_states import dropped, healthy

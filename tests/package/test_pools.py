@@ -9,9 +9,9 @@ from datetime import timedelta
 import numpy as np
 import pandas as pd
 import pytest
-
 from iobands.alerts.pools import LEAST_RUNS, MOST_NODE_SETS, Pool, charts_a_year, pools_of
 from iobands.alerts.sessions import sessions_of
+
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
 from tests.package.factory import NOW

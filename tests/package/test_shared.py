@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from iobands.reporting.concerns import concerns
 from iobands.reporting.digest_json import as_json
 from iobands.status.survey import Survey
+
 from tests.package.sites import Factor, site
 
 SLOW = 12

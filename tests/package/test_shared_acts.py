@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from iobands.alerts.acting import act_of
 from iobands.alerts.acts import ACKNOWLEDGE, CLOSE, NEW_NORMAL, REOPEN
 from iobands.alerts.alarms_writer import add
 from iobands.alerts.targets import CannotAct, Request, chosen
 from iobands.reporting.concerns import acknowledged_concerns, concerns
-from iobands.reporting.format import acts_told
 from iobands.status.states import State
+
+from iobands.reporting.format import acts_told
 from tests.package.acting_site import Site, levels
 from tests.package.factory import NOW
 from tests.package.sites import site

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from iobands.detection import WATCH, runs_between_false_alarms
 from iobands.reporting.concerns import concerns
 from iobands.reporting.digest_json import as_json
 from iobands.status.following import Budget, runs_a_year
 from iobands.status.states import State
 from iobands.status.survey import Survey, take_survey
+
+from iobands.detection import WATCH, runs_between_false_alarms
 from tests.package.factory import NOW, daily, write_bands, write_perflog
 
 

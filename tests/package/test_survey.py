@@ -6,9 +6,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-
 from iobands.status.states import OWN_HISTORY, State, verdicts, worst
 from iobands.status.survey import Survey, take_survey
+
 from tests.package.factory import (
     NOW,
     ROW,

@@ -1,10 +1,23 @@
-"""What a run proved to be in effect."""
+"""What took effect, of the newest sample and in a few words."""
 
-from __future__ import annotations
+from pathlib import Path
 
 import pytest
 
-from iobands.status.in_effect import InEffect, in_effect
+from iobands.status.in_effect import InEffect
+from tests.package.factory import days_ago, line
+from tests.sites import SiteFiles, only
+
+STRIPED = {
+    "stripe_count_asked": "-1",
+    "stripe_count": "4",
+    "stripe_size": str(2**20),
+    "transport": "ucx",
+    "transport_in_effect": "ucx",
+    "hints": "two-aggregators",
+    "hints_in_effect": "cb_nodes=2,romio_cb_write=enable",
+    "cache": "dropped",
+}
 
 
 @pytest.mark.parametrize(
@@ -18,11 +31,20 @@ from iobands.status.in_effect import InEffect, in_effect
         (InEffect(4, 4 * 2**20, "ucx", "cb_nodes=2", "none"), "4×4 MiB ucx 1 hint"),
     ],
 )
-def test_in_a_few_words(effect, words):
+def test_in_a_few_words(effect: InEffect, words: str) -> None:
     assert effect.brief() == words
 
 
-def test_what_a_sample_proves() -> None:
-    sample = {"stripe_count": 4, "stripe_size": 2**20, "transport": "ofi", "cache": "dropped"}
-    sample["transport_in_effect"] = "ucx"
-    assert in_effect(sample) == InEffect(4, 2**20, "ucx", None, "dropped")
+def test_the_newest_sample_says_it(tmp_path: Path) -> None:
+    rows = [
+        line(**{**STRIPED, "stripe_count": "3"}, job_completion_time=days_ago(2)),
+        line(**STRIPED, job_completion_time=days_ago(1)),
+    ]
+    found = only(SiteFiles(tmp_path).write(rows).read()).in_effect
+    hints = STRIPED["hints_in_effect"]
+    assert found == InEffect(4, 2**20, "ucx", hints, "dropped")
+
+
+def test_a_sample_that_proves_nothing(tmp_path: Path) -> None:
+    found = only(SiteFiles(tmp_path).write([line(job_completion_time=days_ago(1))]).read())
+    assert found.in_effect == InEffect(cache="dropped")

@@ -70,10 +70,19 @@ def is_future(action: Action, now: datetime) -> bool:
 
 
 def in_force(actions: Iterable[Action], now: datetime) -> tuple[Action, ...]:
-    """Return the actions that were neither undone nor are in the future."""
-    done = [action for action in actions if not is_future(action, now)]
-    undone = {action.of for action in done if action.kind == UNDO}
-    return tuple(each for each in done if each.kind != UNDO and each.when not in undone)
+    """Return the actions, in the order of the log, that were neither undone nor are in the future.
+
+    An undo takes back what stands before it: what is done again in the same second holds.
+    """
+    found: list[Action] = []
+    for action in actions:
+        if is_future(action, now):
+            continue
+        if action.kind == UNDO:
+            found = [each for each in found if each.when != action.of]
+        else:
+            found.append(action)
+    return tuple(found)
 
 
 def bands_after(bands: Bands | None, actions: Sequence[Action], system: str) -> Bands | None:

@@ -18,7 +18,9 @@ import numpy as np
 from iobands.alerts.acknowledgement import Acknowledgement, acknowledging, worse_since
 from iobands.alerts.action import Action
 from iobands.alerts.groups import SHARED, GroupDrop
+from iobands.alerts.incident import Incident
 from iobands.bands import COLLAPSED
+from iobands.detection import DOWN
 from iobands.detection.change_point import Ratio
 from iobands.detection.series import Budget, Change
 from iobands.model.series import SeriesKey
@@ -40,6 +42,7 @@ _MANY: Final = 4
 class Severity(str, Enum):
     """How an alert ranks, the worst first."""
 
+    INCIDENT = "incident"
     DEGRADED = "degraded"
     NO_DATA = "no data"
     UNFIT = "unfit"
@@ -51,6 +54,7 @@ class Severity(str, Enum):
 
 _ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
 _EXIT_STATUS: Final = {
+    Severity.INCIDENT: CRITICAL,
     Severity.DEGRADED: CRITICAL,
     Severity.NO_DATA: UNKNOWN,
     Severity.UNFIT: UNKNOWN,
@@ -136,6 +140,7 @@ def worst(statuses: Iterable[int]) -> int:
 def alerts_of(
     series: Sequence[Series],
     drops: Sequence[GroupDrop],
+    incidents: Sequence[Incident],
     actions: Mapping[SeriesKey, Sequence[Action]],
     budget: Budget,
     unfit: frozenset[SeriesKey] = frozenset(),
@@ -150,7 +155,11 @@ def alerts_of(
     covered = frozenset[SeriesKey]().union(*(alert.keys for alert in found))
     changed = [each for each in series if each.status.change and each.key not in covered]
     found += _correlated([_of_change(each, budget) for each in changed])
-    found = [_acknowledged(alert, actions, budget) for alert in found]
+    # A drop explains the low runs of its series; what is left is an incident.
+    dropped = covered | {each.key for each in changed if _is_drop(each)}
+    trouble = [*_of_incidents(by_key, incidents, dropped)]
+    covered |= frozenset[SeriesKey]().union(*(alert.keys for alert in trouble))
+    found = [_acknowledged(alert, actions, budget) for alert in (*trouble, *found)]
     found += [
         _of_suspicion(each, budget)
         for each in series
@@ -257,6 +266,7 @@ def _of_groups(
         left = [each for each in left if each not in together]
         if len(members) > 1:
             taken |= {member.series.key for member in members}
+            members.sort(key=_size)
             score = max(sum(each.change.evidence) for each in together)
             yield Alert(
                 Severity.DEGRADED,
@@ -265,10 +275,32 @@ def _of_groups(
                 lead.since,
                 lead.since,
                 lead.since,
-                "down",
+                DOWN,
                 score,
                 certainty(score, budget),
             )
+
+
+def _is_drop(series: Series) -> bool:
+    return series.status.change is not None and series.status.change.is_drop
+
+
+def _of_incidents(
+    series: Mapping[SeriesKey, Series],
+    incidents: Sequence[Incident],
+    dropped: frozenset[SeriesKey],
+) -> Iterator[Alert]:
+    """Yield an alert for each open incident, unless a drop explains half of its series."""
+    for each in incidents:
+        left = {key: ratio for key, ratio in each.ratios.items() if key not in dropped}
+        if each.is_open and 2 * len(left) > len(each.ratios):
+            members = []
+            for key, ratio in left.items():
+                band = series[key].status.band
+                level = band.median if band else None
+                members.append(Member(series[key], Ratio(ratio, ratio, ratio), level))
+            since = each.since
+            yield Alert(Severity.INCIDENT, each.name, tuple(members), since, since, since, DOWN)
 
 
 def _member(series: Series, ratio: Ratio) -> Member:
@@ -278,6 +310,10 @@ def _member(series: Series, ratio: Ratio) -> Member:
     level = detection.chart.baseline.level() if detection else None
     baseline = None if level is None or not len(level) else _median(level)
     return Member(series, ratio, baseline)
+
+
+def _size(member: Member) -> float:
+    return member.ratio.value if member.ratio else 1.0
 
 
 def _median(logarithms: Sequence[float]) -> float:
@@ -334,7 +370,7 @@ def _overlap(one: Alert, other: Alert) -> bool:
 def _joined(alerts: Sequence[Alert], name: str) -> Alert:
     lead = max(alerts, key=lambda each: each.score)
     members = [member for each in alerts for member in each.members]
-    members.sort(key=lambda member: member.ratio.value if member.ratio else 1.0)
+    members.sort(key=_size)
     return Alert(
         lead.severity,
         name,
@@ -402,7 +438,7 @@ def _collapsed(series: Sequence[Series]) -> Iterator[Alert]:
             member = Member(each, Ratio(ratio, ratio, ratio), status.band.median)
             found[each.key.system, each.key.file_system or ""].append(member)
     for (_, file_system), members in found.items():
-        members.sort(key=lambda member: member.ratio.value if member.ratio else 1.0)
+        members.sort(key=_size)
         groups = [members] if len(members) >= _MANY else [[member] for member in members]
         for group in groups:
             subject = group[0].series.label if len(group) == 1 else f"all {file_system}"

@@ -53,10 +53,11 @@ def path_of(directory: Path, system: str) -> Path:
     return directory / f"{system}.jsonl"
 
 
-def read_log(directory: Path, system: str, now: datetime) -> Log:
+def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False) -> Log:
     """Return the log of `system`, which is empty where there is no file.
 
-    A line that is not an action, or one of the future, is rejected and the others hold.
+    A line that is not an action, or one of the future, is rejected and the others hold. With
+    `as_of` later actions had not been taken yet.
 
     Raises:
         OSError: the file cannot be read.
@@ -70,6 +71,8 @@ def read_log(directory: Path, system: str, now: datetime) -> Log:
             continue
         try:
             action = parse(line)
+            if as_of and action.when > now:
+                continue
             if is_future(action, now):
                 raise LogError(f"{action.when.isoformat()} is in the future: it does not hold yet")
             actions.append(action)
@@ -92,7 +95,8 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
             stream.seek(size - 1)
             if stream.read(1) != b"\n":  # somebody's editor, or a line that was cut off
                 stream.write(b"\n")
-        stream.write("".join(f"{as_line(action)}\n" for action in actions).encode())
+        lines = "".join(f"{as_line(action)}\n" for action in actions)
+        stream.write(lines.encode(errors="replace"))  # of arguments that are not UTF-8
         stream.flush()
         os.fsync(stream.fileno())
     return path
@@ -117,8 +121,8 @@ def parse(line: bytes) -> Action:
         LogError: it is none; the message says why.
     """
     try:
-        fields = json.loads(line)
-    except ValueError as error:
+        fields = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise LogError(f"not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise LogError("not an object")
@@ -151,6 +155,10 @@ def parse(line: bytes) -> Action:
         ratio=ratio,
         **times,
     )
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
 
 
 def _time(fields: Mapping[str, Any], name: str) -> datetime:

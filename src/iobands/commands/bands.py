@@ -95,7 +95,9 @@ def epoch(
     places = Places(perflogs, bands)
     directory = places.bands_directory
     ran = _systems(places.perflogs_directory)
-    named = _system(system, sorted(path.stem for path in directory.glob("*.yaml")), ran)
+    there = directory.iterdir() if directory.is_dir() else ()
+    with_bands = [path.stem for path in there if path.is_dir() or path.suffix == ".yaml"]
+    named = _system(system, with_bands, ran)
     begin = time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
     try:
         known = load_bands(directory, named)

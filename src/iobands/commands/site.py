@@ -46,9 +46,16 @@ class Places:
 
 
 def site_of(
-    places: Places, *, overdue: float = OVERDUE / timedelta(days=1), false_alarms: float = 1
+    places: Places,
+    *,
+    overdue: float = OVERDUE / timedelta(days=1),
+    false_alarms: float = 1,
+    as_of: datetime | None = None,
 ) -> Site:
-    """Return the site; `overdue` is in days. Ends with a message where it cannot be read."""
+    """Return the site now or `as_of` a time in the past; `overdue` is in days.
+
+    Ends with a message where it cannot be read.
+    """
     for given, option in ((places.bands, "--bands"), (places.alerts, "--alerts")):
         if given and not given.is_dir():  # the default need not exist
             raise failure(f"{given}: no such directory; give {option} the directory of the files")
@@ -58,7 +65,8 @@ def site_of(
             perflogs,
             places.bands_directory,
             places.alerts_directory,
-            now=datetime.now(timezone.utc).replace(microsecond=0),
+            now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
+            as_of=as_of is not None,
             system=places.system,
             overdue=timedelta(days=overdue),
             false_alarms=false_alarms,

@@ -29,9 +29,9 @@ _OWN_RUNS: Final = 20.0
 # However rare outliers are, one run says no more than 5 nats.
 _LEAST: Final = math.exp(-5.0)
 
-# A series has a correlation from so many runs on; of more the newest count.
+# A series has a correlation from so many runs on. The newest runs count.
 _ENOUGH: Final = 20
-_NEWEST: Final = 200
+_NEWEST: Final = 400
 
 # The level of a run is the median of so many around it; a longer streak is no outlier.
 _WINDOW: Final = 21
@@ -74,11 +74,11 @@ def prior_of(series: Iterable[Array]) -> Prior:
     """Return the prior of several series, each logarithms in the order of time."""
     runs = begun = continued = pairs = 0
     correlations = 0.0
-    for values in series:
+    for every in series:
+        values = every[-_NEWEST:]
         if len(values) >= _ENOUGH:
-            newest = values[-_NEWEST:]
-            correlations += len(newest) * serial_correlation(newest)
-            pairs += len(newest)
+            correlations += len(values) * serial_correlation(values)
+            pairs += len(values)
         lengths = _streaks(_is_outlier(values))
         lengths = lengths[lengths <= _LONGEST]
         runs += len(values)

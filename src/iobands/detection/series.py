@@ -16,6 +16,7 @@ from iobands.detection.change_point import ChangePoint, Ratio
 from iobands.detection.chart import Chart
 from iobands.detection.cusum import DOWN
 from iobands.detection.detector import DEGRADED, LEAST, follow
+from iobands.detection.prior import Prior
 from iobands.detection.threshold import power, runs_between_false_alarms, threshold_for
 from iobands.model.history import History, Times
 
@@ -149,18 +150,20 @@ def detect(
     rows: NDArray[np.int_],
     band: Band | None,
     budget: Budget,
+    prior: Prior = Prior(),  # noqa: B008 (frozen)
     least: float | None = None,
 ) -> Detection:
     """Return the detection on the samples at `rows`, which are in the order of time.
 
-    `least` is the smallest change of level that counts, `LEAST` unless given.
+    `prior` is what all series of the file system say about one of them, `least` the smallest
+    change of level that counts, `LEAST` unless given.
     """
     values, times = history.values[rows], history.times[rows]
     measured = np.isfinite(values) & (values > 0)
     if not measured.all():
         rows, values, times = rows[measured], values[measured], times[measured]
     least = LEAST if least is None else least
-    chart = follow(values, band, threshold=budget.threshold, least=least)
+    chart = follow(values, band, threshold=budget.threshold, least=least, prior=prior)
     return Detection(rows, times, values, chart)
 
 

@@ -72,6 +72,12 @@ class RunReports:
     newest: datetime | None
     rejected: tuple[Rejected, ...]
 
+    def until(self, when: datetime) -> RunReports:
+        """Return the runs that were known at `when`."""
+        runs = tuple(run for run in self.runs if run.when <= when)
+        newest = max((run.when for run in runs), default=None)
+        return RunReports(runs, newest, self.rejected)
+
 
 def read_run_reports(
     directory: Path, system: str | None = None, within: timedelta = timedelta.max

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Final
 
@@ -45,6 +46,11 @@ class Samples:
             SeriesKey(*name): rows.to_numpy()
             for name, rows in zip(names, groups["row"], strict=True)
         }
+
+    def until(self, when: datetime) -> Samples:
+        """Return the samples that were known at `when`."""
+        known = pl.col(TIME) <= when
+        return replace(self, measured=self.measured.filter(known), missed=self.missed.filter(known))
 
     def of(self, key: SeriesKey) -> pl.DataFrame:
         """Return the rows of a series, in the order of time."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from iobands.alerts.action import Action, bands_after, in_force
 from iobands.alerts.alert import (
@@ -22,11 +25,13 @@ from iobands.alerts.alert import (
     worst,
 )
 from iobands.alerts.groups import group_drops, groups_of, sessions_a_year
+from iobands.alerts.incident import Incident, incidents_of
 from iobands.alerts.log import Log, read_log
 from iobands.bands import load_bands
+from iobands.detection.prior import Prior, prior_of
 from iobands.detection.series import Budget, runs_a_year
 from iobands.detection.sessions import sessions_of
-from iobands.model.history import NOTHING
+from iobands.model.history import NOTHING, History
 from iobands.model.rejected import Rejected
 from iobands.model.series import SeriesKey, labels
 from iobands.results.missing_runs import (
@@ -41,7 +46,7 @@ from iobands.results.missing_runs import (
 )
 from iobands.results.perflog import read_perflogs
 from iobands.results.run_reports import read_run_reports
-from iobands.status.outliers import Outliers, outliers_of, total
+from iobands.status.outliers import Outliers, total, transient_runs
 from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
 from iobands.status.state import State, assess
@@ -67,6 +72,7 @@ class Site:
     superseded: tuple[str, ...] = ()
     rejected: tuple[Rejected, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    incidents: tuple[Incident, ...] = ()
     outliers: Mapping[tuple[str, str], Outliers] = field(default_factory=dict)
     actions: Mapping[SeriesKey, tuple[Action, ...]] = field(default_factory=dict)
     budget: Budget = Budget()  # noqa: RUF009 (frozen)
@@ -96,10 +102,12 @@ def read_site(
     system: str | None = None,
     overdue: timedelta = OVERDUE,
     false_alarms: float = 1.0,
+    as_of: bool = False,
 ) -> Site:
     """Read everything and return the site; `bands` and `alerts` are directories.
 
-    `false_alarms` is the budget of false alarms a year, all series together.
+    `false_alarms` is the budget of false alarms a year, all series together. With `as_of` the
+    site is as it was known at `now`, a time in the past: later runs and actions do not count.
 
     Raises:
         FileNotFoundError: there are no perflogs.
@@ -107,7 +115,9 @@ def read_site(
         OSError: a log of actions cannot be read.
     """
     samples = read_perflogs(perflogs, system)
-    reports = read_run_reports(perflogs, system, within=overdue)
+    reports = read_run_reports(perflogs, system, within=timedelta.max if as_of else overdue)
+    if as_of:
+        samples, reports = samples.until(now), reports.until(now)
     histories = samples.histories()
     without = missing_in_perflogs(samples.missed)
     seen = sightings(samples)
@@ -115,7 +125,7 @@ def read_site(
     keys = sorted({*histories, *without} - past, key=SeriesKey.sort_key)
     systems = {key.system for key in keys}
     bands_of = {name: load_bands(bands, name) for name in systems}
-    log_of = {name: read_log(alerts, name, now) for name in systems}
+    log_of = {name: read_log(alerts, name, now, as_of=as_of) for name in systems}
     actions = {key: log_of[key.system].of(key) for key in keys}
     standing = {key: in_force(each, now) for key, each in actions.items()}
     names = labels(keys)
@@ -128,6 +138,7 @@ def read_site(
         sum(runs_a_year(each.times) for each in measured.values())
         + sessions_a_year(groups, sessions),
     )
+    priors = _priors(measured, keys)
     series = []
     for key in keys:
         # of two at the same time max() takes the first, and reports know more
@@ -142,18 +153,20 @@ def read_site(
             now=now,
             overdue=timedelta.max if key.case else overdue,  # cases are run on demand
             budget=budget,
+            prior=priors[key.system, key.file_system],
         )
-        counted = outliers_of(key, history, of_key, status)
         table = partial(samples.of, key)
-        series.append(Series(key, names[key], history, table, of_key, status, counted))
+        transient = transient_runs(key, history, of_key, status)
+        series.append(Series(key, names[key], history, table, of_key, status, transient))
     detections = {each.key: each.status.detection for each in series if each.status.detection}
     drops = group_drops(groups, detections, budget)
+    incidents = incidents_of({each.key: each.transient for each in series})
     stopped = obstacles(runs, reports.newest, overdue)
     unfit = frozenset(key for each in stopped for key in each.keys)
     failed = findings(runs[None], reports, overdue, lambda result: result not in FINE)
     places = {(each.key.system, each.key.partition) for each in series}
     places |= {(each.system, each.partition) for each in stopped}
-    found = alerts_of(series, drops, standing, budget, unfit)
+    found = alerts_of(series, drops, incidents, standing, budget, unfit)
     every = labels({*histories, *without})
     return Site(
         now=now,
@@ -163,6 +176,7 @@ def read_site(
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
         rejected=(*samples.rejected, *reports.rejected, *_rejected(log_of)),
         obstacles=stopped,
+        incidents=incidents,
         outliers=_by_file_system(series),
         actions=actions,
         budget=budget,
@@ -171,6 +185,17 @@ def read_site(
 
 def _rejected(logs: Mapping[str, Log]) -> list[Rejected]:
     return [line for name in sorted(logs) for line in logs[name].rejected]
+
+
+def _priors(
+    histories: Mapping[SeriesKey, History], keys: Sequence[SeriesKey]
+) -> dict[tuple[str, str | None], Prior]:
+    """Return the prior of each system and file system."""
+    found: defaultdict[tuple[str, str | None], list[NDArray[np.float64]]] = defaultdict(list)
+    for key in keys:
+        values = histories[key].values if key in histories else NOTHING.values
+        found[key.system, key.file_system].append(np.log(values[values > 0]))
+    return {place: prior_of(each) for place, each in found.items()}
 
 
 def _text(newest: Mapping[str, object], name: str) -> str | None:

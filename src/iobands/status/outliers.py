@@ -1,10 +1,11 @@
-"""Outliers: runs far below the baseline that did not last, counted by series and file system."""
+"""Outliers: runs under the floor of their band that are in no lasting drop."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from iobands.bands import Bands
 from iobands.detection import DOWN
 from iobands.detection.series import Detection, moment
-from iobands.model.history import History
+from iobands.model.history import NOTHING, History, Times
 from iobands.model.series import SeriesKey
 from iobands.status.state import Status
 from iobands.status.verdicts import band_of_each
@@ -34,21 +35,43 @@ class Outliers:
         )
 
 
-def outliers_of(key: SeriesKey, history: History, bands: Bands | None, status: Status) -> Outliers:
-    """Count the runs of a series that lie under the floor of their band and in no lasting drop.
+@dataclass(frozen=True)
+class TransientRuns:
+    """The runs of a series that have a band and are in no lasting drop, in the order of time.
 
-    Runs without a band and runs of a lasting drop do not count at all.
+    Arrays are of shape (runs,): `times` in UTC, `ratios` to the median of the band, and `low`,
+    whether the run is under the floor.
     """
-    if status.detection is None or status.band is None:
-        return Outliers()
-    learned = status.band if status.provisional else None
-    codes, found = band_of_each(key, history, bands, learned)
-    floors = np.array([band.floor if band else np.nan for band in found])
-    floors = floors[codes[status.detection.rows]]
-    counted = np.isfinite(floors) & ~in_drop(status.detection)
-    below = np.flatnonzero(counted & (status.detection.values < floors))
-    newest = moment(status.detection.times[below[-1]]) if below.size else None
-    return Outliers(int(np.count_nonzero(counted)), len(below), newest)
+
+    times: Times
+    ratios: NDArray[np.float64]
+    low: NDArray[np.bool_]
+
+    @property
+    def outliers(self) -> Outliers:
+        """Return how many of the runs are outliers."""
+        newest = moment(self.times[self.low][-1]) if self.low.any() else None
+        return Outliers(len(self.low), int(np.count_nonzero(self.low)), newest)
+
+
+#: Of a series without a band.
+NONE: Final = TransientRuns(NOTHING.times, NOTHING.values, NOTHING.passed)
+
+
+def transient_runs(
+    key: SeriesKey, history: History, bands: Bands | None, status: Status
+) -> TransientRuns:
+    """Return the runs of a series that were judged one by one."""
+    detection = status.detection
+    if detection is None or status.band is None:
+        return NONE
+    codes, found = band_of_each(key, history, bands, status.band if status.provisional else None)
+    codes = codes[detection.rows]
+    floors = np.array([band.floor if band else np.nan for band in found])[codes]
+    medians = np.array([band.median if band else np.nan for band in found])[codes]
+    judged = np.isfinite(floors) & ~in_drop(detection)
+    values = detection.values[judged]
+    return TransientRuns(detection.times[judged], values / medians[judged], values < floors[judged])
 
 
 def in_drop(detection: Detection) -> NDArray[np.bool_]:

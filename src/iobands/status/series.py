@@ -11,7 +11,7 @@ from iobands.bands import Bands, Epoch
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
 from iobands.status.in_effect import InEffect, in_effect
-from iobands.status.outliers import Outliers
+from iobands.status.outliers import NONE, Outliers, TransientRuns
 from iobands.status.state import Status
 
 if TYPE_CHECKING:
@@ -31,12 +31,17 @@ class Series:
     table: Callable[[], pl.DataFrame] = field(repr=False, compare=False)
     bands: Bands | None
     status: Status
-    outliers: Outliers = Outliers()  # noqa: RUF009 (frozen)
+    transient: TransientRuns = NONE
 
     @property
     def samples(self) -> pl.DataFrame:
         """The samples with all fields, in the order of time."""
         return self.table()
+
+    @property
+    def outliers(self) -> Outliers:
+        """How many of the runs were outliers."""
+        return self.transient.outliers
 
     @cached_property
     def in_effect(self) -> InEffect:

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from iobands.bands import NO_BAND, Band, Bands
+from iobands.detection.prior import Prior
 from iobands.detection.series import Budget, Change, Detection, detect
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
@@ -78,8 +79,12 @@ def assess(
     now: datetime,
     overdue: timedelta,
     budget: Budget = Budget(),  # noqa: B008 (frozen)
+    prior: Prior = Prior(),  # noqa: B008 (frozen)
 ) -> Status:
-    """Return the status of a series from its samples and its missing runs."""
+    """Return the status of a series from its samples and its missing runs.
+
+    `prior` is what all series of its file system say about one of them.
+    """
     if not len(history):
         newest = max(missing_runs, key=lambda miss: miss.when, default=None)
         why = newest.what if newest else "no sample"
@@ -87,7 +92,8 @@ def assess(
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
-    detection = detect(history, rows, published, budget, bands.least_change if bands else None)
+    least = bands.least_change if bands else None
+    detection = detect(history, rows, published, budget, prior, least)
     usable = comparable(history, bands)
     healthy = usable.copy()
     healthy[detection.rows[~detection.healthy]] = False  # an open alert must not become normal

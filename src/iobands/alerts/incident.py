@@ -1,0 +1,118 @@
+"""Incidents: trouble that need not last, most series of a file system far down at the same time.
+
+A session is bad when more than half of the runs on a file system, of one variable, are under
+their floors. Two bad sessions of three open an incident, three good ones in a row resolve it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.detection.series import moment
+from iobands.detection.sessions import sessions_of
+from iobands.model.series import SeriesKey
+from iobands.status.outliers import TransientRuns
+
+_WINDOW: Final = 3
+_BAD: Final = 2
+_SEVERAL: Final = 2
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Most runs of one variable on a file system were under their floors.
+
+    It lasted from `since` to `until` (UTC), the times of its first and last bad session; `raised`
+    is that of the session that opened it. `ratios` has the series that were low, the deepest
+    first, with the median of their low runs over the median of their band.
+    """
+
+    system: str
+    file_system: str
+    variable: str
+    since: datetime
+    raised: datetime
+    until: datetime
+    is_open: bool
+    ratios: Mapping[SeriesKey, float]
+
+    @property
+    def name(self) -> str:
+        """What the incident is of, such as `all scratch write_bw`."""
+        return f"all {self.file_system} {self.variable}"
+
+
+def incidents_of(runs: Mapping[SeriesKey, TransientRuns]) -> tuple[Incident, ...]:
+    """Return all incidents in the order of time, open ones included."""
+    sessions = sessions_of({key: each.times for key, each in runs.items()}).numbers
+    groups: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
+    for key in runs:
+        if key.file_system is not None and key.case is None:
+            groups[key.system, key.file_system, key.variable].append(key)
+    found = []
+    for place, keys in groups.items():
+        if len(keys) >= _SEVERAL:
+            mine = {key: (runs[key], sessions[key]) for key in keys}
+            found += [_incident(place, mine, *span) for span in _spans(list(mine.values()))]
+    return tuple(sorted(found, key=lambda each: each.since))
+
+
+_Runs = tuple[TransientRuns, NDArray[np.int_]]
+
+
+def _spans(runs: Sequence[_Runs]) -> list[tuple[int, int, int, bool]]:
+    """Return of each incident the first bad session, the opening and the last bad one."""
+    numbers, places = np.unique(
+        np.concatenate([sessions for _, sessions in runs]), return_inverse=True
+    )
+    ran = np.bincount(places, minlength=len(numbers))
+    low = np.bincount(places, np.concatenate([each.low for each, _ in runs]), len(numbers))
+    judged = ran >= _SEVERAL
+    numbers, bad = numbers[judged], (2 * low > ran)[judged]
+    found = []
+    begun: int | None = None
+    raised = 0
+    for place in range(_WINDOW - 1, len(bad)):
+        window = bad[place - _WINDOW + 1 : place + 1]
+        if begun is None and window.sum() >= _BAD:
+            begun, raised = place - _WINDOW + 1 + int(np.argmax(window)), place
+        elif begun is not None and not window.any():
+            found.append((numbers[begun], numbers[raised], numbers[place - _WINDOW], False))
+            begun = None
+    if begun is not None:
+        last = int(np.flatnonzero(bad)[-1])
+        found.append((numbers[begun], numbers[raised], numbers[last], True))
+    return found
+
+
+def _incident(
+    place: tuple[str, str, str],
+    runs: Mapping[SeriesKey, _Runs],
+    first: int,
+    raised: int,
+    last: int,
+    is_open: bool,
+) -> Incident:
+    ratios: dict[SeriesKey, float] = {}
+    times: dict[int, list[np.datetime64]] = {first: [], raised: [], last: []}
+    for key, (each, sessions) in runs.items():
+        within = (sessions >= first) & (sessions <= last) & each.low
+        if within.any():
+            ratios[key] = float(np.median(each.ratios[within]))
+        for session, found in times.items():
+            found += list(each.times[sessions == session])
+    return Incident(
+        *place,
+        since=moment(min(times[first])),
+        raised=moment(max(times[raised])),
+        until=moment(max(times[last])),
+        is_open=is_open,
+        ratios=dict(sorted(ratios.items(), key=lambda item: item[1])),
+    )

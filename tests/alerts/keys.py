@@ -1,0 +1,8 @@
+"""A series to make others from, by `replace`."""
+
+from iobands.model.series import SeriesKey
+
+KEY = SeriesKey(
+    "here", "cpu", "gnu", "benchio", "fpp", "mpiio", "a", None, "ofi", "default", 1, 4, 0.5,
+    "write_bw",
+)  # fmt: skip

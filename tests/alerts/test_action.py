@@ -1,0 +1,94 @@
+"""Actions: which are in force, which series they are about, and what they leave of the bands."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from iobands.alerts.action import (
+    ACKNOWLEDGE,
+    REBASELINE,
+    RESOLVE,
+    UNDO,
+    Action,
+    bands_after,
+    in_force,
+)
+from iobands.bands import Band, Bands, Epoch, Span
+from tests.alerts.keys import KEY
+from tests.package.factory import NOW
+from tests.sites import DAY
+
+ONE = Action(ACKNOWLEDGE, NOW, "jane", "r", ({"pattern": "fpp"},))
+UNDONE = replace(ONE, kind=UNDO, when=NOW + DAY, of=NOW)
+
+
+def band(median: float) -> Band:
+    return Band({}, "GiB/s", median - 1, median, median + 1, None, 1, None, "", "")
+
+
+def epoch(day: int, *medians: float) -> Epoch:
+    bands = tuple(band(median) for median in medians)
+    return Epoch(f"{day}", NOW + day * DAY, "", bands)
+
+
+def test_what_was_undone_is_not_in_force() -> None:
+    assert in_force([ONE], NOW) == (ONE,)
+    assert in_force([ONE, UNDONE], NOW + DAY) == ()
+    assert in_force([ONE, ONE, UNDONE], NOW + DAY) == ()
+    # what is done after an undo holds, also in the same second
+    assert in_force([ONE, replace(UNDONE, when=NOW), ONE], NOW) == (ONE,)
+    # before it was undone, it was in force
+    assert in_force([ONE, UNDONE], NOW - DAY / 48) == (ONE,)
+
+
+def test_what_is_of_the_future_is_not_in_force() -> None:
+    assert in_force([ONE], NOW - DAY / 12) == ()
+    assert in_force([replace(ONE, when=NOW + DAY / 25)], NOW) != ()
+
+
+@pytest.mark.parametrize(
+    ("series", "is_about"),
+    [
+        ({"pattern": "fpp"}, True),
+        ({"pattern": "fpp", "file_system": "b"}, False),
+        ({"nodes": "1", "gib": 0.5, "variable": "write_bw"}, True),
+        ({"stripe_count_asked": None}, True),
+        ({"variable": "read_bw"}, False),
+    ],
+)
+def test_which_series_an_action_is_about(series: dict[str, object], is_about: bool) -> None:
+    assert replace(ONE, series=(series,)).names(KEY) is is_about
+    assert replace(ONE, series=({"pattern": "ssf"}, series)).names(KEY) is is_about
+
+
+def test_nothing_done_leaves_the_bands_as_they_are() -> None:
+    assert bands_after(None, [], "here") is None
+    bands = Bands("here", (epoch(0, 5),))
+    assert bands_after(bands, [ONE], "here") is bands
+
+
+def test_a_rebaseline_ends_what_was_in_force() -> None:
+    bands = Bands("here", (epoch(0, 5), epoch(10, 5, 6), epoch(20, 7)))
+    anew = replace(ONE, kind=REBASELINE, when=NOW + 8 * DAY, since=NOW + 4 * DAY)
+    found = bands_after(bands, [anew], "here")
+    assert found is not None
+    # a band that was in force before does not hold after it, also where a later epoch has it
+    assert [[each.median for each in one.bands] for one in found.epochs] == [[5], [], [6], [7]]
+    assert found.compares_since(NOW + 5 * DAY) == NOW + 4 * DAY
+    alone = bands_after(None, [anew], "here")
+    assert alone is not None
+    assert alone.compares_since(NOW + 5 * DAY) == NOW + 4 * DAY
+
+
+def test_a_resolve_leaves_its_span_out() -> None:
+    bands = Bands("here", (epoch(0, 5),), left_out=(Span(NOW, NOW + DAY),))
+    done = replace(ONE, kind=RESOLVE, since=NOW + 2 * DAY, until=NOW + 3 * DAY)
+    found = bands_after(bands, [done], "here")
+    assert found is not None
+    assert [(each.begin, each.end) for each in found.left_out] == [
+        (NOW, NOW + DAY),
+        (NOW + 2 * DAY, NOW + 3 * DAY),
+    ]
+    assert found.epochs == bands.epochs

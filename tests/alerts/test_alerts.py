@@ -1,0 +1,302 @@
+"""Alerts of whole sites: one for each cause, with the series that show it, the worst first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from iobands.alerts.acknowledgement import Acknowledgement
+from iobands.alerts.action import ACKNOWLEDGE, Action
+from iobands.alerts.alert import Alert, Certainty, Severity, certainty, ordered, worst
+from iobands.detection.series import Budget
+from iobands.site.site import Site
+from iobands.status.state import State
+from tests.package.factory import NOW, case, daily, days_ago, write_bands, write_report
+from tests.sites import DAY, EIGHT, SiteFiles, levels, slow
+
+
+def of(site: Site, severity: Severity) -> list[Alert]:
+    return [alert for alert in site.alerts if alert.severity is severity]
+
+
+def labels(alert: Alert) -> set[str]:
+    return {member.series.label for member in alert.members}
+
+
+@pytest.mark.parametrize(
+    ("fields", "subject", "number"),
+    [
+        ({"file_system": "a"}, "all a", 4),
+        ({"transport": "ucx"}, "all transport ucx", 4),
+        ({"pattern": "ssf"}, "all pattern ssf", 4),
+        ({}, "all partition local", 8),
+    ],
+)
+def test_one_cause_is_one_alert_of_those_that_fell(
+    tmp_path: Path, fields: dict[str, str], subject: str, number: int
+) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.7, **fields)).read()
+    (alert,) = site.alerts
+    assert (alert.severity, alert.subject) == (Severity.DEGRADED, subject)
+    assert len(alert.members) == number
+    for member in alert.members:
+        assert all(getattr(member.series.key, name) == value for name, value in fields.items())
+        assert member.ratio is not None
+        assert member.ratio.value == pytest.approx(0.7, rel=0.1)
+        assert member.baseline == pytest.approx(2, rel=0.1)
+    ratios = [member.ratio.value for member in alert.members if member.ratio]
+    assert ratios == sorted(ratios)
+    # the first slow run was 11 days before the newest
+    assert alert.since is not None
+    assert abs(alert.since - (NOW - 11.25 * DAY)) <= DAY
+    assert (alert.certainty, alert.direction) == (Certainty.CERTAIN, "down")
+    assert site.exit_status == 2
+
+
+def test_the_right_cause_is_nearly_always_named(tmp_path: Path) -> None:
+    found: Counter[str] = Counter()
+    for seed in range(6):
+        files = SiteFiles(tmp_path / str(seed)).days(slow(0.8, transport="ucx"), seed=seed)
+        found.update(alert.subject for alert in of(files.read(), Severity.DEGRADED))
+    assert found["all transport ucx"] >= 5
+    assert found.total() <= 8
+
+
+def test_one_series_is_an_alert_of_its_own(tmp_path: Path) -> None:
+    fall = slow(0.6, file_system="a", pattern="fpp", transport="ofi")
+    (alert,) = SiteFiles(tmp_path).days(fall).read().alerts
+    assert alert.subject == "a fpp ofi write_bw"
+    assert len(alert.members) == 1
+    assert alert.since_low <= NOW - 11.25 * DAY <= alert.since_high
+
+
+def test_two_causes_are_two_alerts(tmp_path: Path) -> None:
+    early, late = slow(0.7, since=40, file_system="a"), slow(0.7, file_system="b")
+    files = SiteFiles(tmp_path).days(lambda *run: early(*run) * late(*run))
+    found = {alert.subject: alert for alert in files.read().alerts}
+    assert set(found) == {"all a", "all b"}
+    between = found["all b"].since - found["all a"].since
+    assert abs(between - 28 * DAY) <= 2 * DAY
+
+
+def test_a_series_that_fell_long_before_adds_no_alert_to_the_shared_one(tmp_path: Path) -> None:
+    early = slow(0.6, since=60, file_system="a", pattern="fpp", transport="ofi")
+    late = slow(0.7, file_system="a")
+    site = SiteFiles(tmp_path).days(lambda *run: min(early(*run), late(*run))).read()
+    shared = next(alert for alert in site.alerts if alert.subject == "all a")
+    assert {"a fpp ucx write_bw", "a ssf ofi write_bw", "a ssf ucx write_bw"} <= labels(shared)
+    assert abs(shared.since - (NOW - 11.25 * DAY)) <= DAY
+    # it is a member or an alert of its own, and never both
+    others = [alert for alert in site.alerts if alert is not shared]
+    assert sum("a fpp ofi write_bw" in labels(alert) for alert in site.alerts) == 1
+    assert all(labels(alert) == {"a fpp ofi write_bw"} for alert in others)
+
+
+def test_writes_and_reads_are_one_alert(tmp_path: Path) -> None:
+    fall = slow(0.7, file_system="a")
+    files = SiteFiles(tmp_path).days(fall, variables=("write_bw", "read_bw"))
+    (alert,) = files.read().alerts
+    assert alert.subject == "all a"
+    assert Counter(member.series.key.variable for member in alert.members) == {
+        "write_bw": 4,
+        "read_bw": 4,
+    }
+
+
+def test_improvements_with_one_cause_are_one_alert_and_all_is_well(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(1.6, file_system="b")).read()
+    (alert,) = site.alerts
+    assert (alert.severity, alert.subject, alert.direction) == (Severity.IMPROVED, "all b", "up")
+    assert len(alert.members) == 4
+    assert (alert.exit_status, site.exit_status) == (0, 0)
+
+
+def test_opposite_changes_are_not_one_alert(tmp_path: Path) -> None:
+    up, down = slow(1.6, pattern="fpp", file_system="a"), slow(0.6, pattern="ssf", file_system="a")
+    site = SiteFiles(tmp_path).days(lambda *run: up(*run) * down(*run)).read()
+    (fell,), (rose,) = of(site, Severity.DEGRADED), of(site, Severity.IMPROVED)
+    assert {member.series.key.pattern for member in fell.members} == {"ssf"}
+    assert {member.series.key.pattern for member in rose.members} == {"fpp"}
+
+
+def test_a_healthy_site_has_no_alert(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(1.0)).read()
+    assert (site.alerts, site.exit_status) == ((), 0)
+    assert site.counts() == {State.HEALTHY: 8}
+
+
+def test_a_recovered_cause_is_no_alert(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, since=50, until=20, file_system="a")).read()
+    assert site.alerts == ()
+
+
+def test_cases_are_in_no_group(tmp_path: Path) -> None:
+    series = [{**fields, "case": f"page {number}"} for number, fields in enumerate(EIGHT)]
+    site = SiteFiles(tmp_path).days(slow(0.6), series=series).read()
+    assert all(len(alert.members) == 1 for alert in site.alerts)
+    assert len(site.alerts) == 8
+
+
+def test_a_few_low_runs_are_watched_and_a_warning(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path)
+    sites = [files.write(daily(levels((112 - low, 1), (low, 0.7)))).read() for low in range(1, 10)]
+    kinds = [site.series[0].status.state for site in sites]
+    order = [State.HEALTHY, State.WATCH, State.DEGRADED]
+    assert kinds == sorted(kinds, key=order.index)
+    assert set(kinds) == set(order)
+    watched = sites[kinds.index(State.WATCH)]
+    (alert,) = of(watched, Severity.WATCH)
+    (member,) = alert.members
+    assert watched.exit_status == alert.exit_status == 1
+    assert member.ratio.value == pytest.approx(0.7, rel=0.2)
+    assert member.baseline == pytest.approx(1.5, rel=0.05)
+
+
+def test_missing_samples_are_one_alert_for_a_file_system_and_a_reason(tmp_path: Path) -> None:
+    rows = [row for n in range(6) for row in daily([1.5, None], pattern=f"p{n}")]
+    rows += daily([1.5, None], file_system="home")
+    rows += daily([1.5], file_system="home", pattern="old", last=9)
+    site = SiteFiles(tmp_path).write(rows).read()
+    assert all(alert.severity is Severity.NO_DATA for alert in site.alerts)
+    found = sorted(len(alert.members) for alert in site.alerts)
+    assert found == [1, 1, 6]
+    six = next(alert for alert in site.alerts if len(alert.members) == 6)
+    assert {member.series.key.file_system for member in six.members} == {"disk"}
+    assert six.since == NOW - 1.25 * DAY  # of the newest sample that there is
+    assert "sanity" in six.reason
+    assert {alert.exit_status for alert in site.alerts} == {3}
+
+
+def test_a_few_collapsed_runs_are_alerts_of_their_own_and_many_are_one(tmp_path: Path) -> None:
+    patterns = {"ssf": 0.2, "fpp": 0.1, "fpn": 0.3, "serial": 0.25}
+    rows = [
+        row
+        for (pattern, value), file_system in product(patterns.items(), ("disk", "scratch"))
+        # of scratch one series is well
+        for row in daily(
+            [1.5, 1.5 if (file_system, pattern) == ("scratch", "fpn") else value],
+            file_system=file_system,
+            pattern=pattern,
+        )
+    ]
+    files = SiteFiles(tmp_path).write(rows)
+    write_bands(files.bands)  # the floor of 1 to 2 GiB/s is 1 × (1/2)^1.5 = 0.354
+    site = files.read()
+    found = {alert.subject: alert for alert in of(site, Severity.COLLAPSED)}
+    assert set(found) == {
+        "all disk",
+        *(f"scratch {pattern} write_bw" for pattern in ("ssf", "fpp", "serial")),
+    }
+    ratios = [member.ratio.value for member in found["all disk"].members]
+    assert ratios == pytest.approx([value / 1.5 for value in (0.1, 0.2, 0.25, 0.3)])
+    assert found["all disk"].since == NOW - 0.25 * DAY
+    assert site.exit_status == 0
+
+
+def test_a_level_that_has_fallen_is_no_collapse_too(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).write(daily(levels((100, 1), (20, 0.3)))).read()
+    assert site.series[0].status.verdict == "collapsed"
+    assert [alert.severity for alert in site.alerts] == [Severity.DEGRADED]
+
+
+def test_a_check_that_never_gave_a_series_is_an_alert(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).write(daily([1.5]))
+    write_report(files.perflogs, [case(display_name="Ior", file_system="fast")])
+    (alert,) = files.read().alerts
+    assert (alert.severity, alert.subject, alert.members) == (Severity.FAILED, "Ior", ())
+    assert alert.since == NOW.replace(second=0)
+    assert "setup" in alert.reason
+    assert alert.exit_status == 3
+
+
+def test_the_worst_is_first_and_decides(tmp_path: Path) -> None:
+    values = {
+        "worse": levels((100, 1), (20, 0.5)),
+        "bad": levels((100, 1), (20, 0.8), seed=2),
+        "lost": [1.5, None],
+        "good": levels((100, 1), (20, 1.6), seed=3),
+    }
+    rows = [
+        row
+        for name, each in values.items()
+        # they share nothing
+        for row in daily(
+            each, file_system=name, partition=name, pattern=name, transport=name, medium=name
+        )
+    ]
+    files = SiteFiles(tmp_path).write(rows)
+    write_report(files.perflogs, [case(display_name="Ior", file_system="x")])
+    site = files.read()
+    assert [alert.severity for alert in site.alerts] == [
+        Severity.DEGRADED,
+        Severity.DEGRADED,
+        Severity.NO_DATA,
+        Severity.FAILED,
+        Severity.IMPROVED,
+    ]
+    assert [alert.subject.split()[0] for alert in site.alerts[:2]] == ["worse", "bad"]
+    assert site.exit_status == 2
+
+
+def test_the_order_of_exit_statuses() -> None:
+    assert worst([]) == 0
+    assert worst([0, 1]) == 1
+    assert worst([0, 1, 3]) == 3
+    assert worst([0, 1, 3, 2]) == 2
+    assert {each: Alert(each, "x").exit_status for each in Severity} == {
+        Severity.DEGRADED: 2,
+        Severity.NO_DATA: 3,
+        Severity.UNFIT: 3,
+        Severity.FAILED: 3,
+        Severity.WATCH: 1,
+        Severity.COLLAPSED: 0,
+        Severity.IMPROVED: 0,
+    }
+
+
+def test_what_is_acknowledged_is_a_warning_at_most() -> None:
+    known = Acknowledgement(Action(ACKNOWLEDGE, NOW, "jane", "r", ({"pattern": "fpp"},)))
+    quiet = {each: Alert(each, "x", acknowledgement=known).exit_status for each in Severity}
+    assert quiet[Severity.DEGRADED] == 1
+    assert quiet[Severity.NO_DATA] == 3
+    assert quiet[Severity.IMPROVED] == 0
+
+
+def test_equals_are_in_the_order_of_their_evidence() -> None:
+    weak, strong = Alert(Severity.WATCH, "weak", score=7), Alert(Severity.WATCH, "strong", score=8)
+    lost = Alert(Severity.NO_DATA, "lost")
+    assert ordered([weak, lost, strong]) == (lost, strong, weak)
+
+
+def test_certainty_is_by_the_odds_of_one_real_change_a_year() -> None:
+    # runs to a false alarm of score h are exp(0.6 h + 3.6): of 3650 runs a year 10 years are
+    # ln 36,500 = 10.51 = 0.6 h + 3.6, so h = 11.51, and 1000 years 7.68 more
+    budget = Budget(1.0, 3650.0)
+    found = [certainty(score, budget) for score in (11.4, 11.6, 19.1, 19.3)]
+    assert found == [
+        Certainty.POSSIBLE,
+        Certainty.LIKELY,
+        Certainty.LIKELY,
+        Certainty.CERTAIN,
+    ]
+
+
+def test_nearness_decides_what_is_one_cause(tmp_path: Path) -> None:
+    # two steady series, whose changes are dated to the run
+    def site(name: str, apart: int) -> Site:
+        rows = daily([5.0] * 100 + [2.5] * 20, pattern="fpp", medium="x")
+        rows += daily([5.0] * (100 - apart) + [2.5] * (20 + apart), pattern="ssf", medium="y")
+        return SiteFiles(tmp_path / name).write(rows).read()
+
+    assert [alert.subject for alert in site("near", 2).alerts] == ["all disk"]
+    far = site("far", 45).alerts
+    assert sorted(alert.subject for alert in far) == ["disk fpp write_bw", "disk ssf write_bw"]
+    assert replace(far[0], score=0).exit_status == 2
+    assert far[0].since != far[1].since
+    assert timedelta(days=45) in (far[0].since - far[1].since, far[1].since - far[0].since)
+    assert days_ago(19.25) in {alert.since.isoformat() for alert in far}

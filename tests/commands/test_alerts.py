@@ -1,0 +1,164 @@
+"""The commands by which people answer alerts: what is logged, and exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from iobands.alerts.action import Action
+from iobands.alerts.log import parse, path_of, read_log
+from iobands.commands.site import Places, site_of
+from tests.commands.calling import call
+from tests.package.factory import NOW, daily, write_perflog
+from tests.sites import levels
+
+RAN = timedelta(hours=6)
+LOG = path_of(Path("config/alerts"), "here")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Perflogs until now, in which one series has dropped, one has risen and one is healthy."""
+    last = (NOW - (datetime.now(timezone.utc) - RAN)) / timedelta(days=1)
+    rows = daily(levels((105, 1), (15, 0.6)), last=last)
+    rows += daily(levels((105, 1), (15, 1.6), seed=2), last=last, perf_var="read_bw")
+    rows += daily(levels((120, 1), seed=3), last=last, file_system="home")
+    write_perflog(tmp_path / "perflogs", rows)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LOGNAME", "jane")
+    monkeypatch.delenv("SUDO_USER", raising=False)
+    return tmp_path
+
+
+def status() -> int:
+    return site_of(Places()).exit_status
+
+
+def logged() -> tuple[Action, ...]:
+    found = read_log(LOG.parent, "here", datetime.now(timezone.utc))
+    assert found.rejected == ()
+    return found.actions
+
+
+def test_a_person_deals_with_an_alert(site: Path) -> None:
+    assert status() == 2
+    reason = ("--reason", "ticket  4711,\nrebuilds")
+    assert call("acknowledge", "disk", "write_bw", *reason)[0] == 0
+    assert status() == 1
+    repaired = ("--reason", "rebuilt", "--by", "joe", "--force")
+    assert call("resolve", "disk", "write_bw", *repaired)[0] == 0
+    assert status() == 0
+    # of the two series of disk only the reads have an alert
+    assert call("rebaseline", "disk", "--reason", "new disks")[0] == 0
+    assert site_of(Places()).alerts == ()
+    assert call("undo", "disk", "fpp", "write_bw", "--reason", "slow again")[0] == 0
+    assert status() == 1  # acknowledged, as before it was resolved
+    assert [(each.kind, each.who, each.reason) for each in logged()] == [
+        ("acknowledge", "jane", "ticket 4711, rebuilds"),
+        ("resolve", "joe", "rebuilt"),
+        ("rebaseline", "jane", "new disks"),
+        ("undo", "jane", "slow again"),
+    ]
+
+
+def test_the_same_twice_is_logged_once(site: Path) -> None:
+    for reason in ("r", "r", "ticket 5"):
+        assert call("acknowledge", "disk fpp write_bw", "--reason", reason)[0] == 0
+    assert [each.reason for each in logged()] == ["r", "ticket 5"]
+    assert call("resolve", "disk fpp write_bw", "--reason", "r", "--force")[0] == 0
+    assert call("resolve", "disk fpp write_bw", "--reason", "r", "--force")[0] == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("acknowledge", "home", "--reason", "r"),  # healthy
+        ("resolve", "home", "--reason", "r"),
+        ("rebaseline", "home", "--reason", "r"),
+        ("undo", "home", "--reason", "r"),  # nothing was done
+        ("acknowledge", "nowhere", "--reason", "r"),
+        ("acknowledge", "disk", "--reason", "r"),  # may mean two
+        ("acknowledge", "", "--reason", "r"),
+        ("acknowledge", "disk fpp write_bw", "--reason", " "),
+        ("acknowledge", "disk fpp write_bw", "--reason", "r", "--by", " "),
+        ("resolve", "disk fpp write_bw", "--reason", "r"),  # its newest runs are low
+        ("resolve", "disk fpp write_bw", "--reason", "r", "--since", "2099-01-01", "--force"),
+        ("resolve", "disk fpp write_bw", "--reason", "r", "--since", "2001-01-01", "--force"),
+        ("resolve", "disk fpp write_bw", "--reason", "r", "--since", "soon", "--force"),
+        ("resolve", "disk fpp write_bw", "--reason", "r", "--since", "0001-01-01", "--force"),
+        ("resolve", "disk fpp write_bw", "--reason", "r", "--since", "2026-01-01T00:00"),
+        ("acknowledge", "disk fpp write_bw", "--reason", "r", "--alerts", "nowhere"),
+        ("acknowledge", "disk fpp write_bw", "--reason", "r", "--perflogs", "nowhere"),
+        ("acknowledge", "disk fpp write_bw", "--reason", "r", "--system", "nowhere"),
+    ],
+)
+def test_what_cannot_be_done_is_unknown_and_logs_nothing(
+    site: Path, arguments: tuple[str, ...]
+) -> None:
+    found, said = call(*arguments)
+    assert (found, LOG.parent.exists()) == (3, False)
+    assert said.startswith("IOBANDS UNKNOWN: ")
+
+
+def test_a_reason_is_needed(site: Path) -> None:
+    assert call("acknowledge", "disk fpp write_bw")[0] != 0
+    assert not LOG.exists()
+
+
+def test_all_at_once_and_a_dry_run(site: Path) -> None:
+    everything = ("acknowledge", "disk", "--reason", "r", "--all")
+    found, said = call(*everything, "--dry-run")
+    assert (found, LOG.parent.exists()) == (0, False)
+    lines = [line.split(": ", maxsplit=1)[1] for line in said.splitlines() if "{" in line]
+    shown = [parse(line.encode()) for line in lines]
+    assert call(*everything)[0] == 0
+    assert [each.series for each in logged()] == [each.series for each in shown]
+    assert len(shown) == 2
+    assert status() == 1
+
+
+def test_what_people_wrote_into_the_log_stays(site: Path) -> None:
+    assert call("acknowledge", "disk fpp write_bw", "--reason", "r")[0] == 0
+    before = LOG.read_bytes() + b'{"schema": 1, "action": "resol'
+    LOG.write_bytes(before)
+    LOG.chmod(0o640)
+    assert status() == 1
+    assert call("rebaseline", "disk fpp read_bw", "--reason", "new disks")[0] == 0
+    assert LOG.read_bytes().startswith(before + b"\n")
+    assert LOG.stat().st_mode & 0o777 == 0o640
+    last = json.loads(LOG.read_text().splitlines()[-1])
+    assert last["action"] == "rebaseline"
+
+
+def test_a_log_that_cannot_be_written(site: Path) -> None:
+    LOG.parent.mkdir(parents=True)
+    LOG.parent.chmod(0o555)
+    is_root = os.getuid() == 0
+    script = (
+        "from tests.commands.calling import call; import sys;"
+        "status, said = call('acknowledge', 'disk fpp write_bw', '--reason', 'r');"
+        "print(said); sys.exit(status)"
+    )
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(
+        # root may write anywhere, unless it has to do without that
+        ["setpriv", "--bounding-set=-dac_override", "--", *command] if is_root else command,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    assert "Permission denied" in done.stdout
+    assert list(LOG.parent.iterdir()) == []
+
+
+def test_a_log_that_cannot_be_read(site: Path) -> None:
+    LOG.mkdir(parents=True)
+    assert call("acknowledge", "disk fpp write_bw", "--reason", "r")[0] == 3

@@ -1,0 +1,47 @@
+"""Contract 5: the golden log of version 1 says what it always said, and is written so again."""
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+
+from iobands.alerts.action import KINDS, in_force
+from iobands.alerts.log import SCHEMA, as_line, read_log
+from tests.contracts.documented import DOCUMENT, first_column
+
+GOLDEN = Path(__file__).parent / "golden"
+LINES = (GOLDEN / "golden.jsonl").read_text(encoding="utf-8").splitlines()
+NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
+ACTIONS = read_log(GOLDEN, "golden", NOW).actions
+
+
+def utc(*when):
+    return datetime(2026, 11, *when, tzinfo=timezone.utc)
+
+
+def test_what_the_log_says():
+    acknowledge, resolve, rebaseline, undo = ACTIONS
+    assert acknowledge.series == ({"file_system": "nvme", "variable": "write_bw"},)
+    assert (acknowledge.when, acknowledge.who) == (utc(21, 9, 12), "jane")
+    assert (acknowledge.since, acknowledge.until) == (utc(7, 1, 29, 12), utc(21, 9, 12))
+    assert (acknowledge.direction, acknowledge.ratio) == ("down", 0.71)
+    assert (resolve.direction, resolve.ratio, len(resolve.series)) == (None, None, 2)
+    assert (rebaseline.since, rebaseline.until, rebaseline.who) == (utc(20), None, "jané")
+    assert undo.of == rebaseline.when == utc(23, 8, 0, 0, 250_000)
+    assert in_force(ACTIONS, NOW) == (acknowledge, resolve)
+
+
+def test_actions_are_written_in_the_same_form():
+    assert [as_line(action) for action in ACTIONS] == LINES
+
+
+def test_documented_fields_and_actions():
+    used = dict.fromkeys(name for line in LINES for name in json.loads(line))
+    assert list(used) == first_column("## Contract 5", "Field")
+    assert tuple(first_column("## Contract 5", "Action")) == KINDS
+    assert SCHEMA == 1
+
+
+def test_the_documented_example():
+    section = DOCUMENT.read_text(encoding="utf-8").split("## Contract 5", maxsplit=1)[1]
+    example = section.split("```json\n", maxsplit=1)[1].split("\n```", maxsplit=1)[0]
+    assert example == LINES[0]

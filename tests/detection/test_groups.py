@@ -1,0 +1,144 @@
+"""Several series together: what they share is found sooner, and one alone is nothing shared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from iobands.detection import follow
+from iobands.detection.groups import GroupChange, Member, group_change
+
+#: The threshold of a site with some fifty series, rounded up.
+THRESHOLD = 12.0
+BEGUN = 300
+
+
+def site(
+    sessions: int, series: int, seed: int, shared: float = 0.0, spread: float = 0.1
+) -> np.ndarray:
+    """Return healthy values of shape (sessions, series) with correlation `shared`."""
+    random = np.random.default_rng(seed)
+    common = random.standard_normal((sessions, 1)) * np.sqrt(shared)
+    own = random.standard_normal((sessions, series)) * np.sqrt(1 - shared)
+    return 100 * np.exp(spread * (common + own))
+
+
+def members(values: np.ndarray) -> list[Member]:
+    """Return the series in the columns of `values`, NaN where one has no run."""
+    found = []
+    for column in values.T:
+        there = np.flatnonzero(~np.isnan(column))
+        found.append(Member(follow(column[there], threshold=THRESHOLD), there))
+    return found
+
+
+def change_in(values: np.ndarray) -> GroupChange | None:
+    return group_change(members(values), THRESHOLD)
+
+
+@pytest.mark.parametrize("number", [10, 4])
+def test_what_many_or_some_share_is_found(number: int):
+    values = site(330, 10, seed=3)
+    values[BEGUN:, :number] *= 0.7
+    change = change_in(values)
+    assert change is not None
+    assert set(change.members) == set(range(number))
+    assert abs(change.onset - BEGUN) <= 1
+    assert BEGUN <= change.raised <= BEGUN + 6
+    assert change.score >= THRESHOLD
+    for place in change.members:
+        ratio = change.ratios[place]
+        assert ratio.low < 0.7 < ratio.high
+        assert ratio.value == pytest.approx(0.7, rel=0.1)
+
+
+def test_one_alone_is_nothing_shared():
+    values = site(330, 10, seed=3)
+    values[BEGUN:, 2] *= 0.3
+    assert change_in(values) is None
+
+
+def test_a_healthy_group_has_no_change():
+    assert [change_in(site(400, 8, 20 + seed, shared=0.5)) for seed in range(6)] == [None] * 6
+
+
+def test_a_drop_among_noise_is_found_sooner_than_in_one_series():
+    together, alone = [], []
+    for seed in range(8):
+        values = site(420, 8, seed, spread=0.3)
+        values[BEGUN:] *= 0.7
+        change = change_in(values)
+        assert change is not None
+        together.append(change.raised - BEGUN)
+        every = [each.chart.changes for each in members(values)]
+        alone += [changes[0].raised - BEGUN if changes else 120 for changes in every]
+    assert np.mean(together) < 0.6 * np.mean(alone)
+
+
+def test_what_has_recovered_is_no_change():
+    values = site(400, 8, seed=5)
+    values[BEGUN : BEGUN + 30] *= 0.7
+    assert change_in(values[: BEGUN + 30]) is not None
+    assert change_in(values) is None
+
+
+def test_a_second_drop_after_a_recovery_is_found():
+    values = site(400, 8, seed=5)
+    values[BEGUN - 60 : BEGUN - 30] *= 0.7
+    values[380:] *= 0.7
+    change = change_in(values)
+    assert change is not None
+    assert abs(change.onset - 380) <= 1
+
+
+def test_a_series_that_fell_alone_before_keeps_no_group_open():
+    values = site(400, 6, seed=6)
+    values[200:, 0] *= 0.4
+    values[BEGUN : BEGUN + 30, 1:] *= 0.7
+    open_then = change_in(values[: BEGUN + 25])
+    assert open_then is not None
+    assert set(open_then.members) >= {1, 2, 3, 4, 5}
+    assert change_in(values) is None
+
+
+def test_a_rise_is_no_group_s_change():
+    values = site(330, 8, seed=7)
+    values[BEGUN:] *= 1.5
+    assert change_in(values) is None
+
+
+def test_series_that_miss_sessions_take_part():
+    values = site(340, 6, seed=8)
+    values[BEGUN:] *= 0.7
+    values[np.random.default_rng(8).random(values.shape) < 0.3] = np.nan
+    change = change_in(values)
+    assert change is not None
+    assert set(change.members) == set(range(6))
+    assert abs(change.onset - BEGUN) <= 2
+
+
+def test_sessions_keep_their_numbers():
+    values = site(330, 4, seed=9)
+    values[BEGUN:] *= 0.6
+    numbered = [Member(each.chart, 5 * each.sessions + 70_000) for each in members(values)]
+    plain, change = change_in(values), group_change(numbered, THRESHOLD)
+    assert plain is not None and change is not None
+    assert (change.onset, change.raised) == (5 * plain.onset + 70_000, 5 * plain.raised + 70_000)
+
+
+def test_old_sessions_are_not_looked_at():
+    # a drop of 1000 sessions ago that lasts has become the level that the newest 400 have
+    values = site(1500, 4, seed=10)
+    values[:500] *= 3
+    change = change_in(values)
+    assert change is None or change.onset >= 1100
+
+
+def test_groups_of_nothing():
+    assert group_change(members(np.full((5, 2), np.nan)), THRESHOLD) is None
+    with pytest.raises(ValueError, match="no group"):
+        group_change(members(site(30, 1, seed=1)), THRESHOLD)
+
+
+def test_equal_values_raise_nothing():
+    assert change_in(np.full((200, 5), 3.0)) is None

@@ -1,0 +1,80 @@
+"""Series with their times: what is judged, the budget, the cadence and the sessions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from iobands.detection import DEGRADED, runs_between_false_alarms
+from iobands.detection.series import Budget, runs_a_year
+from iobands.detection.sessions import sessions_of
+
+
+def days(*numbers: float) -> np.ndarray:
+    """Return times so many days after the beginning of 2026."""
+    begin = np.datetime64("2026-01-01", "ns")
+    return begin + (np.array(numbers) * 24 * 3600 * 1e9).astype("timedelta64[ns]")
+
+
+@pytest.mark.parametrize(("alarms", "runs"), [(1.0, 365.0), (1.0, 182_500.0), (4.0, 73_000.0)])
+def test_the_threshold_keeps_the_budget(alarms: float, runs: float):
+    threshold = Budget(alarms, runs).threshold
+    assert threshold >= DEGRADED
+    assert runs / runs_between_false_alarms(threshold) <= alarms
+    assert (4 * threshold).is_integer()
+
+
+def test_the_threshold_depends_on_runs_a_false_alarm():
+    assert Budget(4.0, 365 * 200).threshold == Budget(1.0, 365 * 50).threshold
+    assert Budget(1.0, 365 * 500).threshold > Budget(1.0, 365 * 5).threshold
+    # an estimate that moves by a run a day changes nothing
+    assert Budget(1.0, 100_000).threshold == Budget(1.0, 100_365).threshold
+
+
+def test_years_to_a_false_alarm_of_a_score():
+    budget = Budget(1.0, 730)
+    assert budget.years_to_false_alarm(12) == pytest.approx(runs_between_false_alarms(12) / 730)
+
+
+def test_the_cadence_is_that_of_the_newest_year():
+    weekly = 1500 + 7 * np.arange(1, 60)
+    assert runs_a_year(days(*range(1500), *weekly)) == pytest.approx(365 / 7, rel=0.01)
+
+
+def test_a_pause_does_not_change_the_cadence():
+    twice = np.arange(200) / 2
+    assert runs_a_year(days(*twice[:90], *twice[150:])) == runs_a_year(days(*twice)) == 730
+
+
+@pytest.mark.parametrize("numbers", [(), (1,), (1, 2, 3), range(0, 28, 7)])
+def test_a_young_series_counts_as_daily(numbers: tuple[int, ...]):
+    assert runs_a_year(days(*numbers)) == 365
+
+
+def test_runs_of_a_night_are_of_one_session():
+    found = sessions_of(
+        {
+            "late": days(0.99, 1.98),  # shortly before midnight
+            "early": days(1.01, 2.02),
+            "twice": days(0.995, 1.03),
+        }
+    )
+    late, early, twice = (found.numbers[name].tolist() for name in ("late", "early", "twice"))
+    assert late == early
+    assert late[1] - late[0] == found.a_day == 2
+    # the second run of a night goes with the second of the others
+    assert twice == [late[0], late[0] + 1]
+
+
+def test_sessions_a_year_are_those_of_all_series_together():
+    # every second day each, on days in turn: together daily
+    every = days(*np.arange(334))
+    found = sessions_of({"odd": every[1::2], "even": every[::2]})
+    assert found.a_year(["odd", "even"]) == pytest.approx(365)
+    assert found.a_year(["odd"]) == pytest.approx(365 / 2, rel=0.01)
+
+
+def test_series_without_runs_have_no_sessions():
+    found = sessions_of({"none": days()})
+    assert found.numbers["none"].tolist() == []
+    assert sessions_of({}).numbers == {}

@@ -1,0 +1,85 @@
+"""What a threshold costs and brings: the budget, the power, and a short Monte Carlo."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from iobands.detection import (
+    DEGRADED,
+    DOWN,
+    WATCH,
+    follow,
+    power,
+    runs_between_false_alarms,
+    threshold_for,
+)
+from tests.detection.series import healthy
+
+
+def test_a_larger_site_has_a_higher_threshold_and_never_one_under_watch():
+    assert threshold_for(1, 500) > threshold_for(1, 50) > threshold_for(1, 5)
+    assert threshold_for(100, 1) == WATCH
+
+
+def test_the_budget_is_kept_by_the_formula():
+    threshold = threshold_for(2.0, 300, 365)
+    assert 300 * 365 / runs_between_false_alarms(threshold) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, math.nan, math.inf])
+def test_what_is_no_size_is_refused(wrong: float):
+    with pytest.raises(ValueError, match="positive finite"):
+        threshold_for(wrong, 10)
+    with pytest.raises(ValueError, match="positive finite"):
+        power(follow(healthy(60)), wrong)
+
+
+def test_power_parts_the_series_that_can_see_from_those_that_cannot():
+    narrow, wide = (follow(healthy(300, spread=spread), threshold=12) for spread in (0.1, 0.8))
+    assert 2 <= power(narrow) < 8
+    assert power(narrow, 0.9) > power(narrow)
+    assert power(wide) > 20
+    assert power(narrow, 1.4) < 12
+    assert power(follow([])) == math.inf
+
+
+def test_power_agrees_with_what_is_measured():
+    history = healthy(200)
+    expected = power(follow([], history=history, threshold=9.0))
+    random = np.random.default_rng(7)
+    delays = []
+    for _ in range(100):
+        # runs like the history, but all of them at 0.7
+        values = 0.7 * random.choice(history, 60)
+        delays.append(follow(values, history=history, threshold=9.0).changes[0].raised + 1)
+    assert expected == pytest.approx(np.mean(delays), rel=0.3)
+
+
+def noise(kind: str, runs: int, random: np.random.Generator) -> np.ndarray:
+    """Return logarithms of healthy runs whose interquartile range is that of 0.15 normal ones."""
+    if kind == "heavy tails":
+        return 0.15 * 0.6745 / 0.7649 * random.standard_t(3, runs)
+    if kind == "two modes":
+        return 0.1 * random.choice([-1.0, 1.0], runs) + 0.03 * random.standard_normal(runs)
+    found = random.standard_normal(runs)
+    if kind == "outliers":
+        found[random.random(runs) < 0.05] = -10
+    if kind == "correlated":
+        for run in range(1, runs):
+            found[run] = 0.6 * found[run - 1] + 0.8 * found[run]
+    return 0.15 * found
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy tails", "two modes", "outliers", "correlated"])
+def test_false_alarms_are_as_rare_as_the_formula_has_it(kind: str):
+    random = np.random.default_rng(11)
+    raised = 0
+    for _ in range(60):
+        values = np.exp(noise(kind, 660, random))
+        changes = follow(values[60:], history=values[:60], threshold=DEGRADED).changes
+        raised += sum(change.direction == DOWN for change in changes)
+    # of 36,000 runs 4.4 are expected at most, and four standard errors more are 12.8
+    assert raised <= 36_000 / runs_between_false_alarms(DEGRADED) + 8.4

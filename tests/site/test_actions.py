@@ -1,0 +1,286 @@
+"""What actions do to a site: drops, recoveries and further drops come at known runs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iobands.alerts.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO
+from iobands.alerts.alert import Alert, Severity
+from iobands.alerts.log import path_of
+from iobands.alerts.request import RequestError
+from iobands.detection.series import in_utc
+from iobands.site.calibrate import calibrate
+from iobands.site.site import Site
+from iobands.status.state import State
+from tests.package.factory import NOW, line, write_bands, write_perflog
+from tests.sites import DAY, Growing, levels, only
+
+
+def degraded(site: Site) -> Alert:
+    (alert,) = (each for each in site.alerts if each.severity is Severity.DEGRADED)
+    return alert
+
+
+@pytest.fixture
+def falling(tmp_path: Path) -> Growing:
+    """A series that is at 0.7 from run 105 on, on the evening of run 120."""
+    site = Growing(tmp_path, disk=levels((105, 1), (30, 0.7)))
+    assert site.after(120).exit_status == 2
+    return site
+
+
+def test_an_acknowledged_drop_is_a_warning_and_stays(falling: Growing) -> None:
+    action = falling.does(ACKNOWLEDGE)
+    site = falling.again()
+    alert = degraded(site)
+    assert (site.exit_status, only(site).status.state) == (1, State.DEGRADED)
+    assert alert.acknowledgement.action == action
+    assert alert.is_quiet
+    # the first slow run was 14 days before the newest
+    assert action.since <= falling.now - 14.25 * DAY <= action.until
+    assert action.ratio == pytest.approx(0.7, rel=0.05)
+    # at the same level it stays so
+    assert falling.after(135).exit_status == 1
+
+
+def test_a_drop_after_a_recovery_is_another_one(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.7), (25, 1), (15, 0.7)))
+    site.after(120)
+    site.does(ACKNOWLEDGE)
+    assert site.after(145).exit_status == 0
+    again = site.after(160)
+    assert again.exit_status == 2
+    assert degraded(again).acknowledgement is None
+
+
+def test_what_became_worse_is_critical_and_can_be_acknowledged_again(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (40, 0.7), (20, 0.4)))
+    site.after(120)
+    site.does(ACKNOWLEDGE)
+    assert site.after(145).exit_status == 1
+    worse = site.after(165)
+    assert worse.exit_status == 2
+    change = degraded(worse).acknowledgement.worse
+    # the first run at 0.4 of 0.7 was 19 days before the newest
+    assert change.since_low <= NOW - 19.25 * DAY <= change.since_high
+    assert change.ratio.low < 0.4 / 0.7 < 1.1 * change.ratio.high
+    site.does(ACKNOWLEDGE)
+    assert site.again().exit_status == 1
+
+
+def test_what_became_worse_than_acknowledged_on_a_published_band(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((35, 0.6), (10, 0.25)))
+    write_bands(site.bands, (1.42, 1.5, 1.58))
+    site.after(15)
+    site.does(ACKNOWLEDGE)
+    assert site.after(35).exit_status == 1
+    assert site.after(45).exit_status == 2
+
+
+def test_a_missing_sample_is_not_acknowledged(falling: Growing) -> None:
+    falling.does(ACKNOWLEDGE)
+    late = falling.read(falling.now + 9 * DAY)
+    assert only(late).status.missing is not None
+    assert only(late).status.state is State.DEGRADED
+
+
+def test_only_an_alert_of_a_change_can_be_acted_on(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.7)), home=levels((120, 1), seed=2))
+    days = next(n for n in range(106, 120) if site.after(n).exit_status == 1)
+    site.after(days)
+    for words in ("disk", "home"):
+        for kind in (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO):
+            with pytest.raises(RequestError):
+                site.does(kind, f"{words} fpp write_bw")
+    assert not path_of(site.alerts, "here").exists()
+
+
+def test_what_was_resolved_does_not_count(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.7), (40, 1)))
+    site.after(120)
+    action = site.does(RESOLVE, force=True)
+    assert action.since <= site.now - 14.25 * DAY <= action.until
+    resolved = site.again()
+    status = only(resolved).status
+    assert (status.state, status.is_resolved, resolved.alerts) == (State.HEALTHY, True, ())
+    assert status.band.median == pytest.approx(1.5, rel=0.03)
+    later = only(site.after(160))
+    assert (later.status.state, later.status.is_resolved) == (State.HEALTHY, False)
+    detection = later.status.detection
+    assert detection.changes == ()
+    begin, end = in_utc(action.since), in_utc(action.until)
+    left_out = np.count_nonzero((later.history.times >= begin) & (later.history.times <= end))
+    assert left_out == pytest.approx(15, abs=2)
+    assert len(detection.rows) == 160 - left_out
+    assert not ((detection.times >= begin) & (detection.times <= end)).any()
+    # nor is a band learned from them
+    ((learned,),) = (each.learned for each in calibrate(site.again()))
+    assert learned.proposal.runs == pytest.approx(160 - left_out, abs=4)
+
+
+def test_a_drop_whose_runs_are_low_still_is_resolved_only_by_force(falling: Growing) -> None:
+    with pytest.raises(RequestError):
+        falling.does(RESOLVE)
+    assert falling.again().exit_status == 2
+    falling.does(RESOLVE, force=True)
+    assert falling.again().exit_status == 0
+    # it was no repair
+    assert only(falling.after(135)).status.state is State.DEGRADED
+
+
+def test_resolved_as_of_an_earlier_repair(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((103, 1), (15, 0.7), (2, 1)))
+    # two runs are no recovery yet
+    assert only(site.after(120)).status.state is State.DEGRADED
+    with pytest.raises(RequestError):
+        site.does(RESOLVE, since=NOW - 60 * DAY)
+    with pytest.raises(RequestError):
+        site.does(RESOLVE, since=NOW + DAY)
+    action = site.does(RESOLVE, since=NOW - 2 * DAY)
+    assert action.until == NOW - 2 * DAY
+    status = only(site.again()).status
+    assert (status.state, status.is_resolved) == (State.HEALTHY, False)
+    with pytest.raises(RequestError):
+        site.does(RESOLVE)
+
+
+def test_a_rebaseline_begins_where_the_change_did(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (50, 0.7), (15, 0.5)))
+    write_bands(site.bands, (1.42, 1.5, 1.58))
+    site.after(120)
+    action = site.does(REBASELINE)
+    young = only(site.again()).status
+    # the band is of the level before, and 15 runs are too few for another
+    assert (young.state, young.band) == (State.CALIBRATING, None)
+    grown = only(site.after(155)).status
+    assert (grown.state, grown.band.runs) == (State.HEALTHY, 49)
+    assert grown.band.median == pytest.approx(0.7 * 1.5, rel=0.03)
+    assert action.since <= site.now - 49.25 * DAY
+    assert only(site.after(170)).status.state is State.DEGRADED
+
+
+def test_a_rebaseline_of_a_healthy_series_needs_a_time(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1)))
+    site.after(105)
+    with pytest.raises(RequestError):
+        site.does(REBASELINE)
+    site.does(REBASELINE, since=NOW - 30 * DAY)
+    status = only(site.again()).status
+    assert len(status.detection.rows) == 30
+    assert status.band.runs == 29
+
+
+def test_a_drop_from_an_improvement_that_was_rebaselined(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (40, 1.5), (15, 1)))
+    assert only(site.after(120)).status.state is State.IMPROVED
+    site.does(REBASELINE)
+    assert only(site.after(145)).status.state is State.HEALTHY
+    assert only(site.after(160)).status.state is State.DEGRADED
+
+
+def test_what_is_undone_is_as_it_was(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.7)))
+    before = degraded(site.after(120))
+    for kind in (ACKNOWLEDGE, RESOLVE, REBASELINE):
+        site.does(kind, force=True)
+        assert site.again().exit_status != 2
+        site.does(UNDO)
+        found = degraded(site.again())
+        assert (found.since, found.score) == (before.since, before.score)
+        assert (found.acknowledgement, found.exit_status) == (None, 2)
+    log = site.again().actions[only(site.again()).key]
+    assert [action.kind for action in log] == [ACKNOWLEDGE, UNDO, RESOLVE, UNDO, REBASELINE, UNDO]
+    with pytest.raises(RequestError):
+        site.does(UNDO)
+
+
+def test_the_clock_of_the_runs_may_be_ahead(falling: Growing) -> None:
+    rows = (falling.perflogs / "here" / "local" / "BenchioFPP.log").read_text().splitlines()
+    ahead = falling.now + timedelta(minutes=20, seconds=0.5)
+    newest = line(job_completion_time=ahead.isoformat(), perf_value=1.05)
+    write_perflog(falling.perflogs, [*rows[1:], newest])
+    action = falling.does(RESOLVE, force=True)
+    assert action.until > ahead
+    assert only(falling.again()).status.is_resolved
+
+
+def test_an_action_of_the_future_does_not_hold_and_is_reported(falling: Growing) -> None:
+    falling.does(ACKNOWLEDGE)
+    # by a clock that is a little ahead it does
+    assert falling.read(falling.now - timedelta(minutes=59)).exit_status == 1
+    early = falling.read(falling.now - timedelta(minutes=61))
+    assert early.exit_status == 2
+    (rejected,) = early.rejected
+    assert (rejected.path, rejected.line) == (path_of(falling.alerts, "here"), 1)
+
+
+def test_a_damaged_log_costs_its_lines_alone(falling: Growing) -> None:
+    falling.does(ACKNOWLEDGE)
+    with path_of(falling.alerts, "here").open("a") as stream:
+        stream.write('{"schema": 1, "action": "resol')
+    site = falling.again()
+    assert (site.exit_status, [each.line for each in site.rejected]) == (1, [2])
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Growing:
+    """Two series of one file system that drop together, and one elsewhere that does not."""
+    dropping = {
+        name: levels((105, 1), (45, 0.7), (20, 0.45), seed=seed)
+        for seed, name in enumerate(("disk", "disk2"))
+    }
+    site = Growing(tmp_path, **dropping, home=levels((170, 1), seed=7))
+    assert degraded(site.after(120)).subject == "all disk"
+    return site
+
+
+def test_a_shared_drop_is_acknowledged_in_one_go(shared: Growing) -> None:
+    action = shared.does(ACKNOWLEDGE, "disk")
+    known = shared.again()
+    assert known.exit_status == 1
+    assert degraded(known).is_quiet
+    assert [action.names(each.key) for each in known.series] == [True, True, False]
+    assert shared.after(150).exit_status == 1
+    worse = shared.after(170)
+    assert worse.exit_status == 2
+    assert degraded(worse).acknowledgement.worse is not None
+
+
+def test_a_shared_drop_stays_critical_until_each_series_is_acknowledged(shared: Growing) -> None:
+    shared.does(ACKNOWLEDGE, "disk fpp write_bw")
+    assert shared.again().exit_status == 2
+    shared.does(ACKNOWLEDGE, "disk ssf write_bw")
+    assert shared.again().exit_status == 1
+
+
+def test_a_shared_drop_is_resolved_in_one_go_and_undone_one_by_one(shared: Growing) -> None:
+    shared.does(RESOLVE, "all disk", force=True)
+    assert shared.again().alerts == ()
+    shared.does(UNDO, "disk fpp write_bw")
+    assert [each.status.state for each in shared.again().series] == [
+        State.DEGRADED,
+        State.HEALTHY,
+        State.HEALTHY,
+    ]
+
+
+def test_a_shared_rebaseline(shared: Growing) -> None:
+    shared.does(REBASELINE, "disk")
+    assert [each.status.state for each in shared.again().series] == [
+        State.CALIBRATING,
+        State.CALIBRATING,
+        State.HEALTHY,
+    ]
+
+
+def test_words_that_mean_several_things_or_none(shared: Growing) -> None:
+    for words in ("write_bw fpp", "nowhere", "", "all"):
+        if words != "all":
+            with pytest.raises(RequestError):
+                shared.does(REBASELINE, words, since=NOW - 5 * DAY)
+    # "all" is of the shared alert's name alone
+    assert shared.does(ACKNOWLEDGE, "all").kind == ACKNOWLEDGE

@@ -1,0 +1,117 @@
+"""A whole site: which series are expected, what failed or was skipped, and the budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from iobands.alerts.alert import Severity
+from iobands.model.schema import FileError
+from iobands.status.state import State
+from tests.package.factory import case, daily, write_perflog, write_report
+from tests.sites import SiteFiles, levels
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> SiteFiles:
+    return SiteFiles(tmp_path).write(daily([1.5]))
+
+
+def failed(files: SiteFiles) -> list[str]:
+    found = files.read().alerts
+    return [alert.subject for alert in found if alert.severity is Severity.FAILED]
+
+
+def test_a_check_that_passes_again_is_no_failure(files: SiteFiles) -> None:
+    entry = case(display_name="Ior", file_system="fast")
+    write_report(files.perflogs, [entry], days=1, number=0)
+    assert failed(files) == ["Ior"]
+    write_report(files.perflogs, [{**entry, "result": "pass"}], number=1)
+    assert failed(files) == []
+
+
+def test_a_check_that_left_the_suite_is_no_failure_for_long(files: SiteFiles) -> None:
+    write_report(files.perflogs, [case(display_name="Ior", file_system="x")], days=4, number=0)
+    assert failed(files) == ["Ior"]
+    write_report(files.perflogs, [], number=1)
+    assert failed(files) == []
+
+
+def test_a_check_that_somebody_stopped_has_not_failed(files: SiteFiles) -> None:
+    stopped = {"result": "abort", "fail_phase": "startup", "fail_reason": "aborted"}
+    write_report(files.perflogs, [case(display_name="Ior", file_system="x", **stopped)])
+    assert failed(files) == []
+
+
+def test_a_failed_build_is_a_failure_and_not_the_series(files: SiteFiles) -> None:
+    build = case(display_name="Build", fixture=True, fail_phase="compile")
+    write_report(files.perflogs, [build])
+    assert failed(files) == ["Build"]
+    assert files.read().counts() == {State.CALIBRATING: 1}
+
+
+def test_what_is_not_installed_is_skipped_and_no_failure(files: SiteFiles) -> None:
+    why = "not installed: ior: put it on PATH"
+    skip = {"tool": "ior", "result": "skip", "fail_phase": None, "fail_reason": None}
+    names = ["IorFPP %file_system=disk", "IorSSF %api=posix"]
+    cases = [case(display_name=name, skip_reason=why, **skip) for name in names]
+    cases.append(case(display_name="Ior", **skip))  # without a reason
+    write_report(files.perflogs, cases)
+    site = files.read()
+    assert (site.alerts, site.exit_status) == ((), 0)
+    assert {each.name: each.reason for each in site.skipped} == {
+        **dict.fromkeys(names, why),
+        "Ior": "skip",
+    }
+
+
+def test_a_series_of_another_scale_is_superseded(files: SiteFiles) -> None:
+    rows = daily([1.5], last=30, gib=1) + daily([1.5], last=20, gib=1, pattern="ssf")
+    site = files.write(rows + daily([2.5], gib=2)).read()
+    assert site.superseded == ("disk fpp gib=1 write_bw",)
+    # another pattern is no other scale, and is missed
+    assert {series.label: series.status.state for series in site.series} == {
+        "disk fpp write_bw": State.CALIBRATING,
+        "disk ssf write_bw": State.NO_DATA,
+    }
+
+
+def test_systems_are_kept_apart(files: SiteFiles) -> None:
+    write_perflog(files.perflogs, daily([2.5], system="there"), system="there")
+    assert [series.label for series in files.read().series] == [
+        "disk fpp system=here write_bw",
+        "disk fpp system=there write_bw",
+    ]
+    (series,) = files.read(system="there").series
+    assert (series.label, series.status.value) == ("disk fpp write_bw", 2.5)
+
+
+def test_the_budget_counts_the_runs_of_all_series_and_groups(files: SiteFiles) -> None:
+    rows = daily(levels((60, 1)))
+    rows += [row for n in range(3) for row in daily([1.5] * 3, file_system=f"fs{n}")]
+    budget = files.write(rows).read(false_alarms=2).budget
+    assert budget.false_alarms_a_year == 2
+    # once a day each, the young ones because nothing else is known; and the group of them all
+    assert budget.runs_a_year == pytest.approx(5 * 365)
+
+
+def test_what_is_not_there_and_what_is_damaged(files: SiteFiles, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        SiteFiles(tmp_path / "elsewhere").read()
+    files.bands.mkdir()
+    (files.bands / "here.yaml").write_text("schema: 1\nsystem: here\n")
+    with pytest.raises(FileError):
+        files.read()
+    files.alerts.mkdir()
+    (files.bands / "here.yaml").unlink()
+    (files.alerts / "here.jsonl").mkdir()
+    with pytest.raises(OSError):
+        files.read()
+
+
+def test_the_samples_of_a_series_are_a_table(files: SiteFiles) -> None:
+    rows = daily([1.0, 2.0]) + daily([3.0], pattern="ssf")
+    found = {series.key.pattern: series.samples for series in files.write(rows).read().series}
+    assert list(found["fpp"]["perf_value"]) == [1.0, 2.0]
+    assert list(found["ssf"]["perf_value"]) == [3.0]

@@ -1,0 +1,152 @@
+"""Sites whose runs come in day by day, of which it is known what moved and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from iobands.alerts.action import Action
+from iobands.alerts.log import append
+from iobands.alerts.request import Request, action_of, selected, subjects_of
+from iobands.site.site import Site, read_site
+from iobands.status.series import Series
+from tests.package.factory import NOW, daily, days_ago, line, write_perflog
+
+DAY = timedelta(days=1)
+
+#: Two file systems, two patterns and two transports.
+EIGHT = tuple(
+    {"file_system": fs, "pattern": pattern, "transport": transport}
+    for fs, pattern, transport in product(("a", "b"), ("fpp", "ssf"), ("ofi", "ucx"))
+)
+
+Factor = Callable[[Mapping[str, str], int], float]
+
+
+def levels(*parts: tuple[int, float], seed: int = 1) -> list[float]:
+    """Return so many runs at each factor of 1.5 GiB/s with 8 % noise, one part after the other."""
+    runs, factors = zip(*parts, strict=True)
+    noise = np.random.default_rng(seed).normal(0, 0.08, sum(runs))
+    return [float(value) for value in 1.5 * np.exp(noise) * np.repeat(factors, runs)]
+
+
+def slow(factor: float = 0.7, since: int = 12, until: int = 0, **fields: str) -> Factor:
+    """Return the factor of the runs of some days whose series have these fields."""
+
+    def of(series: Mapping[str, str], day: int) -> float:
+        mine = all(series.get(name) == value for name, value in fields.items())
+        return factor if mine and until <= day < since else 1.0
+
+    return of
+
+
+class SiteFiles:
+    """The files of a site below `root`, and what people do there."""
+
+    def __init__(self, root: Path) -> None:
+        self.perflogs = root / "perflogs"
+        self.bands = root / "bands"
+        self.alerts = root / "alerts"
+
+    def write(self, rows: Sequence[str]) -> SiteFiles:
+        """Write the perflog, in place of what was there."""
+        write_perflog(self.perflogs, rows)
+        return self
+
+    def days(
+        self,
+        factor: Factor,
+        *,
+        seed: int = 1,
+        days: int = 110,
+        series: Sequence[Mapping[str, str]] = EIGHT,
+        variables: Sequence[str] = ("write_bw",),
+    ) -> SiteFiles:
+        """Write days of several series, the newest of them at 6 hours before NOW.
+
+        `factor` is given the fields of a series and how many days ago a run was. A fifth of the
+        variance is the day's, which all series share.
+        """
+        random = np.random.default_rng(seed)
+        rows = []
+        for day in range(days - 1, -1, -1):
+            common = 0.04 * random.standard_normal()
+            for fields, variable in product(series, variables):
+                value = 2 * np.exp(common + 0.08 * random.standard_normal())
+                value *= factor({**fields, "variable": variable}, day)
+                rows.append(
+                    line(
+                        job_completion_time=days_ago(day + 0.25),
+                        perf_value=value,
+                        perf_var=variable,
+                        environ=fields.get("transport", "builtin"),
+                        **fields,
+                    )
+                )
+        return self.write(rows)
+
+    def read(self, now: datetime = NOW, **options: object) -> Site:
+        """Return the site."""
+        return read_site(self.perflogs, self.bands, self.alerts, now=now, **options)
+
+    def act(
+        self,
+        kind: str,
+        words: str = "disk fpp write_bw",
+        *,
+        now: datetime = NOW,
+        since: datetime | None = None,
+        force: bool = False,
+        reason: str = "a reason",
+    ) -> Action:
+        """Log what jane does about the one alert or series that `words` name."""
+        site = self.read(now)
+        request = Request(kind, "jane", reason, since, force)
+        subjects = subjects_of(site.series, site.alerts)
+        (subject,) = selected(subjects, words, request, every=False, log=site.actions)
+        action = action_of(subject, request, site.series, site.actions, now)
+        assert action is not None
+        append(self.alerts, subject.system, [action])
+        return action
+
+
+class Growing(SiteFiles):
+    """A site with named series whose runs come in day by day; `disk2` is another of `disk`."""
+
+    def __init__(self, root: Path, **values: list[float]) -> None:
+        super().__init__(root)
+        self.values = values
+        self.now = NOW
+
+    def after(self, days: int) -> Site:
+        """Return the site on the evening of the day after so many runs."""
+        most = max(len(values) for values in self.values.values())
+        self.now = NOW - (most - days) * DAY
+        rows = []
+        for name, values in self.values.items():
+            seen = values[:days]
+            fields = {
+                "file_system": name.rstrip("2"),
+                "pattern": "ssf" if name[-1] == "2" else "fpp",
+            }
+            rows += daily(seen, last=0.25 + most - len(seen), **fields)
+        self.write(rows)
+        return self.read(self.now)
+
+    def again(self) -> Site:
+        """Return the site as it is now, on the same evening."""
+        return self.read(self.now)
+
+    def does(self, kind: str, words: str = "disk fpp write_bw", **options: object) -> Action:
+        """Log what jane does on that evening."""
+        return self.act(kind, words, now=self.now, **options)
+
+
+def only(site: Site) -> Series:
+    """Return the one series of a site."""
+    (series,) = site.series
+    return series

@@ -1,0 +1,71 @@
+"""Outliers: how many runs lay under the floor of their band without a lasting drop."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iobands.status.outliers import Outliers, total
+from tests.package.factory import NOW, daily, write_bands
+from tests.sites import DAY, SiteFiles, only
+
+
+def values(low: Collection[int], runs: int, seed: int = 1) -> list[float]:
+    """Return values of which none is near the floor, and a fifth of them in runs `low`.
+
+    Their logarithms are even between -0.1 and 0.1: the floor is at -0.2.
+    """
+    found = np.exp(np.random.default_rng(seed).uniform(-0.1, 0.1, runs))
+    found[list(low)] *= 0.2
+    return list(found)
+
+
+def counted(tmp_path: Path, rows: list[str]) -> Outliers:
+    return only(SiteFiles(tmp_path).write(rows).read()).outliers
+
+
+def test_single_runs_under_the_floor_are_counted(tmp_path: Path) -> None:
+    found = counted(tmp_path, daily(values((20, 50, 80, 110), 120)))
+    assert (found.runs, found.outliers) == (120, 4)
+    assert found.newest == NOW - (0.25 + 9) * DAY
+
+
+def test_a_run_that_failed_for_being_slow_is_counted(tmp_path: Path) -> None:
+    rows = daily(values((), 100), last=1.25)
+    rows += daily([0.01], result="fail", fail_phase="performance")
+    assert counted(tmp_path, rows).outliers == 1
+
+
+@pytest.mark.parametrize("after", [0, 60])
+def test_runs_of_a_lasting_drop_do_not_count(tmp_path: Path, after: int) -> None:
+    every = np.array(values((30,), 115 + after))
+    every[100:115] *= 0.3
+    found = counted(tmp_path, daily(every))
+    assert (found.runs, found.outliers) == (100 + after, 1)
+
+
+def test_each_run_is_judged_by_the_band_of_its_time(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).write(daily([0.1, 0.1, 1.5, 0.1, 1.5]))
+    # 1, 1.5 and 2: the floor is 1 / 2^1.5 = 0.354; before 19 November there is no band
+    write_bands(files.bands, since="2026-11-19")
+    found = only(files.read()).outliers
+    assert (found.runs, found.outliers) == (2, 1)
+
+
+def test_without_a_band_nothing_is_counted(tmp_path: Path) -> None:
+    assert counted(tmp_path, daily(values((3,), 12))) == Outliers()
+
+
+def test_file_systems_have_the_sum_of_their_series(tmp_path: Path) -> None:
+    rows = daily(values((30,), 60)) + daily(values((40, 50), 60, 2), pattern="ssf")
+    rows += daily(values((), 60, 3), file_system="home")
+    found = SiteFiles(tmp_path).write(rows).read().outliers
+    assert {place: (each.runs, each.outliers) for place, each in found.items()} == {
+        ("here", "disk"): (120, 3),
+        ("here", "home"): (60, 0),
+    }
+    assert found["here", "disk"].newest == NOW - (0.25 + 9) * DAY
+    assert total([]) == Outliers()

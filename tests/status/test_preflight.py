@@ -1,0 +1,161 @@
+"""What keeps checks from being run: one alert with the reason, and no series is blamed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from iobands.alerts.alert import Severity
+from iobands.status.preflight import Obstacle
+from iobands.status.state import State
+from tests.package.factory import NOW, ROW, case, daily, write_report
+from tests.sites import DAY, SiteFiles
+
+PROBE = ["EnvProbe_1", "here:local", "builtin"]
+COMPILER = ["EnvCompiler_1", "here:local", "builtin"]
+MPI = ["EnvMpi_1", "here:local", "builtin"]
+FULL = "full: 0 GiB are free, 1 are needed"
+
+
+def env_check(
+    name: str, examines: str, result: str, reason: str | None = None, **fields: object
+) -> dict[str, object]:
+    """Return an entry of a check of the environment."""
+    fields = {"file_system": None, "unique_name": name, "dependencies_actual": [], **fields}
+    fields |= {"display_name": name, "name": name, "examines": examines, "result": result}
+    return case(fail_phase="sanity", fail_reason=reason and f"sanity error: {reason}", **fields)
+
+
+def file_system(name: str, result: str, reason: str | None = None) -> dict[str, object]:
+    unique = f"EnvFileSystem %file_system={name}"
+    return env_check(unique, "file system", result, reason, file_system=name)
+
+
+def skipped(name: str, file_system: str, reason: str) -> dict[str, object]:
+    """Return a check that was skipped, as its file system is not fit."""
+    fields = {"display_name": name, "file_system": file_system, "not_run": reason}
+    return case(result="skip", fail_phase=None, fail_reason=None, **fields)
+
+
+def not_run(name: str, needed: list[object], **fields: object) -> dict[str, object]:
+    """Return a check that ReFrame did not run, as something failed that it depends on."""
+    fields = {"display_name": name, "unique_name": name, "dependencies_actual": needed, **fields}
+    return case(result="fail_deps", fail_phase=None, fail_reason=None, **fields)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> SiteFiles:
+    return SiteFiles(tmp_path).write(daily([1.5, 1.5]))
+
+
+def only(files: SiteFiles) -> Obstacle:
+    (obstacle,) = files.read().obstacles
+    return obstacle
+
+
+def test_a_file_system_is_one_alert_for_all_that_it_stopped(files: SiteFiles) -> None:
+    files.write(daily([1.5, 1.5]) + daily([1.4], file_system="fine", display_name="Other"))
+    reason = "not mounted on n1 as lustre: there is ext4, mounted at /"
+    entries = [
+        file_system("disk", "fail", reason),
+        file_system("fine", "pass"),
+        skipped(ROW["display_name"], "disk", "not mounted on n1 as lustre"),
+        skipped("Ior %file_system=disk", "disk", "not mounted on n1 as lustre"),
+    ]
+    write_report(files.perflogs, entries)
+    site = files.read()
+    (obstacle,) = site.obstacles
+    assert (obstacle.subject, obstacle.why) == ("disk", reason)
+    assert obstacle.checks == (ROW["display_name"], "Ior %file_system=disk")
+    by_name = {series.key.file_system: series for series in site.series}
+    assert obstacle.keys == {by_name["disk"].key}
+    assert by_name["disk"].status.state is State.NO_DATA
+    assert by_name["fine"].status.state is State.CALIBRATING
+    # the series has no alert of its own
+    (alert,) = site.alerts
+    assert (alert.severity, alert.subject, alert.members) == (Severity.UNFIT, "disk", ())
+    assert site.exit_status == 3
+
+
+@pytest.mark.parametrize("failed", [COMPILER, MPI])
+def test_an_environment_is_found_through_what_depends_on_it(
+    files: SiteFiles, failed: list[str]
+) -> None:
+    why = "module: Unable to locate a modulefile for 'gcc/0'"
+    is_compiler = failed is COMPILER
+    entries = [
+        env_check(
+            "EnvCompiler",
+            "environment",
+            "fail" if is_compiler else "pass",
+            why if is_compiler else None,
+            unique_name=COMPILER[0],
+            fixture=True,
+        ),
+        env_check(
+            "EnvMpi",
+            "environment",
+            "fail_deps" if is_compiler else "fail",
+            None if is_compiler else why,
+            unique_name=MPI[0],
+            fixture=True,
+            dependencies_actual=[COMPILER],
+        ),
+        not_run("BuildBenchio", [MPI], fixture=True),
+        not_run(ROW["display_name"], [PROBE, ["BuildBenchio", "here:local", "builtin"]]),
+    ]
+    write_report(files.perflogs, entries)
+    obstacle = only(files)
+    assert (obstacle.subject, obstacle.why) == ("builtin", why)
+    assert obstacle.checks == (ROW["display_name"],)
+    assert files.read().exit_status == 3
+
+
+def test_a_series_that_is_degraded_stays_so(files: SiteFiles) -> None:
+    values = [1.5 + 0.01 * (n % 7) for n in range(60)] + [0.5 + 0.01 * (n % 7) for n in range(30)]
+    files.write(daily(values))
+    write_report(files.perflogs, [skipped(ROW["display_name"], "disk", FULL)])
+    site = files.read()
+    assert [alert.severity for alert in site.alerts] == [Severity.DEGRADED, Severity.UNFIT]
+    assert site.series[0].status.missing is not None
+    assert site.exit_status == 2
+
+
+def test_what_is_fit_again_stops_nothing(files: SiteFiles) -> None:
+    stopped = skipped("Weekly", "disk", FULL)
+    write_report(files.perflogs, [file_system("disk", "fail", FULL), stopped], days=0.5)
+    assert only(files).checks == ("Weekly",)
+    write_report(files.perflogs, [file_system("disk", "pass")], days=0.1, number=1)
+    site = files.read()
+    assert (site.obstacles, site.alerts, site.exit_status) == ((), (), 0)
+
+
+def test_what_nobody_looked_at_again_is_dropped_once_it_is_overdue(files: SiteFiles) -> None:
+    write_report(files.perflogs, [file_system("disk", "fail", FULL)], days=4)
+    assert only(files).when.date() == (NOW - 4 * DAY).date()
+    write_report(files.perflogs, [], number=1)
+    assert files.read().obstacles == ()
+
+
+def test_a_clock_that_is_off_stops_nothing_and_is_said(files: SiteFiles) -> None:
+    why = "clock off: that of n2 is 7.0 s ahead of that of n1; 1 s are allowed"
+    passed = case(result="pass", perfvalues={"here:local:write_bw": [1.5]})
+    entries = [env_check("EnvNodes", "environment", "fail", why), passed]
+    write_report(files.perflogs, entries)
+    obstacle = only(files)
+    assert (obstacle.subject, obstacle.why, obstacle.checks) == ("builtin", why, ())
+    assert files.read().series[0].status.state is State.CALIBRATING
+
+
+def test_the_partition_is_named_where_there_are_several(files: SiteFiles) -> None:
+    write_report(files.perflogs, [file_system("disk", "fail", FULL)])
+    assert [alert.subject for alert in files.read().alerts] == ["disk"]
+    files.write(daily([1.5]) + daily([1.5], partition="gpu"))
+    assert [alert.subject for alert in files.read().alerts] == ["disk on here:local"]
+
+
+def test_a_damaged_report_that_goes_in_circles(files: SiteFiles) -> None:
+    around = [["a", "here:local", "builtin"], ["b", "here:local", "builtin"], 3, [[]]]
+    write_report(files.write([]).perflogs, [not_run("a", around), not_run("b", around)])
+    assert {alert.severity for alert in files.read().alerts} == {Severity.FAILED}

@@ -1,0 +1,297 @@
+"""The state of a series, from perflogs and reports, with bands worked out by hand."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from iobands.site.site import Site
+from iobands.status.state import State
+from iobands.status.verdicts import OWN_HISTORY, verdicts
+from tests.package.factory import NOW, case, daily, days_ago, line, write_bands, write_report
+from tests.sites import DAY, SiteFiles, levels, only
+
+#: 1 to 20: quartiles 5.75, 10.5, 15.25 (type 7: 1 + 19 q), floor 5.75 (5.75 / 15.25)^1.5 = 1.3313
+HISTORY = [float(value) for value in range(1, 21)]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> SiteFiles:
+    return SiteFiles(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("newest", "verdict"),
+    [(1.3, "collapsed"), (1.4, "below"), (5.75, "within"), (15.25, "within"), (15.3, "above")],
+)
+def test_a_band_is_learned_from_twenty_earlier_runs(
+    files: SiteFiles, newest: float, verdict: str
+) -> None:
+    status = only(files.write(daily([*HISTORY, newest])).read()).status
+    band = status.band
+    assert (band.lower_quartile, band.median, band.upper_quartile) == (5.75, 10.5, 15.25)
+    assert band.floor == pytest.approx(1.3313, abs=5e-5)
+    assert (band.maximum, band.runs, band.source) == (20, 20, OWN_HISTORY)
+    assert (status.verdict, status.provisional) == (verdict, True)
+    assert status.state is State.HEALTHY  # whatever the verdict
+
+
+def test_the_newest_run_is_not_in_its_own_band(files: SiteFiles) -> None:
+    status = only(files.write(daily(HISTORY)).read()).status
+    assert (status.state, status.verdict, status.band) == (State.CALIBRATING, "no band", None)
+    assert (status.usable, status.runs) == (19, 20)
+
+
+@pytest.mark.parametrize("number", [1, 2, 20])
+def test_few_equal_runs_are_calibrating(files: SiteFiles, number: int) -> None:
+    status = only(files.write(daily([5.0] * number)).read()).status
+    assert (status.state, status.verdict, status.runs) == (State.CALIBRATING, "no band", number)
+
+
+@pytest.mark.parametrize(
+    ("fields", "usable"),
+    [
+        ({"tool_version": "0.9"}, 4),
+        ({"fsync": "false"}, 4),
+        ({"fsync": "null"}, 4),
+        ({"suite_version": "1.0.0"}, 4),
+        ({"suite_version": "0.9.9"}, 14),
+        ({"result": "fail"}, 4),
+        ({"result": "fail", "fail_phase": "performance"}, 4),
+        ({}, 14),
+    ],
+)
+def test_what_compares_with_the_newest_run(
+    files: SiteFiles, fields: dict[str, str], usable: int
+) -> None:
+    rows = daily(HISTORY[:10], last=20, **fields) + daily([5.0] * 5)
+    status = only(files.write(rows).read()).status
+    assert (status.usable, status.runs) == (usable, 15)
+
+
+def test_a_published_band_goes_before_the_series_own(files: SiteFiles) -> None:
+    files.write(daily([*HISTORY, 6]))
+    write_bands(files.bands, (5, 11, 15))
+    status = only(files.read()).status
+    assert (status.band.median, status.provisional, status.verdict) == (11, False, "within")
+    assert status.state is State.HEALTHY
+
+
+def test_runs_from_before_the_epoch_do_not_count(files: SiteFiles) -> None:
+    files.write(daily([*HISTORY, 1.9]))
+    write_bands(files.bands, since="2026-11-18", variable="read_bw")
+    assert only(files.read()).status.usable == 2  # of 18 and 19 November, the newest not
+
+
+def test_a_band_by_medium(files: SiteFiles) -> None:
+    files.write([*daily([1.2]), *daily([1.2], file_system="fast", medium="nvme")])
+    write_bands(files.bands, variable="write_bw", medium="nvme")
+    found = {series.label: series.status.verdict for series in files.read().series}
+    assert found == {"disk fpp write_bw": "no band", "fast fpp write_bw": "within"}
+
+
+def test_verdicts_of_all_runs(files: SiteFiles) -> None:
+    files.write(daily([0.5, 1.5, 0.2, 1.0, 3.0]))
+    write_bands(files.bands, since=days_ago(3.5))
+    series = only(files.read())
+    found = verdicts(series.key, series.history, series.bands, None)
+    # floor 1 (1/2)^1.5 = 0.354
+    assert found == ["no band", "within", "collapsed", "within", "above"]
+
+
+def test_a_learned_band_judges_the_runs_that_it_compares_with(files: SiteFiles) -> None:
+    rows = daily([5.0], last=30, tool_version="0.9") + daily([*HISTORY, 16.0])
+    series = only(files.write(rows).read())
+    found = verdicts(series.key, series.history, series.bands, series.status.band)
+    assert found[:3] == ["no band", "collapsed", "below"]
+    assert found[-1] == "above"
+
+
+def test_a_collapsed_run_is_a_sample(files: SiteFiles) -> None:
+    files.write(daily([1.5, 0.1], result="fail", fail_phase="performance"))
+    write_bands(files.bands)
+    values = {"here:local:write_bw": [0.1, 1.5, -0.9, None, "GiB/s", "fail"]}
+    end = (NOW - timedelta(days=0.25)).timestamp() + 0.9
+    report = case(fail_phase="performance", perfvalues=values, job_completion_time_unix=end)
+    write_report(files.perflogs, [report])
+    site = files.read()
+    status = only(site).status
+    assert (status.state, status.verdict, status.value) == (State.HEALTHY, "collapsed", 0.1)
+    assert site.exit_status == 0
+
+
+def test_collapsed_runs_are_judged_though_they_failed(files: SiteFiles) -> None:
+    rows = daily(levels((100, 1)), last=10.25)
+    rows += daily([0.2] * 10, result="fail", fail_phase="performance")
+    assert only(files.write(rows).read()).status.state is State.DEGRADED
+
+
+def test_a_published_band_judges_from_the_first_runs(files: SiteFiles) -> None:
+    files.write(daily([75.0] * 15))
+    write_bands(files.bands, (135, 150, 180))
+    assert only(files.read()).status.state is State.DEGRADED
+
+
+def test_a_newest_run_without_a_value_is_no_data(files: SiteFiles) -> None:
+    site = files.write(daily([1.5, 1.6, None])).read()
+    status = only(site).status
+    assert (status.state, status.value, status.runs) == (State.NO_DATA, 1.6, 2)
+    assert "sanity" in status.missing
+    assert site.exit_status == 3
+
+
+def test_an_earlier_run_without_a_value_is_past(files: SiteFiles) -> None:
+    status = only(files.write(daily([1.5, None, 1.6])).read()).status
+    assert (status.state, status.missing) == (State.CALIBRATING, None)
+
+
+def test_a_run_that_left_no_line_is_no_data(files: SiteFiles) -> None:
+    files.write([*daily([1.5]), *daily([2.5], perf_var="read_bw")])
+    write_report(files.perflogs, [case(perfvalues={"here:local:read_bw": [2.5]})])
+    found = {series.label: series.status for series in files.read().series}
+    assert found["disk fpp read_bw"].state is State.CALIBRATING
+    assert found["disk fpp write_bw"].state is State.NO_DATA
+    assert "no such file system" in found["disk fpp write_bw"].missing
+
+
+def test_a_report_from_before_the_newest_sample_is_past(files: SiteFiles) -> None:
+    files.write(daily([1.5]))
+    write_report(files.perflogs, [case()], days=1)
+    assert only(files.read()).status.state is State.CALIBRATING
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"display_name": "BenchioFPP %new=1"},  # renamed, and known by its fields
+        {"result": "pass", "fail_phase": None, "fail_reason": None},  # without a value
+        {"result": "skip", "fail_reason": None, "skip_reason": "not installed: benchio"},
+    ],
+)
+def test_a_run_that_gave_nothing_is_no_data(files: SiteFiles, report: dict[str, object]) -> None:
+    files.write(daily([1.5]))
+    write_report(files.perflogs, [case(**report)])
+    site = files.read()
+    assert only(site).status.state is State.NO_DATA
+    # and of the series alone
+    (alert,) = site.alerts
+    assert alert.keys == {only(site).key}
+
+
+@pytest.mark.parametrize(
+    ("days", "overdue", "state"),
+    [
+        (3, 3, State.CALIBRATING),
+        (3.01, 3, State.NO_DATA),
+        (3.01, 4, State.CALIBRATING),
+        (-30, 3, State.NO_DATA),  # a clock is wrong
+        (-1 / 24, 3, State.CALIBRATING),  # a clock is ahead
+    ],
+)
+def test_a_newest_sample_of_long_ago_or_of_the_future(
+    files: SiteFiles, days: float, overdue: int, state: State
+) -> None:
+    files.write(daily([1.5], last=days))
+    assert only(files.read(overdue=timedelta(days=overdue))).status.state is state
+
+
+def test_a_case_is_never_overdue(files: SiteFiles) -> None:
+    files.write(daily([1.0], last=400, case="csc-aggregators 2"))
+    assert only(files.read()).status.state is State.CALIBRATING
+
+
+def test_a_degraded_series_without_news_stays_degraded(files: SiteFiles) -> None:
+    status = only(files.write(daily(levels((105, 1), (15, 0.5)), last=9)).read()).status
+    assert status.state is State.DEGRADED
+    assert status.missing is not None
+
+
+def test_a_drop_has_a_date_and_a_size(files: SiteFiles) -> None:
+    site = files.write(daily(levels((105, 1), (15, 0.7)))).read()
+    status = only(site).status
+    assert (status.state, site.exit_status) == (State.DEGRADED, 2)
+    change = status.change
+    # the newest run was 0.25 days before NOW, and the first of 15 slow ones 14 days before that
+    assert change.since_low <= NOW - 14.25 * DAY <= change.since_high
+    assert change.ratio.low < 0.7 < change.ratio.high
+    assert change.baseline == pytest.approx(1.5, rel=0.03)
+    assert change.level == pytest.approx(0.7 * 1.5, rel=0.05)
+    assert change.score >= change.threshold == site.budget.threshold
+    assert 2 < status.detection.power < 12
+
+
+def test_an_open_drop_does_not_teach_the_band(files: SiteFiles) -> None:
+    status = only(files.write(daily(levels((80, 1), (40, 0.5)))).read()).status
+    assert status.band.median == pytest.approx(1.5, rel=0.03)
+    assert status.band.runs <= 81
+
+
+def test_what_recovered_is_healthy_and_remembered(files: SiteFiles) -> None:
+    status = only(files.write(daily(levels((80, 1), (20, 0.5), (50, 1)))).read()).status
+    assert (status.state, status.change) == (State.HEALTHY, None)
+    (change,) = status.detection.changes
+    assert (change.direction, change.end) == ("down", "recovered")
+    assert abs(change.ended - (NOW - 49.25 * DAY)) <= 2 * DAY
+
+
+def test_a_small_change_is_reported_if_the_site_asks_for_it(files: SiteFiles) -> None:
+    files.write(daily([5.0] * 60 + [4.99] * 12))
+    assert only(files.read()).status.state is not State.DEGRADED
+    files.bands.mkdir()
+    text = "schema: 3\nsystem: here\nleast_change_percent: 0.1\nepochs: []\n"
+    (files.bands / "here.yaml").write_text(text)
+    assert only(files.read()).status.state is State.DEGRADED
+
+
+def test_equal_values_are_healthy_and_a_percent_less_is_no_collapse(files: SiteFiles) -> None:
+    for newest, verdict in ((5.0, "within"), (4.95, "below"), (4.4, "collapsed")):
+        status = only(files.write(daily([5.0] * 60 + [newest])).read()).status
+        assert (status.state, status.verdict) == (State.HEALTHY, verdict)
+        # a tenth under the lower quartile at the least
+        assert status.band.floor == pytest.approx(4.5)
+
+
+@pytest.mark.parametrize("before", [[5.0] * 60, [5.0, 6.0] * 50])
+def test_ties_that_fall_are_dated_to_the_run(files: SiteFiles, before: list[float]) -> None:
+    assert only(files.write(daily(before)).read()).status.state is State.HEALTHY
+    status = only(files.write(daily([*before, *[3.5] * 12])).read()).status
+    assert status.state is State.DEGRADED
+    assert status.change.since.isoformat() == days_ago(11.25)
+
+
+def test_the_order_of_the_lines_and_time_zones_do_not_matter(files: SiteFiles) -> None:
+    rows = daily(levels((75, 1), (15, 0.6)))
+    change = only(files.write(rows).read()).status.change
+    # every second line first, so that most come before an earlier one
+    assert only(files.write([*rows[1::2], *rows[::2]]).read()).status.change == change
+    assert days_ago(0.25).endswith("T19:30:00+00:00")
+    elsewhere = [row.replace("T19:30:00+00:00", "T14:30:00-05:00") for row in rows[::2]]
+    assert only(files.write([*elsewhere, *rows[1::2]]).read()).status.change == change
+
+
+def test_runs_that_are_not_measured_are_not_judged(files: SiteFiles) -> None:
+    rows = daily(levels((60, 1)), last=10.25) + daily([1500.0] * 10, perf_unit="MB/s")
+    site = files.write(rows).read()
+    status = only(site).status
+    assert (status.state, status.runs) == (State.NO_DATA, 60)
+    assert len(site.rejected) == 10
+
+
+def test_no_series_is_unknown(files: SiteFiles) -> None:
+    site = files.write([]).read()
+    assert (site.series, site.exit_status) == ((), 3)
+
+
+def test_a_series_without_a_sample_has_no_data(files: SiteFiles) -> None:
+    status = only(files.write(daily([None])).read()).status
+    assert (status.state, status.value, status.detection) == (State.NO_DATA, None, None)
+
+
+def test_lines_that_are_none_are_rejected_with_their_place(files: SiteFiles) -> None:
+    files.write([*daily([1.5]), line(perf_value="x"), "y"])
+    write_report(files.perflogs, []).write_text("{")
+    site: Site = files.read()
+    assert [rejected.line for rejected in site.rejected] == [3, 4, 0]
+    assert [rejected.path.suffix for rejected in site.rejected] == [".log", ".log", ".json"]
