@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 #: benchio's checks and those of the environment, for `copy_suite`.
-BENCHIO = ("checks/benchio.py", "checks/environment_checks.py")
+BENCHIO = ("checks/tools/benchio/check.py", "checks/preflight/checks.py")
 
 
 _LOCAL_SYSTEM = """

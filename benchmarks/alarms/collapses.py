@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-
-from benchmarks.alarms.worlds import BANDS, Array, world
 from iobands.alerts.collapses import EARLIER, ENDING, LEAST_EARLIER, RECENT, compare, level_for
 from iobands.alerts.file_systems import FALSE_RISES
+
+from benchmarks.alarms.worlds import BANDS, Array, world
 from iobands.bands import log_fence
 
 #: How many file systems a site has.

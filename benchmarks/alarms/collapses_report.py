@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from iobands.alerts.collapses import ENDING
+from iobands.alerts.file_systems import FALSE_RISES
 
 from benchmarks.alarms.collapses import SITES, WITHIN, FalseRises, Found, Results
 from benchmarks.alarms.report import templates
 from benchmarks.alarms.tables import table
-from iobands.alerts.collapses import ENDING
-from iobands.alerts.file_systems import FALSE_RISES
 
 
 def section(results: Results) -> str:

@@ -14,14 +14,14 @@ from typing import Final
 
 import pandas as pd
 import yaml
+from iobands.status.following import ratio_text, span_text
+from iobands.status.survey import Series
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchmarks.alarms.replay import Alarm, Replay
 from benchmarks.alarms.report import table
 from iobands.detection import DOWN, UP
-from iobands.series import SeriesKey
-from iobands.status.following import ratio_text, span_text
-from iobands.status.survey import Series
+from iobands.model.series import SeriesKey
 
 TEMPLATES: Final = Path(__file__).resolve().parents[1] / "templates"
 #: How the table is read, as a site would say it.

@@ -16,12 +16,13 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from iobands.alerts.collapses import RISEN
-from iobands.bands import BELOW, COLLAPSED
 from iobands.readers.adapters import FILE_NAME
-from iobands.series import SeriesKey
 from iobands.status.following import Change, Following
 from iobands.status.states import State
 from iobands.status.survey import Survey, take_survey
+
+from iobands.bands import BELOW, COLLAPSED
+from iobands.model.series import SeriesKey
 
 #: What a check asks for that fails under 30 % less than the median, as references often do.
 REFERENCE: Final = 0.7

@@ -7,6 +7,9 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
+from iobands.alerts.pools import FILE_SYSTEM, NODES, PARTITION, TRANSPORT, pools_of
+from iobands.alerts.shared import common_changes, follow_pools
+from iobands.status.following import Budget, Following
 
 from benchmarks.alarms.measure import (
     HIGHEST,
@@ -17,8 +20,6 @@ from benchmarks.alarms.measure import (
     summary,
 )
 from benchmarks.alarms.worlds import Array, World
-from iobands.alerts.pools import FILE_SYSTEM, NODES, PARTITION, TRANSPORT, pools_of
-from iobands.alerts.shared import common_changes, follow_pools
 from iobands.detection import (
     DOWN,
     Chart,
@@ -27,9 +28,8 @@ from iobands.detection import (
     follow_together,
     runs_between_false_alarms,
 )
-from iobands.history import History
-from iobands.series import SeriesKey
-from iobands.status.following import Budget, Following
+from iobands.model.history import History
+from iobands.model.series import SeriesKey
 
 #: The site that causes are told apart on: file systems, transports, and series of each of both.
 _FILE_SYSTEMS, _TRANSPORTS, _PATTERNS = "ab", ("ofi", "ucx"), ("fpp", "fpn", "ssf", "serial")

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+from iobands.alerts.pools import FILE_SYSTEM, KINDS, NODES
 
 from benchmarks.alarms import together
 from benchmarks.alarms.measure import LIMITS, FalseAlarms
 from benchmarks.alarms.tables import delay_text, table
 from benchmarks.alarms.together import Days, Delays, Told
 from benchmarks.alarms.worlds import BANDS, world
-from iobands.alerts.pools import FILE_SYSTEM, KINDS, NODES
 from iobands.detection import limit_for, runs_between_false_alarms
 
 #: The days that series share: nothing, the day, and days that depend on the day before.

@@ -5,14 +5,14 @@ May know: contract 2.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-#: What the site measures: file systems, patterns with their interface, stripe counts, transports,
-#: operations and presets; 500 series in all.
+#: What the site measures: file systems, patterns with their interface, transports, operations.
 _FILE_SYSTEMS: Final = (
     ("work1", "hdd"),
     ("work2", "hdd"),
@@ -29,10 +29,9 @@ _PATTERNS: Final = (
 )
 _TRANSPORTS: Final = (("gnu-ofi", "ofi"), ("gnu-ucx", "ucx"))
 _PRESETS: Final = ("default", "site-ssf", "cb-off", "cb-large", "ds-off")
+#: The series that one hint preset makes.
+PER_PRESET: Final = 100
 _VARIABLES: Final = ("write_bw", "read_bw")
-SERIES: Final = (
-    len(_FILE_SYSTEMS) * len(_PATTERNS) * len(_TRANSPORTS) * len(_PRESETS) * len(_VARIABLES)
-)
 _END: Final = datetime(2026, 11, 20, tzinfo=timezone.utc)
 _COLLAPSED: Final = 0.02  # of the runs
 #: Each series loses this much for so many days, once in so many days.
@@ -50,40 +49,21 @@ HEADER: Final = (
 )
 
 
-def write_perflogs(directory: Path, rows: int, seed: int = 1) -> int:
-    """Write about `rows` rows, a run a day of each of 500 series, and return how many.
-
-    Perflogs of few rows have fewer days. The last 20 days are complete.
-    """
+def write_perflogs(directory: Path, series: int, days: int, seed: int = 1) -> int:
+    """Write a run a day of each series, up to 500 in steps of `PER_PRESET`; return the rows."""
     draw = np.random.default_rng(seed)
-    days = max(1, rows // SERIES)
+    presets = _PRESETS[: series // PER_PRESET]
     written = 0
     for check, pattern, interface in _PATTERNS:
-        path = _path(directory, check)
+        path = directory / "bench" / "compute" / f"{check}.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="ascii") as log:
             log.write(f"{HEADER}\n")
             for day in range(1 - days, 1):
-                lines = _day(draw, check, pattern, interface, day)
+                lines = _day(draw, check, pattern, interface, day, presets)
                 log.write("".join(lines))
                 written += len(lines)
     return written
-
-
-def append_day(directory: Path, day: int) -> int:
-    """Append the runs of the `day`-th day after the last one, and return how many rows."""
-    draw = np.random.default_rng(day)
-    written = 0
-    for check, pattern, interface in _PATTERNS:
-        lines = _day(draw, check, pattern, interface, day)
-        with _path(directory, check).open("a", encoding="ascii") as log:
-            log.write("".join(lines))
-        written += len(lines)
-    return written
-
-
-def _path(directory: Path, check: str) -> Path:
-    return directory / "bench" / "compute" / f"{check}.log"
 
 
 def _day(
@@ -92,11 +72,12 @@ def _day(
     pattern: str,
     interface: str,
     day: int,
+    presets: Sequence[str],
 ) -> list[str]:
     lines = []
     when = _END + timedelta(days=day)
     number = 0
-    count = len(_FILE_SYSTEMS) * len(_TRANSPORTS) * len(_PRESETS) * len(_VARIABLES)
+    count = len(_FILE_SYSTEMS) * len(_TRANSPORTS) * len(presets) * len(_VARIABLES)
     rates = 10 * np.exp(0.15 * draw.standard_normal(count))
     rates[draw.random(count) < _COLLAPSED] /= 5
     rates[(day + _LOST_EVERY // 8 * np.arange(count)) % _LOST_EVERY < _LOST_DAYS] *= _LOSS
@@ -105,7 +86,7 @@ def _day(
     first_node = draw.integers(1000, 5000, count)
     for name, medium in _FILE_SYSTEMS:
         for environ, transport in _TRANSPORTS:
-            for preset in _PRESETS:
+            for preset in presets:
                 when += timedelta(seconds=97)
                 jobid = 10_000_000 + 1000 * day + number
                 stamp = f"{when:%Y-%m-%dT%H:%M:%S}+00:00"

@@ -3,10 +3,9 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from .. import site
+from ..base import site
 from .base import Case, Published
-from .compared import AgainstFewestStripes, ComparedCase
-from .comparison import Setting
+from .compared import AgainstFewestStripes, ComparedCase, Setting
 from .unpacking import UnpackingCase
 
 # 65,536 MiB written by 2048 processes: 32 MiB each.
@@ -31,7 +30,6 @@ class Archer2Comparison(ComparedCase):
 class Archer2FPP(Archer2Case):
     """File per process on one stripe: typically 150 GiB/s on NVMe, 90 on HDD."""
 
-    descr = "ARCHER2: file per process as published"
     layer = "proc"
     stripes = "one"
 
@@ -40,7 +38,6 @@ class Archer2FPP(Archer2Case):
 class Archer2SSF(Archer2Case):
     """Single shared file over all stripes: typically 10 GiB/s with the page's settings."""
 
-    descr = "ARCHER2: single shared file as published, with the site's hint presets"
     layer = "mpiio"
     stripes = "all"
 
@@ -55,7 +52,6 @@ class Archer2SSF(Archer2Case):
 class Archer2SingleWriter(Archer2Case):
     """One process writes it all: about 1 GB/s, whatever the file system."""
 
-    descr = "ARCHER2: the limit of a single writer"
     layer = "serial"
     stripes = "one"
 
@@ -64,7 +60,6 @@ class Archer2SingleWriter(Archer2Case):
 class Archer2FilePerNode(Archer2Comparison):
     """A file per node against one per process: fewer files, about the same rate."""
 
-    descr = "ARCHER2: file per node against file per process"
     layer = "node"
     other_layer = "proc"
 
@@ -73,7 +68,6 @@ class Archer2FilePerNode(Archer2Comparison):
 class Archer2Collective(Archer2Comparison):
     """A shared file by collective calls against independent ones, which contend for locks."""
 
-    descr = "ARCHER2: shared file by collective against independent calls"
     layer = "mpiio"
     other_layer = "mpiio-independent"
     stripes = "all"
@@ -96,7 +90,6 @@ class EitherPattern(rfm.RegressionTestPlugin):
 class Archer2StripeCount(AgainstFewestStripes, EitherPattern, Archer2Comparison):
     """All stripes against one: recommended for a shared file, and against for one per process."""
 
-    descr = "ARCHER2: all stripes against one"
     needs_stripes = "compares stripe counts"
 
     def wanted_stripes(self) -> str:
@@ -107,7 +100,6 @@ class Archer2StripeCount(AgainstFewestStripes, EitherPattern, Archer2Comparison)
 class Archer2StripeSize(EitherPattern, Archer2Comparison):
     """Stripes of 4 MiB against the default of 1 MiB: little impact is expected."""
 
-    descr = "ARCHER2: stripes of 4 MiB against 1 MiB"
     needs_stripes = "compares stripe sizes"
 
     def without_setting(self) -> Setting:
@@ -121,7 +113,6 @@ class Archer2StripeSize(EitherPattern, Archer2Comparison):
 class Archer2Hints(Archer2Comparison):
     """The recommended environment variables and hints against none, for a shared file."""
 
-    descr = "ARCHER2: the site's hint presets against none"
     layer = "mpiio"
     stripes = "all"
 
@@ -160,7 +151,6 @@ class Archer2Hints(Archer2Comparison):
 class Archer2Transport(Archer2Case):
     """A shared file over each MPI transport: `iobands compare transport` gives the ratio."""
 
-    descr = "ARCHER2: shared file over each MPI transport"
     layer = "mpiio"
     stripes = "all"
 
@@ -181,14 +171,11 @@ class Archer2Transport(Archer2Case):
 class Archer2FileSystem(EitherPattern, Archer2Case):
     """Either pattern on each file system: `iobands compare file_system` gives the ratio."""
 
-    descr = "ARCHER2: each pattern on each file system"
-
 
 @rfm.simple_test
 class Archer2Untar(UnpackingCase):
     """`tar -b 2048`, which writes 1 MiB at a time, for unpacking a large archive."""
 
-    descr = "ARCHER2: unpacking an archive with -b 2048 against the default"
     source = "archer2-page"
     # The page names no size: large for one process, small for a file system.
     published = Published(nodes=1, tasks_per_node=1, gib=4)

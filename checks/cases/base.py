@@ -1,21 +1,20 @@
 """The base of the cases: sizes as their source has them, as far as the site's scale goes.
 
-A case states its source, its layer and the sizes that were published; docs/cases.md tells what
-each shows. It has a tag for all cases and one for its source, and none of the site's sets: a case
+A case states its source, its layer and the sizes that were published; its docstring is its line in
+ReFrame's lists. It has the tag `case` and one for its source, and none of the site's sets: a case
 is run when somebody wants to know, not every day.
 """
 
+import inspect
 from dataclasses import dataclass, replace
 
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, variable
 
-from .. import benchio_result as result
-from .. import site
-from ..benchio_base import BenchioBase
-from ..mixins.scale import MIB_PER_GIB
-from ..mixins.skip_reason import SkipReasonMixin
-from ..striping import Asked
+from ..base import site
+from ..base.scale import MIB_PER_GIB
+from ..filesystems import Asked
+from ..tools.benchio.base import BenchioBase
 from . import shapes
 from .layers import LAYERS, Layer
 from .naming import kebab
@@ -32,8 +31,8 @@ class Published:
     gib: float
 
 
-class Case(BenchioBase, SkipReasonMixin):
-    """One case of a source: what benchio is told, for a volume."""
+class Case(BenchioBase):
+    """One case of a source: a layer of benchio, with a volume."""
 
     #: The source, by the name of its tag.
     source = variable(typ.Str[r"archer2-page|bulk-lustre|cray-slides|csc-page"])
@@ -50,16 +49,14 @@ class Case(BenchioBase, SkipReasonMixin):
     #: Why the case cannot be without stripes; empty where it can.
     needs_stripes = variable(str, value="")
 
-    #: What names the case and its settings, where no other series field tells them.
-    case = variable(str, type(None), value=None, loggable=True)
-
     #: The MPI transport: that of the first environment, unless the case is about transports.
     transport = parameter(site.default_transports(), loggable=True)
 
+    # In time for the numbers of the scale, which follow from the volume of a layer.
     @run_after("init")
     def name_case(self) -> None:
+        self.descr = inspect.getdoc(type(self))
         self.layer = self.layer_of_point() or self.layer
-        self.tags = {"io", self.tool, "case", self.source}
         self.case = " ".join([kebab(type(self).__name__), *self.case_settings()])
         self.pattern, self.interface = self.kind.pattern, self.kind.interface
         self.file_per = self.kind.file_per
@@ -72,12 +69,10 @@ class Case(BenchioBase, SkipReasonMixin):
         """The settings of this point that are no series field, as words."""
         return []
 
-    # Not tagged by the site's selections: see above.
-    def tag_by_selections(self) -> None:
-        pass
+    def take_tags(self) -> None:
+        self.tags = {"io", self.tool, "case", self.source}
 
-    @run_after("init")
-    def take_stripe_counts(self) -> None:
+    def leave_out_points(self) -> None:
         counts = site.stripe_counts_of(self.file_system)
         wanted = {
             "one": [self.fewest_stripes],
@@ -94,7 +89,7 @@ class Case(BenchioBase, SkipReasonMixin):
         return self.stripes
 
     @run_after("setup")
-    def see_what_is_needed(self) -> None:
+    def skip_if_lacking(self) -> None:
         for reason in self.lacking():
             self.skip_because(reason)
 
@@ -115,18 +110,21 @@ class Case(BenchioBase, SkipReasonMixin):
         """What contract 1 says of the layer."""
         return LAYERS[self.layer]
 
-    # The scale is known straight after init; in place of ScaleMixin's.
     def size_for(self, nodes: int) -> None:
         """Set what follows from the number of nodes, by the published sizes or the scale's."""
-        allowed_mib = nodes * self.scale_settings["tasks_per_node"]
-        allowed_mib *= self.scale_settings["mib_per_task"]
-        per_node = min(self.num_tasks_per_node, self.published.tasks_per_node)
+        scale = self.scale_settings
+        allowed_mib = nodes * scale["tasks_per_node"] * scale["mib_per_task"]
         self.nodes, self.num_tasks_per_node = self.placed(
-            min(nodes, self.published.nodes), per_node
+            min(nodes, self.published.nodes),
+            min(scale["tasks_per_node"], self.published.tasks_per_node),
         )
         self.num_tasks = self.tasks = self.nodes * self.num_tasks_per_node
         self.volume_mib = float(min(self.published.gib * MIB_PER_GIB, allowed_mib))
-        self.gib = self.shape.bytes / BYTES_PER_GIB
+        self.take_volume()
+
+    def take_volume(self) -> None:
+        if self.tasks:
+            self.gib = self.shape.bytes / BYTES_PER_GIB
 
     def placed(self, nodes: int, per_node: int) -> tuple[int, int]:
         """The nodes and processes on each that the case takes of those that there are."""
@@ -134,8 +132,12 @@ class Case(BenchioBase, SkipReasonMixin):
 
     @property
     def shape(self) -> shapes.Shape:
-        """The sizes that benchio is told."""
+        """The sizes for benchio."""
         return self.shape_of(shapes.Volume(self.tasks, self.volume_mib))
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        """The sizes for a volume: a block of an array for each process."""
+        return shapes.array(volume)
 
     @property
     def fewest_stripes(self) -> int | None:
@@ -156,16 +158,12 @@ class Case(BenchioBase, SkipReasonMixin):
             asked = replace(asked, object_size_kib=objects)
         return asked
 
-    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        """The sizes for a volume: a block of an array for each process."""
-        return shapes.array(volume)
-
     def common_options(self) -> list[str]:
-        """What benchio is told beside sizes, layer and directory, whatever the setting."""
+        """The options beside sizes, layer and directory, whatever the setting."""
         return [*(["fsync"] if self.fsync else []), "--verify", "--keep", *self.shape.options]
 
-    def write_commands(self) -> None:
-        super().write_commands()
+    def write_command(self) -> None:
+        super().write_command()
         self.executable_opts = [
             *self.shape.words(),
             self.layer,
@@ -175,26 +173,20 @@ class Case(BenchioBase, SkipReasonMixin):
             f"--result={self.result_file}",
         ]
 
-    def expectation(self) -> result.Expectation:
-        return self.expectation_of(self.layer, self.repeats)
-
-    def expectation_of(self, layer: str, repeats: int) -> result.Expectation:
-        """What the result file of `layer` must prove."""
+    def asked_of(self, layer: str) -> dict[str, object]:
         kind = LAYERS[layer]
-        return result.Expectation(
-            layer=layer,
-            pattern=kind.pattern,
-            interface=kind.interface,
-            repeats=repeats,
-            nodes=self.nodes,
-            processes=self.tasks,
-            bytes=self.shape.bytes,
-            files={"job": self.shape.files, "node": self.nodes, "process": self.tasks}[
-                kind.file_per
-            ],
-            fsync=self.fsync,
-            overhead_bytes=kind.overhead_bytes,
-        )
+        files = {"job": self.shape.files, "node": self.nodes, "process": self.tasks}
+        return {
+            **super().asked_of(layer),
+            "pattern": kind.pattern,
+            "interface": kind.interface,
+            "bytes": self.shape.bytes,
+            "files": files[kind.file_per],
+        }
+
+    @property
+    def overhead_bytes(self) -> int:
+        return self.kind.overhead_bytes
 
 
 def _as_number(count: int | None) -> float:

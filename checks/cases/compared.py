@@ -1,31 +1,63 @@
 """The base of the cases that compare: a setting on and off in one job, and the ratio as a result.
 
-The rates of the check are those with the setting; those without it stand beside them, and the
-ratio of both with its interval (docs/decisions/0056).
+Runs without and with the setting follow each other in pairs (pairs.sh). The rates of the check are
+those with the setting; those without it stand beside them, and the ratio of both with its interval.
 """
 
 import math
+import shlex
 import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import run_before, sanity_function, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.builtins import variable
 from reframe.utility.sanity import make_performance_function
 from reframe.utility.typecheck import Duration
 
-from iobands.reporting.ratios import FEWEST_PAIRS, Ratio, paired_ratio
-from iobands.vocabulary import VARIABLE_UNITS
-
-from .. import benchio_result as result
-from .. import hint_reports
-from ..striping import StripingError
-from . import comparison
+from ..base import hints
+from ..base.package import FEWEST_PAIRS, VARIABLE_UNITS, PairedRatio, paired_ratio
+from ..base.proof import misplaced_files, unproven
+from ..base.stage import read_output
+from ..filesystems import Asked, StripingError
+from ..tools.benchio import result
 from .base import Case
-from .comparison import SIDES, WITH, WITHOUT, Setting
+from .layers import LAYERS
+
+WITHOUT, WITH = SIDES = ("without", "with")
 
 #: The time limit of a job that measures both sides of all pairs, in limits of the site's scale.
 LIMITS = 4
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One side of a comparison: all in which it differs from the other."""
+
+    layer: str
+    #: Further options of benchio.
+    options: tuple[str, ...] = ()
+    #: MPI-IO hints for benchio.
+    hints: Mapping[str, str] = field(default_factory=dict)
+    #: Hints that must be shown to be in effect, whether by `hints` or by `environment`.
+    demanded: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    #: What is asked of the striping.
+    asked: Asked = field(default_factory=Asked)
+
+
+def result_file(side: str, pair: int) -> str:
+    """The result file of a run, in the stage directory."""
+    return f"{side}-{pair}.jsonl"
+
+
+def read_sides(stage: Path, pairs: int) -> dict[str, list[list[dict]]]:
+    """The records of each run, by side and in the order of the pairs."""
+    return {
+        side: [result.read_result(stage / result_file(side, n + 1)) for n in range(pairs)]
+        for side in SIDES
+    }
 
 
 class ComparedCase(Case):
@@ -42,6 +74,8 @@ class ComparedCase(Case):
 
     #: The layer that is compared with, where it is another one.
     other_layer: str | None = None
+
+    scripts = (Path(__file__).with_name("pairs.sh"),)
 
     def without_setting(self) -> Setting:
         """What is compared with."""
@@ -67,10 +101,6 @@ class ComparedCase(Case):
         number = min(aggregators, self.tasks)
         return {"cb_nodes": f"{number}", "cb_config_list": f"*:{math.ceil(number / self.nodes)}"}
 
-    def before_each(self) -> list[str]:
-        """Shell commands before each run, in whose `$run_directory` it measures."""
-        return []
-
     @property
     def settings(self) -> dict[str, Setting]:
         """Both sides by their names."""
@@ -81,88 +111,116 @@ class ComparedCase(Case):
         """That of so many runs."""
         return f"{int(Duration(super().default_time_limit) * LIMITS)}s"
 
+    @property
+    def written_gib(self) -> float:
+        return self.copies * self.gib
+
     # Hints are those of a setting, and never those of both.
-    def set_hints(self) -> None:
+    def set_hints(self) -> list[str]:
         if not any(setting.hints or setting.demanded for setting in self.settings.values()):
-            return
+            return []
         mpi = self.current_environ.extras.get("mpi")
-        known = hint_reports.REPORT_VARIABLES
+        known = hints.REPORT_VARIABLES
         reports = known.get(mpi, {}) if mpi else {**known["openmpi"], **known["cray-mpich"]}
         # Of Open MPI's two components for MPI-IO only ROMIO heeds hints and says which.
         for name, value in {"OMPI_MCA_io": "^ompio", **reports}.items():
             self.env_vars.setdefault(name, value)
+        return []
 
-    def write_commands(self) -> None:
-        super().write_commands()
-        settings, sides = self.settings, list(SIDES)
+    def write_command(self) -> None:
+        super().write_command()
         self.executable_opts = [*self.shape.words(), *self.common_options()]
         # The launcher's command, the program and its options become arguments of this function.
-        self.job.launcher.modifier = "iobands_pairs"
-        self.prerun_cmds = [
-            *self.before_program(self.copies * self.gib),
-            *comparison.striping_commands(settings, self.striping),
-            *comparison.function_commands(settings, self.pairs, self.place, self.before_each()),
-        ]
-        self.postrun_cmds = self.after_program()
-        # Behind the first two, which keep the program's exit status.
-        self.postrun_cmds[2:2] = comparison.look_commands(sides, self.striping)
+        self.job.launcher.modifier = "run_pairs"
+        self.job.launcher.modifier_options = [str(self.pairs)]
 
-    @property
-    def place(self) -> str:
-        """The option that says where to measure: each side has a directory of its own."""
-        return '--directory="$run_directory"'
+    def before_program(self) -> list[str]:
+        commands = super().before_program()
+        for side, setting in self.settings.items():
+            stripe = "; ".join([f"enter_side {side}", *self.striping.stripe(setting.asked)])
+            words = [setting.layer, *setting.options]
+            words += [f"--hint={name}={value}" for name, value in setting.hints.items()]
+            environment = [f"{name}={value}" for name, value in setting.environment.items()]
+            commands += [
+                f"make_side {side}",
+                f"({stripe}) || exit 1",
+                f"options_{side}=({shlex.join(words)})",
+                *([f"environment_{side}=({shlex.join(environment)})"] if environment else []),
+            ]
+        return commands
 
-    @sanity_function
-    def prove(self) -> bool:
-        """Both sides proven: every phase, every byte, the layout and the hints asked for."""
-        stage = Path(self.stagedir)
-        problems = []
-        try:
-            self.require_success(stage)
-            for side, setting in self.settings.items():
-                expected = self.expectation_of(setting.layer, repeats=1)
-                problems += comparison.side_problems(stage, side, setting, self.pairs, expected)
-                problems += self.layout_problems(stage, side, setting)
-            problems += self.transport_problems(stage)
-        except (result.ResultError, OSError) as error:
-            raise SanityError(str(error)) from error
-        if problems:
-            raise SanityError("; ".join(problems))
-        records = comparison.records_of(stage, WITH, self.pairs)
-        self.tool_version = records[0]["version"]
-        self.cache = comparison.cache_of_reads(stage, self.pairs)
-        proven = comparison.hints_in_effect(stage, WITH, self.with_setting(), records)
-        self.hints_in_effect = ",".join(f"{item[0]}={item[1]}" for item in proven.items()) or None
-        return True
+    def after_program(self) -> list[str]:
+        return [*super().after_program(), *(f"inspect_side {side}" for side in SIDES)]
 
-    def layout_problems(self, stage: Path, side: str, setting: Setting) -> list[str]:
-        """What the layout of a side's files fails to prove; the one with the setting is kept."""
-        try:
-            layout, problems = self.striping.in_effect(stage / side, setting.asked), []
-        except StripingError as error:
-            layout, problems = error.layout, [f"{side} the setting: {error}"]
-        if layout and side == WITH:
-            self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
+    def read_layout(self) -> list[str]:
+        return []  # of each side
+
+    def result_problems(self, stage: Path) -> list[str]:
+        """Each phase of both sides measured, every byte on disk and verified, hints in effect."""
+        runs, problems = read_sides(stage, self.pairs), []
+        for side, setting in self.settings.items():
+            found = self.side_problems(stage, side, setting, runs[side])
+            problems += [f"{side} the setting: {problem}" for problem in found]
+        if not problems:
+            self.tool_version = runs[WITH][0][0]["version"]
+            both = [record for side in SIDES for run in runs[side] for record in run]
+            # Where it is not the same for both, the ratio may be one of memory to a file system.
+            self.cache = result.cache_of_reads(both)
+            self.bandwidths = {
+                (side, operation): [
+                    record["bandwidth_gib_s"]
+                    for run in runs[side]
+                    for record in run
+                    if record["operation"] == operation
+                ]
+                for side in SIDES
+                for operation in self.operations
+            }
         return problems
 
-    def bandwidths(self, operation: str) -> list[float]:
-        return self.bandwidths_of(WITH, operation)
+    def side_problems(
+        self, stage: Path, side: str, setting: Setting, runs: list[list[dict]]
+    ) -> list[str]:
+        """What the runs of one side fail to prove."""
+        fields = self.asked_of(setting.layer)
+        asked = result.asked(fields, self.fsync, self.operations)
+        problems = [
+            f"pair {number}: {problem}"
+            for number, records in enumerate(runs, start=1)
+            for problem in unproven(result.phases(records), asked, repeats=1)
+        ]
+        listing = (stage / f"{side}-files.txt").read_text(encoding="utf-8")
+        spare = LAYERS[setting.layer].overhead_bytes
+        problems += misplaced_files(listing, fields["files"], fields["bytes"], spare)
+        records = [record for run in runs for record in run]
+        proven = hints.in_effect(
+            setting.demanded,
+            hints.read_back(records),
+            hints.displayed(read_output(stage / f"{side}.out")),
+        )
+        try:
+            layout = self.striping.in_effect(stage / side, setting.asked)
+        except StripingError as error:
+            layout = error.layout
+            problems.append(str(error))
+        if side == WITH:
+            self.hints_in_effect = hints.as_text(proven)
+            if layout:
+                self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
+        return [*problems, *hints.unproven(setting.demanded, proven)]
 
-    def bandwidths_of(self, side: str, operation: str) -> list[float]:
-        """The bandwidth of each run of a side, in GiB/s, in the order of the pairs."""
-        records = comparison.records_of(Path(self.stagedir), side, self.pairs)
-        return result.bandwidths(records, operation)
+    def environment_problems(self, stage: Path) -> list[str]:
+        return self.transport_problems(stage)
 
-    @run_before("performance")
     def judge_by_bands(self) -> None:
         if self.is_dry_run():
             return
         values, bounds = {}, {}
         for operation in self.operations:
             ratio = self.ratio_of(operation)
-            values[f"{operation}_bw"] = statistics.median(self.bandwidths(operation))
-            without = self.bandwidths_of(WITHOUT, operation)
-            values[f"{operation}_bw_without"] = statistics.median(without)
+            for side, name in ((WITH, "bw"), (WITHOUT, "bw_without")):
+                rates = self.bandwidths[side, operation]
+                values[f"{operation}_{name}"] = statistics.median(rates)
             values[f"{operation}_ratio"] = ratio.median
             if ratio.lower is not None and ratio.upper is not None:
                 bounds[f"{operation}_ratio_lower"] = ratio.lower
@@ -174,10 +232,10 @@ class ComparedCase(Case):
         # The ends of an interval are figures of one run, and have no band.
         self.judge(values)
 
-    def ratio_of(self, operation: str) -> Ratio:
+    def ratio_of(self, operation: str) -> PairedRatio:
         """The ratio of the rates with the setting to those without, pair by pair."""
-        with_it, without_it = (self.bandwidths_of(side, operation) for side in (WITH, WITHOUT))
-        return paired_ratio(list(zip(with_it, without_it, strict=True)))
+        sides = (self.bandwidths[side, operation] for side in (WITH, WITHOUT))
+        return paired_ratio(list(zip(*sides, strict=True)))
 
 
 class AgainstFewestStripes(rfm.RegressionTestPlugin):

@@ -7,8 +7,7 @@ from reframe.core.builtins import parameter, run_after, variable
 
 from . import shapes
 from .base import Case, Published
-from .compared import AgainstFewestStripes, ComparedCase
-from .comparison import Setting
+from .compared import AgainstFewestStripes, ComparedCase, Setting
 
 #: What each process writes to a file of its own.
 MIB_PER_PROCESS = 128
@@ -30,7 +29,6 @@ class CrayCase(ComparedCase):
 class CraySingleWriter(AgainstFewestStripes, CrayCase):
     """One writer over more and more stripes against one stripe: it gains nothing from them."""
 
-    descr = "Cray: one writer over each stripe count against one stripe"
     published = Published(nodes=1, tasks_per_node=1, gib=5)
     layer = "serial"
     stripes = "each but one"
@@ -41,7 +39,6 @@ class CraySingleWriter(AgainstFewestStripes, CrayCase):
 class CraySharedHdf5(AgainstFewestStripes, CrayCase):
     """One HDF5 file over all stripes against few: 625 s against 1800 s, reading and writing."""
 
-    descr = "Cray: one shared HDF5 file over all stripes against the fewest"
     # 377 GB from 6000 cores
     published = Published(nodes=188, tasks_per_node=32, gib=351)
     layer = "hdf5"
@@ -53,13 +50,14 @@ class CraySharedHdf5(AgainstFewestStripes, CrayCase):
 class CrayFilePerProcess(Case):
     """File per process, 128 MiB each, from few to many: `iobands compare tasks` compares them."""
 
-    descr = "Cray: file per process, from few to many processes"
     source = "cray-slides"
     published = Published(nodes=256, tasks_per_node=16, gib=512)
     layer = "proc"
 
     #: The part of the scale's processes that write.
     part = parameter(PARTS, fmt=lambda number: f"1/{number}")
+
+    sizing = ("scale", "part")
 
     #: Whether a larger part is as many processes on this scale.
     as_large_as_another = variable(bool, value=False)
@@ -131,7 +129,6 @@ class CrayHints(CrayCase):
 class CrayCollectiveBuffering(CrayHints):
     """Collective buffering on, off and automatic, for collective calls."""
 
-    descr = "Cray: collective buffering on, off and automatic"
     layer = "mpiio"
     switched = ("romio_cb_write", "romio_cb_read")
 
@@ -140,7 +137,6 @@ class CrayCollectiveBuffering(CrayHints):
 class CrayDataSieving(CrayHints):
     """Data sieving on, off and automatic, for independent calls: 54.5 s on, 259 s off."""
 
-    descr = "Cray: data sieving on, off and automatic"
     layer = "mpiio-independent"
     switched = ("romio_ds_write", "romio_ds_read")
 
@@ -170,7 +166,6 @@ class CrayOnOff(CrayCase):
 class CrayStrided(CrayOnOff):
     """IOR's cases: records of 1,000,000 and 10,000 bytes, collective buffering on or off."""
 
-    descr = "Cray: strided records, collective buffering on against off"
     layer = "strided"
     # 32 processes on 8-core nodes, 3220 records of 1,000,000 bytes each
     published = Published(nodes=4, tasks_per_node=8, gib=96)
@@ -193,7 +188,6 @@ class CrayStrided(CrayOnOff):
 class CrayHdf5Dump(CrayOnOff):
     """HDF5 dump of 6.4 GiB from 8000 processes, collective buffering on against off."""
 
-    descr = "Cray: HDF5 dump, collective buffering on against off"
     layer = "hdf5"
     published = Published(nodes=1000, tasks_per_node=8, gib=6.4)
 
@@ -215,7 +209,6 @@ RTM = Published(nodes=32, tasks_per_node=32, gib=32)
 class CraySnapshots(CrayOnOff):
     """RTM: 16 snapshots of 2 GiB from 1024 cores, collective buffering on against independent."""
 
-    descr = "Cray: RTM snapshots, collective buffering on against off"
     layer = "snapshot"
     published = RTM
     stripes = "each"
@@ -228,7 +221,6 @@ class CraySnapshots(CrayOnOff):
 class CrayOverlap(CrayCase):
     """The same snapshots hidden behind computing, as in the Unified Model, against waited for."""
 
-    descr = "Cray: snapshots written while computing against waited for"
     layer = "snapshot-nonblocking"
     other_layer = "snapshot"
     # Non-blocking collective writes crash in the ROMIO of Open MPI; other libraries ignore this.
@@ -244,7 +236,6 @@ class CrayOverlap(CrayCase):
 class CraySubsetOfWriters(CrayCase):
     """HYCOM: 88 of 5107 processes write for all, through 22 aggregators, against all."""
 
-    descr = "Cray: a subset of the processes writes, against all"
     layer = "mpiio"
     # 8 cores a node; the slides give no volume: 1 MiB each.
     published = Published(nodes=639, tasks_per_node=8, gib=639 * 8 / 1024)

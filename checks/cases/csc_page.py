@@ -7,8 +7,7 @@ from reframe.core.builtins import parameter, run_after
 
 from . import shapes
 from .base import Published
-from .compared import ComparedCase
-from .comparison import Setting
+from .compared import ComparedCase, Setting
 
 UNIT = {"striping_unit": "1048576"}
 
@@ -54,7 +53,6 @@ class CscCase(ComparedCase):
 class CscBlocking(CscCase):
     """Blocking PnetCDF with each of the page's hint sets against none: 2.27 and 2.86 times."""
 
-    descr = "CSC: BT-IO by blocking PnetCDF, each hint set against none"
     stripes = "each"
 
     #: The hints, by what they set.
@@ -80,7 +78,6 @@ class CscBlocking(CscCase):
 class CscNonblocking(CscCase):
     """Non-blocking PnetCDF with the page's hints against none: 2.5 and 1.22 times."""
 
-    descr = "CSC: BT-IO by non-blocking PnetCDF, its hints against none"
     layer = "btio-pnetcdf-nonblocking"
     stripes = "each"
 
@@ -92,7 +89,6 @@ class CscNonblocking(CscCase):
 class CscNonblockingOverBlocking(CscCase):
     """Non-blocking PnetCDF against blocking, each by itself: 1820 against 1293 MiB/s."""
 
-    descr = "CSC: BT-IO by non-blocking against blocking PnetCDF"
     layer = "btio-pnetcdf-nonblocking"
     other_layer = "btio-pnetcdf"
     stripes = "each"
@@ -102,7 +98,6 @@ class CscNonblockingOverBlocking(CscCase):
 class CscAggregators(CscCase):
     """Two and four aggregators a node against one, with the stripe size told."""
 
-    descr = "CSC: BT-IO, more aggregators a node against one"
     stripes = "one"
 
     #: The aggregators on each node.
@@ -126,7 +121,6 @@ class CscAggregators(CscCase):
 class CscSquareRootRule(CscCase):
     """As many stripes as the square root of the file's size in GB, against fewer and more."""
 
-    descr = "CSC: BT-IO, stripes by the square-root rule against each stripe count"
     stripes = "each"
     needs_stripes = "stripes by the size of the file"
 

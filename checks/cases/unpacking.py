@@ -3,14 +3,12 @@
 import math
 from pathlib import Path
 
-from reframe.core.builtins import run_before
-
-from .. import benchio_result as result
 from . import shapes
-from .compared import ComparedCase
-from .comparison import Setting
+from .compared import ComparedCase, Setting
 
 MIB_PER_FILE = 64
+
+UNTAR = Path(__file__).parent / "untar"
 
 
 class UnpackingCase(ComparedCase):
@@ -18,7 +16,8 @@ class UnpackingCase(ComparedCase):
 
     layer = "untar"
     tool = "tar"
-    sourcesdir = str(Path(__file__).parent / "untar")
+    sourcesdir = str(UNTAR)
+    scripts = (*ComparedCase.scripts, UNTAR / "archive.sh")
     operations = ("write",)
     copies = 3  # the archive as well
 
@@ -30,36 +29,15 @@ class UnpackingCase(ComparedCase):
     def with_setting(self) -> Setting:
         return Setting(self.layer, options=("--blocking-factor=2048",), asked=self.asked_striping)
 
-    @run_before("run")
-    def write_commands(self) -> None:
-        super().write_commands()
-        self.executable = "./untar.sh"
+    def write_command(self) -> None:
+        super().write_command()
+        self.program_path = "./untar.sh"
         self.executable_opts = ['"$run_directory/archive.tar"']
-        self.prerun_cmds += [
-            'mkdir "$run_directory/packed" || exit 1',
-            f"for number in $(seq {self.shape.files}); do",
-            f"head -c {self.shape.sizes[2]}M /dev/urandom"
-            ' > "$run_directory/packed/file$number" || exit 1',
-            "done",
-            # The files alone: a directory may yet change, on CephFS, when it is archived.
-            '(cd "$run_directory/packed" && tar -c -f ../archive.tar file*) || exit 1',
-            'rm -r -- "$run_directory/packed" && sync "$run_directory/archive.tar"',
-        ]
+
+    def before_program(self) -> list[str]:
+        _, _, mib = self.shape.sizes
+        return [*super().before_program(), f"make_archive {self.shape.files} {mib}"]
 
     def transport_problems(self, stage: Path) -> list[str]:
         # One process sends no messages.
         return []
-
-    def expectation_of(self, layer: str, repeats: int) -> result.Expectation:
-        return result.Expectation(
-            layer=layer,
-            pattern="untar",
-            interface="posix",
-            repeats=repeats,
-            nodes=1,
-            processes=1,
-            bytes=self.shape.bytes,
-            files=self.shape.files,
-            fsync=True,
-            operations=self.operations,
-        )

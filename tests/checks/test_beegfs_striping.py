@@ -2,8 +2,9 @@
 
 import pytest
 
-from checks.striping import BACKENDS, Asked, Layout, StripingError, Targets
-from checks.striping.beegfs import LAYOUT_FILE, TARGETS_FILE, file_layouts, online_targets
+from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
+from checks.filesystems.beegfs import file_layouts, online_targets
+from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
 from tests.checks import captures
 
 BEEGFS = BACKENDS["beegfs"]

@@ -4,27 +4,23 @@ import json
 
 import pytest
 
-from checks.benchio_result import (
-    Expectation,
-    ResultError,
-    bandwidths,
-    cache_of_reads,
-    misplaced_files,
-    read_result,
-    unproven,
-)
+from checks.base.proof import ResultError, misplaced_files, rates, unproven
+from checks.tools.benchio.result import asked, cache_of_reads, phases, read_result
 
-EXPECTED = Expectation(
-    layer="proc",
-    pattern="fpp",
-    interface="posix",
-    repeats=2,
-    nodes=1,
-    processes=4,
-    bytes=4096,
-    files=4,
-    fsync=True,
-)
+FIELDS = {
+    "layer": "proc",
+    "pattern": "fpp",
+    "interface": "posix",
+    "nodes": 1,
+    "processes": 4,
+    "bytes": 4096,
+    "files": 4,
+}
+
+
+def problems(records):
+    """What the records fail to prove of two repeats."""
+    return unproven(phases(records), asked(FIELDS, fsync=True), 2)
 
 
 def record(operation, repeat, **changes):
@@ -54,24 +50,23 @@ def records():
 
 
 def test_a_proven_run_has_no_problems(records):
-    assert unproven(records, EXPECTED) == []
+    assert problems(records) == []
 
 
 @pytest.mark.parametrize("missing", range(4))
 def test_each_phase_must_be_there(records, missing):
     operation, repeat = records[missing]["operation"], records[missing]["repeat"]
     del records[missing]
-    assert unproven(records, EXPECTED) == [f"{operation}, repeat {repeat}: not measured"]
+    assert problems(records) == [f"{operation}, repeat {repeat}: not measured"]
 
 
 def test_nothing_measured_is_nothing_proven():
-    assert len(unproven([], EXPECTED)) == 4
+    assert len(problems([])) == 4
 
 
 def test_a_phase_that_was_not_asked_for_is_told(records):
-    problems = unproven([*records, record("write", 3)], EXPECTED)
-    assert len(problems) == 1
-    assert "asked for" in problems[0]
+    (problem,) = problems([*records, record("write", 3)])
+    assert "asked for" in problem
 
 
 @pytest.mark.parametrize(
@@ -89,33 +84,32 @@ def test_a_phase_that_was_not_asked_for_is_told(records):
         (3, {"processes": 2}, "processes asked: 4, in effect: 2"),
         (3, {"nodes": 2}, "nodes asked: 1, in effect: 2"),
         (0, {"layer": "mpiio"}, "layer asked: proc, in effect: mpiio"),
-        (0, {"bandwidth_gib_s": 0}, "bandwidth_gib_s is 0"),
-        (0, {"bandwidth_gib_s": float("nan")}, "bandwidth_gib_s is nan"),
-        (0, {"bandwidth_gib_s": "fast"}, "bandwidth_gib_s is fast"),
+        (0, {"bandwidth_gib_s": 0}, "rate is 0"),
+        (0, {"bandwidth_gib_s": float("nan")}, "rate is nan"),
+        (0, {"bandwidth_gib_s": "fast"}, "rate is fast"),
     ],
 )
 def test_what_differs_from_what_was_asked_is_named(records, index, changes, problem):
     records[index].update(changes)
-    problems = unproven(records, EXPECTED)
-    assert len(problems) == 1
-    assert problem in problems[0]
+    (found,) = problems(records)
+    assert problem in found
 
 
 def test_files_on_disk():
-    assert misplaced_files("1024 a\n1024 b\n1024 c\n1024 d d\n", EXPECTED) == []
-    assert misplaced_files("1024 a\n", EXPECTED) == [
+    assert misplaced_files("1024 a\n1024 b\n1024 c\n1024 d d\n", 4, 4096) == []
+    assert misplaced_files("1024 a\n", 4, 4096) == [
         "files asked: 4, on disk: 1",
-        "bytes asked: 4096, on disk: 1024",
+        "bytes written: 4096, on disk: 1024",
     ]
-    assert len(misplaced_files("", EXPECTED)) == 2
+    assert len(misplaced_files("", 4, 4096)) == 2
 
 
 def test_the_repeats_of_an_operation():
-    rates = [3.0, 1.0, 10.0]
-    records = [record("write", n, bandwidth_gib_s=rate) for n, rate in enumerate(rates, start=1)]
+    bandwidths = [3.0, 1.0, 10.0]
+    records = [record("write", n, bandwidth_gib_s=each) for n, each in enumerate(bandwidths, 1)]
     records.append(record("read", 1, bandwidth_gib_s=99.0))
-    assert bandwidths(records, "write") == [3.0, 1.0, 10.0]
-    assert bandwidths(records, "read") == [99.0]
+    assert rates(phases(records), "write") == [3.0, 1.0, 10.0]
+    assert rates(phases(records), "read") == [99.0]
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,9 @@ class Rigged(Archer2Untar):
 
     sourcesdir = {source!r}
 
+    def case_settings(self):
+        return [str(self.breaks)]
+
     @run_before("run")
     def tell(self):
         self.env_vars["BREAKS"] = str(self.breaks)

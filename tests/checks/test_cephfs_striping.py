@@ -2,8 +2,9 @@
 
 import pytest
 
-from checks.striping import BACKENDS, Asked, Layout, StripingError, Targets
-from checks.striping.cephfs import LAYOUT_FILE, TARGETS_FILE, file_layouts, up_osds
+from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
+from checks.filesystems.cephfs import file_layouts, up_osds
+from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
 from tests.checks import captures
 
 CEPHFS = BACKENDS["cephfs"]

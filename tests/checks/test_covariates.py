@@ -5,16 +5,11 @@ import subprocess
 
 import pytest
 
-from checks.covariates import (
-    NODE_COMMAND,
-    ClientBytes,
-    client_bytes,
-    largest_load,
-    moved,
-    other_peoples_jobs,
-)
-from checks.striping import BACKENDS
+from checks.base import covariates
+from checks.base.covariates import COVARIATES, Gathered, measure
+from checks.filesystems import BACKENDS, Targets
 from tests.checks.lfs_captures import captured
+from tests.site_copy import ROOT
 
 # Taken before and after a run on a real Lustre 2.17; before it nothing had been read.
 BEFORE, AFTER = captured("lctl get_param llite.*.stats")
@@ -39,44 +34,73 @@ write_bytes               1 samples [bytes] 1048576 1048576 1048576
         ("sh: 1: cannot open /proc/loadavg\nload \n", 1, None),
     ],
 )
-def test_largest_load(text, nodes, load):
-    assert largest_load(text, nodes) == load
+def test_the_largest_load(text, nodes, load):
+    assert measure("load_per_node", Gathered(nodes, nodes_before=text)) == load
 
 
-def test_the_command_of_a_node_tells_its_load():
-    done = subprocess.run(["sh", "-c", NODE_COMMAND], capture_output=True, text=True, check=True)
-    assert largest_load(done.stdout, 1) == pytest.approx(os.getloadavg()[0], abs=1)
+def test_each_covariate_has_a_function_and_is_unknown_without_evidence():
+    assert [name for name in COVARIATES if not callable(getattr(covariates, name, None))] == []
+    assert {measure(name, Gathered(nodes=1)) for name in COVARIATES} == {None}
 
 
-def test_bytes_of_clients():
-    assert client_bytes(BEFORE, 1) == ClientBytes(written=56623104, read=0)
-    assert client_bytes(AFTER, 1) == ClientBytes(written=85983232, read=16777216)
-    assert client_bytes(OLDER, 1) == ClientBytes(written=1048576, read=2097152)
+# The script for each node, from where it lies beside what it sources.
+LOOK = ROOT / "checks" / "base" / "covariates.sh"
+
+
+def look(*arguments, cwd, path=""):
+    done = subprocess.run(
+        ["bash", LOOK, *arguments],
+        cwd=cwd,
+        env={"PATH": f"{path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def test_a_node_prints_its_load(tmp_path):
+    gathered = Gathered(1, nodes_before=look("/mnt", cwd=tmp_path))
+    assert measure("load_per_node", gathered) == pytest.approx(os.getloadavg()[0], abs=1)
+
+
+def moved(before, after, nodes=1):
+    gathered = Gathered(nodes, nodes_before=before, nodes_after=after)
+    return [measure(f"client_{name}_gib", gathered) for name in ("written", "read")]
+
+
+def test_what_clients_moved():
+    # Written 56623104 and then 85983232 bytes, read none and then 16777216.
+    assert moved(BEFORE, AFTER) == [29360128 / 2**30, 16777216 / 2**30]
     # Two nodes: what both moved. One of three gave nothing: the sum would be of two.
-    assert client_bytes(AFTER + OLDER, 2) == ClientBytes(written=87031808, read=18874368)
-    assert client_bytes(AFTER + OLDER, 3) is None
-    assert client_bytes("error: get_param: Permission denied\n", 1) is None
+    assert moved(BEFORE + OLDER, AFTER + OLDER, 2) == moved(BEFORE, AFTER)
+    assert moved(BEFORE + OLDER, AFTER + OLDER, 3) == [None, None]
+    assert moved("error: get_param: Permission denied\n", AFTER) == [None, None]
+    assert moved(BEFORE, "") == moved("", AFTER) == [None, None]
+    assert moved(AFTER, BEFORE) == [None, None]  # somebody set the counters back
+    # By the form of older versions: 1 MiB written and 2 MiB read, counted from nothing.
+    assert moved("snapshot_time 1.5 secs.nsecs\n", OLDER) == [2**20 / 2**30, 2 * 2**20 / 2**30]
 
 
-def test_what_was_moved_in_between():
-    before, after = client_bytes(BEFORE, 1), client_bytes(AFTER, 1)
-    assert moved(before, after) == ClientBytes(written=29360128, read=16777216)
-    assert moved(None, after) is moved(before, None) is None
-    assert moved(after, before) is None  # somebody set the counters back
+def test_the_targets_and_how_full():
+    gathered = Gathered(1, df=DF, targets=Targets(active=3, inactive=1))
+    assert [measure(name, gathered) for name in list(COVARIATES)[:3]] == [37, 3, 1]
+
+
+# As `df -Pk` of GNU coreutils 9.1 shows it.
+DF = """\
+Filesystem     1024-blocks     Used Available Capacity Mounted on
+/dev/vda1         61796348 21559076  37684368      37% /
+"""
 
 
 def test_the_statistics_asked_for_are_those_of_the_file_system(tmp_path):
     stand_in(tmp_path, "lfs", 'echo "lustre-ff11000117a50800 $2"')
     right = "get_param -n llite.lustre-ff11000117a50800.stats"
     stand_in(tmp_path, "lctl", f'test "$*" = "{right}" && echo right')
-    done = subprocess.run(
-        ["sh", "-c", BACKENDS["lustre"].client_statistics, "sh", "/mnt/lustre"],
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == "right\n"
+    script = BACKENDS["lustre"].script
+    said = look("/mnt/lustre", script.name, cwd=script.parent, path=tmp_path)
+    assert said.splitlines()[1:] == ["right"]
 
 
 # `squeue --format=%u` on a Slurm with a job of another user and this one's.
@@ -109,7 +133,7 @@ Job ID          Username Queue    Jobname    SessID NDS TSK Memory Time  S Time
     ],
 )
 def test_jobs_of_others(text, number):
-    assert other_peoples_jobs(text) == number
+    assert measure("other_jobs", Gathered(1, jobs=text)) == number
 
 
 def stand_in(directory, name, script):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from checks.environment import clocks, mpi, toolchain
-from checks.environment.clocks import Span
-from checks.environment.quota import Quota, quotas
+from checks.preflight import clocks, mpi, toolchain
+from checks.preflight.clocks import Span
+from checks.preflight.quota import Quota, quotas
 from tests.checks.captures import captured
 
 TWO = "iobands-before 100.0\niobands-node n1 100.5\niobands-node n2 {second}\n"
@@ -103,7 +103,7 @@ def test_compilers():
         "compiler of Fortran fails: ftn: no licence",
     ]
     assert toolchain.problems("iobands-compiler C 0 cc: \n") == []
-    assert toolchain.commands({"C": "", "Fortran": ""}) == toolchain.build_commands("", "a", "b")
+    assert len(toolchain.commands({"C": "", "Fortran": ""}, "b")) == 1
 
 
 def test_quotas():

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from checks.environment import probe
-from checks.environment.clocks import DEFAULT_SKEW_SECONDS
-from checks.environment.file_system import Wanted, judge, sections, silent
-from checks.leftovers import sweep
-from checks.striping import BACKENDS
+from checks.base.leftovers import sweep
+from checks.base.stage import copy_scripts
+from checks.filesystems import BACKENDS
+from checks.preflight import probe
+from checks.preflight.clocks import DEFAULT_SKEW_SECONDS
+from checks.preflight.findings import Wanted, judge, sections, silent
 from tests.checks.captures import captured
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
@@ -23,6 +24,7 @@ class Probed:
 
     def __init__(self, root: Path) -> None:
         self.root, self.programs = root, root / "bin"
+        self.seconds = probe.PATIENCE_SECONDS
         self.programs.mkdir()
 
     def stand_in(self, name: str, script: str) -> None:
@@ -40,9 +42,9 @@ class Probed:
     def look(self, settings: dict, gib: float = 0.0, files: int = 0):
         """What is found of a file system with these settings."""
         settings = {"type": "posix", **settings}
-        (self.root / "probe.sh").write_text(probe.script([settings]), encoding="utf-8")
+        copy_scripts(probe.SCRIPTS, self.root)
         done = subprocess.run(
-            ["bash", "probe.sh"],
+            ["bash", "probe.sh", *probe.arguments([settings], self.seconds)],
             cwd=self.root,
             env={**os.environ, "PATH": f"{self.programs}:{os.environ['PATH']}"},
             capture_output=True,
@@ -147,8 +149,8 @@ def test_one_that_is_not_mounted_is_not_written_to(probed, tmp_path_factory, set
     assert directory.stat().st_mtime_ns == before
 
 
-def test_one_that_hangs_stops_no_other(probed, tmp_path, monkeypatch):
-    monkeypatch.setattr(probe, "PATIENCE_SECONDS", 2)
+def test_one_that_hangs_stops_no_other(probed, tmp_path):
+    probed.seconds = 2
     hung = tmp_path / "hung"
     # Opened for reading once nobody waits for it any more.
     os.mkfifo(hung)
@@ -160,8 +162,8 @@ def test_one_that_hangs_stops_no_other(probed, tmp_path, monkeypatch):
     assert "(asked for: mounted)" in found.blocking
 
 
-def test_what_one_that_hangs_is_left_with_is_known(probed, tmp_path, tmp_path_factory, monkeypatch):
-    monkeypatch.setattr(probe, "PATIENCE_SECONDS", 1)
+def test_what_one_that_hangs_is_left_with_is_known(probed, tmp_path, tmp_path_factory):
+    probed.seconds = 1
     directory = tmp_path_factory.mktemp("disk")
     probed.stand_in("dd", "exec sleep 20")
     found = probed.look({"path": str(directory)})

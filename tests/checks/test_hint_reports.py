@@ -1,6 +1,6 @@
 """Hints are in effect by the word of a witness, and not otherwise."""
 
-from checks.hint_reports import displayed, in_effect, read_back, unproven
+from checks.base.hints import displayed, in_effect, read_back, unproven
 
 # Two files of which the second one got fewer aggregators; the layout is ROMIO's.
 ROMIO = """\

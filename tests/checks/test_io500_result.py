@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from checks.io500_result import ResultError, read_result, unproven
+from checks.tools.io500.result import ResultError, read_result, unproven
 
 TEXT = (Path(__file__).parent / "data" / "io500" / "result.txt").read_text(encoding="utf-8")
 

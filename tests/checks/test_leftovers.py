@@ -2,7 +2,7 @@
 
 import pytest
 
-from checks.leftovers import sweep
+from checks.base.leftovers import sweep
 
 NAME = "iobands-BenchioFPP-0123456789"
 

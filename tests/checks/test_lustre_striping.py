@@ -2,10 +2,9 @@
 
 import pytest
 
-from checks.striping import BACKENDS, Asked, Layout, StripingError, Targets
-from checks.striping.lustre import (
-    LAYOUT_FILE,
-    TARGETS_FILE,
+from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
+from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
+from checks.filesystems.lustre import (
     active_targets,
     file_layouts,
     setstripe_options,
@@ -156,16 +155,25 @@ def test_stripes_that_share_osts_are_asked_for_or_refused(tmp_path):
 
 
 def test_options_of_setstripe():
-    assert setstripe_options(Asked(4)) == "-c 4"
+    assert setstripe_options(Asked(4)) == ["-c", "4"]
     asked = Asked(-1, size_kib=1024, index=0, pool="flash")
-    assert setstripe_options(asked) == "-c -1 -S 1024k -i 0 -p flash"
+    assert setstripe_options(asked) == ["-c", "-1", "-S", "1024k", "-i", "0", "-p", "flash"]
     layout = "-E 64K -L mdt -E -1 -c {stripe_count}"
-    assert setstripe_options(Asked(8, layout=layout)) == "-E 64K -L mdt -E -1 -c 8"
+    assert setstripe_options(Asked(8, layout=layout)) == [
+        "-E",
+        "64K",
+        "-L",
+        "mdt",
+        "-E",
+        "-1",
+        "-c",
+        "8",
+    ]
 
 
 @pytest.mark.parametrize("name", ["posix", "gpfs"])
 def test_types_without_stripes_have_no_layout(tmp_path, name):
     backend = BACKENDS[name]
-    assert backend.set_commands(Asked()) == []
+    assert backend.stripe(Asked()) == []
     assert backend.in_effect(tmp_path, Asked()) == Layout()
-    assert backend.targets(tmp_path) is None
+    assert backend.count_targets("") is None

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from checks.programs import Found, find, how_to_provide, load_commands
+from checks.base.programs import Found, find, how_to_provide
+from tests.site_copy import ROOT
 
 #: What a job's shell reads to have Environment Modules, as Debian installs them.
 INIT = Path("/usr/share/modules/init/bash")
@@ -40,7 +41,8 @@ def test_the_order(entry, looked, found):
 
 def in_a_job(commands, modules=""):
     """What a job says that begins with these commands, and goes on."""
-    script = "\n".join([modules, *commands, 'echo "goes on with $PROBE"'])
+    source = f"source {ROOT / 'checks' / 'base' / 'job.sh'}"
+    script = "\n".join([modules, source, *commands, 'echo "goes on with $PROBE"'])
     # No function of the shell that runs the tests.
     done = subprocess.run(
         ["env", "-i", "PATH=/usr/bin:/bin", "bash", "-c", script],
@@ -52,14 +54,13 @@ def in_a_job(commands, modules=""):
 
 
 def test_a_job_without_the_command_module_ends_with_what_helps():
-    status, said, complaint = in_a_job(load_commands("ior", ("ior/4.0", "mpi")))
+    status, said, complaint = in_a_job(["load_modules ior ior/4.0 mpi"])
     assert (status, said) == (1, "")
     assert complaint == (
         "iobands: jobs have no command 'module' to load ior/4.0 mpi with: define it in the "
         "partition's prepare_cmds, or name the path of ior in the site configuration, under "
         "'programs'\n"
     )
-    assert in_a_job(load_commands("ior", ())) == (0, "goes on with \n", "")
 
 
 @pytest.mark.skipif(not INIT.exists(), reason="Environment Modules are not installed")
@@ -67,9 +68,9 @@ def test_a_module_is_loaded_or_ends_the_job_with_what_helps(tmp_path):
     (tmp_path / "ior").mkdir()
     (tmp_path / "ior" / "4.0").write_text("#%Module1.0\nsetenv PROBE 4.0\n", encoding="utf-8")
     modules = f". {INIT}; module use {tmp_path}"
-    loaded = in_a_job(load_commands("ior", ("ior/4.0",)), modules)
+    loaded = in_a_job(["load_modules ior ior/4.0"], modules)
     assert loaded == (0, "goes on with 4.0\n", "")
-    status, said, complaint = in_a_job(load_commands("ior", ("ior/4.0", "ior/9")), modules)
+    status, said, complaint = in_a_job(["load_modules ior ior/4.0 ior/9"], modules)
     assert (status, said) == (1, "")
     assert complaint.splitlines()[-1] == (
         "iobands: the module ior/9 cannot be loaded: put the right one into the site "
@@ -94,9 +95,7 @@ def test_the_jobs_of_a_site_with_modules(site_copy, tmp_path):
     assert run.returncode == 0, run.stdout + run.stderr
     # ReFrame's own loading would not look at the outcome: another ior on PATH would be measured.
     (script,) = site_copy.scripts("job").values()
-    assert [line for line in script.splitlines() if "module load" in line] == load_commands(
-        "ior", ("ior/9",)
-    )[1:]
+    assert [line for line in script.splitlines() if "load" in line] == ["load_modules ior ior/9"]
 
 
 def test_what_helps_is_one_line():
@@ -193,7 +192,7 @@ def test_the_job_of_io500_and_its_settings(site_copy, tmp_path):
     (script,) = (site_copy.root / "stage").rglob("Io500*/rfm_job.sh")
     said = script.read_text(encoding="utf-8")
     # It, too, writes only where the file system is mounted.
-    assert "type asked: lustre; mounted there" in said.partition("mktemp -d")[0]
+    assert "require_mounted lustre lustre\n" in said.partition("make_run_directory")[0]
     # By its own million files mdtest might be done before the stonewall, which is invalid.
     (settings,) = (site_copy.root / "stage").rglob("Io500*/io500.ini.in")
     assert settings.read_text(encoding="utf-8").splitlines()[3:] == [

@@ -6,8 +6,10 @@ import subprocess
 
 import pytest
 
-from checks.mixins.run_directory import remove_at_the_end, require_inodes
 from tests.faults.test_runs_that_end_early import wait_until
+from tests.site_copy import ROOT
+
+SOURCE = f"source {ROOT / 'checks' / 'base' / 'job.sh'}"
 
 # As `df -Pi` of GNU coreutils 9.1 shows them: CephFS, Btrfs, tmpfs.
 HEADER = "Filesystem       Inodes  IUsed    IFree IUse% Mounted on\n"
@@ -29,7 +31,8 @@ def test_only_a_number_of_free_inodes_can_be_too_small(tmp_path, line, files, sa
     df = tmp_path / "df"
     df.write_text(f"#!/bin/sh\nprintf '%s' '{HEADER}{line}'\n", encoding="utf-8")
     df.chmod(0o755)
-    script = ["file_system=/scratch run_directory=/scratch/run", *require_inodes(files), "echo on"]
+    names = "file_system=/scratch run_directory=/scratch/run"
+    script = [SOURCE, names, f"require_inodes {files}", "echo on"]
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
@@ -47,7 +50,7 @@ def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
     directory.mkdir()
     # As a program that has no time for signals, since its file system is slow.
     program = "(trap '' TERM; echo $BASHPID > $run_directory/pid; exec sleep 1000)"
-    script = [f"run_directory={directory}", *remove_at_the_end(), program, "echo never"]
+    script = [SOURCE, f"run_directory={directory}", "remove_at_the_end", program, "echo never"]
     job = subprocess.Popen(["bash", "-c", "\n".join(script)], start_new_session=True)
     pid = directory / "pid"
     try:

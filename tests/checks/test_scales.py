@@ -182,7 +182,7 @@ def test_slurm_says_how_many_nodes_there_are(
     assert "#SBATCH --time=0:7:0\n" in script
     assert f"#SBATCH --nodes={number}\n#SBATCH --partition" in script
     assert f"#SBATCH --ntasks={2 * number}\n" in script
-    assert f"this run needs {number} GiB" in script
+    assert f"require_space {number} {number}\n" in script
 
 
 def test_the_command_line_says_how_many_nodes_there_are(site_copy):
@@ -194,4 +194,4 @@ def test_the_command_line_says_how_many_nodes_there_are(site_copy):
     assert run.returncode == 0, run.stdout + run.stderr
     (script,) = site_copy.scripts("job").values()
     assert "mpirun -np 6 " in script
-    assert "this run needs 3 GiB: 3 to write" in script  # 6 × 512 MiB
+    assert "require_space 3 3\n" in script  # 6 × 512 MiB

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from checks.selections import smallest_scale, tags_of
+from checks.base.selections import smallest_scale, tags_of
 
 MEDIUM = {"fast": "nvme", "slow": "hdd", "plain": "disk"}
 EXTRAS = {

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from checks.striping import BACKENDS, Asked, Layout, require_commands
+from checks.filesystems import BACKENDS, Asked, Layout, mount_names
 from tests.checks import captures
 from tests.checks.lfs_captures import captured
+from tests.site_copy import ROOT
 
 MIB = 2**20
 
@@ -49,15 +50,21 @@ class Node:
     def run(self, name, asked, **settings):
         """Run what comes before a program and after it, with two files in between."""
         backend = BACKENDS[name]
+        named = settings.get("mounted_as")
+        kind = f"{name}, mounted as {named}" if named else name
         directory = self.root / "run"
         directory.mkdir(exist_ok=True)
+        names = mount_names(settings, backend)
+        sources = [ROOT / "checks" / "base" / "job.sh", *filter(None, [backend.script])]
         script = [
+            *(f"source {path}" for path in sources),
             f'file_system="{self.root}"',
-            *require_commands({"type": name, **settings}, backend),
+            *([f"require_mounted '{kind}' {' '.join(names)}"] if names else []),
+            f"require_commands {name}",
             f'run_directory="{directory}"',
-            *backend.set_commands(asked),
+            *backend.stripe(asked),
             'echo one > "$run_directory/f1"; echo two > "$run_directory/f2"',
-            *backend.read_back_commands(),
+            *(["read_layout"] if backend.script else []),
         ]
         done = subprocess.run(
             [shutil.which("bash"), "-c", "\n".join(script)],

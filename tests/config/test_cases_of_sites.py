@@ -41,10 +41,8 @@ def test_archer2_is_told_the_published_sizes(site_copy):
     whole = [text for name, text in scripts.items() if "--nodes=16" in text]
     assert whole
     for text in whole:
-        (command,) = [
-            line for line in text.splitlines() if re.match(r"(iobands_pairs )?srun", line)
-        ]
-        if "iobands_pairs" in command:
+        (command,) = [line for line in text.splitlines() if re.match(r"(run_pairs 6 )?srun", line)]
+        if "run_pairs" in command:
             # 64 GiB, which is what the scale has, for 16 x 16 processes: the cube root of 0.64
             assert "benchio 110 55 220 local" in command
         else:

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from checks.site import _TRANSPORTS
-from checks.striping import BACKENDS
-from checks.transport import REPORT_VARIABLES
+from checks.base.site import _TRANSPORTS
+from checks.base.transport import REPORT_VARIABLES
+from checks.filesystems import BACKENDS
 from config.validation import SCHEMA, check_site, refuse_edit
 from iobands.model.schema import FileError
 

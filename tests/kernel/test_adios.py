@@ -172,7 +172,7 @@ def test_data_of_another_seed_or_shape_are_not_taken(adios, kept):
 def test_fsync_is_not_claimed(adios):
     done = write(adios, "unstriped", "fsync", "--repeats=2", ranks=2)
     assert done.status == 0, done.err
-    assert done.out.count("Write times do not include fsync: adios2 has no way to it") == 1
+    assert done.out.count("Write times do not include fsync: adios2 cannot call it") == 1
     assert [record["fsync"] for record in adios.records()] == [False, False]
 
 
@@ -180,8 +180,8 @@ def test_what_is_not_of_adios_is_left_alone(adios, kept):
     (kept / "notes.txt").write_text("mine")
     message = refused(adios, write(adios, "unstriped"))[0]
     assert (
-        "unstriped/adios.dat holds files of others, such as unstriped/adios.dat/notes.txt"
-        in message
+        "unstriped/adios.dat is not removed: it has other files than the layer's, such as "
+        "unstriped/adios.dat/notes.txt" in message
     )
     assert {"notes.txt", "data.0", "md.0"} < {path.name for path in kept.iterdir()}
 
@@ -231,7 +231,7 @@ def test_a_call_that_the_others_never_leave_ends_the_run(adios):
 
 
 def test_a_quota_that_one_writer_meets_ends_the_run(adios):
-    """As a user's quota does, which nobody can see beforehand: the others may not wait for ever."""
+    """As a user's quota does, which nobody can see beforehand: the others must not hang."""
     path = str(adios.cwd / "unstriped/adios.dat/data.0")
     fail = ["strace", "-f", "-o", "/dev/null", "-P", path]
     fail += ["-e", "inject=write,pwrite64,writev,pwritev:error=EDQUOT"]

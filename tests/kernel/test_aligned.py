@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.kernel.reference import values
 
 LAYERS = ["aligned", "aligned-single", "aligned-random"]
-WAYS = ["targets", "single", "random"]
+SCHEMES = ["targets", "single", "random"]
 SEED = 23
 RANKS = 3
 
@@ -38,7 +38,7 @@ def make_table(benchio, lines, name="layout.txt"):
 
 
 @pytest.mark.parametrize(("files", "stripe"), [(1, 100), (5, 64), (7, 1048576)])
-def test_every_way_makes_the_same_files(benchio, files, stripe):
+def test_every_scheme_makes_the_same_files(benchio, files, stripe):
     done = benchio.run(
         7, 5, 3, "local", *LAYERS, "unstriped", "--verify", "--keep", f"--seed={SEED}",
         f"--files={files}", f"--stripe-size={stripe}", "--stripe-count=2",
@@ -95,7 +95,7 @@ def test_a_table_says_where_the_files_are_and_they_stay_empty(benchio):
     assert {line["files"] for line in benchio.records()} == {3}
     assert [path.stat().st_size for path in paths] == [0, 0, 0]
 
-    # What one way has written, another reads.
+    # What one layer has written, another reads.
     done = benchio.run(*arguments, "aligned-random", "--keep", ranks=RANKS)
     assert done.status == 0, done.err
     assert [path.read_bytes() for path in paths] == contents(50, 3)
@@ -121,8 +121,8 @@ def test_no_data_of_others_are_ever_written_over(benchio, layer):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("# nothing\n\n  \t\n", "layout.txt tells of no file"),
-        ("a 64\n", "layout.txt, line 1: there must be the number of a target behind"),
+        ("# nothing\n\n  \t\n", "layout.txt lists no file"),
+        ("a 64\n", "layout.txt, line 1: the number of a target must follow the stripe size"),
         ("a 64 0\n\nb\n", "layout.txt, line 3: the stripe size must be a number of bytes from 1"),
         ("a 0 0\n", "line 1: the stripe size must be a number of bytes from 1 on, and not '0'"),
         ("a 1M 0\n", "line 1: the stripe size must be a number of bytes from 1 on, and not '1M'"),
@@ -154,10 +154,16 @@ def test_files_that_are_none(benchio):
     assert "stat of unstriped/a failed: No such file or directory" in refused()[1]
     assert list((benchio.cwd / "unstriped").iterdir()) == []
     (benchio.cwd / "unstriped/a").mkdir()
-    assert "unstriped/a is no regular file" in refused()[1]
-    assert refused("striped") == (2, "the files of --layout are where it says, and not in striped")
-    assert refused("proc") == (2, "--layout has no meaning for proc")
-    assert refused("--files=3") == (2, "--layout says how many files there are, and not --files")
+    assert "unstriped/a is not a regular file" in refused()[1]
+    assert refused("striped") == (
+        2,
+        "--layout names the files; a directory such as striped cannot be given",
+    )
+    assert refused("proc") == (2, "--layout does not apply to proc")
+    assert refused("--files=3") == (
+        2,
+        "--layout defines the number of files; --files cannot be given",
+    )
 
 
 def test_more_files_than_elements(benchio):
@@ -370,10 +376,18 @@ def test_reads_that_cannot_come_from_memory(benchio, preloaded, cache):
         assert {line["cache"] for line in reads} == {"direct"}
 
 
-def _dealt(benchio, way, elements, lines, nodes):
+def _assigned(benchio, scheme, elements, lines, nodes):
     """For each rank the stripes that the probe says it has."""
     (benchio.cwd / "table.txt").write_text("\n".join(lines) + "\n")
-    command = [benchio.build / "benchio_probe", "deal", way, SEED, elements, "table.txt", *nodes]
+    command = [
+        benchio.build / "benchio_probe",
+        "assign",
+        scheme,
+        SEED,
+        elements,
+        "table.txt",
+        *nodes,
+    ]
     command = [str(word) for word in command]
     done = subprocess.run(command, cwd=benchio.cwd, capture_output=True, text=True, check=True)
     return [[int(word) for word in line.split()[1:]] for line in done.stdout.splitlines()]
@@ -392,7 +406,7 @@ def _dealt(benchio, way, elements, lines, nodes):
     nodes=st.lists(st.integers(0, 3), min_size=1, max_size=9),
     elements=st.integers(8, 900),
 )
-def test_every_stripe_is_dealt_once(benchio, files, nodes, elements):
+def test_every_stripe_is_assigned_once(benchio, files, nodes, elements):
     names = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
     nodes = [names[node] for node in nodes]  # by their leaders, as benchio counts them
     lines = [f"f{at} {stripe} {' '.join(map(str, on))}" for at, (stripe, on) in enumerate(files)]
@@ -401,25 +415,25 @@ def test_every_stripe_is_dealt_once(benchio, files, nodes, elements):
         for at in range(0, len(content), stripe):
             targets.append(on[at // stripe % len(on)])
             sizes.append(min(stripe, len(content) - at))
-    for way in WAYS:
-        dealt = _dealt(benchio, way, elements, lines, nodes)
-        assert len(dealt) == len(nodes)
-        assert all(mine == sorted(mine) for mine in dealt)
-        assert sorted(stripe for mine in dealt for stripe in mine) == list(range(len(targets)))
-        counts = [len(mine) for mine in dealt]
-        if way == "single":
+    for scheme in SCHEMES:
+        assigned = _assigned(benchio, scheme, elements, lines, nodes)
+        assert len(assigned) == len(nodes)
+        assert all(mine == sorted(mine) for mine in assigned)
+        assert sorted(stripe for mine in assigned for stripe in mine) == list(range(len(targets)))
+        counts = [len(mine) for mine in assigned]
+        if scheme == "single":
             assert counts[0] == len(targets)
-        elif way == "random":
+        elif scheme == "random":
             assert max(counts) - min(counts) <= 1
         else:
-            _assert_aligned(dealt, nodes, targets, sizes)
+            _assert_aligned(assigned, nodes, targets, sizes)
 
 
-def _assert_aligned(dealt, nodes, targets, sizes):
+def _assert_aligned(assigned, nodes, targets, sizes):
     node_of = {}
     load = Counter(dict.fromkeys(nodes, 0))
     of_target = Counter()
-    for node, mine in zip(nodes, dealt, strict=True):
+    for node, mine in zip(nodes, assigned, strict=True):
         for stripe in mine:
             assert node_of.setdefault(targets[stripe], node) == node
             load[node] += sizes[stripe]
@@ -427,14 +441,14 @@ def _assert_aligned(dealt, nodes, targets, sizes):
     # The last target that a node got came to the one with the least then.
     assert max(load.values()) - min(load.values()) <= max(of_target.values())
     for node in set(nodes):
-        counts = [len(mine) for at, mine in zip(nodes, dealt, strict=True) if at == node]
+        counts = [len(mine) for at, mine in zip(nodes, assigned, strict=True) if at == node]
         assert max(counts) - min(counts) <= 1
 
 
-def test_dealing_at_random_is_not_regular(benchio):
+def test_a_random_assignment_is_not_regular(benchio):
     # One file on 8 targets and 8 ranks: in turn, each rank would have a target of its own.
-    dealt = _dealt(benchio, "random", 4096, ["f 8 0 1 2 3 4 5 6 7"], [0, 0, 1, 1, 2, 2, 3, 3])
-    for mine in dealt:
+    assigned = _assigned(benchio, "random", 4096, ["f 8 0 1 2 3 4 5 6 7"], [0, 0, 1, 1, 2, 2, 3, 3])
+    for mine in assigned:
         on = Counter(stripe % 8 for stripe in mine)
         assert sum(on.values()) == 512
         # 64 on each, give or take what chance does: four standard deviations of the binomial.

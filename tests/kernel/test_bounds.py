@@ -68,9 +68,9 @@ def test_the_run_stops_between_phases_and_says_what_is_missing(benchio):
     assert len((benchio.cwd / "ranks.csv").read_text().splitlines()) == 1 + 2 * len(records)
     (message,) = done.messages
     found = re.fullmatch(
-        r"stopped after 1\.0+ s, as --max-seconds asks; not measured: (write|read) of "
-        r"unstriped/serial\.dat, repeat (\d+), and what follows"
-        r"(?:; the write before it was made, and is not proven)?; (.*)",
+        r"stopped after 1\.0+ s \(--max-seconds\); not measured: (write|read) of "
+        r"unstriped/serial\.dat, repeat (\d+), and all later phases"
+        r"(?:; the write before it was not verified, and is not reported)?; (.*)",
         message,
     )
     assert found, message

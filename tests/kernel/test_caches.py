@@ -69,10 +69,10 @@ def test_dropped_pages(benchio, more):
         pytest.skip("the file system is in memory")
     assert caches(benchio) == dict.fromkeys(LAYERS, ("dropped", "dropped"))
     assert "Note" not in done.out
-    told = re.findall(
+    dropped = re.findall(
         r"fadvise64\(\d+<([^>]*)>, 0, 0, POSIX_FADV_DONTNEED\) = 0", "".join(traces(benchio))
     )
-    assert sorted(told) == sorted(files(benchio))
+    assert sorted(dropped) == sorted(files(benchio))
 
 
 def test_nothing_is_done_where_nothing_was_asked(benchio):

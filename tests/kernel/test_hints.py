@@ -1,6 +1,6 @@
 """Hints: three ways to ask for them, which one counts, and whether they are in effect.
 
-MPICH reports truthfully what is in effect. Open MPI 4 does not, so there the system calls tell.
+MPICH reports truthfully what is in effect. Open MPI 4 does not, so there the system calls show it.
 """
 
 import re
@@ -90,7 +90,7 @@ def test_one_that_is_not_in_effect_is_said_once(ask):
     done, hints = ask("--hint=cb_nodes=77", "--repeats=3")
     assert done.status == 0, done.err
     assert hints["mpiio"]["cb_nodes"] == "1"
-    note = "Note: hints that are not in effect, and what is: cb_nodes=77 (1)"
+    note = "Note: hints that are not in effect: cb_nodes=77 (in effect: 1)"
     assert done.out.count(note) == 1
     assert done.out.count("Note: hints") == 1
     done, _ = ask("--hint=no_such_hint=1", "--hint=nor_this=2")
@@ -102,7 +102,7 @@ def test_one_that_is_not_in_effect_fails_where_that_is_asked(ask, benchio_mpich)
     done, hints = ask("--hint=cb_nodes=77", "--require-hints")
     assert done.status == 1
     assert done.messages[0].endswith(
-        ": hints that are not in effect, and what is: cb_nodes=77 (1) (unstriped/mpiio.dat)"
+        ": hints that are not in effect: cb_nodes=77 (in effect: 1) (unstriped/mpiio.dat)"
     )
     assert hints == {}
     assert "rate" not in done.out
@@ -114,7 +114,7 @@ def test_one_that_is_not_in_effect_fails_where_that_is_asked(ask, benchio_mpich)
 
 
 @pytest.mark.parametrize("io", ["ompio", "romio321"])
-def test_an_echo_is_not_taken_for_evidence(benchio, io):
+def test_an_echo_is_no_proof(benchio, io):
     done = benchio.run(
         *RUN, "mpiio", "unstriped", f"--hint={BUFFER}=1048576", "--result=result.jsonl",
         "--repeats=2", env={"OMPI_MCA_io": io},
@@ -122,7 +122,7 @@ def test_an_echo_is_not_taken_for_evidence(benchio, io):
     if "Open MPI v4" not in benchio.records()[0]["mpi_library"]:
         pytest.skip("this is about Open MPI 4")
     assert [record["hints"] for record in benchio.records()] == [{}, {}]
-    note = f"may not be in effect, for this library gives no evidence: {BUFFER}=1048576"
+    note = f"may not be in effect, since this library gives no proof: {BUFFER}=1048576"
     assert done.out.count(note) == 1
     done = benchio.run(
         *RUN, "mpiio", "unstriped", f"--hint={BUFFER}=1048576", "--require-hints",

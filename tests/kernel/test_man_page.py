@@ -31,13 +31,13 @@ def test_it_has_no_mistakes():
     assert formatted().stderr == ""
 
 
-def test_it_tells_of_every_option_and_layer(benchio):
-    told = re.sub(r".\x08", "", formatted().stdout)
+def test_it_has_every_option_and_layer(benchio):
+    page = re.sub(r".\x08", "", formatted().stdout)
     help_text = benchio.run_alone("--help").out
     options = re.findall(r"^(--[a-z-]+)", help_text, re.MULTILINE)
     assert len(options) > 20
-    assert [option for option in options if not re.search(rf"^ +.*{option}\b", told, re.M)] == []
-    described = told[told.index("LAYERS") : told.index("OPTIONS")]
+    assert [option for option in options if not re.search(rf"^ +.*{option}\b", page, re.M)] == []
+    described = page[page.index("LAYERS") : page.index("OPTIONS")]
     headings = " ".join(re.findall(r"^       \S.*\n", described, re.MULTILINE))
     assert [
         layer for layer in benchio.layers() if not re.search(rf"(^|\s){layer}(,|\s)", headings)
@@ -50,7 +50,7 @@ def test_an_example_runs(benchio, example):
     assert words[:2] == ["mpirun", "-n"]
     assert words[3] == "benchio"
     done = benchio.run(*words[4:], ranks=int(words[2]))
-    required_but_unknown = "--require-hints" in words and "gives no evidence" in done.err
+    required_but_unknown = "--require-hints" in words and "gives no proof" in done.err
     assert done.status == 0 or required_but_unknown, done.err
 
 

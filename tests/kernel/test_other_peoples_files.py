@@ -23,13 +23,13 @@ def test_pnetcdf_and_colons(benchio):
     (benchio.cwd / "a:b").mkdir()
     done = benchio.run(*RUN, "pnetcdf", "--directory=a:b")
     assert done.status == 1
-    assert "PnetCDF takes what is before a colon for the name of a file system" in done.err
+    assert "PnetCDF takes the part before a colon for the name of a file system" in done.err
 
 
 def test_figures_do_not_go_among_the_data(benchio):
     done = benchio.run(*RUN, "proc", "unstriped", "--result=unstriped/proc000001.dat", ranks=2)
     assert done.status == 1
-    assert "unstriped/proc000001.dat is to hold figures" in done.messages[0]
+    assert "unstriped/proc000001.dat is requested for results" in done.messages[0]
     assert "rate" not in done.out
 
 
@@ -43,7 +43,7 @@ def test_figures_and_tables_have_files_of_their_own(benchio):
     ):
         done = benchio.run(*RUN, "aligned", *more)
         assert done.status == 2
-        assert "need files of their own" in done.messages[0]
+        assert "must name different files" in done.messages[0]
     assert table.read_text() == "data 1048576 0\n"
 
 

@@ -139,7 +139,7 @@ def test_hints_are_read_back_from_the_open_file(benchio_mpich):
 
 
 @pytest.mark.parametrize("io", ["ompio", "romio321"])
-def test_a_library_that_confirms_any_hint_is_no_evidence(benchio, io):
+def test_a_library_that_confirms_any_hint_proves_nothing(benchio, io):
     done = benchio.run(
         *RUN, "mpiio", "unstriped", *HINTS, "--result=result.jsonl", env={"OMPI_MCA_io": io}
     )  # fmt: skip

@@ -76,14 +76,14 @@ def test_a_subset_of_writers_makes_the_same_files(benchio, decomposition, writer
 def test_writers_that_the_grid_cannot_be_divided_among(benchio):
     done = benchio.run(*ODD, "local", "unstriped", "mpiio", "--writers=5", ranks=6)
     assert done.status == 2
-    assert "--writers=5 cannot be had from a grid of 1 x 2 x 3 processes" in done.err
+    assert "--writers=5 does not fit a grid of 1 x 2 x 3 processes" in done.err
     assert "--decomposition=slab" in done.err
 
 
 def test_writers_of_a_layer_that_gathers_by_itself(benchio):
     done = benchio.run(*ODD, "local", "unstriped", "serial", "--writers=2", ranks=4)
     assert done.status == 2
-    assert done.messages[0] == "--writers has no meaning for serial"
+    assert done.messages[0] == "--writers does not apply to serial"
 
 
 def test_readers_that_had_no_part_in_the_writing(benchio):

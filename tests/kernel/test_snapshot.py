@@ -97,7 +97,7 @@ def test_time_computed_is_told_from_time_waited(benchio):
     assert nonblocking["seconds_hidden"] >= 2 * 0.05
     assert nonblocking["seconds_hidden"] <= nonblocking["seconds_compute"] - 10 * 0.05
     assert {record.get("seconds_compute") for record in reads} == {None}
-    lines = re.findall(r"computing for ([\d.]+) s, .* under way for ([\d.]+) s", done.out)
+    lines = re.findall(r"computing = ([\d.]+) s, of which ([\d.]+) s with I/O pending", done.out)
     assert [(float(computed), float(hidden)) for computed, hidden in lines] == [
         (
             pytest.approx(record["seconds_compute"], rel=1e-5),
@@ -224,4 +224,4 @@ def test_a_library_that_would_crash_is_refused(benchio):
 def test_writers_have_no_meaning_for_it(benchio):
     done = benchio.run(1, 1, 1, "local", "snapshot", "unstriped", "--writers=1")
     assert done.status == 2
-    assert "--writers has no meaning for snapshot" in done.messages[0]
+    assert "--writers does not apply to snapshot" in done.messages[0]

@@ -1,4 +1,4 @@
-"""The pattern strided: records of any length, dealt to the ranks in turn."""
+"""The pattern strided: records of any length, round robin."""
 
 import re
 import shutil

@@ -7,8 +7,8 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-
 from iobands.status.survey import Survey, take_survey
+
 from tests.package.factory import NOW, days_ago, line, write_perflog
 
 DAYS = 150

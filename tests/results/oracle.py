@@ -101,9 +101,3 @@ def time(cell: str) -> datetime:
         raise Bad
     micros = int((fraction or ".")[1:7].ljust(6, "0")) + 1_000_000 * (int(second) == 60)
     return moment + timedelta(microseconds=micros)
-
-
-
-
-
-

@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from iobands.model.fields import READ
+from iobands.results import lines as lines_
 from iobands.results import perflog
 from iobands.results.perflog import read_perflogs
 from tests.package.factory import COLUMNS, line
@@ -72,6 +73,7 @@ def test_both_readers_agree(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     monkeypatch.setattr(perflog, "_BLOCK", block)
+    monkeypatch.setattr(lines_, "_BLOCK", 2 * block)
     found = read_perflogs(tmp_path)
     runs = [row for row in rows if row["perf_var"] is not None]
     runs = [row for row in runs if row["perf_value"] is not None or row["result"] != "pass"]

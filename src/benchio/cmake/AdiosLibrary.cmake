@@ -1,17 +1,16 @@
-# Looks for an ADIOS2 that has Fortran and this project's MPI library, and has the layer adios
-# compiled where there is one. Sets `with_adios`.
+# Finds an ADIOS2 with Fortran and the same MPI library, for the layer adios. Sets `with_adios`.
 
 include(cmake/FormatLibraries.cmake)
 
 set(with_adios OFF)
 set(no_adios)
 if(NOT BENCHIO_ADIOS STREQUAL "OFF")
-  # BP5 is what a plain BP file is since 2.9.
+  # The engine BP5 is the default since 2.9.
   find_package(adios2 2.9 QUIET COMPONENTS Fortran MPI)
   if(NOT TARGET adios2::fortran_mpi OR NOT TARGET adios2::fortran)
     set(no_adios "no ADIOS2 2.9 or later with Fortran and MPI was found; -Dadios2_DIR= names one")
   else()
-    # Module files are of one compiler.
+    # Module files depend on the compiler.
     file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/try_adios.f90
       "program try_adios\n"
       "   use mpi_f08, only: MPI_COMM_WORLD, MPI_Init\n"
@@ -29,7 +28,7 @@ if(NOT BENCHIO_ADIOS STREQUAL "OFF")
     if(NOT adios_compiles)
       set(no_adios "a program with the ADIOS2 in ${adios2_DIR} does not compile")
     else()
-      # Two MPI libraries in one program link without a word, and then crash.
+      # A program with two MPI libraries links without an error, and then crashes.
       benchio_mpi_libraries_of(${CMAKE_CURRENT_BINARY_DIR}/adios_probe adios_mpi)
       list(LENGTH adios_mpi count)
       if(count GREATER 1)

@@ -2,13 +2,13 @@
 #
 #   benchio_find_library(NAME TITLE FLAGS...)
 #
-# Each of FLAGS is a command line's part that might do to compile and link with the library;
-# the first with which cmake/NAME_probe.f90 can be linked is taken. Makes the target
-# benchio_NAME and sets BENCHIO_WITH_NAME, as the option BENCHIO_NAME says: AUTO, ON or OFF.
+# Each of FLAGS is a string of compiler and linker flags that may work for the library; the first
+# one with which cmake/NAME_probe.f90 links is used. Makes the target benchio_NAME and sets
+# BENCHIO_WITH_NAME, unless the option BENCHIO_NAME (AUTO, ON or OFF) is OFF.
 
 include_guard()
 
-# What a program prints, as a list of words; nothing when there is no such program.
+# The output of a program, as words; empty if the program does not exist or fails.
 function(benchio_words_of result program)
   unset(path)
   find_program(path ${program} NO_CACHE)
@@ -24,8 +24,7 @@ function(benchio_words_of result program)
   set(${result} "${words}" PARENT_SCOPE)
 endfunction()
 
-# Where CMake's own search finds a library, as flags. The root is that of the variable or of
-# the environment, when there is one.
+# The flags of a library that CMake's own search finds, also below NAME_ROOT or NAME_DIR.
 function(benchio_flags_of_root result name)
   unset(library)
   list(POP_FRONT ARGN first)
@@ -43,9 +42,9 @@ function(benchio_flags_of_root result name)
   set(${result} "${flags}" PARENT_SCOPE)
 endfunction()
 
-# Takes flags apart. A library is named by its full path where its folder is given, so that the
-# program finds it when it runs, and the shared one is preferred: netCDF brings HDF5 along, and
-# there must not be two of it.
+# Parses flags. A library is given by its full path if its folder is known, so that the program
+# finds it at run time. Shared libraries are preferred: netCDF loads HDF5, of which there must be
+# only one.
 function(benchio_parse_flags flags includes_result libraries_result)
   separate_arguments(words UNIX_COMMAND "${flags}")
   set(includes "")
@@ -78,7 +77,7 @@ function(benchio_parse_flags flags includes_result libraries_result)
   set(${libraries_result} "${libraries}" PARENT_SCOPE)
 endfunction()
 
-# The MPI libraries that a program would load: each library that defines MPI_Init.
+# The MPI libraries that a program would load: those that define MPI_Init.
 function(benchio_mpi_libraries_of program result)
   set(found "")
   find_program(ldd ldd NO_CACHE)
@@ -104,7 +103,7 @@ function(benchio_find_library name title)
   set_property(CACHE BENCHIO_${name} PROPERTY STRINGS AUTO ON OFF)
   set(BENCHIO_WITH_${name} FALSE PARENT_SCOPE)
   if(NOT BENCHIO_${name})
-    message(STATUS "${title}: not wanted")
+    message(STATUS "${title}: switched off")
     return()
   endif()
 
@@ -112,7 +111,7 @@ function(benchio_find_library name title)
   set(probe ${CMAKE_CURRENT_BINARY_DIR}/${lower}_probe)
   set(reasons "")
   set(tried "")
-  # The compiler may know where the library is: an HPE Cray wrapper does, and h5pfc.
+  # The compiler may find the library itself, as HPE Cray's wrappers and h5pfc do.
   foreach(flags IN ITEMS "" LISTS ARGN)
     benchio_parse_flags("${flags}" includes libraries)
     list(JOIN libraries " " shown)

@@ -1,20 +1,20 @@
-!> Answers the tests' questions about arithmetic, on arrays far larger than
-!> could be written:
+!> Prints results of the arithmetic for the tests, for arrays that are too large to write:
 !>   value INDEX SEED                       the value of an element
-!>   place N1 N2 N3 P1 P2 P3 RANK           of a global array: the index of the
-!>                                          first and last element of a block
-!>   cells N1 N2 N3 local|global P RANK     of a btio grid: the first point and the
-!>                                          points of each cell, a line a cell
-!>   decimal NUMBER                         a number as it is printed
-!>   deal WAY SEED ELEMENTS TABLE NODE ...  for each rank, of which NODE is the node,
-!>                                          a line with its stripes
+!>   place N1 N2 N3 P1 P2 P3 RANK           the indices of the first and the last element of
+!>                                          a block of a global array
+!>   cells N1 N2 N3 local|global P RANK     the first point and the points of each cell of a
+!>                                          btio grid, one line for each cell
+!>   decimal NUMBER                         a number as benchio prints it
+!>   assign SCHEME SEED ELEMENTS TABLE NODE ...
+!>                                          the stripes of each rank, one line for each; the
+!>                                          NODEs are those of the ranks
 program probe
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use btio_partition, only: make_partition, partition_t
    use errors, only: error_t
    use fingerprint, only: mixed_seed, value_at
    use layout, only: layout_t, make_layout
-   use stripe_dealing, only: deal, place_t
+   use stripe_assignment, only: assign_stripes, place_t
    use stripe_table, only: divide_data, parse_table, striped_file_t
    use text, only: decimal
    use text_file, only: read_text
@@ -29,8 +29,8 @@ program probe
       call cells()
    case ("decimal")
       write (*, "(a)") decimal(real_number(2))
-   case ("deal")
-      call deal_to_all()
+   case ("assign")
+      call assign_to_all()
    case default
       error stop "unknown question"
    end select
@@ -54,7 +54,7 @@ contains
       end associate
    end subroutine place
 
-   subroutine deal_to_all()
+   subroutine assign_to_all()
       type(striped_file_t), allocatable :: files(:)
       type(error_t), allocatable :: error
       type(place_t) :: place
@@ -74,10 +74,10 @@ contains
       do at = 1, size(nodes)
          place = place_t(at - 1, size(nodes), nodes(at), maxval(nodes) + 1, &
                          count(nodes(:at - 1) == nodes(at)), count(nodes == nodes(at)))
-         call deal(word(2), files, number(3), place, mine)
+         call assign_stripes(word(2), files, number(3), place, mine)
          write (*, "(a, *(1x, i0))") ">", mine
       end do
-   end subroutine deal_to_all
+   end subroutine assign_to_all
 
    subroutine cells()
       type(partition_t) :: partition

@@ -1,17 +1,17 @@
-"""The command `iobands compare`: series that differ in one field, by their histories.
-
-May know comparing and the readers; no analysis here.
-"""
+"""The command `iobands compare`: series that differ in one field, by their histories."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
+from iobands.commands.options import PerflogsOption, SystemOption, failure
+from iobands.commands.site import Places
+from iobands.reporting.comparison import comparison_lines
+from iobands.site.compare import FIELDS, read_histories
+from iobands.site.compare import compare as compared
 
 
 def register(app: typer.Typer) -> None:
@@ -44,25 +44,16 @@ def compare(
     so that what changes from day to day cancels out. The interval is that of the sign test; it
     takes six pairs. A case that compares by itself has its ratio as a result: see `iobands status`.
     """
-    from iobands.readers.perflog import read_perflogs  # noqa: PLC0415
-    from iobands.reporting.comparing import FIELDS, told  # noqa: PLC0415 (slow to load)
-    from iobands.reporting.comparing import compare as compared  # noqa: PLC0415
-
     if field not in FIELDS:
         raise failure(f"{field}: cannot be compared; one of {', '.join(FIELDS)} can")
-    logs = perflogs or default_path(Path("perflogs"))
+    directory = Places(perflogs).perflogs_directory
     try:
-        samples = read_perflogs(logs, system).samples
+        samples = read_histories(directory, system, case)
     except FileNotFoundError:
-        raise failure(f"{logs}: no perflogs there; measure first with `iobands run`") from None
-    if case:
-        samples = samples[
-            samples["case"].astype("string").str.contains(case, regex=False).fillna(False)
-        ]
-    lines = told(
-        list(compared(samples, field, against=against, within=timedelta(days=days))), field
-    )
+        raise failure(f"{directory}: no perflogs there; measure with `iobands run`") from None
+    found = compared(samples, field, against=against, within=timedelta(days=days))
+    lines = comparison_lines(list(found), field)
     if not lines:
         what = f"no two series differ in {field} alone"
-        raise failure(f"{logs}: {what}" + (f" from {against}" if against else ""))
+        raise failure(f"{directory}: {what}" + (f" from {against}" if against else ""))
     typer.echo("\n".join(lines))

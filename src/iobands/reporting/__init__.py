@@ -1,1 +1,1 @@
-"""Reporting: digest, pages, figures, JSON and explanations of a site's status."""
+"""Reporting: digest, page, figures, JSON and explanations of what is known of a site."""

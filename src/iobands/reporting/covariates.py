@@ -1,102 +1,87 @@
-"""What else changed when a series did: figures and facts that a run records beside its rate.
-
-May know: the columns of samples and how figures are written; nothing of a particular view.
-"""
+"""What else changed when a series did: what a run records beside its rate."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 import numpy as np
-import pandas as pd
 
+from iobands.detection.series import in_utc
+from iobands.model.fields import SERIES_FIELDS
 from iobands.reporting.format import figure
 from iobands.reporting.related import BEFORE, NEXT
-from iobands.status.following import in_utc, utc
+from iobands.reporting.samples import cells
+from iobands.status.series import Series
 
-#: Figures that a run records beside its rate, and what they are called.
-_FIGURES: Final = {
-    "fullness_percent": "fullness in %",
-    "targets_active": "active targets",
-    "targets_inactive": "inactive targets",
-    "load_per_node": "load a node",
-    "other_jobs": "other jobs",
-    "client_written_gib": "GiB that clients wrote",
-    "client_read_gib": "GiB that clients read",
-}
-#: What a run says of how and where it ran.
-_FACTS: Final = {
-    "job_nodelist": "node list",
-    "tool_version": "version of the tool",
-    "suite_version": "version of the suite",
-    "version": "version of ReFrame",
-    "medium": "medium",
-    "file_system_type": "type of the file system",
-    "stripe_count": "stripe count",
-    "stripe_size": "stripe size",
-    "transport_in_effect": "transport in effect",
-    "hints_in_effect": "hints in effect",
-    "fsync": "fsync",
-    "cache": "cache",
-}
+# Columns that say which series and which run it was, and how it ended.
+_OTHERS: Final = frozenset(SERIES_FIELDS) | {
+    "job_completion_time", "result", "fail_phase", "display_name", "hashcode", "jobid",
+    "band_verdict", "perf_var", "perf_value", "perf_unit",
+}  # fmt: skip
 _LEAST_BEFORE: Final = 5
 _USUAL: Final = (5, 95)  # percentiles
-_FEW_VALUES: Final = 0.5  # more different values than this share of runs: it changes by itself
+_FEW_VALUES: Final = 0.5  # more different texts than this share of runs: it always changes
 
 
-def covariates(samples: pd.DataFrame, since: datetime) -> tuple[list[str], list[str], list[str]]:
-    """Return what is to be said of facts that changed, of figures that moved, and of the rest."""
-    start = int(np.searchsorted(utc(samples), in_utc(since)))
-    before = samples.iloc[max(0, start - BEFORE) : start]
-    after = samples.iloc[start : start + NEXT]
-    changed: list[str] = []
-    moved: list[str] = []
-    still: list[str] = []
-    for column, name in _FIGURES.items():
-        if column in samples:
-            _tell(_figure_moved(before[column], after[column]), name, moved, still)
-    for column, name in _FACTS.items():
-        if column in samples:
-            _tell(_fact_moved(before[column], after[column]), name, changed, still)
-    return changed, moved, still
+@dataclass(frozen=True)
+class Covariates:
+    """By column: what is to be said of texts that changed, numbers that moved, and the rest."""
+
+    changed: dict[str, str] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+    still: dict[str, str] = field(default_factory=dict)
 
 
-def _tell(found: tuple[bool, str] | None, name: str, moved: list[str], still: list[str]) -> None:
-    if found:
-        (moved if found[0] else still).append(f"{name}: {found[1]}")
+def covariates(series: Series, since: datetime) -> Covariates:
+    """Return how the columns of the next runs since a change differ from those before."""
+    start = int(np.searchsorted(series.history.times, in_utc(since)))
+    first = max(0, start - BEFORE)
+    found = Covariates()
+    for name, column in cells(series, first, start + NEXT).items():
+        if name in _OTHERS:
+            continue
+        before = [cell for cell in column[: start - first] if cell is not None]
+        after = [cell for cell in column[start - first :] if cell is not None]
+        if len(before) < _LEAST_BEFORE or not after:
+            continue
+        if all(_is_number(cell) for cell in before + after):
+            moved, text = _number_moved(before, after)
+            (found.moved if moved else found.still)[name] = text
+        else:
+            moved, text = _text_changed(before, after)
+            (found.changed if moved else found.still)[name] = text
+    return found
 
 
-def _figure_moved(before: pd.Series, after: pd.Series) -> tuple[bool, str] | None:
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def _number_moved(before: Sequence[object], after: Sequence[object]) -> tuple[bool, str]:
     """Tell whether the median since lies well outside the middle 90 % of before.
 
     By half of their width: what creeps, as a file system that fills up, is always somewhat beyond.
     """
-    earlier = before.dropna().to_numpy(dtype=float)
-    later = after.dropna().to_numpy(dtype=float)
-    if len(earlier) < _LEAST_BEFORE or not len(later):
-        return None
+    earlier = np.array(before, dtype=float)
     low, high = (float(each) for each in np.percentile(earlier, _USUAL))
     margin = (high - low) / 2
-    now = float(np.median(later))
-    was = float(np.median(earlier))
-    if low <= now <= high:
-        return False, f"{figure(now)}, as before ({figure(low)} to {figure(high)})"
+    now, was = float(np.median(np.array(after, dtype=float))), float(np.median(earlier))
+    span = f"({figure(low)} to {figure(high)})" if low < high else ""
     if low - margin <= now <= high + margin:
-        return False, f"{figure(now)}, about as before ({figure(low)} to {figure(high)})"
-    return True, f"{figure(was)} before ({figure(low)} to {figure(high)}), {figure(now)} since"
+        return False, f"{figure(now)} {span}".rstrip()
+    return True, f"{figure(was)} {span}".rstrip() + f" before, {figure(now)} since"
 
 
-def _fact_moved(before: pd.Series, after: pd.Series) -> tuple[bool, str] | None:
+def _text_changed(before: Sequence[object], after: Sequence[object]) -> tuple[bool, str]:
     """Tell whether half of the runs since have what no run before had."""
-    earlier = Counter(map(str, before.dropna()))
-    later = Counter(map(str, after.dropna()))
-    if earlier.total() < _LEAST_BEFORE or not later:
-        return None
+    earlier, later = Counter(map(str, before)), Counter(map(str, after))
     usual, newest = earlier.most_common(1)[0][0], later.most_common(1)[0][0]
     if len(earlier) > max(1, earlier.total() * _FEW_VALUES):
-        return False, f"differs from run to run, now mostly {newest}"
+        return False, "differs from run to run"
     new = sum(count for value, count in later.items() if value not in earlier)
     if 2 * new >= later.total():
         return True, f"{usual} before, {newest} since"

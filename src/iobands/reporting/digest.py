@@ -1,135 +1,253 @@
-"""The digest: a site's survey as text for a terminal or a cron mail.
-
-May know: surveys and how they are worded; nothing of files or of the command line.
-"""
+"""The digest: what is known of a site as text for a terminal or a mail."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from textwrap import shorten
 from typing import Final
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from iobands.alerts.alert import OK, Alert, Severity
 from iobands.bands import NO_BAND
-from iobands.reporting.concerns import Concern, acknowledged_concerns, concerns, skipped
-from iobands.reporting.digest_table import STYLES, band_cell, series_table
 from iobands.reporting.format import (
+    acknowledgement_text,
+    day_text,
     epoch_text,
+    level_text,
     plural,
     printable,
+    ratio_text,
     summary,
     time_text,
+    worst_member,
 )
-from iobands.status.states import ENOUGH_RUNS, State
-from iobands.status.survey import Series, Survey
+from iobands.reporting.related import sharing
+from iobands.reporting.table import STYLES, band_cell, series_table
+from iobands.site.site import Site
+from iobands.status.series import Series
+from iobands.status.state import State
+from iobands.status.verdicts import ENOUGH_RUNS
 
-#: How many rejected lines are named without being asked.
-FIRST_REJECTED: Final = 5
-#: What a mail is laid out for.
+#: The headings of alerts.
+ATTENTION: Final = "Needs attention"
+ACKNOWLEDGED: Final = "Acknowledged"
+INFORMATION: Final = "For information"
+
+#: How wide a mail is.
 MAIL_WIDTH: Final = 100
+#: How many alerts that need attention, how many others and how many rejected lines are shown
+#: without being asked: the first of them fit on a screen of 24 lines.
+MOST_ATTENTION: Final = 16
+MOST_OTHERS: Final = 4
+FIRST_REJECTED: Final = 5
 
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _ASCII: Final = str.maketrans(
-    {"–": "-", "…": "~", "×": "x"} | {b: str(i) for i, b in enumerate(_BLOCKS, 1)}
+    {"–": "-", "−": "-", "…": "~", "×": "x"} | {b: str(i) for i, b in enumerate(_BLOCKS, 1)}
 )
-_LONGEST_REASON: Final = 240  # characters: some tell a whole log
-_NAMED_UNDER: Final = 8
-_EXPLAINED: Final = {State.DEGRADED.value, State.WATCH.value, State.IMPROVED.value}
+# ReFrame's names carry every parameter, also those in which a site has no choice.
+_IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
+_LEAST_SUBJECT: Final = 20
+_GAP: Final = "  "
 
 
-def digest_text(survey: Survey, console: Console, *, all_rejected: bool = False) -> str:
-    """Return the digest of `survey` as `console` can show it: the summary, what is amiss, all."""
+def digest_text(
+    site: Site, console: Console, *, every: bool = False, rejected: bool = False
+) -> str:
+    """Return the digest as `console` can show it.
+
+    `every` shows all alerts with their members, `rejected` all rejected lines.
+    """
     with console.capture() as capture:
-        for part in digest(survey, console.width, all_rejected=all_rejected):
-            console.print(part, soft_wrap=isinstance(part, Text))
+        for part in digest(site, console.width, every=every, rejected=rejected):
+            console.print(part, soft_wrap=True)
     text = "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
     return text if is_unicode(console.encoding) else to_ascii(text)
 
 
-def digest(survey: Survey, width: int, *, all_rejected: bool = False) -> Iterator[Text | Table]:
-    """Yield what the digest prints, with a table for terminals of `width` columns."""
-    yield Text(summary(survey), style="bold")
-    yield Text(f"at {time_text(survey.now)} UTC; all times are UTC")
-    needed = concerns(survey)
-    if needed:
-        yield Text("\nNeeds attention", style="bold")
-        for concern in needed:
-            yield _concern(concern)
-            yield from _under(concern)
-        yield from _where_to_look(needed)
-    known = acknowledged_concerns(survey)
-    if known:
-        yield Text("\nAcknowledged", style="bold")
-        yield from (_concern(concern, is_quiet=True) for concern in known)
-    if survey.series:
+def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[Text]:
+    """Yield the parts of the digest for a terminal of `width` columns."""
+    yield Text(summary(site), style="bold")
+    yield Text(f"at {time_text(site.now)} UTC; all times are UTC")
+    for heading, alerts in sections(site).items():
+        if alerts:
+            yield Text(f"\n{heading}", style="bold")
+            most = MOST_ATTENTION if heading == ATTENTION else MOST_OTHERS
+            yield from _alerts(alerts, None if every else most, site, width)
+            change = next((alert for alert in alerts if alert.certainty), None)
+            if heading == ATTENTION and change:
+                yield Text(f"{_GAP}Look next: iobands explain '{printable(change.subject)}'")
+    if site.series:
         yield Text("")
-        yield series_table(survey, width)
-        if any(band_cell(series).startswith("~") for series in survey.series):
-            yield Text("\n~ a band learnt from the series' own history, provisional")
-        if any(series.status.verdict == NO_BAND for series in survey.series):
-            yield Text(
-                f"\nno band: one is learnt from {ENOUGH_RUNS} runs, unless the bands file has one"
-            )
-    without = skipped(survey)
+        yield series_table(site, width)
+        yield from _notes(site)
+    without = not_measured(site)
     if without:
         yield Text("\nNot measured", style="bold")
-        yield from (_concern(concern) for concern in without)
-    for epoch in dict.fromkeys(
+        yield from (Text(f"  {printable(': '.join(line))}") for line in without)
+    if site.superseded:
+        yield Text("\nSuperseded: their checks now run at another scale", style="bold")
+        yield from (Text(f"  {printable(label)}") for label in site.superseded)
+    if site.rejected:
+        yield from _rejected(site, rejected)
+
+
+def sections(site: Site) -> dict[str, list[Alert]]:
+    """Return the alerts by heading; those of `INFORMATION` do not change the exit status."""
+    found: dict[str, list[Alert]] = {ATTENTION: [], ACKNOWLEDGED: [], INFORMATION: []}
+    for alert in site.alerts:
+        heading = INFORMATION if alert.exit_status == OK else ATTENTION
+        found[ACKNOWLEDGED if alert.is_quiet else heading].append(alert)
+    found[INFORMATION].sort(key=lambda alert: alert.severity is Severity.COLLAPSED)
+    return found
+
+
+def details(alert: Alert, site: Site, *, short: bool = False) -> list[str]:
+    """Return what is said of an alert beside severity and subject.
+
+    That is its level, since when, how certain and who acknowledged it, or the reason alone.
+    """
+    since = f"since {day_text(alert.since, site.now)}" if alert.since else ""
+    if alert.acknowledgement and alert.is_quiet:
+        action = alert.acknowledgement.action
+        level = level_text(worst_member(alert), short=True)
+        who = f"{action.who}, {day_text(action.when, site.now)}: {action.reason}"
+        return [f"{level} {since}; {who}"]
+    if alert.reason:
+        return [alert.reason]
+    level = level_text(worst_member(alert), short=short)
+    if alert.severity is Severity.COLLAPSED:
+        assert alert.since is not None
+        since = f"on {day_text(alert.since, site.now)}"
+    certainty = alert.certainty.value if alert.certainty else ""
+    return [level, since, certainty, acknowledgement_text(alert)]
+
+
+def subject(alert: Alert) -> str:
+    """Return what an alert is about, without parameters of a check that say nothing."""
+    return _IDLE_PARAMETERS.sub("", alert.subject)
+
+
+def number(alert: Alert, site: Site) -> str:
+    """Return how many of the series that share its subject an alert has, such as `2 of 4 series`.
+
+    Empty for an alert of one series.
+    """
+    if len(alert.members) < 2 or alert.reason:  # noqa: PLR2004
+        return ""
+    variables = {member.series.key.variable for member in alert.members}
+    every = [each for each in sharing(site, alert)[1] if each.key.variable in variables]
+    what = variables.pop() if len(variables) == 1 else "series"
+    return f"{len(alert.members)} of {len(every)} {what}"
+
+
+def not_measured(site: Site) -> list[tuple[str, ...]]:
+    """Return what was skipped and why: checks of one kind and reason are one entry."""
+    alike: dict[str, dict[str, None]] = {}
+    for skip in site.skipped:
+        alike.setdefault(skip.reason, {})[skip.name.split()[0]] = None
+    # A reason begins with a few words and a colon, as in `not installed: ior`.
+    return [
+        (", ".join(names), *(reason.split(": ", 1) if ": " in reason else ("skipped", reason)))
+        for reason, names in alike.items()
+    ]
+
+
+def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -> Iterator[Text]:
+    shown = alerts[:most]
+    names = [printable(subject(alert)) for alert in shown]
+    numbers = [f" ({each})" if each else "" for each in (number(alert, site) for alert in shown)]
+    first = max(len(alert.severity.value) for alert in shown)
+    for short, counted in ((False, True), (True, True), (True, False)):
+        rows = [details(alert, site, short=short) for alert in shown]
+        room = width - first - 2 * len(_GAP) - _taken(rows)
+        ends = numbers if counted else [""] * len(names)
+        longest = max(len(name + end) for name, end in zip(names, ends, strict=True))
+        if longest <= room:
+            break
+    second = min(longest, max(room, _LEAST_SUBJECT))
+    columns = _widths(rows)
+    for alert, name, end, row in zip(shown, names, ends, rows, strict=True):
+        style = "" if alert.is_quiet else STYLES.get(alert.severity.value, "bold")
+        line = Text(_GAP).append(f"{alert.severity.value:{first}}", style=style)
+        line.append(f"{_GAP}{_squeezed(name, second - len(end)) + end:{second}}")
+        if len(row) == 1:
+            left = width - line.cell_len - len(_GAP)
+            line.append(f"{_GAP}{_cut(printable(row[0]), left)}")
+        else:
+            for cell, column in zip(row, columns, strict=True):
+                line.append(f"{_GAP}{printable(cell):{column}}" if column else "")
+        line.rstrip()
+        yield line
+        if most is None and len(alert.members) > 1:
+            yield from _members(alert)
+    hidden = len(alerts) - len(shown)
+    if hidden:
+        yield Text(f"{_GAP}and {hidden} more: iobands status --all")
+
+
+def _members(alert: Alert) -> Iterator[Text]:
+    for member in alert.members:
+        ratio = f": {ratio_text(member.ratio)}" if member.ratio else ""
+        yield Text(f"{_GAP * 3}{printable(member.series.label)}{ratio}")
+
+
+def _taken(rows: Sequence[Sequence[str]]) -> int:
+    """Return how many columns all but severity and subject take, gaps included."""
+    return sum(width + len(_GAP) for width in _widths(rows) if width)
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    longer = [row for row in rows if len(row) > 1]
+    return [max(map(len, column)) for column in zip(*longer, strict=True)]
+
+
+def _squeezed(name: str, width: int) -> str:
+    """Return a name in `width` columns with its last word, which is the variable."""
+    if len(name) <= width:
+        return name
+    first, _, last = name.rpartition(" ")
+    return f"{_cut(first, max(width - len(last) - 1, 2))} {last}"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: max(width, 2) - 1].rstrip()}…"
+
+
+def _notes(site: Site) -> Iterator[Text]:
+    if any(band_cell(series).startswith("~") for series in site.series):
+        yield Text("\n~ a band learned from the series' own runs, provisional")
+    if any(series.status.verdict == NO_BAND for series in site.series):
+        yield Text(f"\nno band: learned from {ENOUGH_RUNS} runs, unless the bands file has one")
+    epochs = [
         epoch_text(series.epoch)
-        for series in survey.series
-        if series.epoch and series.status.state is State.CALIBRATING and _is_cut(series)
-    ):
+        for series in site.series
+        if series.epoch and series.status.state is State.CALIBRATING and _is_new(series)
+    ]
+    for epoch in dict.fromkeys(epochs):
         yield Text(f"\ncalibrating in the epoch {printable(epoch)}")
-    if survey.superseded:
-        yield Text("\nSuperseded, as their checks now run at another scale", style="bold")
-        for label in survey.superseded:
-            yield Text(f"  {printable(label)}")
-    if survey.rejected:
-        yield from _rejected(survey, all_rejected)
 
 
-def _is_cut(series: Series) -> bool:
-    """Tell whether there are samples of before the epoch, which do not compare."""
+def _is_new(series: Series) -> bool:
+    """Return whether there are samples from before the epoch, which do not compare."""
     epoch = series.epoch
     return epoch is not None and not epoch.continues and series.history.first < epoch.since
 
 
-def _concern(concern: Concern, *, is_quiet: bool = False) -> Text:
-    text = Text(f"  {printable(concern.who)}: ")
-    text.append(concern.word, style="" if is_quiet else STYLES.get(concern.word, "bold"))
-    shown = shorten(printable(concern.why), _LONGEST_REASON, placeholder=" …")
-    return text.append(f"{concern.joint}{shown}" if shown else "")
-
-
-def _where_to_look(needed: Sequence[Concern]) -> Iterator[Text]:
-    told = next((each for each in needed if each.word in _EXPLAINED), None)
-    if told:
-        yield Text(f"  What moved with it, and where to look: iobands explain '{told.names[0]}'")
-
-
-def _under(concern: Concern) -> Iterator[Text]:
-    for line in concern.under[:_NAMED_UNDER]:
-        yield Text(f"    {printable(line)}")
-    hidden = len(concern.under) - _NAMED_UNDER
-    if hidden > 0:
-        yield Text(f"    and {hidden} more: iobands explain '{printable(concern.who)}'")
-
-
-def _rejected(survey: Survey, all_rejected: bool) -> Iterator[Text]:
-    yield Text(f"\nRejected: {plural(len(survey.rejected), 'line')}", style="bold")
-    shown = survey.rejected if all_rejected else survey.rejected[:FIRST_REJECTED]
+def _rejected(site: Site, every: bool) -> Iterator[Text]:
+    yield Text(f"\nRejected: {plural(len(site.rejected), 'line')}", style="bold")
+    shown = site.rejected if every else site.rejected[:FIRST_REJECTED]
     for rejected in shown:
         yield Text(f"  {printable(str(rejected))}")
-    hidden = len(survey.rejected) - len(shown)
+    hidden = len(site.rejected) - len(shown)
     if hidden:
         yield Text(f"  and {hidden} more; --rejected lists all")
 
 
 def is_unicode(encoding: str) -> bool:
-    """Tell whether blocks and dashes can be written in `encoding`."""
+    """Return whether blocks and dashes can be written in `encoding`."""
     return encoding.lower().replace("-", "") in {"utf8", "utf16", "utf32"}
 
 

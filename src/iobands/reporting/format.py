@@ -1,33 +1,35 @@
-"""How figures, times and other people's text are written in every view.
-
-May know: bands, states and surveys; nothing of a particular view.
-"""
+"""How numbers, times and other people's text are written in every view."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timezone
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from typing import Final
 
-from iobands.alerts.acknowledged import Acknowledged
-from iobands.alerts.acts import ACKNOWLEDGE, ACKNOWLEDGE_COLLAPSES, CLOSE, NEW_NORMAL, REOPEN, Act
-from iobands.alerts.nodes import folded
+from iobands.alerts.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action
+from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Member, Severity
 from iobands.bands import PROVISIONAL, Band, Epoch
-from iobands.status.following import is_drop
-from iobands.status.states import CRITICAL, OK, UNKNOWN, WARNING, State, Status
-from iobands.status.survey import Survey
+from iobands.detection import Ratio
+from iobands.site.site import Site
+from iobands.status.state import State, Status
+from iobands.status.verdicts import ENOUGH_RUNS
+
+#: Times of the last so many days are written without their year.
+THIS_YEAR: Final = timedelta(days=300)
+#: What the exit statuses are called.
+WORDS: Final = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 
 _MOST_NAMES: Final = 30
-#: What an act is called once it is done.
-_DONE = {
-    ACKNOWLEDGE: "Known",
-    ACKNOWLEDGE_COLLAPSES: "Known",
-    CLOSE: "Closed",
-    NEW_NORMAL: "New normal",
-    REOPEN: "Reopened",
+_DONE: Final = {
+    ACKNOWLEDGE: "acknowledged",
+    RESOLVE: "resolved",
+    REBASELINE: "rebaselined",
+    UNDO: "undone",
 }
-_STATUS_WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
+# These are not counted in the first line: nobody has to act on them.
+_UNCOUNTED: Final = (Severity.COLLAPSED,)
 
 
 def figure(value: float) -> str:
@@ -36,12 +38,98 @@ def figure(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= hundred else f"{value:.3g}"
 
 
-def state_text(status: Status) -> str:
-    """Return the state, and whether its alarm is acknowledged or closed, as short as may be."""
-    if status.is_quiet:
+def percent(ratio: float) -> str:
+    """Return a ratio of levels as a change, such as `−29 %` for 0.71."""
+    change = round(100 * (ratio - 1))
+    return f"{'−' if change < 0 else '+'}{abs(change)} %"
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """Return a ratio with its 95 % interval, as far as that is known."""
+    if not math.isfinite(ratio.value):
+        return "not known yet"
+    known = 0 < ratio.low <= ratio.high < math.inf
+    interval = f" ({ratio.low:.2f}–{ratio.high:.2f})" if known else ""
+    return f"{ratio.value:.2f} ×{interval}"
+
+
+def level_text(member: Member, *, short: bool = False) -> str:
+    """Return the level of a member now and before, such as `2.7 GiB/s, was 17.6 (−85 %)`."""
+    ratio, baseline, unit = member.ratio, member.baseline, member.series.key.unit
+    if ratio is None or baseline is None or not math.isfinite(ratio.value):
+        value = member.series.status.value
+        return "" if value is None else f"{figure(value)} {unit}"
+    now = f"{figure(baseline * ratio.value)} {unit}"
+    change = percent(ratio.value)
+    return f"{now} ({change})" if short else f"{now}, was {figure(baseline)} ({change})"
+
+
+def worst_member(alert: Alert) -> Member:
+    """Return the member whose level is furthest off in the direction of the alert."""
+    known = [each for each in alert.members if each.ratio and math.isfinite(each.ratio.value)]
+    furthest = max if alert.severity is Severity.IMPROVED else min
+    if not known:
+        return alert.members[0]
+    return furthest(known, key=lambda each: each.ratio.value if each.ratio else 1.0)
+
+
+def time_text(when: datetime) -> str:
+    """Return `when`, which is in UTC, to the minute."""
+    return f"{when:%Y-%m-%d %H:%M}"
+
+
+def day_text(when: datetime, now: datetime) -> str:
+    """Return the day of `when`, with its year where it is not clear: `4 Aug`, `4 Aug 2017`."""
+    year = "" if abs(now - when) < THIS_YEAR else f" {when:%Y}"
+    return f"{when.day} {when:%b}{year}"
+
+
+def between_text(low: datetime, high: datetime, now: datetime) -> str:
+    """Return an interval of days, as one day where both are the same."""
+    first, last = day_text(low, now), day_text(high, now)
+    return f"on {first}" if first == last else f"between {first} and {last}"
+
+
+def age_text(age: timedelta) -> str:
+    """Return how long ago, in minutes, hours or days."""
+    minutes = max(0, round(age / timedelta(minutes=1)))
+    if minutes < 60:  # noqa: PLR2004
+        return f"{plural(minutes, 'minute')} ago"
+    hours = round(age / timedelta(hours=1))
+    return f"{plural(hours, 'hour')} ago" if hours < 48 else f"{age.days} days ago"  # noqa: PLR2004
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `count` with its noun; `series` stays as it is."""
+    return f"{count} {noun}" if count == 1 or noun.endswith("s") else f"{count} {noun}s"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return `words` as a list in a sentence."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def nearest(names: Sequence[str], wanted: str) -> str:
+    """Return a line for each of `names`; of many, those most like what was `wanted`."""
+    shown = list(names)
+    if len(names) > _MOST_NAMES:
+        shown = get_close_matches(wanted, names, _MOST_NAMES, cutoff=0)
+    more = len(names) - len(shown)
+    rest = [f"and {more} more; `iobands status` lists every series"] if more else []
+    return "".join(f"\n  {line}" for line in (*shown, *rest))
+
+
+def printable(text: str) -> str:
+    """Return `text` without what could upset a terminal: it may come from anywhere."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def state_text(status: Status, is_quiet: bool = False) -> str:
+    """Return the state, and whether its alert was acknowledged or resolved."""
+    if is_quiet:
         return f"{status.state.value} (ack)"
-    if status.is_closed and status.state is State.HEALTHY:
-        return f"{status.state.value} (closed)"  # whatever the newest sample is
+    if status.is_resolved and status.state is State.HEALTHY:
+        return f"{status.state.value} (resolved)"
     return status.state.value
 
 
@@ -52,42 +140,8 @@ def band_text(band: Band, provisional: bool) -> str:
     return ("~" if is_young else "") + "–".join(figure(value) for value in quartiles)
 
 
-def act_text(act: Act) -> str:
-    """Return who acted, when and why."""
-    return f"{time_text(act.when)} by {act.who}: {act.reason}"
-
-
-def acts_told(acts: Sequence[Act]) -> list[tuple[str, str]]:
-    """Return of each act what it was, and who did it when and why, in the order of time."""
-    taken_back = {act.of for act in acts}
-    found = []
-    for act in acts:
-        text = act_text(act)
-        if act.kind == ACKNOWLEDGE_COLLAPSES:
-            text += "; that the file system collapses more often"
-        if act.kind == CLOSE and act.since and act.until:
-            text += f"; leaves out {act.since:%Y-%m-%d} to {act.until:%Y-%m-%d}"
-        if act.kind == NEW_NORMAL and act.since:
-            text += f"; from {act.since:%Y-%m-%d} on"
-        if act.on_nodes:
-            text += f"; of runs on {folded(act.on_nodes)}"
-        if act.when in taken_back:
-            text += " (taken back)"
-        found.append((_DONE[act.kind], text))
-    return found
-
-
-def answer_text(answer: Acknowledged) -> str:
-    """Return who acknowledged an alarm, when and why, and since when it is worse, if it is."""
-    known = f"acknowledged {act_text(answer.act)}"
-    if answer.worse is None:
-        return known
-    worse = answer.worse
-    return f"worse since {worse.since:%Y-%m-%d}: {worse.ratio.value:.2f} × what was {known}"
-
-
-def band_facts(band: Band, provisional: bool) -> str:
-    """Return how far a band was learnt, from how many runs, and where its figures come from."""
+def band_source(band: Band, provisional: bool) -> str:
+    """Return how far a band is settled, how many runs it is from, and its source."""
     state = "" if provisional or not band.state else band.state
     runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
     return ", ".join(part for part in (state, runs, band.source or "the bands file") if part)
@@ -111,59 +165,69 @@ def epoch_text(epoch: Epoch) -> str:
     return f"{epoch.name}, since {since}{f': {reason}' if reason else ''}"
 
 
-def time_text(when: datetime) -> str:
-    """Return `when`, which is in UTC, to the minute."""
-    return f"{when:%Y-%m-%d %H:%M}"
+def action_text(action: Action) -> str:
+    """Return what was done, when, by whom and why."""
+    span = ""
+    if action.kind == RESOLVE and action.since and action.until:
+        span = f" (runs of {action.since:%Y-%m-%d} to {action.until:%Y-%m-%d} do not count)"
+    if action.kind == REBASELINE and action.since:
+        span = f" (from {action.since:%Y-%m-%d} on)"
+    return f"{_DONE[action.kind]} {time_text(action.when)} by {action.who}: {action.reason}{span}"
 
 
-def plural(count: int, noun: str) -> str:
-    """Return `count` with its noun; `series` stays as it is."""
-    return f"{count} {noun}" if count == 1 or noun.endswith("s") else f"{count} {noun}s"
+def acknowledgement_text(alert: Alert) -> str:
+    """Return who acknowledged an alert and why, and whether it is worse since; maybe empty."""
+    known = alert.acknowledgement
+    if known is None:
+        return ""
+    text = action_text(known.action)
+    if known.worse is None:
+        return text
+    worse = f"worse since {known.worse.since:%Y-%m-%d}: {known.worse.ratio.value:.2f} × the level"
+    return f"{worse} that was {text}"
 
 
-def nearest(names: Sequence[str], wanted: str) -> str:
-    """Return a line for each of `names`; of many, those most like what was `wanted`."""
-    shown = list(names)
-    if len(names) > _MOST_NAMES:
-        shown = get_close_matches(wanted, names, _MOST_NAMES, cutoff=0)
-    more = len(names) - len(shown)
-    rest = [f"and {more} more; `iobands status` names every series"] if more else []
-    return "".join(f"\n  {line}" for line in (*shown, *rest))
-
-
-def printable(text: str) -> str:
-    """Return `text` without what could upset a terminal: it may come from anywhere."""
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
-def summary(survey: Survey) -> str:
-    """Return the one line that says it all, as monitoring plugins print it."""
-    word = _STATUS_WORDS[survey.exit_status]
-    if survey.series:
-        states = ", ".join(_count(survey, state, n) for state, n in survey.counts().items())
-        parts = [f"{plural(len(survey.series), 'series')}: {states}"]
-    else:
-        parts = ["no samples"]
-    loud = (each for each in survey.common if not survey.is_quiet(each))
-    fallen = [common.name for common in loud if is_drop(common.change)]
-    if fallen:
-        parts.append(f"common {'drop' if len(fallen) == 1 else 'drops'}: {', '.join(fallen)}")
-    if survey.obstacles:
-        stopped = sum(len(each.checks) for each in survey.obstacles)
-        unfit = ", ".join(dict.fromkeys(each.subject for each in survey.obstacles))
-        parts.append(f"unfit: {unfit}; {plural(stopped, 'check')} not run")
-    risen = [each for each in survey.collapses.file_systems if each.is_loud]
-    if risen:
-        parts.append(f"{plural(len(risen), 'file system')} with more collapses")
-    if survey.findings:
-        parts.append(f"{plural(len(survey.findings), 'check')} failed without a series")
-    if survey.rejected:
-        parts.append(f"{plural(len(survey.rejected), 'line')} rejected")
+def summary(site: Site) -> str:
+    """Return the first line: the state of the site now, as monitoring plug-ins print it."""
+    word = WORDS[site.exit_status]
+    parts = [*_alert_counts(site), _series_counts(site)]
+    times = [series.status.when for series in site.series if series.status.when]
+    if times:
+        parts.append(f"newest run {age_text(site.now - max(times))}")
+    if site.rejected:
+        parts.append(f"{plural(len(site.rejected), 'line')} rejected")
     return f"IOBANDS {word}: {'; '.join(parts)}"
 
 
-def _count(survey: Survey, state: State, number: int) -> str:
-    """Return how many series are in `state`, and of how many somebody knows."""
-    known = sum(each.status.is_quiet for each in survey.series if each.status.state is state)
-    known_of = "" if not known else f" ({'' if known == number else f'{known} '}acknowledged)"
-    return f"{number} {state.value}{known_of}"
+def _alert_counts(site: Site) -> Iterable[str]:
+    counts = []
+    for severity in Severity:
+        if severity not in _UNCOUNTED:
+            alike = [alert for alert in site.alerts if alert.severity is severity]
+            quiet = sum(alert.is_quiet for alert in alike)
+            loud = len(alike) - quiet
+            counts += [f"{loud} {severity.value}"] if loud else []
+            counts += [f"{quiet} {severity.value} (acknowledged)"] if quiet else []
+    if counts:
+        yield ", ".join(counts)
+    elif site.series:
+        calibrating = set(site.counts()) == {State.CALIBRATING}
+        yield _calibrating(site) if calibrating else "no alerts"
+
+
+def _calibrating(site: Site) -> str:
+    left = min(_runs_left(series.status, series.history.passed[-1]) for series in site.series)
+    return f"calibrating: {plural(left, 'more run')}" if left else "calibrating: one more run"
+
+
+def _series_counts(site: Site) -> str:
+    if not site.series:
+        return "no samples"
+    number = plural(len(site.series), "series")
+    calibrating = site.counts().get(State.CALIBRATING, 0)
+    some = 0 < calibrating < len(site.series)
+    return f"{number}, {calibrating} of them calibrating" if some else number
+
+
+def _runs_left(status: Status, passed: bool) -> int:
+    return max(0, ENOUGH_RUNS - status.usable - int(passed))

@@ -1,7 +1,4 @@
-"""Which other series moved at the same time as one, and which did not.
-
-May know: surveys, and the size of changes; nothing of how it is worded.
-"""
+"""Which other series moved at the same time as one, and which did not."""
 
 from __future__ import annotations
 
@@ -11,112 +8,116 @@ from typing import Final
 
 import numpy as np
 
-from iobands.alerts.acts import CLOSE, NEW_NORMAL, Act, standing
+from iobands.alerts.action import REBASELINE, RESOLVE, Action, in_force
+from iobands.alerts.alert import Alert
+from iobands.alerts.groups import SHARED
 from iobands.detection import DOWN, UP, Ratio
-from iobands.status.following import Change, Following
-from iobands.status.survey import Series, Survey
+from iobands.detection.change_point import level_ratio
+from iobands.detection.series import Change, Detection, in_utc
+from iobands.site.site import Site
+from iobands.status.series import Series
 
-#: Runs that the ones since are held against, as many as a reference has.
+#: Runs before a change, as many as the largest baseline has, and runs since: later ones may have
+#: moved for another reason.
 BEFORE: Final = 200
-#: Runs since: later ones may have moved for another reason.
 NEXT: Final = 30
 _LEAST_BEFORE: Final = 20
 _LEAST_SINCE: Final = 3
 _LEANS: Final = 0.97  # or its inverse: a level that differs by less has not moved
 _NEAR: Final = timedelta(days=3)
+#: The fields that one series may share with another, and their names in a sentence.
+FIELDS: Final = {
+    "file_system": "file system",
+    "pattern": "pattern",
+    "variable": "variable",
+    "transport": "transport",
+    "environ": "environment",
+    "partition": "partition",
+}
 
 
 @dataclass(frozen=True)
-class Kin:
-    """Another series of the same system, and what it shares with the one that is explained.
+class Related:
+    """Another series of the same system, and the fields that both share.
 
-    `change` is its own alarm of that time. Where there is none, `leaning` is the level of its next
-    `runs` runs over the one before, if these clearly differ: an alarm that may yet come. `act` is
-    what a person did about a change of that time, which then is an alarm no longer.
+    `change` is its own change of that time. Without one, `leaning` is the level of its next
+    `runs` runs over the level before, if they clearly differ. `action` is what a person did
+    about a change of that time, which then is none any more.
     """
 
     series: Series
     shared: tuple[str, ...]
-    change: Change | None
+    change: Change | None = None
     leaning: Ratio | None = None
     runs: int = 0
-    act: Act | None = None
+    action: Action | None = None
 
     @property
     def direction(self) -> str | None:
         """Where it moved, None if it did not."""
         if self.change:
             return self.change.direction
-        if self.act:
-            return self.act.direction
+        if self.action:
+            return self.action.direction
         return None if self.leaning is None else DOWN if self.leaning.value < 1 else UP
 
 
-def kin_of(survey: Survey, series: Series) -> list[Kin]:
+@dataclass(frozen=True)
+class Onset:
+    """When a change began: most likely at `since`, between `low` and `high`."""
+
+    since: datetime
+    low: datetime
+    high: datetime
+
+
+def onset_of(series: Series) -> Onset | None:
+    """Return when the open change of a series, or what `watch` is about, began."""
+    detection = series.status.detection
+    if detection is None:
+        return None
+    if change := detection.open_change:
+        return Onset(change.since, change.since_low, change.since_high)
+    suspicion = detection.suspicion
+    return Onset(suspicion.since, suspicion.since, suspicion.since) if suspicion else None
+
+
+def related(site: Site, series: Series, onset: Onset | None) -> list[Related]:
     """Return the other series of its system, those first that share the most with `series`."""
-    since = since_of(series.status.following)
-    window = _window(series.status.following, since)
     found = []
-    for other in survey.series:
-        if other is series or other.key.system != series.key.system:
-            continue
-        change = _near(other, window) if window else None
-        act = _act(other, window, survey.now) if window and not change else None
-        leaning = None
-        if since and not change and not act and not other.status.change:
-            leaning = _leaning(other.status.following, since)
-        ratio, runs = leaning or (None, 0)
-        found.append(Kin(other, _shared(series, other), change, ratio, runs, act))
+    for other in site.series:
+        if other is not series and other.key.system == series.key.system:
+            shared = tuple(name for name in FIELDS if _same(name, series, other))
+            found.append(_moved(site, other, shared, onset) if onset else Related(other, shared))
     return sorted(found, key=lambda each: -len(each.shared))
 
 
-def since_of(following: Following | None) -> datetime | None:
-    """Return when what is going on began, None if nothing is."""
-    if following is None:
-        return None
-    known = following.open_change or following.suspicion
-    return known.since if known else None
+def sharing(site: Site, alert: Alert) -> tuple[str, tuple[Series, ...]]:
+    """Return the field that the subject of a shared alert names, and all series that share it.
+
+    For any other alert that is no field, and its members.
+    """
+    one = alert.members[0].series
+    for field, name in SHARED.items():
+        value = value_of(one, field)
+        if value is not None and name.format(value) == alert.subject:
+            alike = [
+                each
+                for each in site.series
+                if each.key.system == one.key.system
+                and each.key.case is None
+                and value_of(each, field) == value
+            ]
+            return field, tuple(alike)
+    return "", tuple(member.series for member in alert.members)
 
 
-def _window(
-    following: Following | None, since: datetime | None
-) -> tuple[datetime, datetime] | None:
-    if following is None or since is None:
-        return None
-    change = following.open_change
-    low, high = (change.since_low, change.since_high) if change else (since, since)
-    return low - _NEAR, high + _NEAR
-
-
-def _near(other: Series, window: tuple[datetime, datetime]) -> Change | None:
-    """Return the newest change of `other` that may have begun within `window`."""
-    following = other.status.following
-    changes = following.changes if following else ()
-    for change in reversed(changes):
-        if change.since_low <= window[1] and change.since_high >= window[0]:
-            return change
-    return None
-
-
-def _act(other: Series, window: tuple[datetime, datetime], now: datetime) -> Act | None:
-    """Return what was done last about a change of `other` that may have begun within `window`."""
-    done = [
-        act
-        for act in standing(other.acts, now)
-        if act.kind in {CLOSE, NEW_NORMAL} and act.direction
-        if act.since and window[0] <= act.since <= window[1]
-    ]
-    return done[-1] if done else None
-
-
-def _leaning(following: Following | None, since: datetime) -> tuple[Ratio, int] | None:
+def leaning(detection: Detection | None, since: datetime) -> tuple[Ratio, int] | None:
     """Return the level of the next runs over the one before, if its interval leaves no doubt."""
-    from iobands.detection.change import level_ratio  # noqa: PLC0415 (as in following)
-
-    if following is None:
+    if detection is None:
         return None
-    start = int(np.searchsorted(following.times, np.datetime64(since.replace(tzinfo=None), "ns")))
-    logarithms = np.log(following.values)
+    start = int(np.searchsorted(detection.times, in_utc(since)))
+    logarithms = np.log(detection.values)
     before, after = logarithms[max(0, start - BEFORE) : start], logarithms[start : start + NEXT]
     if len(before) < _LEAST_BEFORE or len(after) < _LEAST_SINCE:
         return None
@@ -124,13 +125,32 @@ def _leaning(following: Following | None, since: datetime) -> tuple[Ratio, int] 
     return (ratio, len(after)) if ratio.high < _LEANS or ratio.low > 1 / _LEANS else None
 
 
-def _shared(one: Series, other: Series) -> tuple[str, ...]:
-    pairs = (
-        ("file system", one.key.file_system, other.key.file_system),
-        ("pattern", one.key.pattern, other.key.pattern),
-        ("direction", one.key.variable, other.key.variable),
-        ("transport", one.key.transport, other.key.transport),
-        ("environment", one.key.environ, other.key.environ),
-        ("partition", one.key.partition, other.key.partition),
+def _moved(site: Site, other: Series, shared: tuple[str, ...], onset: Onset) -> Related:
+    detection = other.status.detection
+    low, high = onset.low - _NEAR, onset.high + _NEAR
+    for change in reversed(detection.changes if detection else ()):
+        if change.since_low <= high and change.since_high >= low:
+            return Related(other, shared, change)
+    for action in reversed(in_force(site.actions.get(other.key, ()), site.now)):
+        is_end = action.kind in {RESOLVE, REBASELINE} and action.direction
+        if is_end and action.since and low <= action.since <= high:
+            return Related(other, shared, action=action)
+    # A change of another time, of the series or of a group that it is in, is none of this one.
+    elsewhere = other.status.change is not None or any(
+        alert.certainty and alert.since and not low <= alert.since <= high
+        for alert in site.alerts_on(other.key)
     )
-    return tuple(name for name, mine, its in pairs if mine == its and mine is not None)
+    leans = None if elsewhere else leaning(detection, onset.since)
+    return Related(other, shared, None, *leans) if leans else Related(other, shared)
+
+
+def _same(field: str, one: Series, other: Series) -> bool:
+    value = getattr(one.key, field)
+    return value is not None and value == getattr(other.key, field)
+
+
+def value_of(series: Series, field: str) -> str | None:
+    """Return the value of a series field or, for `medium`, of the newest sample."""
+    of_sample = field == "medium"
+    value = series.history.newest.get(field) if of_sample else getattr(series.key, field)
+    return None if value is None else str(value)

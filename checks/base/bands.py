@@ -1,0 +1,48 @@
+"""Judges a run by the site's bands: ReFrame's reference, and a verdict for the perflog."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import variable
+
+from .package import MATCH_FIELDS, NO_BAND, Bands, load_bands
+
+BANDS_DIRECTORY = Path(__file__).resolve().parents[2] / "config" / "bands"
+
+
+class BandVerdictMixin(rfm.RegressionTestPlugin):
+    """Sets `reference` and `band_verdict` from the site's bands, where there are any."""
+
+    #: The verdict on each variable, as `write_bw=within,read_bw=below`.
+    band_verdict = variable(str, type(None), value=None, loggable=True)
+
+    #: Where the bands files are; without one of the system there is no verdict.
+    bands_directory = variable(str, value=str(BANDS_DIRECTORY))
+
+    def find_bands(self) -> None:
+        # Read now and not after the run: a broken file stops the check before any I/O.
+        self._load_bands()
+
+    def _load_bands(self) -> Bands | None:
+        return load_bands(Path(self.bands_directory), self.current_system.name)
+
+    def judge(self, values: Mapping[str, float]) -> None:
+        """Judge `values`, by variable; ReFrame's performance phase then fails on `collapsed`."""
+        bands = self._load_bands()
+        fields = {
+            "system": self.current_system.name,
+            "partition": self.current_partition.name,
+            "environ": self.current_environ.name,
+            **{name: getattr(self, name) for name in MATCH_FIELDS if hasattr(self, name)},
+        }
+        now = datetime.now().astimezone()
+        references, verdicts = {}, []
+        for name, value in values.items():
+            band = bands and bands.band_for({**fields, "variable": name}, now)
+            if band:
+                references[name] = band.reference()
+            verdicts.append(f"{name}={band.verdict(value) if band else NO_BAND}")
+        self.band_verdict = ",".join(verdicts)
+        self.reference = {self.current_partition.fullname: references} if references else {}

@@ -1,0 +1,184 @@
+"""What else went on while a run measured: a covariate explains a rate and proves nothing.
+
+Each is None where it could not be had, and where some nodes alone gave it: half a sum would be
+taken for the whole. Job scripts gather what the functions here read, with a time limit of a few
+seconds, and a failure there is no failure of the run.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import variable
+
+from ..filesystems import Targets
+from ..filesystems.layout import TARGETS_FILE
+from .stage import call, read_output
+
+BYTES_PER_GIB = 2**30
+
+# How many letters of a name PBS shows.
+_PBS_NAME = 8
+
+# The launchers that can put one process on each node of the job in a step of its own. With any
+# other, only a run on one node knows the load of all of its nodes.
+_SRUN = ("srun", "srunalloc")
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What a job script gathered: the output of its commands, and the number of nodes."""
+
+    nodes: int
+    df: str = ""
+    nodes_before: str = ""
+    nodes_after: str = ""
+    jobs: str = ""
+    targets: Targets | None = None
+
+
+def fullness_percent(gathered: Gathered) -> int | None:
+    """How full the file system was before the run, by `df -Pk`."""
+    found = re.search(r"\s(\d+)%\s", gathered.df)
+    return int(found[1]) if found else None
+
+
+def targets_active(gathered: Gathered) -> int | None:
+    """Storage targets (OSTs, OSDs) that were in service before the run."""
+    return gathered.targets and gathered.targets.active
+
+
+def targets_inactive(gathered: Gathered) -> int | None:
+    """Storage targets that were not."""
+    return gathered.targets and gathered.targets.inactive
+
+
+def load_per_node(gathered: Gathered) -> float | None:
+    """The largest load average of the last minute among the nodes, before the run."""
+    found = re.findall(r"^load (\d+(?:\.\d+)?)$", gathered.nodes_before, re.MULTILINE)
+    return max(map(float, found)) if len(found) == gathered.nodes else None
+
+
+def other_jobs(gathered: Gathered) -> int | None:
+    """Running jobs of other users on the partition; the user's own name is the first line."""
+    own, _, jobs = gathered.jobs.partition("\n")
+    if not own:
+        return None
+    return sum(not _is_own(user, own) for user in _users(jobs.splitlines()))
+
+
+def client_written_gib(gathered: Gathered) -> float | None:
+    """What the file system's clients on the nodes wrote while the run lasted, in GiB."""
+    return _moved_gib("write_bytes", gathered)
+
+
+def client_read_gib(gathered: Gathered) -> float | None:
+    """What the file system's clients on the nodes read while the run lasted, in GiB."""
+    return _moved_gib("read_bytes", gathered)
+
+
+#: The covariates by name and type, in the order of the perflog's columns. Each is measured by the
+#: function above of the same name.
+COVARIATES = {
+    "fullness_percent": int,
+    "targets_active": int,
+    "targets_inactive": int,
+    "load_per_node": float,
+    "other_jobs": int,
+    "client_written_gib": float,
+    "client_read_gib": float,
+}
+
+
+def measure(name: str, gathered: Gathered) -> int | float | None:
+    """A covariate, by its name."""
+    return globals()[name](gathered)
+
+
+def _users(lines: Sequence[str]) -> list[str]:
+    # PBS's table has a heading and its lines begin with the number of the job.
+    table = [line.split() for line in lines if re.match(r"\d+\S*\s+\S+\s+\S", line)]
+    if table or any(line.startswith("Job ID") for line in lines):
+        return [columns[1] for columns in table]
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _is_own(user: str, own: str) -> bool:
+    # PBS cuts longer names, and marks some of them so.
+    return user == own or (len(user) >= _PBS_NAME and own.startswith(user.rstrip("*")))
+
+
+def _moved_gib(counter: str, gathered: Gathered) -> float | None:
+    """What a counter of Lustre's clients rose by; None where one is missing or was set back."""
+    rises = {}
+    for name in ("write_bytes", "read_bytes"):
+        before = _counted(name, gathered.nodes_before, gathered.nodes)
+        after = _counted(name, gathered.nodes_after, gathered.nodes)
+        if before is None or after is None or after < before:
+            return None
+        rises[name] = (after - before) / BYTES_PER_GIB
+    return rises[counter]
+
+
+def _counted(counter: str, text: str, nodes: int) -> int | None:
+    # A counter has a line only once it has counted; the time of the snapshot is always there.
+    if len(re.findall(r"^snapshot_time\s", text, re.MULTILINE)) != nodes:
+        return None
+    # <name> <count> samples [bytes] <least> <largest> <sum> and in newer versions <sum of squares>
+    pattern = rf"^{counter}\s+\d+ samples \[bytes\] \d+ \d+ (\d+)"
+    return sum(int(total) for total in re.findall(pattern, text, re.MULTILINE))
+
+
+class CovariatesMixin(rfm.RegressionTestPlugin):
+    """Gives the job script commands that gather covariates, and a variable to each of these."""
+
+    for _name, _type in COVARIATES.items():
+        locals()[_name] = variable(_type, type(None), value=None, loggable=True)
+
+    def each_node(self) -> list[str]:
+        """The shell command that names the launcher of one process on each node."""
+        # A number of nodes that the scheduler is yet to choose leaves one, and so null.
+        if (self.nodes or 1) > 1 and self.current_partition.launcher_type.registered_name in _SRUN:
+            # Its own step, without MPI: a process a node, whatever the program has.
+            return [
+                f"each_node=(srun --mpi=none --nodes={self.nodes} --ntasks={self.nodes} "
+                "--ntasks-per-node=1)"
+            ]
+        return []
+
+    def look_before(self) -> str:
+        """The shell command straight before the program."""
+        return call("look_before", self.scheduler, *self._client_script)
+
+    def look_after(self) -> list[str]:
+        """The shell commands after the program, whose exit status is kept by then."""
+        return [call("look_after", name) for name in self._client_script]
+
+    @property
+    def _client_script(self) -> list[str]:
+        return [self.striping.script.name] if self.striping.counts_clients else []
+
+    def read_covariates(self, stage: Path) -> None:
+        """Set the covariates from what the job script gathered."""
+        self._complete_node_list(stage)
+        gathered = Gathered(
+            nodes=self.nodes,
+            df=read_output(stage / "df.txt"),
+            nodes_before=read_output(stage / "nodes_before.txt"),
+            nodes_after=read_output(stage / "nodes_after.txt"),
+            jobs=read_output(stage / "jobs.txt"),
+            targets=self.striping.count_targets(read_output(stage / TARGETS_FILE)),
+        )
+        for name in COVARIATES:
+            setattr(self, name, measure(name, gathered))
+
+    def _complete_node_list(self, stage: Path) -> None:
+        """Tell ReFrame the nodes of a job that ended before ReFrame could ask for them.
+
+        Without Slurm's accounting nobody knows them any more, and ReFrame would log `None`.
+        """
+        # ReFrame has no public way in: the names are worked out of this, its own field.
+        if not getattr(self.job, "_nodespec", "nothing to complete"):
+            self.job._nodespec = read_output(stage / "node_list.txt").strip()

@@ -1,0 +1,62 @@
+"""Where a check does its I/O: one point for each file system, stripe count and transport."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, variable
+
+from ..filesystems import BACKENDS, Asked, Striping
+from . import site
+
+
+def _text(value: object) -> str:
+    return "null" if value is None else str(value)
+
+
+class FileSystemMixin(rfm.RegressionTestPlugin):
+    """Parametrises a check over the site's file systems and binds each point to where it exists."""
+
+    #: The file system, by its name in the site configuration.
+    file_system = parameter(site.file_systems(), loggable=True)
+
+    #: The stripe count to ask for: −1 is all targets, None a file system without stripes.
+    stripe_count_asked = parameter(site.stripe_counts(), fmt=_text, loggable=True)
+
+    #: The MPI transport, which is a feature of the programming environment.
+    transport = parameter(site.transports(), loggable=True)
+
+    #: The name of the hint preset; a check that uses MPI-IO takes all of the site's.
+    hints = parameter([site.DEFAULT_HINTS], loggable=True)
+
+    #: Hint presets of the check's own, by name, beside those of the site configuration.
+    own_presets = variable(dict, value={})
+
+    #: The medium of the file system, as the site configuration says.
+    medium = variable(str, type(None), value=None, loggable=True)
+
+    #: The type of the file system, which picks the striping backend.
+    file_system_type = variable(str, type(None), value=None, loggable=True)
+
+    def bind_to_site(self) -> None:
+        """Name the partitions and environments that have this point; ReFrame drops it if none."""
+        self.valid_systems = site.partitions_for(
+            self.file_system, self.stripe_count_asked, self.hints, self.own_presets
+        )
+        self.valid_prog_environs = site.environments_for(
+            self.transport, self.hints, self.own_presets
+        )
+        # Now, when there is no partition yet: so that `-E` can select by both.
+        self.medium, self.file_system_type = site.medium_and_type(self.file_system)
+
+    @property
+    def file_system_settings(self) -> dict:
+        """The entry of the file system in the site configuration, from the phase setup on."""
+        return self.current_partition.extras["filesystems"][self.file_system]
+
+    @property
+    def striping(self) -> Striping:
+        """The striping backend of the file system, from the phase setup on."""
+        return BACKENDS[self.file_system_type]
+
+    @property
+    def asked_striping(self) -> Asked:
+        """This point's stripe count, and what the site configuration asks besides."""
+        return Asked(self.stripe_count_asked, **self.file_system_settings.get("striping", {}))

@@ -1,0 +1,303 @@
+"""The base of every check that measures I/O: where, how large, under guard, and what is proven.
+
+A program's own base states its `metrics`, writes the command, and reads the results. What the
+parts of a check do and in which order stands in the five hooks of `IoBase`, and nowhere else.
+"""
+
+import shlex
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
+from reframe.core.exceptions import SanityError
+from reframe.utility.sanity import make_performance_function
+
+from ..filesystems import StripingError
+from ..preflight.jobs import EnvProbe, require_begun
+from . import selections, site
+from .bands import BandVerdictMixin
+from .covariates import CovariatesMixin
+from .failure import reason_in
+from .file_system import FileSystemMixin
+from .hints import HintsMixin
+from .package import VARIABLE_UNITS, suite_version
+from .proof import ResultError
+from .run_directory import JOB_SCRIPTS, RunDirectoryMixin
+from .scale import ScaleMixin
+from .series import SeriesMixin
+from .stage import copy_scripts, read_output
+from .transport import TransportMixin
+
+#: The exit status of a program that SIGTERM ended.
+TERMINATED = "143"
+
+
+class IoBase(
+    rfm.RunOnlyRegressionTest,
+    FileSystemMixin,
+    ScaleMixin,
+    SeriesMixin,
+    RunDirectoryMixin,
+    CovariatesMixin,
+    TransportMixin,
+    HintsMixin,
+    BandVerdictMixin,
+):
+    """Runs a program on one file system, and lets no rate count that the run did not prove."""
+
+    #: What a node of the partition saw of its file systems.
+    probe = fixture(EnvProbe, scope="partition")
+
+    #: The access pattern, in the words of contract 2.
+    pattern = variable(str, loggable=True)
+
+    #: The I/O interface, in the words of contract 2.
+    interface = variable(str, value="posix", loggable=True)
+
+    #: What tells series apart where no other field does: a case of a source, or a setting.
+    case = variable(str, type(None), value=None, loggable=True)
+
+    #: Whether the clock stops only when the data is on the file system.
+    fsync = variable(bool, value=True, loggable=True)
+
+    #: What the reads found in the page cache, as contract 1 says.
+    cache = variable(str, type(None), value=None, loggable=True)
+
+    #: The program that measures.
+    tool = variable(str, loggable=True)
+
+    #: The version of that program, as the run itself reported it.
+    tool_version = variable(str, type(None), value=None, loggable=True)
+
+    #: The version of these checks.
+    suite_version = variable(str, value=suite_version, loggable=True)
+
+    #: The stripe count in effect, read back from the files.
+    stripe_count = variable(int, type(None), value=None, loggable=True)
+
+    #: The stripe size in effect in bytes, read back from the files.
+    stripe_size = variable(int, type(None), value=None, loggable=True)
+
+    #: How far the repeats lie apart, (largest - smallest) / median of each variable, as
+    #: `write_bw=0.041,read_bw=0.012`; None of a single one.
+    spread = variable(str, type(None), value=None, loggable=True)
+
+    #: Why the check was not run, where its file system is not fit for it.
+    not_run = variable(str, type(None), value=None, loggable=True)
+
+    #: Why the check was skipped, which ReFrame itself writes to the screen alone.
+    skip_reason = variable(str, type(None), value=None, loggable=True)
+
+    #: What is measured, by the names of contract 2; the sanity phase fills `samples` with them.
+    metrics: tuple[str, ...] = ()
+
+    #: Shell scripts that the job script sources, beside those of every job.
+    scripts: tuple[Path, ...] = ()
+
+    #: Whether the launch becomes a shell function `launch OPTION...`, which `phases` calls.
+    launches_often = False
+
+    #: The program: a path, or a name to find on PATH.
+    program_path = ""
+
+    #: Shell commands after which the program can be called.
+    load_program: Sequence[str] = ()
+
+    num_cpus_per_task = 1
+    sourcesdir = None
+
+    # First: a check's own hooks may change what the site says.
+    @run_after("init")
+    def take_site(self) -> None:
+        self.bind_to_site()
+        self.take_scale()
+
+    # Last, when the check has its pattern, its interface and its sizes.
+    @run_after("init", always_last=True)
+    def settle(self) -> None:
+        self.take_volume()
+        self.leave_out_points()
+        self.bind_to_scale()
+        self.take_tags()
+        self.perf_variables = {
+            name: make_performance_function(self.median_of, VARIABLE_UNITS[name], name)
+            for name in self.metrics
+        }
+        self.claim_series()
+
+    @run_after("setup")
+    def prepare(self) -> None:
+        self.find_bands()
+        self.ask_scheduler()
+        self.count_nodes()
+        self.require_own_series()
+        self.require_file_system()
+
+    # Last, so that a check's own hooks may still set variables and options.
+    @run_before("run", always_last=True)
+    def write_job(self) -> None:
+        hints = self.set_hints()
+        self.ask_for_transport()
+        self.write_command()
+        self.executable = shlex.quote(self.program_path)
+        scripts = [*JOB_SCRIPTS[:1], *filter(None, [self.striping.script]), *self.scripts]
+        copy_scripts({*JOB_SCRIPTS, *scripts}, Path(self.stagedir))
+        self.prerun_cmds = [
+            *(f"source ./{script.name} || exit 1" for script in scripts),
+            *hints,
+            *self.load_program,
+            *self.before_program(),
+            *self.prerun_cmds,
+        ]
+        self.postrun_cmds = [*self.after_program(), *self.postrun_cmds, 'exit "$exit_status"']
+        if self.launches_often:
+            self.executable_opts = ['"$@"']
+            self.prerun_cmds += ["launch() {"]
+            self.postrun_cmds = ["}", *self.phases(), *self.postrun_cmds]
+        self.place_processes()
+
+    @run_before("sanity")
+    def look_back(self) -> None:
+        if not self.is_dry_run():
+            self.sweep_run_directory(Path(self.stagedir))
+            self.read_covariates(Path(self.stagedir))
+
+    @sanity_function
+    def prove(self) -> bool:
+        """The program ran to its end, and its results, files, transport and hints are as asked."""
+        stage = Path(self.stagedir)
+        self.skip_if_unable(stage)
+        try:
+            self.require_success(stage)
+            problems = [*self.result_problems(stage), *self.environment_problems(stage)]
+        except (ResultError, OSError) as error:
+            raise SanityError(str(error)) from error
+        if problems:
+            raise SanityError("; ".join(problems))
+        return True
+
+    @run_before("performance")
+    def judge_by_bands(self) -> None:
+        if not self.is_dry_run():
+            self.judge_repeats(self.samples)
+
+    # What a program's base says
+
+    def write_command(self) -> None:
+        """Set `program_path` and `executable_opts`."""
+
+    def phases(self) -> list[str]:
+        """The shell commands that call `launch`, up to the first that fails."""
+        return []
+
+    def result_problems(self, stage: Path) -> list[str]:
+        """What the results fail to prove; sets `samples`, `tool_version` and `cache`."""
+        raise NotImplementedError
+
+    def skip_if_unable(self, stage: Path) -> None:
+        """Skip the check where the program said that it was built without what it needs."""
+
+    def leave_out_points(self) -> None:
+        """Set `valid_systems` to nothing where the point makes no sense."""
+
+    def take_tags(self) -> None:
+        """Tag the check as the partitions would have it on which it can run."""
+        check = {
+            "tool": self.tool,
+            "pattern": self.pattern,
+            "interface": self.interface,
+            "file_system": self.file_system,
+            "medium": self.medium,
+            "stripe_count": self.stripe_count_asked,
+            "transport": self.transport,
+            "hints": self.hints,
+            "scale": self.scale,
+        }
+        for extras, transport in site.selecting_partitions(self.valid_systems):
+            if self.scale in extras["scales"]:
+                self.tags = {*self.tags, *selections.tags_of(check, extras, transport)}
+
+    # The job script
+
+    @property
+    def written_gib(self) -> float:
+        """How much may be on the file system at once, in GiB."""
+        return self.gib
+
+    def before_program(self) -> list[str]:
+        """The shell commands before the program."""
+        return [
+            *self.make_run_directory(self.written_gib),
+            *self.striping.stripe(self.asked_striping),
+            *self.each_node(),
+            self.look_before(),
+            self.note_libraries(),
+        ]
+
+    def after_program(self) -> list[str]:
+        """The shell commands straight after the program."""
+        return ["inspect_run_directory $?", *self.look_after(), *self.read_layout()]
+
+    def read_layout(self) -> list[str]:
+        """The shell commands that keep the layout of the files."""
+        return ["read_layout"] if self.striping.script else []
+
+    # What is proven
+
+    def require_file_system(self) -> None:
+        """Skip the check where its file system is not fit to be measured."""
+        if not self.is_dry_run():
+            self.not_run = self.probe.findings[self.file_system].blocking
+            self.skip_if(bool(self.not_run), f"{self.file_system}: {self.not_run}")
+
+    def skip_because(self, reason: str) -> None:
+        """Skip the check, with a reason that the run report keeps."""
+        self.skip_reason = reason
+        self.skip(reason)
+
+    def require_success(self, stage: Path) -> None:
+        """Raise a SanityError if the program failed or never ran, in its own words or MPI's."""
+        require_begun(self)
+        status = read_output(stage / "exit_status.txt").strip()
+        if status != "0":
+            said = read_output(stage / str(self.stderr), stage / str(self.stdout))
+            happened = f"exit status {status}" if status else f"{self.tool} did not run to its end"
+            if status == TERMINATED:
+                limit = f"{self.time_limit:g} s"
+                happened += f" (asked to end: cancelled, or its limit of {limit} was near)"
+            raise SanityError(": ".join(filter(None, [happened, reason_in(said)])))
+
+    def environment_problems(self, stage: Path) -> list[str]:
+        """What the run fails to prove of layout, transport and hints; sets those in effect."""
+        return [
+            *self.striping_problems(stage),
+            *self.transport_problems(stage),
+            *self.hint_problems(stage, getattr(self, "records", [])),
+        ]
+
+    def striping_problems(self, stage: Path) -> list[str]:
+        """What the layout of the files fails to prove; the one in effect is recorded anyway."""
+        try:
+            layout, problems = self.striping.in_effect(stage, self.asked_striping), []
+        except StripingError as error:
+            layout, problems = error.layout, [str(error)]
+        if layout:
+            self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
+        return problems
+
+    # The samples
+
+    def judge_repeats(self, values: Mapping[str, Sequence[float]]) -> None:
+        """Judge the median of each variable by its band, and record how far the repeats differ."""
+        if all(len(repeats) > 1 for repeats in values.values()):
+            self.spread = ",".join(
+                f"{name}={(max(repeats) - min(repeats)) / statistics.median(repeats):.3f}"
+                for name, repeats in values.items()
+            )
+        self.judge({name: statistics.median(repeats) for name, repeats in values.items()})
+
+    def median_of(self, name: str) -> float:
+        """The median of the repeats of a variable."""
+        return statistics.median(self.samples[name])

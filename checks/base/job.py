@@ -1,0 +1,59 @@
+"""Asks the scheduler for a job of so many nodes, in the scheduler's own words."""
+
+import os
+
+import reframe as rfm
+from reframe.core.builtins import variable
+
+from . import flux, schedulers
+
+
+class JobMixin(rfm.RegressionTestPlugin):
+    """Brings the account, the placement and the traps of the scheduler into the job script.
+
+    The check sets the numbers of nodes, of tasks and of tasks on a node. After the setup it calls
+    `ask_scheduler`, and before the run, when its commands are written, `place_processes`.
+    """
+
+    #: The number of nodes; 0 while the scheduler has yet to say how many there are.
+    nodes = variable(int, value=0, loggable=True)
+
+    #: The number of processes in all; 0 like the number of nodes.
+    tasks = variable(int, value=0, loggable=True)
+
+    def ask_scheduler(self) -> None:
+        self.max_pending_time = self.current_partition.extras.get("max_pending_time")
+        self.job.options += schedulers.options(self.scheduler, self.asked_of_scheduler)
+        if self.scheduler == "local":
+            # ReFrame's two seconds between TERM and KILL are few for a machine that is busy: what
+            # the script has not removed by then would stay.
+            self.job.scheduler.CANCEL_GRACE_PERIOD = schedulers.SECONDS_TO_CLEAN_UP
+
+    def place_processes(self) -> None:
+        self.job.options += schedulers.placement(
+            self.scheduler, self.num_tasks_per_node, self.exclusive_access
+        )
+        self.prerun_cmds = [*schedulers.traps(self.scheduler), *self.prerun_cmds]
+        if schedulers.nodes_by_placement(self.scheduler):
+            self.num_tasks_per_node = None
+        if self.scheduler == schedulers.FLUX:
+            request = flux.FluxRequest(
+                nodes=self.nodes,
+                tasks=self.tasks,
+                exclusive=self.exclusive_access,
+                seconds=int(self.time_limit),
+                asked=self.asked_of_scheduler,
+            )
+            flux.shape(self.job, request)
+            self.prerun_cmds = [*request.directives(), *self.prerun_cmds]
+
+    @property
+    def scheduler(self) -> str:
+        """The scheduler of the partition, by the name that ReFrame has for it."""
+        return self.current_partition.scheduler.registered_name
+
+    @property
+    def asked_of_scheduler(self) -> schedulers.Asked:
+        """The account and so on, from the environment or the site configuration."""
+        extras = self.current_partition.extras
+        return schedulers.asked_for(extras, self.scheduler, os.environ)

@@ -1,0 +1,171 @@
+# shellcheck shell=bash
+# Guards of a job: its file system, its run directory, what else goes on. Job scripts source this.
+#
+# A job script sets file_system, the path of the site configuration, and each_node, the command
+# that starts one process on each node of the job; it is empty where there is one node.
+
+file_system=
+each_node=()
+needed=()
+
+# The sanity phase reports this line as the reason of the failure.
+refuse() {
+    echo "iobands: $file_system: $*" >&2
+    exit 1
+}
+
+# or_refuse REASON COMMAND...: ends the job with the first line that a failing COMMAND printed.
+or_refuse() {
+    local reason=$1 printed
+    shift
+    # Some commands go on with pages of help.
+    printed=$("$@" 2>&1) || refuse "$reason: $(head -n 1 <<<"$printed")"
+}
+
+# require_mounted TYPE NAME...: the mount table calls the file system one of the names. A directory
+# exists on the root disk too while its file system is not mounted: a run would measure that disk.
+require_mounted() {
+    local type=$1 mounted name
+    shift
+    # df asks the mount table, which tells file systems in user space apart; stat does not.
+    mounted=$(df --output=fstype -- "$file_system" 2>/dev/null | tail -n 1)
+    for name; do
+        [ "$mounted" != "$name" ] || return 0
+    done
+    refuse "type asked: $type; mounted there: ${mounted:-nothing}: is it mounted on $(uname -n)?"
+}
+
+# require_commands TYPE: what the script of the type needs, one command of each group.
+require_commands() {
+    local group
+    for group in "${needed[@]}"; do
+        has_one_of "$group" || refuse "type $1 needs the command ${group// / or }, which is not here"
+    done
+}
+
+# has_one_of GROUP: names of commands between blanks.
+has_one_of() {
+    local name
+    for name in $1; do
+        ! command -v "$name" >/dev/null || return 0
+    done
+    return 1
+}
+
+# make_run_directory CHECK: makes $run_directory, which is removed however the job ends.
+make_run_directory() {
+    run_directory=$(mktemp -d "$file_system/iobands-$1-XXXXXXXXXX") ||
+        refuse "no directory can be made there: does it exist, may you write?"
+    remove_at_the_end
+    echo "$run_directory" >run_directory.txt
+    df -Pk "$run_directory" >df.txt
+}
+
+# A trap, for which a script that is killed has no time: ReFrame kills the processes of a local job
+# two seconds after it asked them to end. So there is also a process in a session of its own, which
+# is not killed with them, and which reads until none of them is left to write to it.
+remove_at_the_end() {
+    trap 'rm -rf -- "$run_directory"' EXIT
+    # shellcheck disable=SC2016,SC2034
+    exec {guard}> >(exec setsid sh -c 'cat; rm -rf -- "$1"' sh "$run_directory" >/dev/null 2>&1)
+    trap 'exit 143' TERM
+    trap 'exit 130' INT
+}
+
+# require_space NEEDED WRITTEN: so many GiB are free, of which the run writes some.
+require_space() {
+    local free
+    free=$(awk 'NR == 2 { print $4 }' df.txt)
+    awk -v free="$free" -v needed="$1" 'BEGIN { exit !(free / 2 ^ 20 >= needed) }' ||
+        refuse "$free KiB are free, this run needs $1 GiB: $2 to write, the rest to leave free"
+}
+
+# require_inodes FILES. df shows 0 of 0 inodes where they are made as needed, and on CephFS `-` for
+# those that are free, of some number.
+require_inodes() {
+    local free
+    free=$(df -Pi "$run_directory" | awk 'NR == 2 && $2 > 0 && $4 ~ /^[0-9]+$/ { print $4 }')
+    [ -z "$free" ] || [ "$free" -ge "$1" ] ||
+        refuse "$free inodes are free, this run needs $1"
+}
+
+# note_targets: which storage targets are in service; the file system's script has list_targets.
+note_targets() {
+    list_targets >targets.txt 2>/dev/null || :
+}
+
+# note_libraries PROGRAM: what the loader gives the program.
+note_libraries() {
+    ldd "$(command -v "$1")" >libraries.txt 2>&1
+}
+
+# look_before SCHEDULER [SCRIPT]: covariates, whose failure is no failure of the run. SCRIPT is that
+# of the file system, where it can count what its clients on the nodes move.
+look_before() {
+    on_each_node nodes_before.txt bash ./covariates.sh "$file_system" "${2-}"
+    [ -z "${SLURM_JOB_NODELIST-}" ] || echo "$SLURM_JOB_NODELIST" >node_list.txt
+    # Under its name only when it is whole: no job at all is an answer, too.
+    if { id -un && list_jobs "$1"; } >jobs.txt.part 2>/dev/null; then
+        mv jobs.txt.part jobs.txt
+    fi
+}
+
+# look_after SCRIPT
+look_after() {
+    on_each_node nodes_after.txt bash ./covariates.sh "$file_system" "$1"
+}
+
+# on_each_node FILE COMMAND...: writes to FILE what COMMAND prints on each node; never fails.
+on_each_node() {
+    local file=$1
+    shift
+    timeout -k 5 20 "${each_node[@]}" "$@" >"$file" 2>/dev/null || :
+}
+
+# list_jobs SCHEDULER: the user of each job that runs on this job's partition; PBS prints a table.
+list_jobs() {
+    case $1 in
+    slurm | squeue)
+        timeout 10 squeue --noheader --states=RUNNING --partition="$SLURM_JOB_PARTITION" --format=%u
+        ;;
+    pbs | pbspro | torque) timeout 10 qstat -r "$PBS_QUEUE" ;;
+    lsf) timeout 10 bjobs -u all -r -q "$LSB_QUEUE" -noheader -o user ;;
+    flux) timeout 10 flux jobs -A --no-header --filter=running --format='{username}' ;;
+    *) return 1 ;;
+    esac
+}
+
+# inspect_run_directory STATUS: keeps the program's exit status, and what files it left.
+inspect_run_directory() {
+    exit_status=$1
+    echo "$exit_status" >exit_status.txt
+    find "$run_directory" -type f -printf '%s %f\n' >files.txt
+}
+
+# load_modules PROGRAM MODULE...: whatever the modules system, a job that goes on without its module
+# measures the program of the same name that happens to be on PATH.
+load_modules() {
+    local program=$1 module
+    local where="the site configuration, under 'programs'"
+    shift
+    type module >/dev/null 2>&1 ||
+        end "jobs have no command 'module' to load $* with: define it in the partition's" \
+            "prepare_cmds, or name the path of $program in $where"
+    for module; do
+        module load "$module" ||
+            end "the module $module cannot be loaded: put the right one into $where"
+    done
+}
+
+# load_by_spack ENVIRONMENT SPEC
+load_by_spack() {
+    local loads
+    if ! { loads=$(spack -e "$1" load --sh "$2") && eval "$loads"; }; then
+        end "Spack cannot load $2 in jobs: do they find the command spack?"
+    fi
+}
+
+end() {
+    echo "iobands: $*" >&2
+    exit 1
+}

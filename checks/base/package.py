@@ -1,0 +1,23 @@
+"""What the checks take from the package iobands, so that its layout is known in one place.
+
+These modules need nothing beyond PyYAML and jsonschema, which ReFrame brings.
+"""
+
+from iobands import __version__ as suite_version
+from iobands.bands import NO_BAND, Bands, load_bands
+from iobands.model.fields import MATCH_FIELDS, SERIES_FIELDS, VARIABLE_UNITS, canonical
+from iobands.model.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
+
+__all__ = [
+    "FEWEST_PAIRS",
+    "MATCH_FIELDS",
+    "NO_BAND",
+    "SERIES_FIELDS",
+    "VARIABLE_UNITS",
+    "Bands",
+    "PairedRatio",
+    "canonical",
+    "load_bands",
+    "paired_ratio",
+    "suite_version",
+]

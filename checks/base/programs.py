@@ -1,0 +1,39 @@
+"""Where programs come from that this suite does not build: IOR, mdtest and IO500.
+
+Pure functions of an entry of `programs` in the site configuration (contract 4); knows no ReFrame.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+OnPath = Callable[[str], str | None]
+
+
+@dataclass(frozen=True)
+class Found:
+    """The command that runs a program, and the modules or the Spack spec that bring it."""
+
+    command: str
+    modules: tuple[str, ...] = ()
+    spack: str | None = None
+
+
+def find(name: str, entry: Mapping, on_path: OnPath) -> Found | None:
+    """Where `name` is: as the site's `entry` says, else on PATH, else from Spack; or nowhere.
+
+    What the site names is not looked for here: it may be there on the compute nodes alone.
+    """
+    if "path" in entry or "modules" in entry:
+        return Found(entry.get("path", name), tuple(entry.get("modules", ())))
+    path = on_path(name)
+    if path:
+        return Found(path)
+    return Found(name, spack=entry["spack"]) if "spack" in entry else None
+
+
+def how_to_provide(name: str) -> str:
+    """What is missing and what helps, in one line."""
+    return (
+        f"{name}: put it on PATH, or name its path, modules or Spack spec in the site "
+        f"configuration, under 'programs'"
+    )

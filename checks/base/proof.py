@@ -1,0 +1,70 @@
+"""What a run must prove before its rates count, whatever program measured. Pure functions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+class ResultError(ValueError):
+    """A result is missing or cannot be read; the message names the file."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase of one repeat: what the program reported, by its own names, and the rate."""
+
+    name: str
+    repeat: int
+    fields: Mapping
+    rate: float | None
+
+
+def unproven(
+    phases: Iterable[Phase], asked: Mapping[str, Mapping[str, object]], repeats: int
+) -> list[str]:
+    """What differs from what was `asked` of each phase, a line each; empty if all is proven."""
+    phases = list(phases)
+    wanted = [(name, repeat) for repeat in range(1, repeats + 1) for name in asked]
+    measured = [(phase.name, phase.repeat) for phase in phases]
+    problems = [
+        f"{name}, repeat {repeat}: not measured"
+        for name, repeat in wanted
+        if (name, repeat) not in measured
+    ]
+    if sorted(measured, key=str) != sorted(wanted, key=str) and not problems:
+        problems.append(f"measured {measured}, asked for {wanted}")
+    for phase in phases:
+        found = differences(asked.get(phase.name, {}), phase.fields)
+        if not isinstance(phase.rate, (int, float)) or not 0 < phase.rate < float("inf"):
+            found.append(f"rate is {phase.rate}")
+        problems += [f"{phase.name}, repeat {phase.repeat}: {problem}" for problem in found]
+    return problems
+
+
+def differences(asked: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
+    """The fields that are not as asked, a line each."""
+    return [
+        f"{name} asked: {value}, in effect: {found.get(name)}"
+        for name, value in asked.items()
+        if found.get(name) != value
+    ]
+
+
+def misplaced_files(
+    listing: str, files: int, written: float, spare: float = 0, grain: float = 0
+) -> list[str]:
+    """What is wrong with the files on disk; `listing` has a line `SIZE NAME` for each.
+
+    They may be `spare` bytes larger than what was written; `grain` is its rounding error in bytes.
+    """
+    sizes = [int(line.split(maxsplit=1)[0]) for line in listing.splitlines()]
+    problems = []
+    if len(sizes) != files:
+        problems.append(f"files asked: {files}, on disk: {len(sizes)}")
+    if not written - grain <= sum(sizes) <= written + spare + grain:
+        problems.append(f"bytes written: {written}, on disk: {sum(sizes)}")
+    return problems
+
+
+def rates(phases: Iterable[Phase], name: str) -> list[float]:
+    """The rate of each repeat of a phase; their median is the job's sample."""
+    return [phase.rate for phase in phases if phase.name == name]

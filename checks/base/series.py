@@ -1,0 +1,107 @@
+"""Refuses two checks whose samples would be of one series, where nothing could tell them apart.
+
+Every check that is loaded claims the series that it would feed, selected or not: another session
+may have run the other one. ReFrame only warns of an error while a check loads, so a check that
+shares a series fails in its setup, before anything is built on or submitted.
+"""
+
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+
+import reframe as rfm
+from reframe.core.exceptions import ReframeError
+
+from .package import SERIES_FIELDS, canonical
+
+# The parameters by which ReFrame repeats a point on purpose.
+_REPEATS = frozenset({".repeat_no", ".nid", ".part"})
+
+_OWN_FIELDS = [name for name in SERIES_FIELDS if name not in ("system", "partition", "environ")]
+
+
+class SharedSeriesError(ReframeError):
+    """Two checks feed one series; the message names both and the field to set."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A point of a check that feeds a series."""
+
+    check: str
+    name: str
+    #: The classes that the check extends.
+    bases: frozenset[str]
+    #: What else decides what is measured; two points alike in it may share a series.
+    measurement: tuple
+
+
+_claims: dict[tuple, list[Claim]] = defaultdict(list)
+
+
+class SeriesMixin(rfm.RegressionTestPlugin):
+    """Claims the series that a check feeds, and refuses the check where another one does."""
+
+    #: The parameters that say no more than sizes, which are series fields.
+    sizing: tuple[str, ...] = ("scale",)
+
+    def claim_series(self) -> None:
+        """Claim, when all fields are settled."""
+        for partition in self.valid_systems:
+            for environ in self.valid_prog_environs:
+                for variable in self.metrics:
+                    self._claim(self._series(partition, environ, variable))
+
+    def require_own_series(self) -> None:
+        """Fail where another check feeds a series of this one.
+
+        Raises:
+            SharedSeriesError: one does, and it is not one that extends this check.
+        """
+        self._claim_for_unloaded_bases()
+        for variable in self.metrics:
+            key = self._series(self.current_partition.fullname, self.current_environ.name, variable)
+            own = self._claim(key)
+            for other in _claims[key]:
+                # Of a check and one that extends it, the one that was added is refused.
+                if other.measurement != own.measurement and own.check not in other.bases:
+                    raise SharedSeriesError(
+                        f"{self.display_name} and {other.name} would feed one series of "
+                        f"{variable}: no series field tells them apart; set the field 'case' of "
+                        f"one of them, as case = 'my-setting'"
+                    )
+
+    @property
+    def measurement(self) -> tuple:
+        """What decides what is measured, and is no series field: the check and its parameters."""
+        parameters = {
+            name: getattr(self, name)
+            for name in type(self).param_space.params
+            if name not in {*_REPEATS, *self.sizing}
+        }
+        return type(self).__name__, repr(sorted(parameters.items()))
+
+    def _series(self, partition: str, environ: str, variable: str) -> tuple:
+        fields = {name: canonical(getattr(self, name, None)) for name in _OWN_FIELDS}
+        if self.is_flexible:  # whose numbers the scheduler has yet to say
+            sizes = ("nodes", "tasks_per_node", "mib_per_task")
+            fields |= dict.fromkeys(("nodes", "tasks", "gib"))
+            fields |= {name: self.scale_settings[name] for name in sizes}
+        return partition, environ, variable, *fields.items()
+
+    def _claim(self, key: tuple) -> Claim:
+        bases = frozenset(base.__name__ for base in type(self).__mro__[1:])
+        claim = Claim(type(self).__name__, self.display_name, bases, self.measurement)
+        if claim not in _claims[key]:
+            _claims[key].append(claim)
+        return claim
+
+    def _claim_for_unloaded_bases(self) -> None:
+        """Let the checks that this one extends claim, if ReFrame was not asked to load them."""
+        loaded = {claim.check for claims in _claims.values() for claim in claims}
+        # by names, as ReFrame loads a module by another name than others import it by
+        for base in type(self).__mro__[1:]:
+            registry = getattr(sys.modules[base.__module__], "_rfm_test_registry", ())
+            if base in registry and base.__name__ not in loaded:
+                for variant in range(base.num_variants):
+                    base(variant_num=variant)

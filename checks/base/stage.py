@@ -1,0 +1,24 @@
+"""The stage directory: what jobs printed there, and the scripts that they source."""
+
+import shlex
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def read_output(*paths: Path) -> str:
+    """The text of these files one after the other; a missing file counts as empty."""
+    return "\n".join(
+        path.read_text(encoding="utf-8", errors="replace") for path in paths if path.exists()
+    )
+
+
+def copy_scripts(scripts: Iterable[Path], directory: Path) -> None:
+    """Copy shell scripts into a stage directory, so that jobs need nothing of the checkout."""
+    for script in scripts:
+        shutil.copy(script, directory)
+
+
+def call(command: str, *arguments: object) -> str:
+    """A shell command with each argument quoted."""
+    return shlex.join([command, *map(str, arguments)])

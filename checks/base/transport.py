@@ -1,0 +1,103 @@
+"""Proves which transport carried the messages of an MPI program.
+
+Two witnesses serve any program and are heard outside of every clock: what the library prints of
+itself while it starts, and the libraries that the loader gives the program.
+"""
+
+import re
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import variable
+
+from . import site
+from .stage import call, read_output
+
+#: What makes each MPI library name its transport. All but Open MPI do so on rank 0 alone.
+REPORT_VARIABLES = {
+    # The point-to-point layer, and below its layer `cm` the one that matches messages.
+    "openmpi": {"OMPI_MCA_pml_base_verbose": "10", "OMPI_MCA_mtl_base_verbose": "10"},
+    "mpich": {"MPIR_CVAR_DEBUG_SUMMARY": "1"},
+    "cray-mpich": {"MPICH_ENV_DISPLAY": "1"},
+    "intel-mpi": {"I_MPI_DEBUG": "1"},
+}
+
+# Of MPICH and what derives from it, a library is built for one transport, and only that one's
+# code prints these.
+_REPORTS = {
+    "mpich": {"ucx": r"== UCX netmod Capability ==", "ofi": r"libfabric provider: \S"},
+    "cray-mpich": {
+        "ucx": r"PE \d+: MPICH/UCX environment settings|PE \d+: +MPICH_UCX_\w+ +=",
+        "ofi": r"PE \d+: MPICH/OFI environment settings|PE \d+: +MPICH_OFI_\w+ +=",
+    },
+    "intel-mpi": {"ofi": r"MPI startup\(\): libfabric provider: \S"},
+}
+
+# The point-to-point layers, and what is below the layer `cm`, which carries nothing by itself.
+_OPENMPI_COMPONENTS = {"ucx", "ob1", "yalla", "ofi", "psm", "psm2", "portals4"}
+
+# The MPI libraries with MPICH's binary interface, by their names for the loader. Others load
+# their transports as plug-ins, or load more of them than they use.
+_MPICH_LIBRARY = re.compile(r"\blibmpi\w*\.so\.12\b")
+_TRANSPORT_LIBRARIES = {"ofi": r"\blibfabric\.so", "ucx": r"\blibucp\.so"}
+
+
+def reported(mpi: str | None, said: str) -> set[str]:
+    """The transports that the MPI library `mpi` named in the program's output."""
+    if mpi == "openmpi":
+        # Open MPI also opens components that it does not select: only these lines count. Its
+        # other frameworks have the same words, so those that carry messages are picked out.
+        selected = re.findall(r"select: component (\w+) selected", said)
+        return _OPENMPI_COMPONENTS.intersection(selected)
+    patterns = _REPORTS.get(mpi, {})
+    return {transport for transport, pattern in patterns.items() if re.search(pattern, said)}
+
+
+def linked(listing: str) -> set[str]:
+    """The transport of an MPICH in what `ldd` says; nothing where that is no evidence."""
+    if not _MPICH_LIBRARY.search(listing):
+        return set()
+    found = {
+        transport
+        for transport, pattern in _TRANSPORT_LIBRARIES.items()
+        if re.search(pattern, listing)
+    }
+    # libfabric may bring UCX along for itself, so both together say nothing.
+    return found if len(found) == 1 else set()
+
+
+def in_effect(mpi: str | None, said: str, listing: str) -> str | None:
+    """The transport by all witnesses, by the word of Open MPI's component where it is neither.
+
+    `None` stands for no evidence; witnesses that contradict each other are all named.
+    """
+    return " and ".join(sorted(reported(mpi, said) | linked(listing))) or None
+
+
+class TransportMixin(rfm.RegressionTestPlugin):
+    """Has the MPI library name its transport, and compares it with the environment's."""
+
+    #: The transport that carried the messages, by the run's own evidence.
+    transport_in_effect = variable(str, type(None), value=None, loggable=True)
+
+    def ask_for_transport(self) -> None:
+        """Set the variables that make the MPI library name its transport."""
+        mpi = self.current_environ.extras.get("mpi")
+        for name, value in REPORT_VARIABLES.get(mpi, {}).items():
+            self.env_vars.setdefault(name, value)
+
+    def note_libraries(self) -> str:
+        """The shell command that keeps what the loader gives the program."""
+        return call("note_libraries", self.program_path)
+
+    def transport_problems(self, stage: Path) -> list[str]:
+        """What the run failed to prove of the transport asked for; sets `transport_in_effect`."""
+        self.transport_in_effect = in_effect(
+            self.current_environ.extras.get("mpi"),
+            read_output(stage / str(self.stdout), stage / str(self.stderr)),
+            read_output(stage / "libraries.txt"),
+        )
+        if self.transport in (site.DEFAULT_TRANSPORT, self.transport_in_effect):
+            return []
+        seen = self.transport_in_effect or "none known"
+        return [f"transport asked: {self.transport}, in effect: {seen}"]

@@ -1,0 +1,28 @@
+"""Types of file systems: how files are striped on each, and what layout they got.
+
+A type is a module that reads layouts back, a script of bash for jobs, and a line below.
+"""
+
+from .beegfs import BeegfsStriping
+from .cephfs import CephStriping
+from .layout import Asked, Layout, Striping, StripingError, Targets, mount_names
+from .lustre import LustreStriping
+from .posix import NoStriping
+
+BACKENDS: dict[str, Striping] = {
+    "lustre": LustreStriping(),
+    "cephfs": CephStriping(),
+    "beegfs": BeegfsStriping(),
+    "gpfs": NoStriping(mounted_as=("gpfs",)),
+    "posix": NoStriping(),
+}
+
+__all__ = [
+    "BACKENDS",
+    "Asked",
+    "Layout",
+    "Striping",
+    "StripingError",
+    "Targets",
+    "mount_names",
+]

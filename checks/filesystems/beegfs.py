@@ -1,0 +1,85 @@
+"""BeeGFS: the stripe pattern of the run directory, and the entry information of each file.
+
+BeeGFS 7 has the command `beegfs-ctl` and BeeGFS 8 `beegfs`, which prints the same when it is
+asked for its predecessor's style. A file is striped over fewer targets than the pattern desires
+where there are no more, so only the number that is called `actual` counts. Users other than root
+may set a pattern where the metadata servers have sysAllowUserSetPattern. Tested on documented
+output; no BeeGFS has been seen.
+"""
+
+import re
+from pathlib import Path
+
+from ..base.stage import call, read_output
+from .layout import (
+    ALL_TARGETS,
+    BYTES_PER_KIB,
+    LAYOUT_FILE,
+    TARGETS_FILE,
+    Asked,
+    Layout,
+    StripingError,
+    Targets,
+    agreed,
+)
+
+_SIZE_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+class BeegfsStriping:
+    """The number of targets and the chunk size, which are what users may set."""
+
+    mounted_as = ("beegfs", "fhgfs")
+    script = Path(__file__).with_suffix(".sh")
+    counts_clients = False
+
+    def stripe(self, asked: Asked) -> list[str]:
+        chunk = asked.size_kib and asked.size_kib * BYTES_PER_KIB
+        words = (asked.stripe_count, chunk, asked.targets)
+        return [
+            "note_targets",
+            *(
+                [call("stripe", *("" if word is None else word for word in words))]
+                if asked.anything
+                else []
+            ),
+        ]
+
+    def in_effect(self, stage: Path, asked: Asked) -> Layout:
+        layouts = file_layouts(read_output(stage / LAYOUT_FILE))
+        targets = None
+        if asked.stripe_count == ALL_TARGETS:
+            seen = self.count_targets(read_output(stage / TARGETS_FILE))
+            targets = asked.targets or (seen.active if seen else None)
+        return agreed(layouts, asked, targets, "targets online")
+
+    def count_targets(self, text: str) -> Targets | None:
+        return online_targets(text)
+
+
+def file_layouts(text: str) -> list[Layout]:
+    """The layout of each file, from its entry information after a line of three dashes.
+
+    Raises:
+        StripingError: there is none, or one of them has no stripe pattern.
+    """
+    entries = text.split("---\n")[1:]
+    if not entries:
+        raise StripingError("BeeGFS gave no entry information: were files written?")
+    return [_layout(entry) for entry in entries]
+
+
+def _layout(entry: str) -> Layout:
+    size = re.search(r"^\+ Chunksize: (\d+) *([KMG]?)", entry, re.MULTILINE | re.IGNORECASE)
+    count = re.search(r"^\+ Number of storage targets: .*actual: (\d+)", entry, re.MULTILINE)
+    if not size or not count:
+        raise StripingError(f"BeeGFS gave no stripe pattern of a file but {entry.strip()!r}")
+    return Layout(int(count[1]), int(size[1]) * _SIZE_UNITS[size[2].upper()])
+
+
+def online_targets(text: str) -> Targets | None:
+    """How many storage targets are online and how many are not; None if it did not say."""
+    # A target's line names its reachability; no other line does.
+    states = re.findall(r"^ *\S+ .*?\b(Probably-offline|Offline|Online)\b", text, re.M | re.I)
+    online = sum(state.lower() == "online" for state in states)
+    return Targets(online, len(states) - online) if states else None

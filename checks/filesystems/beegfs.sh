@@ -1,0 +1,60 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# BeeGFS, for job scripts and for the probe: both set file_system before they call anything.
+# BeeGFS 7 has the command beegfs-ctl, BeeGFS 8 beegfs.
+
+needed=("beegfs-ctl beegfs")
+
+is_seven() {
+    command -v beegfs-ctl >/dev/null
+}
+
+# A node may have several mounted, each with a configuration of its own.
+mount_option() {
+    echo "--mount=$(df --output=target "$file_system" | tail -n 1)"
+}
+
+list_targets() {
+    if is_seven; then
+        timeout 20 beegfs-ctl --listtargets --nodetype=storage --state "$(mount_option)"
+    else
+        timeout 20 beegfs target list --node-type storage --state
+    fi
+}
+
+# stripe COUNT CHUNK KNOWN: targets a file and bytes a chunk, empty where not asked for. COUNT -1 is
+# all that are online, or KNOWN, the number of the site configuration.
+stripe() {
+    local count=$1 chunk=$2 targets
+    if [ "$count" = -1 ]; then
+        targets=${3:-$(grep -c -w Online targets.txt || :)}
+        [ "${targets:-0}" -ge 1 ] ||
+            refuse "stripe count asked: all targets; how many are online cannot be seen here:" \
+                "say it as targets in the site file's striping"
+        count=$targets
+    fi
+    or_refuse "BeeGFS did not take the layout asked for (users may set one where the servers have \
+sysAllowUserSetPattern)" set_pattern "$count" "$chunk"
+}
+
+set_pattern() {
+    local count=$1 chunk=$2
+    if is_seven; then
+        beegfs-ctl --setpattern ${count:+"--numtargets=$count"} ${chunk:+"--chunksize=$chunk"} \
+            "$(mount_option)" "$run_directory"
+    else
+        beegfs entry set ${count:+"--num-targets=$count"} ${chunk:+"--chunk-size=$chunk"} \
+            "$run_directory"
+    fi
+}
+
+read_layout() {
+    local file
+    find "$run_directory" -type f | while read -r file; do
+        echo "---"
+        if is_seven; then
+            beegfs-ctl --getentryinfo "$(mount_option)" "$file" 2>&1
+        else
+            beegfs entry info --retro --raw "$file" 2>&1
+        fi
+    done >layout.txt
+}

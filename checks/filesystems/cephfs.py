@@ -1,0 +1,118 @@
+"""CephFS: `setfattr` of the run directory's layout, `getfattr` of the layout of each file.
+
+Ceph takes any stripe count, also one above the number of OSDs, and the layout of the files says
+that number: only a count of the OSDs shows that no more can serve a file. A plain user can count
+them with `ceph osd stat`, where the node has that command, a configuration and a key; elsewhere
+the site file says `targets`. Which OSDs a file's objects come to lie on is drawn by a hash, so
+four stripes on four OSDs are spread over four of them only on average.
+"""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+from ..base.stage import call, read_output
+from .layout import (
+    ALL_TARGETS,
+    BYTES_PER_KIB,
+    LAYOUT_FILE,
+    TARGETS_FILE,
+    Asked,
+    Layout,
+    StripingError,
+    Targets,
+    agreed,
+)
+
+
+class CephStriping:
+    """The layout attributes of the run directory, which new files inherit."""
+
+    mounted_as = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
+    script = Path(__file__).with_suffix(".sh")
+    counts_clients = False
+
+    def stripe(self, asked: Asked) -> list[str]:
+        commands = ["note_targets"]
+        if asked.stripe_count not in (None, 1):
+            known = [] if asked.targets is None else [asked.targets]
+            commands.append(call("require_targets", asked.stripe_count, *known))
+        if asked.anything:
+            commands.append(" ".join(["stripe", *_attributes(asked)]))
+        return commands
+
+    def in_effect(self, stage: Path, asked: Asked) -> Layout:
+        layouts = file_layouts(read_output(stage / LAYOUT_FILE))
+        targets = asked.targets
+        if targets is None:
+            seen = self.count_targets(read_output(stage / TARGETS_FILE))
+            targets = seen.active if seen else None
+        if targets is None and (asked.stripe_count or 1) > 1:
+            raise StripingError(
+                f"stripe count asked: {asked.stripe_count}; how many OSDs are up could not be "
+                "seen: say it as `targets` in the site file's striping"
+            )
+        return agreed(layouts, asked, targets, "OSDs up")
+
+    def count_targets(self, text: str) -> Targets | None:
+        return up_osds(text)
+
+
+def _attributes(asked: Asked) -> list[str]:
+    values = {
+        "stripe_unit": _in_bytes(asked.size_kib),
+        "stripe_count": asked.stripe_count,
+        "object_size": _in_bytes(asked.object_size_kib),
+        "pool": asked.pool,
+    }
+    return [
+        # as many as require_targets counted
+        '"stripe_count=$targets"'
+        if (name, value) == ("stripe_count", ALL_TARGETS)
+        else shlex.quote(f"{name}={value}")
+        for name, value in values.items()
+        if value is not None
+    ]
+
+
+def _in_bytes(kib: int | None) -> int | None:
+    return None if kib is None else kib * BYTES_PER_KIB
+
+
+def file_layouts(text: str) -> list[Layout]:
+    """The layout of each file, from `getfattr -n ceph.file.layout`.
+
+    Raises:
+        StripingError: there is none, or getfattr said anything else.
+    """
+    layouts = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        if line.startswith("# file: "):
+            continue
+        if not line.startswith('ceph.file.layout="'):
+            raise StripingError(f"getfattr gave no layout but {line!r}")
+        fields = dict(re.findall(r"(\w+)=(\S+)", line.partition("=")[2].strip('"')))
+        try:
+            layouts.append(
+                Layout(
+                    stripe_count=int(fields["stripe_count"]),
+                    stripe_size=int(fields["stripe_unit"]),
+                    object_size=int(fields["object_size"]),
+                    pool=fields["pool"],
+                )
+            )
+        except (KeyError, ValueError) as error:
+            raise StripingError(f"getfattr gave no layout but {line!r}") from error
+    if not layouts:
+        raise StripingError("getfattr gave no layout: were files written, and is it CephFS?")
+    return layouts
+
+
+def up_osds(text: str) -> Targets | None:
+    """How many OSDs are up and how many are not, from `ceph osd stat`; None if it did not say."""
+    try:
+        counts = json.loads(text)
+        return Targets(counts["num_up_osds"], counts["num_osds"] - counts["num_up_osds"])
+    except (ValueError, KeyError, TypeError):
+        return None

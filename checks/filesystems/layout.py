@@ -1,0 +1,141 @@
+"""Striping of any file system: what is asked, what is in effect, and whether they agree."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+#: What stands for "all targets" in a stripe count.
+ALL_TARGETS = -1
+
+BYTES_PER_KIB = 1024
+
+#: Where job scripts leave the storage targets and the layout of the files, in the stage directory.
+TARGETS_FILE = "targets.txt"
+LAYOUT_FILE = "layout.txt"
+
+
+class StripingError(ValueError):
+    """A layout could not be read, or is not the one that was asked for.
+
+    Where it could be read, `layout` is the one in effect.
+    """
+
+    def __init__(self, message: str, layout: "Layout | None" = None) -> None:
+        """Take the message, and the layout where there is one."""
+        super().__init__(message)
+        self.layout = layout
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a run asks of a file system; None leaves the file system's own, which is recorded."""
+
+    stripe_count: int | None = None
+    size_kib: int | None = None
+    object_size_kib: int | None = None
+    index: int | None = None
+    pool: str | None = None
+    layout: str | None = None
+    #: How many targets −1 stands for, where the site file says so.
+    targets: int | None = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether the run directory has to be striped at all."""
+        asked = {**vars(self), "targets": None}
+        return any(value is not None for value in asked.values())
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The layout of a file, sizes in bytes; all None on a file system without stripes."""
+
+    stripe_count: int | None = None
+    stripe_size: int | None = None
+    object_size: int | None = None
+    index: int | None = None
+    pool: str | None = None
+
+
+@dataclass(frozen=True)
+class Targets:
+    """How many storage targets are in service and how many are not."""
+
+    active: int
+    inactive: int
+
+
+class Striping(Protocol):
+    """One type of file system. Its script defines `stripe`, `read_layout` and `list_targets`."""
+
+    #: What the mount table calls it; empty where anything will do.
+    mounted_as: Sequence[str]
+
+    #: The functions of bash for job scripts; None where there is nothing to call.
+    script: Path | None
+
+    #: Whether the script defines `client_statistics`, what Lustre's clients count.
+    counts_clients: bool
+
+    def stripe(self, asked: Asked) -> list[str]:
+        """Shell commands that stripe `$run_directory`, before anything is written there."""
+
+    def in_effect(self, stage: Path, asked: Asked) -> Layout:
+        """The layout of the files that were written.
+
+        Raises:
+            StripingError: it could not be read, or it differs from what was asked.
+        """
+
+    def count_targets(self, text: str) -> Targets | None:
+        """The storage targets by what `list_targets` printed; None if it printed none."""
+
+
+def mount_names(settings: Mapping, backend: Striping) -> Sequence[str]:
+    """What the mount table may call a file system; empty where anything will do."""
+    named = settings.get("mounted_as")
+    return [named] if named else backend.mounted_as
+
+
+def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: str) -> Layout:
+    """The count and size that all `layouts` have, which are those that were asked for.
+
+    `targets` is how many there are, where that is known, and `noun` what they are called.
+
+    Raises:
+        StripingError: they are not; the message names both.
+    """
+    expected, words = asked.stripe_count, str(asked.stripe_count)
+    if asked.stripe_count == ALL_TARGETS:
+        if targets is None:
+            raise StripingError(
+                f"stripe count asked: all {noun}; how many these are could not be seen: "
+                "say it as `targets` in the site file's striping"
+            )
+        expected, words = targets, f"all {targets} {noun}"
+    elif targets is not None and expected is not None and expected > targets:
+        # Some file systems write such a layout down as it is, and still have no more targets.
+        raise StripingError(f"stripe count asked: {expected}; there are {targets} {noun}")
+    for layout in layouts:
+        pairs = (
+            ("stripe count", words, expected, layout.stripe_count),
+            ("stripe size", *_bytes(asked.size_kib), layout.stripe_size),
+            ("object size", *_bytes(asked.object_size_kib), layout.object_size),
+            ("first target", asked.index, asked.index, layout.index),
+            ("pool", asked.pool, asked.pool, layout.pool),
+        )
+        for name, said, wanted, found in pairs:
+            if wanted is not None and found != wanted:
+                raise StripingError(f"{name} asked: {said}; in effect: {found}", layout)
+    for name in ("stripe_count", "stripe_size"):
+        values = {getattr(layout, name) for layout in layouts}
+        if len(values) > 1:
+            named = name.replace("_", " ")
+            raise StripingError(f"the files differ in {named}: {sorted(values)}")
+    return Layout(layouts[0].stripe_count, layouts[0].stripe_size)
+
+
+def _bytes(kib: int | None) -> tuple[int | None, int | None]:
+    size = None if kib is None else kib * BYTES_PER_KIB
+    return size, size

@@ -1,1 +1,0 @@
-"""What checks are put together from: each module gives a check one ability."""

@@ -1,0 +1,79 @@
+"""Whether the site is fit to be measured: cheap checks, with every selection, and by the tag env.
+
+They judge what the fixtures of `jobs` saw, which run before everything else.
+"""
+
+import reframe as rfm
+from reframe.core.builtins import fixture, parameter, run_after, sanity_function, variable
+from reframe.core.exceptions import SanityError
+from reframe.core.logging import getlogger
+
+from ..base import site
+from .jobs import EnvMpi, EnvProbe, WithoutEnvironment
+
+
+class EnvCheck(rfm.RunOnlyRegressionTest):
+    """Judges what a fixture has seen; has nothing to run of its own."""
+
+    #: What a failure says something of.
+    examines = variable(str, loggable=True)
+
+    #: What could not be seen, if anything.
+    unknown = variable(str, type(None), value=None, loggable=True)
+
+    tags = {"env", "smoke", "daily", "weekly", "full"}
+    local = True
+    executable = "true"
+    sourcesdir = None
+
+    def tell(self, subject: str, wrong: str | None, unknown: str | None) -> bool:
+        """Fail with what is wrong, and say what is unknown."""
+        self.unknown = unknown
+        if unknown:
+            getlogger().info(f"{subject}: unknown: {unknown}")
+        if wrong:
+            raise SanityError(wrong)
+        return True
+
+
+@rfm.simple_test
+class EnvFileSystem(EnvCheck, WithoutEnvironment):
+    """A file system is mounted, of the right type, has room, can be written to and is whole."""
+
+    descr = "Environment: mounted, writable, with space, inodes, quota and all targets"
+    examines = "file system"
+
+    #: The file system, by its name in the site configuration.
+    file_system = parameter(site.file_systems(), loggable=True)
+
+    #: What a node of the partition saw of its file systems.
+    probe = fixture(EnvProbe, scope="partition")
+
+    @run_after("init")
+    def bind_to_site(self) -> None:
+        self.valid_systems, self.valid_prog_environs = site.partitions_with(self.file_system)
+
+    @sanity_function
+    def is_fit(self) -> bool:
+        """Nothing is wrong with it."""
+        findings = self.probe.findings[self.file_system]
+        return self.tell(self.file_system, findings.wrong, ", ".join(findings.unknown) or None)
+
+
+@rfm.simple_test
+class EnvNodes(EnvCheck):
+    """The fixtures have seen modules, compilers and MPI; what is left is that the clocks agree."""
+
+    descr = "Environment: modules, compilers, MPI on two nodes, and their clocks"
+    examines = "environment"
+    valid_systems = ["+io"]
+    valid_prog_environs = ["*"]
+
+    #: Modules and compilers, and MPI on two nodes.
+    mpi_starts = fixture(EnvMpi, scope="environment")
+
+    @sanity_function
+    def agree(self) -> bool:
+        """No clock is off."""
+        wrong = "; ".join(self.mpi_starts.clock_problems) or None
+        return self.tell(self.current_environ.name, wrong, self.mpi_starts.unknown)

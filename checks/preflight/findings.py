@@ -1,0 +1,168 @@
+"""Judges what the probe's script saw of a file system: what is wrong with it, and what is unknown.
+
+Pure. What is wrong is a problem that no rate can be measured with, except for its clock, which no
+rate depends on.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..filesystems import BACKENDS, Targets, mount_names
+from .clocks import DEFAULT_SKEW_SECONDS, Span, disagreement
+from .probe import PATIENCE_SECONDS
+from .quota import quotas
+
+KIB_PER_GIB = 2**20
+
+#: How much of a quota may be used, in percent, where the site file says nothing.
+DEFAULT_QUOTA_PERCENT = 95
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a file system must have."""
+
+    type: str
+    mounted_as: Sequence[str]
+    free_gib: float
+    free_files: int
+    quota_percent: float = DEFAULT_QUOTA_PERCENT
+    inactive_targets: int = 0
+    skew_seconds: float = DEFAULT_SKEW_SECONDS
+
+    @classmethod
+    def of(cls, settings: Mapping, gib: float, files: int, skew_seconds: float) -> "Wanted":
+        """What the site configuration says, with room for a check that writes `gib` and `files`."""
+        return cls(
+            type=settings["type"],
+            mounted_as=mount_names(settings, BACKENDS[settings["type"]]),
+            free_gib=settings.get("min_free_gib", 0) + gib,
+            free_files=settings.get("min_free_inodes", 0) + files,
+            quota_percent=settings.get("max_quota_percent", DEFAULT_QUOTA_PERCENT),
+            inactive_targets=settings.get("max_inactive_targets", 0),
+            skew_seconds=skew_seconds,
+        )
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is wrong: that stops checks, or not; and what could not be seen. A line each."""
+
+    problems: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def blocking(self) -> str | None:
+        """Why nothing can be measured, in one line."""
+        return "; ".join(self.problems) or None
+
+    @property
+    def wrong(self) -> str | None:
+        """All that is wrong, in one line."""
+        return "; ".join((*self.problems, *self.others)) or None
+
+
+def sections(text: str) -> dict[str, str]:
+    """What each command printed, by its name."""
+    found = re.split(r"^@@@ (.*)\n", text, flags=re.MULTILINE)[1:]
+    return dict(zip(found[::2], (said.strip("\n") for said in found[1::2]), strict=True))
+
+
+def silent(unfinished: str) -> Findings:
+    """What is to be said of a file system that did not answer in time."""
+    last = list(sections(unfinished)) or ["node"]
+    return Findings((f"does not answer within {PATIENCE_SECONDS} s (asked for: {last[-1]})",))
+
+
+def judge(answer: str, wanted: Wanted, targets: Targets | None) -> Findings:
+    """What is wrong with a file system by its `answer`; `targets` are those of its servers."""
+    said = sections(answer)
+    node, mounted = said.get("node", "this node"), said.get("mounted", "")
+    away = _not_mounted(mounted, wanted, node)
+    if away:
+        return Findings((away,))
+    problems, unknown = [], []
+    if said.get("missing commands"):
+        missing = ", ".join(said["missing commands"].splitlines())
+        problems.append(f"command missing on {node}: {missing}")
+    for judged in (
+        _space(said.get("space", ""), wanted),
+        _files(said.get("files", ""), wanted),
+        _quota(said.get("quota", ""), wanted),
+        _targets(targets, wanted),
+    ):
+        problems += judged.problems
+        unknown += judged.unknown
+    written = said.get("write", "")
+    clock = re.match(r"clock (\S+) (\S+) (\S+)$", written)
+    if not clock:
+        words = written.rpartition(": ")[2] or "nothing was said"
+        problems.append(f"not writable on {node}: {words}")
+        return Findings(tuple(problems), (), tuple(unknown))
+    before, time, after = map(float, clock.groups())
+    off = disagreement(
+        "clock off: new files are",
+        Span(before, after).off(time),
+        f"the clock of {node}",
+        wanted.skew_seconds,
+    )
+    return Findings(tuple(problems), (off,) if off else (), tuple(unknown))
+
+
+def _not_mounted(mounted: str, wanted: Wanted, node: str) -> str | None:
+    kind, _, where = mounted.partition(" ")
+    if kind in ("", "df:"):
+        return f"not there on {node}: {where.rpartition(': ')[2] or 'df says nothing'}"
+    if not wanted.mounted_as or kind in wanted.mounted_as:
+        return None
+    asked = " or ".join(wanted.mounted_as)
+    return f"not mounted on {node} as {asked}: there is {kind}, mounted at {where.strip()}"
+
+
+def _numbers(df: str) -> tuple[int, int] | None:
+    """What df shows in all, and what is free; None where it shows nothing of that."""
+    columns = df.split()
+    try:
+        return int(columns[1]), int(columns[3])
+    except (IndexError, ValueError):
+        return None
+
+
+def _space(df: str, wanted: Wanted) -> Findings:
+    numbers = _numbers(df)
+    if not numbers:
+        return Findings(unknown=("free space",))
+    free = numbers[1] / KIB_PER_GIB
+    if free >= wanted.free_gib:
+        return Findings()
+    return Findings((f"full: {free:.3g} GiB are free, {wanted.free_gib:.3g} are needed",))
+
+
+def _files(df: str, wanted: Wanted) -> Findings:
+    numbers = _numbers(df)
+    # Where inodes are made as needed, df shows 0 of 0.
+    if not numbers or not numbers[0]:
+        return Findings(unknown=("free inodes",))
+    if numbers[1] >= wanted.free_files:
+        return Findings()
+    return Findings((f"out of inodes: {numbers[1]} are free, {wanted.free_files} are needed",))
+
+
+def _quota(text: str, wanted: Wanted) -> Findings:
+    found = quotas(text)
+    if found is None:
+        return Findings(unknown=("quota",))
+    used = [f"quota nearly used: {each}" for each in found if each.percent >= wanted.quota_percent]
+    return Findings(tuple(used))
+
+
+def _targets(targets: Targets | None, wanted: Wanted) -> Findings:
+    if targets is None:
+        stripes = wanted.type in ("lustre", "cephfs", "beegfs")
+        return Findings(unknown=("storage targets",) if stripes else ())
+    if targets.inactive <= wanted.inactive_targets:
+        return Findings()
+    number = targets.active + targets.inactive
+    return Findings((f"{targets.inactive} of {number} storage targets are not in service",))

@@ -1,0 +1,210 @@
+"""What every check needs, each once in a session: fixtures that run before what depends on them.
+
+`EnvProbe` looks at all file systems of a partition, and passes whatever it finds: checks of the
+others must go on. `EnvCompiler` and `EnvMpi` fail where they find something, and with that stop
+all that needs the programming environment.
+"""
+
+import shlex
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.backends import getlauncher
+from reframe.core.builtins import fixture, run_after, run_before, sanity_function, variable
+from reframe.core.environments import ProgEnvironment
+from reframe.core.exceptions import SanityError
+
+from ..base import selections
+from ..base.failure import reason_in
+from ..base.job import JobMixin
+from ..base.run_directory import sweep_after_run
+from ..base.stage import copy_scripts, read_output
+from ..filesystems import BACKENDS
+from . import clocks, mpi, probe, toolchain
+from .findings import Findings, Wanted, judge, sections, silent
+
+SOURCES = Path(__file__).parent / "sources"
+
+MIB_PER_GIB = 1024
+
+
+class SmallJob(rfm.RunOnlyRegressionTest, JobMixin):
+    """A short job on few nodes, which may be shared."""
+
+    num_tasks_per_node = num_cpus_per_task = 1
+    exclusive_access = False
+    time_limit = "5m"
+
+    @run_after("setup")
+    def ask(self) -> None:
+        self.ask_scheduler()
+
+    # Last, when the commands are written.
+    @run_before("run", always_last=True)
+    def place(self) -> None:
+        self.place_processes()
+
+
+class WithoutEnvironment(rfm.RegressionTestPlugin):
+    """Runs as the partition is, whatever environment ReFrame put the test in.
+
+    ReFrame runs nothing without one, and a module of it that is missing says nothing of a file
+    system.
+    """
+
+    @run_after("setup")
+    def leave_environment(self) -> None:
+        self._current_environ = ProgEnvironment("none")
+
+
+class EnvProbe(SmallJob, WithoutEnvironment):
+    """Looks at all file systems of a partition from one of its nodes."""
+
+    descr = "A node looks at the file systems"
+
+    #: What a failure says something of.
+    examines = variable(str, value="partition", loggable=True)
+
+    nodes = tasks = num_tasks = 1
+    sourcesdir = None
+
+    @run_before("run")
+    def write_command(self) -> None:
+        copy_scripts(probe.SCRIPTS, Path(self.stagedir))
+        arguments = probe.arguments(list(self.file_systems.values()))
+        self.executable, self.executable_opts = "bash", ["probe.sh", shlex.join(arguments)]
+        # One process on the node of the script: MPI's launcher is a matter of the environment.
+        self.job.launcher = getlauncher("local")()
+
+    @sanity_function
+    def has_looked(self) -> bool:
+        """The script ran; what it found is for others to judge."""
+        require_begun(self)
+        self.findings = {
+            name: self._findings(number, settings)
+            for number, (name, settings) in enumerate(self.file_systems.items())
+        }
+        return True
+
+    @run_before("sanity")
+    def sweep_directories(self) -> None:
+        # What hangs is killed with the job, and then no trap removes its directory.
+        stage = Path(self.stagedir)
+        for number in range(len(self.file_systems)):
+            named = stage / probe.directory_file(number)
+            if named.exists() and not (stage / probe.answer_file(number)).exists():
+                sweep_after_run(self.current_system.name, Path(read_output(named).strip()))
+
+    @property
+    def file_systems(self) -> dict[str, dict]:
+        """The file systems of the partition."""
+        return self.current_partition.extras["filesystems"]
+
+    def _findings(self, number: int, settings: dict) -> Findings:
+        answered = Path(self.stagedir, probe.answer_file(number))
+        if not answered.exists():
+            return silent(read_output(Path(self.stagedir, probe.unfinished_file(number))))
+        answer = read_output(answered)
+        targets = BACKENDS[settings["type"]].count_targets(sections(answer).get("targets", ""))
+        return judge(answer, self._wanted(settings), targets)
+
+    def _wanted(self, settings: dict) -> Wanted:
+        extras = self.current_partition.extras
+        scale = extras["scales"][selections.smallest_scale(extras["scales"])]
+        nodes = 1 if isinstance(scale["nodes"], str) else scale["nodes"]
+        files = nodes * scale["tasks_per_node"]
+        gib = files * scale["mib_per_task"] / MIB_PER_GIB
+        return Wanted.of(settings, gib, files, clocks.allowed_skew(extras))
+
+
+class EnvCompiler(rfm.RunOnlyRegressionTest):
+    """Modules load and compilers compile, where ReFrame builds."""
+
+    descr = "Modules load, and compilers are there"
+
+    #: What a failure says something of.
+    examines = variable(str, value="environment", loggable=True)
+
+    #: The program that tells whether MPI starts, in the stage directory where it could be built.
+    program = variable(str, value="hello")
+
+    local = True
+    sourcesdir = str(SOURCES)
+    executable = "true"
+
+    @run_before("run")
+    def write_commands(self) -> None:
+        environ = self.current_environ
+        self.prerun_cmds = toolchain.commands(
+            {"C": environ.cc, "Fortran": environ.ftn}, self.program
+        )
+
+    @sanity_function
+    def has_toolchain(self) -> bool:
+        """No module is missing, and each compiler that the environment names made a program."""
+        stage = Path(self.stagedir)
+        problems = toolchain.problems(
+            read_output(stage / str(self.stdout), stage / str(self.stderr))
+        )
+        if problems:
+            raise SanityError("; ".join(problems))
+        return True
+
+
+class EnvMpi(SmallJob):
+    """MPI starts on two nodes; also without a compiler, whether the launcher does."""
+
+    descr = "MPI starts, and spans nodes"
+
+    #: What a failure says something of.
+    examines = variable(str, value="environment", loggable=True)
+
+    #: Loads the modules, and builds the program.
+    compiler = fixture(EnvCompiler, scope="environment")
+
+    #: What could not be seen, if anything.
+    unknown = variable(str, type(None), value=None, loggable=True)
+
+    sourcesdir = str(SOURCES)
+
+    # In time for ReFrame, which makes the job in the phase setup.
+    @run_after("init")
+    def take_nodes(self) -> None:
+        self.nodes = self.tasks = self.num_tasks = mpi.number_of_nodes(self.valid_systems)
+
+    @run_before("run")
+    def write_commands(self) -> None:
+        program = Path(self.compiler.stagedir, self.compiler.program)
+        self.has_program = program.exists()
+        self.executable = "sh"
+        words = ["node.sh", *([str(program)] if self.has_program else [])]
+        self.executable_opts = [shlex.join(words)]
+        self.prerun_cmds = [mpi.TIME_BEFORE]
+        self.postrun_cmds = [mpi.TIME_AFTER, mpi.COMPLAINTS]
+
+    @sanity_function
+    def has_started(self) -> bool:
+        """A process came up on each node, and they all met."""
+        require_begun(self)
+        stage = Path(self.stagedir)
+        said, complaint = (
+            read_output(stage / str(self.stdout)),
+            read_output(stage / str(self.stderr)),
+        )
+        problem = mpi.problem(said, self.nodes, self.has_program)
+        if problem:
+            raise SanityError(": ".join(filter(None, [problem, reason_in(f"{complaint}\n{said}")])))
+        if not self.has_program:
+            self.unknown = "MPI: there is no compiler of C that makes a program with it"
+        self.clock_problems = mpi.clock_problems(
+            said, clocks.allowed_skew(self.current_partition.extras)
+        )
+        return True
+
+
+def require_begun(check: rfm.RunOnlyRegressionTest) -> None:
+    """Raise a SanityError if the job was cancelled before it began."""
+    if not Path(check.stagedir, str(check.stdout)).exists():
+        limit = check.max_pending_time
+        waited = f" or waited for more than {limit:g} s" if limit else ""
+        raise SanityError(f"the job never began: it was cancelled{waited}")

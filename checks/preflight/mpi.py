@@ -1,0 +1,65 @@
+"""Whether processes came up on all nodes and met, and whether their clocks agree.
+
+Pure but for the number of nodes, which the site configuration decides.
+"""
+
+import re
+
+from ..base import site
+from .clocks import Span, disagreement, node_times
+
+#: Shell commands of the job script, around the program: the times of its node.
+TIME_BEFORE = 'echo "iobands-before $(date +%s.%N)"'
+TIME_AFTER = 'echo "iobands-after $(uname -n) $(date +%s.%N)"'
+
+#: Shell command of the job script, after the program: what its processes complained of.
+COMPLAINTS = "find . -name 'complaint-*' -exec cat {} + >&2"
+
+#: As few as show that messages get from one to another, so that the job waits for no more.
+NODES = 2
+
+
+def number_of_nodes(partitions: list[str]) -> int:
+    """Two nodes, or one where no scale of the partitions has more."""
+    scales = [
+        scale
+        for extras, _ in site.selecting_partitions(partitions)
+        for scale in extras["scales"].values()
+    ]
+    return min(NODES, max((_nodes(scale["nodes"]) for scale in scales), default=1))
+
+
+def _nodes(nodes: int | str) -> int:
+    # As many as there are may be one, and a job of two would wait for ever.
+    return 1 if isinstance(nodes, str) else nodes
+
+
+def problem(said: str, nodes: int, has_program: bool) -> str | None:
+    """What is wrong by the output of a process on each of so many nodes, if anything."""
+    times = re.findall(r"^iobands-node ", said, re.MULTILINE)
+    if len(times) < nodes:
+        return f"the launcher started {len(times)} of {nodes} processes"
+    if not has_program:
+        return None
+    met = re.search(r"^iobands-mpi (\d+) processes on (\d+) nodes$", said, re.MULTILINE)
+    if not met:
+        return "MPI does not start"
+    if (int(met[1]), int(met[2])) != (nodes, nodes):
+        return f"MPI spans {met[2]} of {nodes} nodes, with {met[1]} of {nodes} processes"
+    return None
+
+
+def clock_problems(said: str, allowed: float) -> list[str]:
+    """The nodes whose clocks disagree with that of the job script, a line each."""
+    before = re.search(r"^iobands-before (\S+)$", said, re.MULTILINE)
+    after = re.search(r"^iobands-after (\S+) (\S+)$", said, re.MULTILINE)
+    if not before or not after:
+        return []
+    span = Span(float(before[1]), float(after[2]))
+    found = [
+        disagreement(
+            f"clock off: that of {node} is", span.off(time), f"that of {after[1]}", allowed
+        )
+        for node, time in node_times(said).items()
+    ]
+    return [line for line in found if line]

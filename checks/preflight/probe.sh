@@ -1,0 +1,80 @@
+#!/bin/bash
+# Looks at file systems from a node: at all of them at once, so that none may hang the others.
+#
+#   probe.sh SECONDS [TYPE PATH NAMES]...
+#
+# NAMES, between commas, is what the mount table may call it; empty for anything. Only a file system
+# of the right type is written to. The Nth leaves file_system_N.txt, sections with what each command
+# printed, and .part in its place when it does not answer within SECONDS.
+export LC_ALL=C
+
+section() {
+    echo "@@@ $1"
+}
+
+look() {
+    local number=$1 type=$2 names=$4 mounted kind group
+    file_system=$3
+    needed=()
+    # shellcheck source=/dev/null
+    [ ! -e "./$type.sh" ] || source "./$type.sh"
+    section node
+    uname -n
+    section mounted
+    mounted=$(df --output=fstype,target -- "$file_system" 2>&1 | tail -n 1)
+    echo "$mounted"
+    kind=${mounted%% *}
+    # df tells of a path that is not there in its own words, which begin with its name.
+    [ "$kind" != df: ] || return 0
+    case ,$names, in ,, | *",$kind,"*) ;; *) return 0 ;; esac
+    section "missing commands"
+    for group in "${needed[@]}"; do
+        has_one_of "$group" || echo "${group// / or }"
+    done
+    section space
+    df -Pk "$file_system" | tail -n 1
+    section files
+    df -Pi "$file_system" | tail -n 1
+    section targets
+    ! declare -F list_targets >/dev/null || list_targets 2>/dev/null
+    section quota
+    ! declare -F show_quota >/dev/null || show_quota 2>/dev/null
+    section write
+    write_a_file "$number"
+}
+
+write_a_file() {
+    local before printed
+    if ! directory=$(mktemp -d "$file_system/iobands-EnvProbe-XXXXXXXXXX" 2>&1); then
+        echo "failed: $directory"
+        return
+    fi
+    trap 'rm -rf -- "$directory"' EXIT
+    trap 'exit 143' TERM
+    echo "$directory" >"directory_$1.txt"
+    before=$(date +%s.%N)
+    printed=$(echo iobands | dd of="$directory/file" conv=fsync status=none 2>&1)
+    if [ "$(cat "$directory/file" 2>/dev/null)" = iobands ]; then
+        echo "clock $before $(stat -c %.9Y "$directory/file") $(date +%s.%N)"
+    else
+        echo "failed: ${printed:-what was written did not come back}"
+    fi
+}
+
+# shellcheck source=checks/base/job.sh
+source ./job.sh || exit 1
+seconds=$1
+shift
+for ((number = 0; $# > 0; number++)); do
+    answer=file_system_$number.txt
+    # Nobody who reads what this script prints shall wait for what hangs.
+    {
+        (look "$number" "$1" "$2" "$3") >"$answer.part" 2>&1 && mv "$answer.part" "$answer"
+    } </dev/null >/dev/null 2>&1 &
+    shift 3
+done
+for ((waits = 0; waits < 5 * seconds; waits++)); do
+    [ -n "$(jobs -r)" ] || break
+    sleep 0.2
+done
+exit 0 # and not wait for what hangs

@@ -1,0 +1,49 @@
+"""Whether modules load and compilers compile: the commands that try, and what they printed."""
+
+import re
+import shlex
+from collections.abc import Mapping
+
+#: What compiles a program that needs nothing, by the language.
+_SOURCES = {"C": "empty.c", "Fortran": "empty.f90"}
+
+_NOT_FOUND = 127
+
+# What the commands that bring an environment say, and go on: Environment Modules, Lmod, Spack and
+# a shell that knows none of them.
+_MISSING_MODULES = [
+    re.compile(r"(Unable to locate a modulefile for '[^']*')"),
+    re.compile(r"(?s)following module\(s\) are unknown:\s*\"?([^\"\n]*)"),
+    re.compile(r"==> Error: (Spec '[^']*' matches no installed packages)"),
+    re.compile(r"((?:module|ml|spack): (?:command )?not found)"),
+]
+
+
+def commands(compilers: Mapping[str, str], program: str) -> list[str]:
+    """Shell commands that try each compiler that is named, and build the MPI program."""
+    tried = [
+        f"try_compiler {language} {_SOURCES[language]} {_words(compiler)}"
+        for language, compiler in compilers.items()
+        if compiler
+    ]
+    built = [f"build hello.c {program} {_words(compilers['C'])}"] if compilers["C"] else []
+    return ["source ./toolchain.sh || exit 1", *tried, *built]
+
+
+def _words(compiler: str) -> str:
+    # such as `ccache mpicc`
+    return shlex.join(shlex.split(compiler))
+
+
+def problems(said: str) -> list[str]:
+    """What is missing, a line each."""
+    modules = [f"module: {found[1]}" for form in _MISSING_MODULES if (found := form.search(said))]
+    tried = re.findall(r"^iobands-compiler (\S+) (\d+) (.*?): (.*)$", said, re.MULTILINE)
+    broken = [
+        f"compiler of {language} not there: {compiler}"
+        if int(status) == _NOT_FOUND
+        else f"compiler of {language} fails: {compiler}: {words}"
+        for language, status, compiler, words in tried
+        if int(status)
+    ]
+    return modules + broken

@@ -1,0 +1,85 @@
+"""The base of the benchio checks: one layer, written, read back and verified, in one job."""
+
+from pathlib import Path
+
+import reframe.utility.typecheck as typ
+from reframe.core.builtins import fixture, variable
+
+from ...base.io_base import IoBase
+from ...base.proof import misplaced_files, rates, unproven
+from ...base.scale import MIB_PER_GIB
+from . import result
+from .build import BuildBenchio
+
+BYTES_PER_MIB = 2**20
+
+#: A block of 1 MiB in elements of 8 bytes; one of n MiB is n of these along the third axis.
+MIB_BLOCK = (128, 128, 8)
+
+
+class BenchioBase(IoBase):
+    """Writes and reads one layer of benchio on one file system."""
+
+    #: The kernel, built once for each programming environment.
+    kernel = fixture(BuildBenchio, scope="environment")
+
+    #: The layer of benchio (contract 1).
+    layer = variable(str)
+
+    #: What has a file of its own: the whole job, each node or each process.
+    file_per = variable(typ.Str[r"job|node|process"], value="job")
+
+    #: The result file, in the stage directory.
+    result_file = variable(str, value="result.jsonl")
+
+    tool = "benchio"
+    tags = {"io", "benchio"}
+    metrics = ("write_bw", "read_bw")
+
+    def write_command(self) -> None:
+        self.program_path = str(Path(self.kernel.stagedir, self.kernel.program))
+        n1, n2, n3 = MIB_BLOCK
+        mib_per_task = self.scale_settings["mib_per_task"]
+        self.executable_opts = [
+            *map(str, (n1, n2, n3 * mib_per_task, "local", self.layer)),
+            *(["fsync"] if self.fsync else []),
+            '--directory="$run_directory"',
+            "--read",
+            "--verify",
+            f"--repeats={self.repeats}",
+            f"--result={self.result_file}",
+            "--keep",  # so that the files can be looked at; the script's trap removes them
+        ]
+
+    def asked_of(self, layer: str) -> dict[str, object]:
+        """What each record must say of a layer, whatever the operation."""
+        return {
+            "layer": layer,
+            "pattern": self.pattern,
+            "interface": self.interface,
+            "nodes": self.nodes,
+            "processes": self.tasks,
+            "bytes": round(self.gib * MIB_PER_GIB) * BYTES_PER_MIB,
+            "files": {"job": 1, "node": self.nodes, "process": self.tasks}[self.file_per],
+        }
+
+    def result_problems(self, stage: Path) -> list[str]:
+        """Each phase measured, all bytes on disk and verified."""
+        fields = self.asked_of(self.layer)
+        self.records = result.read_result(stage / self.result_file)
+        phases = result.phases(self.records)
+        listing = (stage / "files.txt").read_text(encoding="utf-8")
+        problems = [
+            *unproven(phases, result.asked(fields, self.fsync), self.repeats),
+            *misplaced_files(listing, fields["files"], fields["bytes"], self.overhead_bytes),
+        ]
+        if not problems:
+            self.tool_version = self.records[0]["version"]
+            self.cache = result.cache_of_reads(self.records)
+            self.samples = {f"{name}_bw": rates(phases, name) for name in result.OPERATIONS}
+        return problems
+
+    @property
+    def overhead_bytes(self) -> int:
+        """How much larger than the data the files may be."""
+        return 0

@@ -1,0 +1,55 @@
+"""benchio's result file (contract 1). Pure functions over files."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...base.proof import Phase, ResultError
+
+SCHEMA = "benchio/2"
+OPERATIONS = ("write", "read")
+
+
+def read_result(path: Path) -> list[dict]:
+    """The records of a result file, one a phase.
+
+    Raises:
+        ResultError: there is no file, or a line is not a record of this schema.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ResultError(f"no result file: {error.strerror}") from error
+    records = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            record = json.loads(line)
+            schema = record["schema"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise ResultError(f"{path.name}, line {number}: not a record") from error
+        if schema != SCHEMA:
+            raise ResultError(f"{path.name}, line {number}: schema {schema!r}, not {SCHEMA!r}")
+        records.append(record)
+    return records
+
+
+def phases(records: Sequence[Mapping]) -> list[Phase]:
+    """The phases of these records; rates in GiB/s."""
+    return [
+        Phase(record.get("operation"), record.get("repeat"), record, record.get("bandwidth_gib_s"))
+        for record in records
+    ]
+
+
+def asked(
+    fields: Mapping[str, object], fsync: bool, operations: Sequence[str] = OPERATIONS
+) -> dict[str, dict]:
+    """What the record of each operation must say: `fields`, what is synced, what is verified."""
+    own = {"write": {"fsync": fsync}, "read": {"verified_bytes": fields["bytes"]}}
+    return {operation: {**fields, **own[operation]} for operation in operations}
+
+
+def cache_of_reads(records: Sequence[Mapping]) -> str:
+    """What kept all reads from the page cache: `dropped`, `direct` or `shifted`, else `none`."""
+    seen = {record.get("cache") for record in records if record["operation"] == "read"}
+    return (len(seen) == 1 and seen.pop()) or "none"

@@ -1,0 +1,48 @@
+# shellcheck shell=bash disable=SC2154
+# The launches of IOR, for job scripts that source job.sh and define `launch OPTION...`.
+
+# The options of every launch, and those of writes alone.
+ior_options=()
+write_options=()
+
+# measure REPEATS: each is a write, a read, and a verification outside of every clock. A last launch
+# reads with a signature that the files do not have, and must complain.
+measure() {
+    local repeat
+    for ((repeat = 1; repeat <= $1; repeat++)); do
+        measure_once "$repeat" "$1" || return
+    done
+}
+
+measure_once() {
+    local signature=$((RANDOM * 32768 + RANDOM + 1)) status
+    phase write "$1" "${write_options[@]}" -w -G "$signature" || return
+    leave_page_cache "$1"
+    phase read "$1" -r -G "$signature" || return
+    phase verify "$1" -r -R -G "$signature" >"ior-verify-$1.out" 2>&1
+    status=$?
+    echo "$status" >"ior-verify-$1.status"
+    # 143: the time limit is near, and what time is left is for the end of the script.
+    [ "$status" -ne 143 ] || return "$status"
+    [ "$1" -lt "$2" ] ||
+        phase control "$1" -r -R -G "$((signature + 1))" >"ior-control-$1.out" 2>&1
+    return 0
+}
+
+# phase NAME REPEAT OPTION...
+phase() {
+    local file=ior-$1-$2.json
+    shift 2
+    launch "${ior_options[@]}" "$@" -O "summaryFile=$file"
+}
+
+# leave_page_cache REPEAT: each node lets go of the files, and counts the pages that are still
+# there; 0 is the proof. Where these commands are missing, or a file system in memory keeps its
+# pages, there is none.
+leave_page_cache() {
+    # shellcheck disable=SC2016
+    on_each_node "pages-$1.txt" sh -c '
+        find "$1" -type f -exec dd if={} iflag=nocache count=0 \;
+        find "$1" -type f -exec fincore --noheadings --bytes --output PAGES {} +
+        echo node' sh "$run_directory"
+}

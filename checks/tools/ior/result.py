@@ -1,0 +1,185 @@
+"""IOR's results (versions 3.3 to 4.1): reading its JSON, and what a run must have proved by it.
+
+Pure functions over files; knows nothing of ReFrame or of a site. IOR writes rates and parameters
+into its JSON, but of a verification nothing at all: its count of errors is the exit status modulo
+256, which is 0 for a whole page of wrong data in 3.3, and a line of its output says the same. So
+each run also reads its files against a signature that they were not written with, and unless IOR
+complains then, its silence before is not believed.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ...base import proof
+from ...base.proof import Phase, ResultError
+
+BYTES_PER_MIB = 2**20
+MIB_PER_GIB = 1024
+
+WRITE, READ, VERIFY = "write", "read", "verify"
+
+#: What each phase asks of IOR, in the words of its JSON.
+_FLAGS = {
+    WRITE: {"writeFile": 1, "readFile": 0, "checkWrite": 0, "checkRead": 0},
+    READ: {"writeFile": 0, "readFile": 1, "checkWrite": 0, "checkRead": 0},
+    VERIFY: {"writeFile": 0, "readFile": 1, "checkWrite": 0, "checkRead": 1},
+}
+
+#: IOR's name of each interface.
+APIS = {"posix": "POSIX", "mpiio": "MPIIO", "hdf5": "HDF5", "pnetcdf": "NCMPI"}
+
+#: Before this version the functions that should fsync for HDF5 and PnetCDF were empty.
+_FIRST_THAT_SYNCS_ALL = 4
+
+#: HDF5 and netCDF write some bytes of their own into each file.
+BYTES_OF_A_LIBRARY = BYTES_PER_MIB
+
+# 4.x begins the line with a capital letter.
+_WRONG_DATA = re.compile(r"^WARNING: [Ii]ncorrect data on (?:read|write)\b.*", re.MULTILINE)
+_NO_API = re.compile(r"unrecognized I/?O API", re.IGNORECASE)
+
+# IOR writes volumes in MiB with four digits, so bytes come out of it with this much of an error.
+GRAIN = BYTES_PER_MIB / 10**4
+
+
+def file_of(phase: str, repeat: int | str) -> str:
+    """The name of the JSON file of a phase."""
+    return f"ior-{phase}-{repeat}.json"
+
+
+def read_phase(path: Path, name: str, repeat: int) -> Phase:
+    """A phase by its JSON file, with IOR's parameters and `tasks`, `bytes`, `version` as fields.
+
+    Raises:
+        ResultError: there is no file, or it is not of one test of one repetition.
+    """
+    try:
+        said = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise ResultError(f"{path.name}: no result file: {error.strerror}") from error
+    except ValueError as error:
+        raise ResultError(f"{path.name}: not JSON, IOR did not finish it") from error
+    try:
+        (test,), (summary,) = said["tests"], said["summary"]
+        results = test["Results"]
+        # 3.3 has a list for each repetition.
+        (result,) = results[0] if isinstance(results[0], list) else results
+        fields = {
+            **test["Parameters"],
+            "version": said["Version"],
+            "tasks": summary["numTasks"],
+            "bytes": round(summary["xsizeMiB"] * BYTES_PER_MIB),
+        }
+        return Phase(name, repeat, fields, float(result["bwMiB"]) / MIB_PER_GIB)
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ResultError(f"{path.name}: not a result of one test of IOR") from error
+
+
+def read_run(stage: Path, repeats: int) -> list[Phase]:
+    """All phases of a run.
+
+    Raises:
+        ResultError: one is missing.
+    """
+    return [
+        read_phase(stage / file_of(name, repeat), name, repeat)
+        for repeat in range(1, repeats + 1)
+        for name in _FLAGS
+    ]
+
+
+def asked(fields: Mapping[str, object], interface: str, fsync: bool) -> dict[str, dict]:
+    """What each phase must report: `fields` in IOR's words, and what all runs have in common."""
+    common = {
+        **fields,
+        "api": APIS[interface],
+        "reorderTasks": int(can_reorder(interface)),
+        "repetitions": 1,
+        "dryRun": 0,
+    }
+    own = {WRITE: {"fsync": int(fsync)}}
+    return {name: {**common, **own.get(name, {}), **flags} for name, flags in _FLAGS.items()}
+
+
+def unproven(
+    phases: Sequence[Phase],
+    asked: Mapping[str, Mapping],
+    repeats: int,
+    bytes_asked: int,
+    stonewall: bool,
+) -> list[str]:
+    """What the phases fail to prove, a line each.
+
+    With `stonewall` a phase may have moved less than `bytes_asked`.
+    """
+    problems = proof.unproven(phases, asked, repeats)
+    for phase in phases:
+        moved = phase.fields["bytes"]
+        missing = bytes_asked - moved
+        if abs(missing) > GRAIN and not (stonewall and 0 < missing < bytes_asked):
+            problems.append(
+                f"{phase.name}, repeat {phase.repeat}: bytes asked: {bytes_asked}, moved: {moved}"
+            )
+    versions = {phase.fields["version"] for phase in phases}
+    if len(versions) > 1:
+        problems.append(f"the phases were run by different versions: {sorted(versions)}")
+    for repeat in sorted({phase.repeat for phase in phases}):
+        written, *others = (phase for phase in phases if phase.repeat == repeat)
+        if any(_signature(written) != _signature(other) for other in others):
+            problems.append(f"repeat {repeat}: verified against another signature than written")
+        if any(abs(written.fields["bytes"] - other.fields["bytes"]) > GRAIN for other in others):
+            moved = ", ".join(str(each.fields["bytes"]) for each in (written, *others))
+            problems.append(f"repeat {repeat}: bytes written, read and verified differ: {moved}")
+    return problems
+
+
+def _signature(phase: Phase) -> object:
+    return phase.fields.get("setTimeStampSignature/incompressibleSeed")
+
+
+def can_reorder(interface: str) -> bool:
+    """Whether a process can read what another wrote: IOR's PnetCDF reads its own all the same."""
+    return interface != "pnetcdf"
+
+
+def spare_bytes(interface: str, files: int) -> int:
+    """How much larger than the data the files of a library may be."""
+    return BYTES_OF_A_LIBRARY * files if interface in ("hdf5", "pnetcdf") else 0
+
+
+def wrong_data(said: str, status: str) -> str | None:
+    """What IOR says of wrong data in a verification that ended with `status`; None if nothing."""
+    found = _WRONG_DATA.search(said)
+    if found:
+        return found[0].removeprefix("WARNING: ").rstrip(" .").replace("Incorrect", "incorrect")
+    return None if status == "0" else f"exit status {status}"
+
+
+def complains(said: str) -> bool:
+    """Whether IOR told in a verification that the data is wrong."""
+    return bool(_WRONG_DATA.search(said))
+
+
+def resident_pages(said: str, nodes: int) -> int | None:
+    """How many pages of the files were in memory, over all nodes; None where that is not known.
+
+    A node prints the number of each file, and `node` when it is done.
+    """
+    words = said.split()
+    numbers = [int(word) for word in words if word.isdecimal()]
+    if words.count("node") != nodes or not numbers:
+        return None
+    return sum(numbers)
+
+
+def lacks_api(said: str) -> bool:
+    """Whether IOR says that it was built without the interface that it was asked for."""
+    return bool(_NO_API.search(said))
+
+
+def syncs(version: str, interface: str) -> bool:
+    """Whether IOR's fsync (`-e`) does anything through the interface; its JSON says so anyway."""
+    major = int(version.partition(".")[0])
+    return interface in ("posix", "mpiio") or major >= _FIRST_THAT_SYNCS_ALL

@@ -1,0 +1,166 @@
+!> MPI-IO hints from the environment: the file that ROMIO_HINTS names, and MPICH_MPIIO_HINTS of
+!> Cray's MPI. Few MPI libraries read both; benchio does, and passes the hints to any library.
+module hint_environment
+   use errors, only: error_t, fail
+   use task, only: hint_t
+   implicit none(type, external)
+   private
+
+   public :: add_hints_of_environment
+
+contains
+
+   !> Adds the hints of the environment to those of the command line. As in the libraries, the
+   !> command line has precedence over ROMIO_HINTS, and MPICH_MPIIO_HINTS over the command
+   !> line.
+   subroutine add_hints_of_environment(hints, error)
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      type(error_t), allocatable, intent(out) :: error
+      type(hint_t), allocatable :: under(:), over(:)
+
+      allocate (under(0), over(0))
+      call read_romio_file(variable("ROMIO_HINTS"), under, error)
+      if (allocated(error)) return
+      call parse_mpich(variable("MPICH_MPIIO_HINTS"), over, error)
+      if (allocated(error)) return
+      ! Of hints with the same key, MPI keeps the last one.
+      hints = [without(under, hints), hints]
+      hints = [without(hints, over), over]
+   end subroutine add_hints_of_environment
+
+   function variable(name) result(res)
+      character(len=*), intent(in) :: name
+      character(len=:), allocatable :: res
+      integer :: length, status
+
+      call get_environment_variable(name, length=length, status=status)
+      if (status /= 0) length = 0
+      allocate (character(len=length) :: res)
+      if (length > 0) call get_environment_variable(name, res)
+   end function variable
+
+   !> The `hints` whose key does not occur among the `others` that apply to all paths.
+   pure function without(hints, others) result(res)
+      type(hint_t), intent(in) :: hints(:), others(:)
+      type(hint_t), allocatable :: res(:)
+      logical :: keep(size(hints))
+      integer :: at, other
+
+      keep = .true.
+      do at = 1, size(hints)
+         do other = 1, size(others)
+            if (allocated(others(other)%files)) then
+               if (others(other)%files /= "*") cycle
+            end if
+            if (hints(at)%key == others(other)%key) keep(at) = .false.
+         end do
+      end do
+      allocate (res, source=pack(hints, keep))
+   end function without
+
+   !> Reads lines with a key and a value, separated by blanks; a line that begins with `#` is a
+   !> comment.
+   subroutine read_romio_file(path, hints, error)
+      character(len=*), intent(in) :: path
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      type(error_t), allocatable, intent(out) :: error
+      character(len=1024) :: line
+      character(len=256) :: message
+      character(len=:), allocatable :: rest
+      logical :: is_directory
+      integer :: unit, status, cut
+
+      if (len(path) == 0) return
+      ! gfortran reads a directory as an empty file.
+      inquire (file=path//"/.", exist=is_directory)
+      if (is_directory) then
+         call fail(error, "ROMIO_HINTS: "//path//" cannot be read: it is a directory")
+         return
+      end if
+      open (newunit=unit, file=path, action="read", status="old", iostat=status, iomsg=message)
+      do while (status == 0)
+         read (unit, "(a)", iostat=status, iomsg=message) line
+         if (status /= 0) exit
+         line = without_blanks(line)
+         if (line == "" .or. line(1:1) == "#") cycle
+         cut = scan(line, " "//achar(9))
+         if (line(cut:) == "") then
+            call fail(error, "ROMIO_HINTS: "//path//" has a line without a value: "//trim(line))
+            exit
+         end if
+         rest = without_blanks(line(cut:))
+         if (scan(rest, " "//achar(9)) > 0) then
+            call fail(error, "ROMIO_HINTS: "//path//" has a line with more than a key and a " &
+                      //"value: "//trim(line))
+            exit
+         end if
+         hints = [hints, hint_t(key=line(:cut - 1), value=rest)]
+      end do
+      if (status > 0) call fail(error, "ROMIO_HINTS: "//path//" cannot be read: "//trim(message))
+      if (status > 0) return
+      close (unit, iostat=status, iomsg=message)
+      if (status /= 0) call fail(error, "ROMIO_HINTS: "//path//": "//trim(message))
+   end subroutine read_romio_file
+
+   !> A text without leading and trailing blanks and tabs.
+   pure function without_blanks(text) result(res)
+      character(len=*), intent(in) :: text
+      character(len=:), allocatable :: res
+
+      res = text(verify(text//"x", " "//achar(9)):)
+      res = res(:verify(res, " "//achar(9), back=.true.))
+   end function without_blanks
+
+   !> Parses `PATTERN:KEY=VALUE:KEY=VALUE,PATTERN:...`
+   subroutine parse_mpich(text, hints, error)
+      character(len=*), intent(in) :: text
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      type(error_t), allocatable, intent(out) :: error
+      integer :: start, comma
+
+      start = 1
+      do while (start <= len(text) .and. .not. allocated(error))
+         comma = index(text(start:)//",", ",")
+         call parse_group(text(start:start + comma - 2), hints, error)
+         start = start + comma
+      end do
+   end subroutine parse_mpich
+
+   subroutine parse_group(group, hints, error)
+      character(len=*), intent(in) :: group
+      type(hint_t), allocatable, intent(inout) :: hints(:)
+      type(error_t), allocatable, intent(out) :: error
+      type(hint_t) :: hint
+      integer :: start, colon, equals
+
+      start = index(group, ":") + 1
+      if (start <= 2 .or. start > len(group)) then
+         call reject(group, error)
+         return
+      end if
+      hint%files = group(:start - 2)
+      do while (start <= len(group))
+         colon = index(group(start:)//":", ":")
+         associate (pair => group(start:start + colon - 2))
+            equals = index(pair, "=")
+            if (equals < 2 .or. equals == len(pair)) then
+               call reject(pair, error)
+               return
+            end if
+            hint%key = pair(:equals - 1)
+            hint%value = pair(equals + 1:)
+         end associate
+         hints = [hints, hint]
+         start = start + colon
+      end do
+   end subroutine parse_group
+
+   subroutine reject(part, error)
+      character(len=*), intent(in) :: part
+      type(error_t), allocatable, intent(out) :: error
+
+      call fail(error, "MPICH_MPIIO_HINTS must be PATTERN:KEY=VALUE[:KEY=VALUE...][,PATTERN:...]" &
+                //", and has '"//part//"'")
+   end subroutine reject
+
+end module hint_environment

@@ -1,0 +1,160 @@
+!> The rules that the options must fulfil together, and their defaults, after each option was
+!> parsed. All errors are usage errors.
+module option_rules
+   use, intrinsic :: iso_fortran_env, only: real64
+   use errors, only: error_t, fail, status_usage
+   use option_table, only: is_for, name_of, options_known, place_of
+   use options, only: options_t
+   use registry, only: can_gather, default_names, layer_names
+   use text, only: append, has_word, joined, string_t
+   implicit none(type, external)
+   private
+
+   public :: apply_rules
+
+   !> EPCC's three directories, in the order in which they are used.
+   character(len=11), parameter, public :: named_directories(3) = &
+                                           [character(len=11) :: "unstriped", "striped", &
+                                                                  "fullstriped"]
+
+contains
+
+   !> Fills in the layers and directories, in the order of the run, from those that the user
+   !> named; and rejects options that contradict one another.
+   subroutine apply_rules(res, layers, directories, error)
+      type(options_t), intent(inout) :: res
+      type(string_t), intent(in) :: layers(:), directories(:)
+      type(error_t), allocatable, intent(out) :: error
+
+      call choose_layers(res, layers)
+      call choose_directories(res, directories)
+      call check_layers(res, error)
+      if (.not. allocated(error)) call check_table(res, directories, error)
+      if (.not. allocated(error)) call check_actions(res, error)
+   end subroutine apply_rules
+
+   subroutine choose_layers(res, named)
+      type(options_t), intent(inout) :: res
+      type(string_t), intent(in) :: named(:)
+      type(string_t), allocatable :: known(:)
+      integer :: at
+
+      allocate (res%layers(0))
+      allocate (known, source=layer_names())
+      do at = 1, size(known)
+         if (size(named) > 0) then
+            if (.not. has_word(named, known(at)%value)) cycle
+         else
+            if (.not. has_word(default_names(), known(at)%value)) cycle
+            if (res%task%writers > 0 .and. .not. can_gather(known(at)%value)) cycle
+         end if
+         call append(res%layers, known(at)%value)
+      end do
+   end subroutine choose_layers
+
+   subroutine choose_directories(res, named)
+      type(options_t), intent(inout) :: res
+      type(string_t), intent(in) :: named(:)
+      character(len=:), allocatable :: name
+      integer :: at
+
+      allocate (res%directories(0))
+      do at = 1, size(named_directories)
+         name = trim(named_directories(at))
+         if (size(named) == 0 .or. has_word(named, name)) call append(res%directories, name)
+      end do
+      do at = 1, size(named)
+         name = named(at)%value
+         if (.not. has_word(res%directories, name)) call append(res%directories, name)
+      end do
+   end subroutine choose_directories
+
+   !> An error for an option that does not apply to the layers.
+   subroutine check_layers(res, error)
+      type(options_t), intent(in) :: res
+      type(error_t), allocatable, intent(out) :: error
+      integer :: at, layer
+
+      do layer = 1, size(res%layers)
+         associate (name => res%layers(layer)%value)
+            if (res%task%writers > 0 .and. .not. can_gather(name)) then
+               call fail(error, "--writers does not apply to "//name, status_usage)
+               return
+            end if
+            ! The data of the last repeat depend on its number, which no later run knows.
+            if (res%keep .and. res%min_seconds > 0.0_real64 .and. has_table(name)) then
+               call fail(error, "--keep with --min-seconds does not apply to "//name, &
+                         status_usage)
+               return
+            end if
+         end associate
+      end do
+      options: do at = 1, size(res%given)
+         do layer = 1, size(res%layers)
+            if (is_for(options_known(res%given(at)), res%layers(layer)%value)) cycle options
+         end do
+         call fail(error, name_of(options_known(res%given(at)))//" does not apply to " &
+                   //joined(res%layers), status_usage)
+         return
+      end do options
+   end subroutine check_layers
+
+   !> Whether a layer's files can be those of a table of stripes.
+   pure function has_table(layer) result(res)
+      character(len=*), intent(in) :: layer
+      logical :: res
+
+      res = is_for(options_known(place_of("--layout")), layer)
+   end function has_table
+
+   !> A table of --layout names all files: it excludes directories and --files.
+   subroutine check_table(res, directories, error)
+      type(options_t), intent(inout) :: res
+      type(string_t), intent(in) :: directories(:)
+      type(error_t), allocatable, intent(out) :: error
+      integer :: at
+
+      if (.not. allocated(res%task%layout_path)) return
+      do at = 1, size(res%layers)
+         if (has_table(res%layers(at)%value)) cycle
+         call fail(error, "--layout does not apply to "//res%layers(at)%value, status_usage)
+         return
+      end do
+      if (size(directories) > 0) then
+         call fail(error, "--layout names the files; a directory such as " &
+                   //directories(1)%value//" cannot be given", status_usage)
+      else if (res%task%files > 1) then
+         call fail(error, "--layout defines the number of files; --files cannot be given", &
+                   status_usage)
+      end if
+      res%directories = [string_t(".")]
+   end subroutine check_table
+
+   !> An error if there is nothing to do, or not enough to do it.
+   subroutine check_actions(res, error)
+      type(options_t), intent(in) :: res
+      type(error_t), allocatable, intent(out) :: error
+
+      if (is_same(res%result_path, res%ranks_path) .or. &
+          is_same(res%result_path, res%task%layout_path) .or. &
+          is_same(res%ranks_path, res%task%layout_path)) then
+         call fail(error, "--result, --ranks and --layout must name different files", &
+                   status_usage)
+      else if (.not. res%write .and. .not. res%read) then
+         call fail(error, "--no-write leaves nothing to do without --read or --verify", &
+                   status_usage)
+      else if (.not. res%write .and. res%task%verify .and. .not. res%seed_given) then
+         call fail(error, "--verify with --no-write needs --seed=N, the seed of the run that " &
+                   //"wrote the files", status_usage)
+      end if
+   end subroutine check_actions
+
+   pure function is_same(one, other) result(res)
+      character(len=:), allocatable, intent(in) :: one, other
+      logical :: res
+
+      res = .false.
+      if (allocated(one) .and. allocated(other)) res = one == other
+   end function is_same
+
+end module option_rules

@@ -1,0 +1,117 @@
+!> A JSON object as text.
+module json
+   use, intrinsic :: iso_fortran_env, only: int64, real64
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: json_object_t, quoted
+
+   !> An object to which members are added one by one.
+   type :: json_object_t
+      private
+      character(len=:), allocatable :: members
+   contains
+      procedure :: add_text
+      procedure :: add_integer
+      procedure :: add_real
+      procedure :: add_logical
+      procedure :: add_null
+      procedure :: add_object
+      procedure :: complete
+   end type json_object_t
+
+contains
+
+   subroutine add_text(self, name, value)
+      class(json_object_t), intent(inout) :: self
+      character(len=*), intent(in) :: name, value
+
+      call add_raw(self, name, quoted(value))
+   end subroutine add_text
+
+   subroutine add_integer(self, name, value)
+      class(json_object_t), intent(inout) :: self
+      character(len=*), intent(in) :: name
+      integer(int64), intent(in) :: value
+
+      call add_raw(self, name, to_text(value))
+   end subroutine add_integer
+
+   !> With 17 significant digits, which identify the number exactly.
+   subroutine add_real(self, name, value)
+      class(json_object_t), intent(inout) :: self
+      character(len=*), intent(in) :: name
+      real(real64), intent(in) :: value
+      character(len=32) :: buffer
+
+      write (buffer, "(es24.16e3)") value
+      call add_raw(self, name, trim(adjustl(buffer)))
+   end subroutine add_real
+
+   subroutine add_logical(self, name, value)
+      class(json_object_t), intent(inout) :: self
+      character(len=*), intent(in) :: name
+      logical, intent(in) :: value
+
+      call add_raw(self, name, trim(merge("true ", "false", value)))
+   end subroutine add_logical
+
+   subroutine add_null(self, name)
+      class(json_object_t), intent(inout) :: self
+      character(len=*), intent(in) :: name
+
+      call add_raw(self, name, "null")
+   end subroutine add_null
+
+   subroutine add_object(self, name, value)
+      class(json_object_t), intent(inout) :: self
+      character(len=*), intent(in) :: name
+      type(json_object_t), intent(in) :: value
+
+      call add_raw(self, name, value%complete())
+   end subroutine add_object
+
+   !> The whole object on one line.
+   pure function complete(self) result(res)
+      class(json_object_t), intent(in) :: self
+      character(len=:), allocatable :: res
+
+      res = "{}"
+      if (allocated(self%members)) res = "{"//self%members//"}"
+   end function complete
+
+   subroutine add_raw(self, name, value)
+      class(json_object_t), intent(inout) :: self
+      character(len=*), intent(in) :: name, value
+
+      if (allocated(self%members)) then
+         self%members = self%members//", "//quoted(name)//": "//value
+      else
+         self%members = quoted(name)//": "//value
+      end if
+   end subroutine add_raw
+
+   !> A JSON string. Bytes above 127 are copied: UTF-8 stays UTF-8.
+   pure function quoted(value) result(res)
+      character(len=*), intent(in) :: value
+      character(len=:), allocatable :: res
+      character(len=6) :: code
+      integer :: at
+
+      res = '"'
+      do at = 1, len(value)
+         select case (value(at:at))
+         case ('"', "\")
+            res = res//"\"//value(at:at)
+         case (achar(0):achar(31), achar(127))
+            write (code, "('\u', z4.4)") iachar(value(at:at))
+            res = res//code
+         case default
+            res = res//value(at:at)
+         end select
+      end do
+      res = res//'"'
+   end function quoted
+
+end module json

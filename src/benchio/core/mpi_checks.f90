@@ -1,0 +1,58 @@
+!> The status of MPI calls as errors. By default MPI aborts on an error, which leaves
+!> files behind and names nothing; benchio has every call return its status.
+module mpi_checks
+   use errors, only: error_t, fail, keep_first
+   use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_Error_string, MPI_IN_PLACE, MPI_LAND, &
+                      MPI_LOGICAL, MPI_MAX_ERROR_STRING, MPI_SUCCESS
+   implicit none(type, external)
+   private
+
+   public :: check, mpi_text, agree_to_proceed
+
+contains
+
+   !> Turns the status of an MPI call into an error. `what` names the call, and the path
+   !> if there is one.
+   subroutine check(status, what, error)
+      integer, intent(in) :: status
+      character(len=*), intent(in) :: what
+      type(error_t), allocatable, intent(out) :: error
+
+      if (status /= MPI_SUCCESS) call fail(error, what//" failed: "//mpi_text(status))
+   end subroutine check
+
+   !> The MPI library's text for an error code.
+   function mpi_text(status) result(res)
+      integer, intent(in) :: status
+      character(len=:), allocatable :: res
+      character(len=MPI_MAX_ERROR_STRING) :: buffer
+      integer :: length, ierr
+
+      call MPI_Error_string(status, buffer, length, ierr)
+      if (ierr == MPI_SUCCESS) then
+         res = trim(buffer(:length))
+      else
+         res = "an error without a text"
+      end if
+   end function mpi_text
+
+   !> Sets `proceed` if no process of `comm` has an error and all are `ready`;
+   !> collective. After a failed open, for example, the other processes must not enter
+   !> collective calls that would never return.
+   subroutine agree_to_proceed(comm, proceed, error, ready)
+      type(MPI_Comm), intent(in) :: comm
+      logical, intent(out) :: proceed
+      type(error_t), allocatable, intent(inout) :: error
+      logical, intent(in), optional :: ready
+      type(error_t), allocatable :: trouble
+      integer :: ierr
+
+      proceed = .not. allocated(error)
+      if (present(ready)) proceed = proceed .and. ready
+      call MPI_Allreduce(MPI_IN_PLACE, proceed, 1, MPI_LOGICAL, MPI_LAND, comm, ierr)
+      call check(ierr, "MPI_Allreduce", trouble)
+      call keep_first(error, trouble)
+      if (allocated(error)) proceed = .false.
+   end subroutine agree_to_proceed
+
+end module mpi_checks

@@ -1,0 +1,50 @@
+!> What to measure: the parameters that a layer needs, wherever they come from.
+module task
+   use, intrinsic :: iso_fortran_env, only: int64, real64
+   implicit none(type, external)
+   private
+
+   public :: task_t, hint_t
+
+   !> An MPI-IO hint.
+   type :: hint_t
+      character(len=:), allocatable :: key, value
+      !> A shell pattern for the paths that it applies to; unallocated for all paths.
+      character(len=:), allocatable :: files
+   end type hint_t
+
+   type :: task_t
+      !> N1 N2 N3: the sizes of the whole array if global, else of each block.
+      integer(int64) :: sizes(3) = 0_int64
+      logical :: is_global = .false.
+      !> The seed of the data.
+      integer(int64) :: seed = 0_int64
+      !> Whether to compare the data read with the data written.
+      logical :: verify = .false.
+      !> Whether to read with O_DIRECT where a layer can.
+      logical :: direct = .false.
+      !> Hints for MPI-IO; layers without MPI-IO ignore them.
+      type(hint_t), allocatable :: hints(:)
+
+      !> How the array is cut: `block`, `slab` or `pencil`.
+      character(len=:), allocatable :: decomposition
+      !> How many processes write, with the data of all; 0 for all processes.
+      integer :: writers = 0
+
+      !> btio, snapshot: time steps to write; 0 for the layer's default.
+      integer :: steps = 0
+      !> snapshot: time steps computed before each one written, and the seconds that each
+      !> takes.
+      integer :: every = 100
+      real(real64) :: compute_seconds = 0.001_real64
+      !> strided: bytes of a record; 0 for a row of N1 elements.
+      integer(int64) :: record_bytes = 0_int64
+      !> aligned: the number of files; the table of their stripes or, without one, the
+      !> stripe size and count to assume.
+      integer :: files = 1
+      character(len=:), allocatable :: layout_path
+      integer(int64) :: stripe_bytes = 1048576_int64
+      integer :: stripe_count = 1
+   end type task_t
+
+end module task

@@ -1,0 +1,121 @@
+!> Checks of files and file systems before and after a phase: that a file can be created,
+!> is empty or is complete, and that there is enough space.
+module file_checks
+   use, intrinsic :: iso_c_binding, only: c_int, c_null_char
+   use, intrinsic :: iso_fortran_env, only: int64
+   use errors, only: error_t, fail, keep_first
+   use posix_api, only: shim_errno, shim_first_hole, shim_free_bytes, shim_is_regular
+   use posix_file, only: close_file, get_file_size, open_existing, open_new, remove_file, &
+                         system_failure
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: check_creatable, check_empty, check_complete, check_room, check_free
+
+contains
+
+   !> An error unless a file can be created; removes it again.
+   subroutine check_creatable(path, error)
+      character(len=*), intent(in) :: path
+      type(error_t), allocatable, intent(out) :: error
+      integer(c_int) :: fd
+
+      call open_new(path, fd, error)
+      if (.not. allocated(error)) call close_file(fd, path, error)
+      if (.not. allocated(error)) call remove_file(path, error)
+   end subroutine check_creatable
+
+   !> An error unless the file exists and is empty, so that nobody's data are overwritten.
+   subroutine check_empty(path, error)
+      character(len=*), intent(in) :: path
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: bytes
+
+      select case (shim_is_regular(path//c_null_char))
+      case (1)
+         call get_file_size(path, bytes, error)
+         if (allocated(error) .or. bytes == 0_int64) return
+         call fail(error, path//" has "//to_text(bytes)//" bytes: a file of the table must be " &
+                   //"empty before it is written to")
+      case (0)
+         call fail(error, path//" is not a regular file")
+      case default
+         call system_failure("stat", path, shim_errno(), error)
+      end select
+   end subroutine check_empty
+
+   !> An error unless the file has this many bytes, or at least as many if `or_more` (a
+   !> library's own format), and no holes in the data. MPI libraries have returned success
+   !> for data that never reached a full device; later data then stand behind a hole and
+   !> the size is right. The library's `header` before the data may have holes, since a
+   !> library may align the data to a stripe.
+   subroutine check_complete(path, bytes, or_more, error, header)
+      character(len=*), intent(in) :: path
+      integer(int64), intent(in) :: bytes
+      logical, intent(in) :: or_more
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64), intent(in), optional :: header
+      type(error_t), allocatable :: trouble
+      integer(int64) :: least, size, found
+      integer(c_int) :: fd
+
+      call get_file_size(path, size, error)
+      if (allocated(error)) return
+      least = bytes
+      if (present(header)) least = bytes + header
+      if (size < least .or. (size > bytes .and. .not. or_more)) then
+         call fail(error, path//" has "//to_text(size)//" bytes and should have " &
+                   //to_text(least)//trim(merge(" or more", "        ", or_more)))
+         return
+      end if
+      call open_existing(path, fd, error)
+      if (allocated(error)) return
+      found = shim_first_hole(fd, size - bytes)
+      if (found < 0_int64) then
+         call system_failure("lseek", path, shim_errno(), error)
+      else if (found < size) then
+         call fail(error, path//" has a hole: nothing was written at byte "//to_text(found))
+      end if
+      call close_file(fd, path, trouble)
+      call keep_first(error, trouble)
+   end subroutine check_complete
+
+   !> An error when the file system of a directory has no space for this many bytes.
+   subroutine check_room(directory, bytes, error)
+      character(len=*), intent(in) :: directory
+      integer(int64), intent(in) :: bytes
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: free
+
+      call get_free_bytes(directory, free, error)
+      if (.not. allocated(error) .and. free < bytes) then
+         call fail(error, directory//" has "//to_text(free)//" bytes free, and "//to_text(bytes) &
+                   //" are to be written")
+      end if
+   end subroutine check_room
+
+   !> An error when writing `wanted` bytes would leave fewer than `floor` bytes free.
+   subroutine check_free(directory, wanted, floor, error)
+      character(len=*), intent(in) :: directory
+      integer(int64), intent(in) :: wanted, floor
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: free
+
+      call get_free_bytes(directory, free, error)
+      if (.not. allocated(error) .and. free - wanted < floor) then
+         call fail(error, directory//" has "//to_text(free)//" bytes free: "//to_text(wanted) &
+                   //" more would leave less than --min-free="//to_text(floor))
+      end if
+   end subroutine check_free
+
+   subroutine get_free_bytes(directory, free, error)
+      character(len=*), intent(in) :: directory
+      integer(int64), intent(out) :: free
+      type(error_t), allocatable, intent(out) :: error
+
+      free = shim_free_bytes(directory//c_null_char)
+      if (free < 0_int64) call system_failure("statvfs", directory, shim_errno(), error)
+   end subroutine get_free_bytes
+
+end module file_checks

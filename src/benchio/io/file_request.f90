@@ -1,0 +1,113 @@
+!> A non-blocking write through MPI-IO, until it is known to be complete.
+!>
+!> In Open MPI 4.1.4 MPI_Test and MPI_Wait crash on a failed file request: they look up an
+!> error handler that the request does not have. There MPI_Request_get_status is used
+!> first; the bytes moved show whether the request failed, and a failed one is never
+!> completed. With MPICH, MPI_Request_get_status does not progress the data, so MPI_Test
+!> is used.
+!>
+!> ROMIO in Open MPI crashes in all non-blocking collective calls (its issue 9432).
+!> Whether ROMIO is in use cannot always be determined; benchio refuses if it was selected
+!> by OMPI_MCA_io.
+module file_request
+   use, intrinsic :: iso_fortran_env, only: int64
+   use errors, only: error_t, fail, keep_first
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Datatype, MPI_Get_library_version, MPI_MAX_LIBRARY_VERSION_STRING, &
+                      MPI_Request, MPI_Request_get_status, MPI_REQUEST_NULL, MPI_Status, &
+                      MPI_STATUS_IGNORE, MPI_Test, MPI_Wait
+   use mpiio_file, only: mpiio_file_t
+   implicit none(type, external)
+   private
+
+   public :: file_request_t
+
+   type :: file_request_t
+      !> MPI's request; null if no write is pending.
+      type(MPI_Request) :: handle = MPI_REQUEST_NULL
+      !> The call that posted it, and the data that it moves.
+      character(len=:), allocatable :: call_name
+      type(MPI_Datatype) :: datatype
+      integer(int64) :: elements = 0_int64, element_bytes = 0_int64
+      logical, private :: uses_get_status = .false.
+   contains
+      procedure :: set_up
+      procedure :: is_pending
+      procedure :: test
+      procedure :: wait
+   end type file_request_t
+
+contains
+
+   !> Prepares for calls of this name.
+   subroutine set_up(self, call_name, error)
+      class(file_request_t), intent(inout) :: self
+      character(len=*), intent(in) :: call_name
+      type(error_t), allocatable, intent(out) :: error
+      character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: library
+      character(len=5) :: component
+      integer :: length, ierr
+
+      self%call_name = call_name
+
+      call MPI_Get_library_version(library, length, ierr)
+      call check(ierr, "MPI_Get_library_version", error)
+      if (allocated(error)) return
+      self%uses_get_status = index(library(:length), "Open MPI") == 1
+      if (.not. self%uses_get_status) return
+      call get_environment_variable("OMPI_MCA_io", component)
+      if (component == "romio") call fail(error, call_name//" crashes in Open MPI's ROMIO; " &
+                                          //"OMPI_MCA_io=ompio would do")
+   end subroutine set_up
+
+   pure function is_pending(self) result(res)
+      class(file_request_t), intent(in) :: self
+      logical :: res
+
+      res = self%handle%MPI_VAL /= MPI_REQUEST_NULL%MPI_VAL
+   end function is_pending
+
+   !> Tests whether the write is complete; the library may progress it meanwhile. It is an
+   !> error when it moved too little. After an error no write is pending.
+   subroutine test(self, file, error)
+      class(file_request_t), intent(inout) :: self
+      type(mpiio_file_t), intent(in) :: file
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      type(MPI_Status) :: status
+      logical :: is_complete
+      integer :: ierr
+
+      if (.not. self%is_pending()) return
+      if (self%uses_get_status) then
+         call MPI_Request_get_status(self%handle, is_complete, status, ierr)
+         call check(ierr, "MPI_Request_get_status for "//self%call_name//" of "//file%path, error)
+      else
+         call MPI_Test(self%handle, is_complete, status, ierr)
+         call check(ierr, "MPI_Test for "//self%call_name//" of "//file%path, error)
+      end if
+      if (.not. (is_complete .or. allocated(error))) return
+      if (.not. allocated(error)) then
+         call file%check_moved(self%call_name, status, self%datatype, self%elements, &
+                               self%element_bytes, error)
+      end if
+      if (self%uses_get_status .and. .not. allocated(error)) then
+         call MPI_Wait(self%handle, MPI_STATUS_IGNORE, ierr)
+         call check(ierr, "MPI_Wait for "//self%call_name//" of "//file%path, trouble)
+         call keep_first(error, trouble)
+      end if
+      self%handle = MPI_REQUEST_NULL
+   end subroutine test
+
+   !> Waits for the pending write, if there is one.
+   subroutine wait(self, file, error)
+      class(file_request_t), intent(inout) :: self
+      type(mpiio_file_t), intent(in) :: file
+      type(error_t), allocatable, intent(out) :: error
+
+      do while (self%is_pending() .and. .not. allocated(error))
+         call self%test(file, error)
+      end do
+   end subroutine wait
+
+end module file_request

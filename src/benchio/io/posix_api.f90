@@ -1,0 +1,227 @@
+!> Interfaces to libc and to the functions of posix_shim.c. Declarations only: a procedure
+!> defined here under a libc name would replace libc's, for the MPI library too.
+module posix_api
+   use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_null_ptr, c_ptr, c_size_t
+   implicit none(type, external)
+   private
+
+   public :: iovec_t
+   public :: c_close, c_closedir, c_exit, c_fnmatch, c_fsync, c_memcpy, c_preadv, c_pwritev
+   public :: c_rmdir, c_strerror, c_strlen, c_truncate, c_unlink
+   public :: shim_drop_pages, shim_errno, shim_file_size, shim_first_hole, shim_free_bytes
+   public :: shim_interrupted, shim_is_regular, shim_is_same_file, shim_missing, shim_next_name
+   public :: shim_open, shim_open_directory, shim_resident_pages
+
+   ! How shim_open opens a file; the order is that of the flags in posix_shim.c.
+   !> Creates the file, or truncates the old one, to write.
+   integer(c_int), parameter, public :: mode_new = 0_c_int
+   !> Keeps the content, to write; creates the file or requires that it exists.
+   integer(c_int), parameter, public :: mode_shared = 1_c_int, mode_shared_existing = 2_c_int
+   !> Requires that it exists, to read; the second bypasses the page cache, and fails where
+   !> the file system cannot do so.
+   integer(c_int), parameter, public :: mode_existing = 3_c_int, mode_direct = 4_c_int
+
+   !> `struct iovec`: a stretch of memory and its bytes.
+   type, bind(c) :: iovec_t
+      type(c_ptr) :: base = c_null_ptr
+      integer(c_size_t) :: length = 0_c_size_t
+   end type iovec_t
+
+   ! ssize_t has the size of c_size_t, and Fortran's integers are signed.
+   interface
+      function c_pwritev(fd, vectors, count, offset) bind(c, name="pwritev") result(res)
+         import :: c_int, c_int64_t, c_size_t, iovec_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd, count
+         type(iovec_t), intent(in) :: vectors(*)
+         integer(c_int64_t), intent(in), value :: offset
+         integer(c_size_t) :: res
+      end function c_pwritev
+
+      function c_preadv(fd, vectors, count, offset) bind(c, name="preadv") result(res)
+         import :: c_int, c_int64_t, c_size_t, iovec_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd, count
+         type(iovec_t), intent(in) :: vectors(*)
+         integer(c_int64_t), intent(in), value :: offset
+         integer(c_size_t) :: res
+      end function c_preadv
+
+      function c_fsync(fd) bind(c, name="fsync") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int) :: res
+      end function c_fsync
+
+      function c_close(fd) bind(c, name="close") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int) :: res
+      end function c_close
+
+      !> Flushes C's streams and, in the clean-up of its runtime, Fortran's units.
+      subroutine c_exit(status) bind(c, name="exit")
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: status
+      end subroutine c_exit
+
+      function c_unlink(path) bind(c, name="unlink") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function c_unlink
+
+      function c_truncate(path, length) bind(c, name="truncate") result(res)
+         import :: c_char, c_int, c_int64_t
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int64_t), intent(in), value :: length
+         integer(c_int) :: res
+      end function c_truncate
+
+      function c_rmdir(path) bind(c, name="rmdir") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function c_rmdir
+
+      function c_closedir(directory) bind(c, name="closedir") result(res)
+         import :: c_int, c_ptr
+         implicit none(type, external)
+         type(c_ptr), intent(in), value :: directory
+         integer(c_int) :: res
+      end function c_closedir
+
+      function c_memcpy(to, from, bytes) bind(c, name="memcpy") result(res)
+         import :: c_ptr, c_size_t
+         implicit none(type, external)
+         type(c_ptr), intent(in), value :: to, from
+         integer(c_size_t), intent(in), value :: bytes
+         type(c_ptr) :: res
+      end function c_memcpy
+
+      function c_fnmatch(pattern, text, flags) bind(c, name="fnmatch") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: pattern(*), text(*)
+         integer(c_int), intent(in), value :: flags
+         integer(c_int) :: res
+      end function c_fnmatch
+
+      function c_strerror(number) bind(c, name="strerror") result(res)
+         import :: c_int, c_ptr
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: number
+         type(c_ptr) :: res
+      end function c_strerror
+
+      function c_strlen(string) bind(c, name="strlen") result(res)
+         import :: c_ptr, c_size_t
+         implicit none(type, external)
+         type(c_ptr), intent(in), value :: string
+         integer(c_size_t) :: res
+      end function c_strlen
+
+      function shim_errno() bind(c, name="benchio_errno") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int) :: res
+      end function shim_errno
+
+      function shim_interrupted(number) bind(c, name="benchio_interrupted") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: number
+         integer(c_int) :: res
+      end function shim_interrupted
+
+      function shim_missing(number) bind(c, name="benchio_missing") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: number
+         integer(c_int) :: res
+      end function shim_missing
+
+      !> open(2) with one of the modes above; retried when a signal interrupts it.
+      function shim_open(path, mode) bind(c, name="benchio_open") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int), intent(in), value :: mode
+         integer(c_int) :: res
+      end function shim_open
+
+      function shim_is_same_file(one, other) bind(c, name="benchio_is_same_file") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: one(*), other(*)
+         integer(c_int) :: res
+      end function shim_is_same_file
+
+      function shim_is_regular(path) bind(c, name="benchio_is_regular") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function shim_is_regular
+
+      function shim_open_directory(path) bind(c, name="benchio_open_directory") result(res)
+         import :: c_char, c_ptr
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         type(c_ptr) :: res
+      end function shim_open_directory
+
+      function shim_next_name(directory, name, size) bind(c, name="benchio_next_name") result(res)
+         import :: c_char, c_int, c_ptr, c_size_t
+         implicit none(type, external)
+         type(c_ptr), intent(in), value :: directory
+         integer(c_size_t), intent(in), value :: size
+         character(kind=c_char), intent(inout) :: name(size)
+         integer(c_int) :: res
+      end function shim_next_name
+
+      function shim_free_bytes(path) bind(c, name="benchio_free_bytes") result(res)
+         import :: c_char, c_int64_t
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int64_t) :: res
+      end function shim_free_bytes
+
+      function shim_file_size(path) bind(c, name="benchio_file_size") result(res)
+         import :: c_char, c_int64_t
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int64_t) :: res
+      end function shim_file_size
+
+      function shim_first_hole(fd, from) bind(c, name="benchio_first_hole") result(res)
+         import :: c_int, c_int64_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int64_t), intent(in), value :: from
+         integer(c_int64_t) :: res
+      end function shim_first_hole
+
+      function shim_drop_pages(fd) bind(c, name="benchio_drop_pages") result(res)
+         import :: c_int
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int) :: res
+      end function shim_drop_pages
+
+      function shim_resident_pages(fd, size) bind(c, name="benchio_resident_pages") result(res)
+         import :: c_int, c_int64_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int64_t), intent(in), value :: size
+         integer(c_int64_t) :: res
+      end function shim_resident_pages
+   end interface
+
+end module posix_api

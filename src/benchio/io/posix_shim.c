@@ -1,0 +1,168 @@
+/* The libc calls that Fortran cannot bind: open has variable arguments, errno is a
+ * macro, and the layout of struct stat and the constants of the headers differ between
+ * systems. Fortran calls all other functions directly. */
+#define _GNU_SOURCE
+#define _FILE_OFFSET_BITS 64
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* The Fortran interfaces of pwritev and preadv declare off_t as int64_t. */
+_Static_assert(sizeof(off_t) == 8, "file offsets must have 64 bits");
+
+int benchio_errno(void) { return errno; }
+
+int benchio_interrupted(int number) { return number == EINTR; }
+
+int benchio_missing(int number) { return number == ENOENT; }
+
+/* Opens a file; the modes are those of posix_api.f90. */
+int benchio_open(const char *path, int mode)
+{
+    static const int flags[] = {
+        O_WRONLY | O_CREAT | O_TRUNC,
+        O_WRONLY | O_CREAT,
+        O_WRONLY,
+        O_RDONLY,
+#ifdef O_DIRECT
+        O_RDONLY | O_DIRECT,
+#endif
+    };
+    int fd;
+
+    if ((size_t)mode >= sizeof flags / sizeof *flags) {
+        errno = EINVAL;
+        return -1;
+    }
+    do
+        fd = open(path, flags[mode] | O_CLOEXEC, 0666);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* Opens a directory, unless the path is a symbolic link; returns NULL with errno set on
+ * failure. */
+DIR *benchio_open_directory(const char *path)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+    if (fd >= 0 && !directory) {
+        const int number = errno;
+        close(fd);
+        errno = number;
+    }
+    return directory;
+}
+
+/* Copies the next name into `name`, without a terminating byte. Returns its length, 0 at
+ * the end of the directory, or -1 with errno set. */
+int benchio_next_name(DIR *directory, char *name, size_t size)
+{
+    const struct dirent *entry;
+
+    do {
+        errno = 0;
+        entry = readdir(directory);
+        if (!entry)
+            return errno ? -1 : 0;
+    } while (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."));
+    const size_t length = strlen(entry->d_name);
+    if (length > size) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(name, entry->d_name, length);
+    return (int)length;
+}
+
+/* Returns the bytes that unprivileged users may still write below a path, or -1 with
+ * errno set. */
+int64_t benchio_free_bytes(const char *path)
+{
+    struct statvfs about;
+    if (statvfs(path, &about))
+        return -1;
+    const uint64_t most = INT64_MAX / about.f_frsize;
+    return (int64_t)((about.f_bavail < most ? about.f_bavail : most) * about.f_frsize);
+}
+
+/* Returns the size of a file in bytes, or -1 with errno set. */
+int64_t benchio_file_size(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 ? (int64_t)about.st_size : -1;
+}
+
+/* Returns whether two paths lead to the same existing file. */
+int benchio_is_same_file(const char *one, const char *other)
+{
+    struct stat first, second;
+    return stat(one, &first) == 0 && stat(other, &second) == 0 &&
+           first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+/* Returns whether a path leads to a regular file, or -1 with errno set. */
+int benchio_is_regular(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 ? S_ISREG(about.st_mode) : -1;
+}
+
+/* Returns the first byte of a hole at or after `from`; the file's size if there is none
+ * or the file system does not report holes; or -1 with errno set. */
+int64_t benchio_first_hole(int fd, int64_t from)
+{
+#ifdef SEEK_HOLE
+    return lseek(fd, from, SEEK_HOLE);
+#else
+    (void)from;
+    return lseek(fd, 0, SEEK_END);
+#endif
+}
+
+/* Asks the kernel to drop the file's pages; returns an error number or 0. */
+int benchio_drop_pages(int fd)
+{
+    return posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+/* Returns the number of pages of the file's first `size` bytes that are in the page
+ * cache, or -1 with errno set. Maps one window at a time to keep the vector small. */
+int64_t benchio_resident_pages(int fd, int64_t size)
+{
+    const int64_t window = INT64_C(1) << 30;
+    const int64_t page = sysconf(_SC_PAGESIZE);
+    unsigned char *state = malloc((size_t)(window / page));
+    int64_t resident = 0;
+
+    for (int64_t start = 0; state && start < size; start += window) {
+        const size_t length = (size_t)(size - start < window ? size - start : window);
+        void *map = mmap(NULL, length, PROT_READ, MAP_SHARED, fd, start);
+        if (map == MAP_FAILED) {
+            free(state);
+            return -1;
+        }
+        const int failed = mincore(map, length, state);
+        const int number = errno;
+        munmap(map, length);
+        if (failed) {
+            free(state);
+            errno = number;
+            return -1;
+        }
+        for (size_t at = 0; at < (length + (size_t)page - 1) / (size_t)page; at++)
+            resident += state[at] & 1;
+    }
+    if (!state)
+        return -1;
+    free(state);
+    return resident;
+}

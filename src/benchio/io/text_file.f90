@@ -1,0 +1,90 @@
+!> Text files of one process: read as a whole, or written line by line.
+module text_file
+   use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
+   use, intrinsic :: iso_fortran_env, only: int64, int8
+   use errors, only: error_t, fail, keep_first
+   use posix_api, only: iovec_t
+   use posix_file, only: close_file, get_file_size, open_existing, open_new, read_vectors, &
+                         write_bytes
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: read_text, line_file_t
+
+   !> A file to which lines are appended; each is written at once.
+   type :: line_file_t
+      private
+      character(len=:), allocatable :: path
+      integer(c_int) :: fd = -1_c_int
+      integer(int64) :: bytes = 0_int64
+   contains
+      procedure :: start
+      procedure :: append
+      procedure :: finish
+   end type line_file_t
+
+contains
+
+   !> The content of a file.
+   subroutine read_text(path, text, error)
+      character(len=*), intent(in) :: path
+      character(len=:), allocatable, intent(out) :: text
+      type(error_t), allocatable, intent(out) :: error
+      integer(int8), allocatable, target :: letters(:)
+      type(error_t), allocatable :: trouble
+      integer(int64) :: bytes
+      integer(c_int) :: fd
+
+      text = ""
+      call get_file_size(path, bytes, error)
+      if (allocated(error)) return
+      if (bytes > huge(1)) then
+         call fail(error, path//" is too large: it has "//to_text(bytes)//" bytes")
+         return
+      end if
+      call open_existing(path, fd, error)
+      if (allocated(error)) return
+      allocate (letters(bytes))
+      if (bytes > 0) then
+         call read_vectors(fd, path, [iovec_t(c_loc(letters), int(bytes, c_size_t))], 0_int64, &
+                           error)
+      end if
+      call close_file(fd, path, trouble)
+      call keep_first(error, trouble)
+      if (allocated(error)) return
+      deallocate (text)
+      allocate (character(len=int(bytes)) :: text)
+      text = transfer(letters, text)
+   end subroutine read_text
+
+   !> Creates the file, empty.
+   subroutine start(self, path, error)
+      class(line_file_t), intent(inout) :: self
+      character(len=*), intent(in) :: path
+      type(error_t), allocatable, intent(out) :: error
+
+      self%path = path
+      call open_new(path, self%fd, error)
+   end subroutine start
+
+   !> Appends a line; does nothing if no file was started.
+   subroutine append(self, line, error)
+      class(line_file_t), intent(inout) :: self
+      character(len=*), intent(in) :: line
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%fd < 0) return
+      call write_bytes(self%fd, self%path, transfer(line//new_line("a"), [0_int8]), self%bytes, &
+                       error)
+      if (.not. allocated(error)) self%bytes = self%bytes + len(line) + 1
+   end subroutine append
+
+   subroutine finish(self, error)
+      class(line_file_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%fd >= 0) call close_file(self%fd, self%path, error)
+   end subroutine finish
+
+end module text_file

@@ -1,0 +1,13 @@
+!> Stands for a layer that was not compiled in, in its row of the registry.
+module absent
+   implicit none(type, external)
+   private
+
+   public :: absent_t
+
+   !> Has the components that the rows of the registry set.
+   type :: absent_t
+      logical :: collective = .true., blocking = .true.
+   end type absent_t
+
+end module absent

@@ -1,0 +1,147 @@
+!> The layers btio and btio-independent: NAS BT-IO through MPI-IO, by collective or
+!> independent calls. Each call moves one step: one repetition of the file view's datatype,
+!> and one element of a datatype that describes the cells in memory.
+module layer_btio_mpiio
+   use, intrinsic :: iso_fortran_env, only: int64
+   use btio_backend, only: btio_backend_t
+   use btio_sections, only: file_sections, memory_sections
+   use datatypes, only: join_sections
+   use errors, only: error_t
+   use layout, only: element_bytes
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Datatype, MPI_File_read_at, MPI_File_read_at_all, MPI_File_write_at, &
+                      MPI_File_write_at_all, MPI_OFFSET_KIND, MPI_Status
+   use mpiio_file, only: mpiio_file_t
+   use posix_file, only: release_locks
+   use team, only: team_t
+   implicit none(type, external)
+   private
+
+   public :: btio_mpiio_t
+
+   type, extends(btio_backend_t) :: btio_mpiio_t
+      !> Whether the calls are collective.
+      logical :: collective = .true.
+      !> Its datatypes are the cells inside their halos, and in a step.
+      type(mpiio_file_t), private :: file
+   contains
+      procedure :: set_up
+      procedure :: open_file
+      procedure :: write_step
+      procedure :: read_step
+      procedure :: sync
+      procedure :: close_file
+      procedure :: take_down
+   end type btio_mpiio_t
+
+contains
+
+   subroutine set_up(self, team, error)
+      class(btio_mpiio_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      type(error_t), allocatable, intent(out) :: error
+      type(MPI_Datatype), allocatable :: sections(:)
+
+      call memory_sections(self%cells%partition, sections, error)
+      if (.not. allocated(error)) call join_sections(sections, self%file%in_memory, error)
+      if (allocated(error)) return
+      call file_sections(self%cells%partition, sections, error)
+      if (.not. allocated(error)) call join_sections(sections, self%file%in_file, error)
+      if (allocated(error)) return
+      call self%file%set_up(team%world, self%path, self%hints_asked, error)
+   end subroutine set_up
+
+   subroutine open_file(self, writing, error)
+      class(btio_mpiio_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%open_file(writing, error)
+   end subroutine open_file
+
+   !> The offset of a step in the view, which contains the cells of this process only.
+   pure function offset_of(self, step) result(res)
+      class(btio_mpiio_t), intent(in) :: self
+      integer, intent(in) :: step
+      integer(MPI_OFFSET_KIND) :: res
+
+      res = self%cells%partition%own_values()*(step - 1)
+   end function offset_of
+
+   subroutine write_step(self, step, error)
+      class(btio_mpiio_t), intent(inout) :: self
+      integer, intent(in) :: step
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      character(len=:), allocatable :: call_name
+      type(MPI_Status) :: status
+      integer :: ierr
+
+      if (.not. self%file%is_open()) return
+      call_name = trim(merge("MPI_File_write_at_all", "MPI_File_write_at    ", self%collective))
+      if (self%collective) then
+         call MPI_File_write_at_all(self%file%handle, offset_of(self, step), self%cells%values, 1, &
+                                    self%file%in_memory, status, ierr)
+      else
+         call MPI_File_write_at(self%file%handle, offset_of(self, step), self%cells%values, 1, &
+                                self%file%in_memory, status, ierr)
+      end if
+      call check(ierr, call_name//" of "//self%path, error)
+      if (.not. allocated(error)) call check_cells(self, call_name, status, error)
+      if (allocated(error)) call release_locks(self%path, trouble)
+   end subroutine write_step
+
+   subroutine read_step(self, step, error)
+      class(btio_mpiio_t), intent(inout) :: self
+      integer, intent(in) :: step
+      type(error_t), allocatable, intent(out) :: error
+      character(len=:), allocatable :: call_name
+      type(MPI_Status) :: status
+      integer :: ierr
+
+      if (.not. self%file%is_open()) return
+      call_name = trim(merge("MPI_File_read_at_all", "MPI_File_read_at    ", self%collective))
+      if (self%collective) then
+         call MPI_File_read_at_all(self%file%handle, offset_of(self, step), self%cells%values, 1, &
+                                   self%file%in_memory, status, ierr)
+      else
+         call MPI_File_read_at(self%file%handle, offset_of(self, step), self%cells%values, 1, &
+                               self%file%in_memory, status, ierr)
+      end if
+      call check(ierr, call_name//" of "//self%path, error)
+      if (.not. allocated(error)) call check_cells(self, call_name, status, error)
+   end subroutine read_step
+
+   subroutine check_cells(self, call_name, status, error)
+      class(btio_mpiio_t), intent(in) :: self
+      character(len=*), intent(in) :: call_name
+      type(MPI_Status), intent(in) :: status
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%check_moved(call_name, status, self%file%in_memory, &
+                                 self%cells%partition%own_values(), element_bytes, error)
+   end subroutine check_cells
+
+   subroutine sync(self, error)
+      class(btio_mpiio_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%sync(error)
+   end subroutine sync
+
+   subroutine close_file(self, error)
+      class(btio_mpiio_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%close_file(error)
+      self%outcome%info_used = self%file%info_used
+   end subroutine close_file
+
+   subroutine take_down(self, error)
+      class(btio_mpiio_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%take_down(error)
+   end subroutine take_down
+
+end module layer_btio_mpiio

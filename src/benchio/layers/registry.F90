@@ -1,0 +1,209 @@
+!> The table of layers, which declares each layer in one row; see fill_table. This is the only
+!> preprocessed file: here `absent_t` takes the name of each layer that was not compiled in.
+module registry
+   use backend, only: backend_t, identity_t
+   use block_backend, only: block_backend_t
+   use layer_aligned, only: aligned_t
+   use layer_node, only: node_t
+   use layer_proc, only: proc_t
+   use layer_serial, only: serial_t
+   use layer_strided_posix, only: strided_posix_t
+   use text, only: append, string_t
+#ifdef BENCHIO_MPIIO
+   use layer_btio_mpiio, only: btio_mpiio_t
+   use layer_mpiio, only: mpiio_t
+   use layer_snapshot, only: snapshot_t
+   use layer_strided, only: strided_mpiio_t
+#else
+   use absent, only: btio_mpiio_t => absent_t, mpiio_t => absent_t
+   use absent, only: snapshot_t => absent_t, strided_mpiio_t => absent_t
+#endif
+#ifdef BENCHIO_HDF5
+   use layer_hdf5, only: hdf5_t
+#else
+   use absent, only: hdf5_t => absent_t
+#endif
+#ifdef BENCHIO_NETCDF
+   use layer_netcdf, only: netcdf_t
+#else
+   use absent, only: netcdf_t => absent_t
+#endif
+#ifdef BENCHIO_PNETCDF
+   use layer_btio_pnetcdf, only: btio_pnetcdf_t
+   use layer_pnetcdf, only: pnetcdf_t
+#else
+   use absent, only: btio_pnetcdf_t => absent_t, pnetcdf_t => absent_t
+#endif
+#ifdef BENCHIO_ADIOS
+   use layer_adios, only: adios_t
+#else
+   use absent, only: adios_t => absent_t
+#endif
+   implicit none(type, external)
+   private
+
+   public :: fill_table, layer_names, default_names, absent_names, layer_summary, make_layer
+   public :: has_blocks, can_gather
+
+   type, extends(identity_t) :: row_t
+      !> A description for the help.
+      character(len=:), allocatable :: summary
+      !> Whether it is one of EPCC's, which run when no layer is named.
+      logical :: is_default = .false.
+      !> Whether `--writers` applies to it.
+      logical :: can_gather = .false.
+      !> The object that each run copies, if the layer was compiled in.
+      logical :: is_compiled = .false.
+      class(backend_t), allocatable :: layer
+   end type row_t
+
+   type(row_t) :: table(32)
+   integer :: rows = 0
+
+contains
+
+   !> Declares all layers, in the order in which they run: name, pattern, interface, object
+   !> and description. Rows without a description share that of the row before. To be called
+   !> once, before all else here.
+   subroutine fill_table()
+
+      call add("serial", "serial", "posix", serial_t(), &
+               "one file; one process gathers the data and writes", epcc=.true.)
+      call add("proc", "fpp", "posix", proc_t(), "one file for each process", &
+               epcc=.true., gathers=.true.)
+      call add("node", "fpn", "posix", node_t(), &
+               "one file for each node; one of its processes gathers and writes", epcc=.true.)
+      call add("mpiio", "ssf", "mpiio", mpiio_t(), "one shared file, MPI-IO", &
+               epcc=.true., gathers=.true.)
+      call add("mpiio-independent", "ssf-independent", "mpiio", mpiio_t(collective=.false.), &
+               gathers=.true.)
+      call add("hdf5", "ssf", "hdf5", hdf5_t(), "one shared file, parallel HDF5", &
+               epcc=.true., gathers=.true.)
+      call add("netcdf", "ssf", "netcdf", netcdf_t(), "one shared file, parallel netCDF-4", &
+               epcc=.true., gathers=.true.)
+      call add("pnetcdf", "ssf", "pnetcdf", pnetcdf_t(), "one shared file, PnetCDF", &
+               gathers=.true.)
+      call add("pnetcdf-nonblocking", "ssf-nonblocking", "pnetcdf", pnetcdf_t(blocking=.false.), &
+               gathers=.true.)
+      call add("adios", "subfiles", "adios2", adios_t(), "a directory of files, ADIOS2", &
+               epcc=.true., gathers=.true.)
+      call add("snapshot", "snapshot", "mpiio", snapshot_t(), &
+               "a simulation that appends its array")
+      call add("snapshot-nonblocking", "snapshot-nonblocking", "mpiio", &
+               snapshot_t(blocking=.false.))
+      call add("btio", "btio", "mpiio", btio_mpiio_t(), "time steps of NAS BT")
+      call add("btio-independent", "btio-independent", "mpiio", btio_mpiio_t(collective=.false.))
+      call add("btio-pnetcdf", "btio", "pnetcdf", btio_pnetcdf_t())
+      call add("btio-pnetcdf-nonblocking", "btio-nonblocking", "pnetcdf", &
+               btio_pnetcdf_t(blocking=.false.))
+      call add("strided", "strided", "mpiio", strided_mpiio_t(), &
+               "records round robin, one call each")
+      call add("strided-independent", "strided-independent", "mpiio", &
+               strided_mpiio_t(collective=.false.))
+      call add("strided-posix", "strided", "posix", strided_posix_t())
+      call add("aligned", "aligned", "posix", aligned_t(), &
+               "stripes by target, by one process, or at random")
+      call add("aligned-single", "aligned-single", "posix", aligned_t(scheme="single"))
+      call add("aligned-random", "aligned-random", "posix", aligned_t(scheme="random"))
+   end subroutine fill_table
+
+   subroutine add(name, pattern, interface_name, layer, summary, epcc, gathers)
+      character(len=*), intent(in) :: name, pattern, interface_name
+      class(*), intent(in) :: layer
+      character(len=*), intent(in), optional :: summary
+      logical, intent(in), optional :: epcc, gathers
+
+      rows = rows + 1
+      associate (row => table(rows))
+         row%identity_t = identity_t(name, pattern, interface_name)
+         if (present(summary)) row%summary = summary
+         if (.not. present(summary)) row%summary = table(rows - 1)%summary
+         if (present(epcc)) row%is_default = epcc
+         if (present(gathers)) row%can_gather = gathers
+         select type (layer)
+         class is (backend_t)
+            row%is_compiled = .true.
+            allocate (row%layer, source=layer)
+            row%layer%identity_t = row%identity_t
+         end select
+      end associate
+   end subroutine add
+
+   !> The layers that were compiled in, in the order in which they run.
+   pure function layer_names() result(res)
+      type(string_t), allocatable :: res(:)
+
+      allocate (res, source=names_of(table(:rows)%is_compiled))
+   end function layer_names
+
+   !> Those of them that run when no layer is named.
+   pure function default_names() result(res)
+      type(string_t), allocatable :: res(:)
+
+      allocate (res, source=names_of(table(:rows)%is_compiled .and. table(:rows)%is_default))
+   end function default_names
+
+   !> The layers that were not compiled in.
+   pure function absent_names() result(res)
+      type(string_t), allocatable :: res(:)
+
+      allocate (res, source=names_of(.not. table(:rows)%is_compiled))
+   end function absent_names
+
+   pure function names_of(chosen) result(res)
+      logical, intent(in) :: chosen(:)
+      type(string_t), allocatable :: res(:)
+      integer :: at
+
+      allocate (res(0))
+      do at = 1, size(chosen)
+         if (chosen(at)) call append(res, table(at)%name)
+      end do
+   end function names_of
+
+   !> The description of a layer for the help.
+   pure function layer_summary(name) result(res)
+      character(len=*), intent(in) :: name
+      character(len=:), allocatable :: res
+
+      res = table(row_of(name))%summary
+   end function layer_summary
+
+   !> Whether a layer is one of the 3-D array, of which each process has a block.
+   pure function has_blocks(name) result(res)
+      character(len=*), intent(in) :: name
+      logical :: res
+
+      res = .false.
+      select type (layer => table(row_of(name))%layer)
+      class is (block_backend_t)
+         res = .true.
+      end select
+   end function has_blocks
+
+   !> Whether `--writers` applies to a layer.
+   pure function can_gather(name) result(res)
+      character(len=*), intent(in) :: name
+      logical :: res
+
+      res = table(row_of(name))%can_gather
+   end function can_gather
+
+   !> A new object of a layer, one of `layer_names`.
+   subroutine make_layer(name, res)
+      character(len=*), intent(in) :: name
+      class(backend_t), allocatable, intent(out) :: res
+
+      allocate (res, source=table(row_of(name))%layer)
+   end subroutine make_layer
+
+   pure function row_of(name) result(res)
+      character(len=*), intent(in) :: name
+      integer :: res
+
+      do res = 1, rows
+         if (table(res)%name == name) return
+      end do
+   end function row_of
+
+end module registry

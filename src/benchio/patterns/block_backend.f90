@@ -1,0 +1,216 @@
+!> The base of the layers of the 3-D array, of which each process has one block with a
+!> halo: the block's memory, its values and their comparison. A layer adds the files and
+!> moves the block.
+module block_backend
+   use, intrinsic :: iso_fortran_env, only: int64
+   use backend, only: backend_t
+   use block_data, only: block_difference_t, block_t
+   use decomposition, only: process_grid
+   use difference, only: difference_t
+   use errors, only: error_t
+   use layout, only: element_bytes, layout_t, make_layout
+   use task, only: task_t
+   use team, only: team_t
+   implicit none(type, external)
+   private
+
+   public :: block_backend_t, lay_out
+
+   type, abstract, extends(backend_t) :: block_backend_t
+      !> The data to write, and the memory to read into. Its address is constant until
+      !> release.
+      type(block_t), pointer :: block => null()
+      !> Whether this layer allocated the block.
+      logical, private :: owns_block = .false.
+      type(task_t) :: task
+
+      ! Set by set_up.
+      !> Whether `path` holds the whole array or only this block, from byte `data_start` of
+      !> the file, which is negative if the library does not report it.
+      logical :: is_whole = .false.
+      integer(int64) :: data_start = 0_int64
+   contains
+      procedure, nopass :: check_task
+      procedure :: prepare
+      procedure :: use_block
+      procedure :: plan_library_file
+      procedure :: fill
+      procedure :: fill_array
+      procedure :: poison
+      procedure :: compare
+      procedure :: compare_array
+      procedure :: byte_of
+      procedure :: release
+      procedure(set_up_i), deferred :: set_up
+      procedure(take_down_i), deferred :: take_down
+   end type block_backend_t
+
+   abstract interface
+      !> The layer's part of prepare, after the block was allocated.
+      subroutine set_up_i(self, team, directory, error)
+         import :: block_backend_t, error_t, team_t
+         implicit none(type, external)
+         class(block_backend_t), intent(inout) :: self
+         type(team_t), intent(in) :: team
+         character(len=*), intent(in) :: directory
+         type(error_t), allocatable, intent(out) :: error
+      end subroutine set_up_i
+
+      !> The layer's part of release, also after a failed set_up.
+      subroutine take_down_i(self, error)
+         import :: block_backend_t, error_t
+         implicit none(type, external)
+         class(block_backend_t), intent(inout) :: self
+         type(error_t), allocatable, intent(out) :: error
+      end subroutine take_down_i
+   end interface
+
+contains
+
+   subroutine check_task(task, processes, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes
+      type(error_t), allocatable, intent(out) :: error
+      type(layout_t) :: layout
+
+      call lay_out(task, processes, 0, layout, error)
+   end subroutine check_task
+
+   !> How the array is cut, and the block of a process.
+   subroutine lay_out(task, processes, rank, layout, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes, rank
+      type(layout_t), intent(out) :: layout
+      type(error_t), allocatable, intent(out) :: error
+      integer :: procs(3)
+
+      call process_grid(task%decomposition, processes, procs, error)
+      if (allocated(error)) return
+      call make_layout(task%sizes, task%is_global, procs, rank, layout, error)
+   end subroutine lay_out
+
+   subroutine prepare(self, team, task, directory, error)
+      class(block_backend_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      type(task_t), intent(in) :: task
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+      type(layout_t) :: layout
+
+      call lay_out(task, team%size, team%rank, layout, error)
+      if (allocated(error)) return
+      allocate (self%block)
+      self%owns_block = .true.
+      call self%block%create(layout, task%seed, error)
+      ! set_up is collective: all processes need their memory first.
+      call team%agree(error)
+      if (allocated(error)) return
+      call self%use_block(self%block, task)
+      self%writers = team%size
+      call self%set_up(team, directory, error)
+   end subroutine prepare
+
+   !> Has the layer use a block, whose owner keeps it until after release.
+   subroutine use_block(self, block, task)
+      class(block_backend_t), intent(inout) :: self
+      type(block_t), intent(in), pointer :: block
+      type(task_t), intent(in) :: task
+
+      self%block => block
+      self%total_bytes = block%layout%whole_elements()*element_bytes
+      self%task = task
+      self%hints_asked = task%hints
+   end subroutine use_block
+
+   !> Plans one shared file in a library's own format.
+   subroutine plan_library_file(self, team, directory)
+      class(block_backend_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      character(len=*), intent(in) :: directory
+
+      call self%plan_shared_file(team, directory)
+      self%has_format = .true.
+      self%is_whole = .true.
+      self%uses_hints = .true.
+   end subroutine plan_library_file
+
+   subroutine fill(self)
+      class(block_backend_t), intent(inout) :: self
+
+      call self%block%fill()
+   end subroutine fill
+
+   !> Generates the data of array `number`, from 0, for a layer that writes several arrays
+   !> to its file.
+   subroutine fill_array(self, number)
+      class(block_backend_t), intent(inout) :: self
+      integer, intent(in) :: number
+
+      call self%block%fill(number*self%block%layout%whole_elements())
+   end subroutine fill_array
+
+   !> A layer with further memory overwrites that too.
+   subroutine poison(self)
+      class(block_backend_t), intent(inout) :: self
+
+      call self%block%poison()
+   end subroutine poison
+
+   subroutine compare(self, res)
+      class(block_backend_t), intent(inout) :: self
+      type(difference_t), intent(out) :: res
+
+      call self%compare_array(0, res)
+   end subroutine compare
+
+   !> Compares the data read with those that `fill_array` generates.
+   subroutine compare_array(self, number, res)
+      class(block_backend_t), intent(in) :: self
+      integer, intent(in) :: number
+      type(difference_t), intent(out) :: res
+      type(block_difference_t) :: seen
+      integer(int64) :: first
+
+      first = number*self%block%layout%whole_elements()
+      seen = self%block%compare(first)
+      res%compared_bytes = seen%compared*element_bytes
+      res%differing = seen%differing
+      res%halo_changed = seen%halo_changed
+      res%path = self%path
+      res%expected = seen%expected
+      res%found = seen%found
+      associate (layout => self%block%layout, place => seen%place)
+         res%element = first + layout%global_index(place(1), place(2), place(3))
+         res%byte = -1_int64
+         if (self%data_start >= 0_int64) res%byte = first*element_bytes + self%byte_of(place)
+      end associate
+   end subroutine compare_array
+
+   !> The byte of `path` where the element `place` of the block begins; `place` counts from
+   !> 1 along each axis.
+   pure function byte_of(self, place) result(res)
+      class(block_backend_t), intent(in) :: self
+      integer(int64), intent(in) :: place(3)
+      integer(int64) :: res
+
+      associate (layout => self%block%layout)
+         if (self%is_whole) then
+            res = layout%global_index(place(1), place(2), place(3))
+         else
+            res = layout%local_index(place(1), place(2), place(3))
+         end if
+      end associate
+      res = self%data_start + res*element_bytes
+   end function byte_of
+
+   subroutine release(self, error)
+      class(block_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%take_down(error)
+      if (self%owns_block) deallocate (self%block)
+      self%owns_block = .false.
+      self%block => null()
+   end subroutine release
+
+end module block_backend

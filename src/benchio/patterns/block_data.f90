@@ -1,0 +1,130 @@
+!> The block of the array that a process holds, with a halo of one element on every side
+!> as in simulation codes: the data are never contiguous in memory.
+module block_data
+   use, intrinsic :: iso_fortran_env, only: int64
+   use errors, only: error_t, fail
+   use fingerprint, only: mixed_seed, value_at
+   use layout, only: element_bytes, layout_t
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: block_t, block_difference_t
+
+   ! The value of the halo. A layer must neither write nor overwrite it.
+   integer(int64), parameter :: halo_marker = -1_int64
+   ! The value of the interior before a read, so that a read that does nothing fails the
+   ! verification.
+   integer(int64), parameter :: unread_marker = -2_int64
+
+   type :: block_t
+      type(layout_t) :: layout
+      !> The elements: the interior from 1 on, and the halo around it.
+      integer(int64), allocatable :: cells(:, :, :)
+      integer(int64), private :: mixed = 0_int64
+   contains
+      procedure :: create
+      procedure :: fill
+      procedure :: poison
+      procedure :: compare
+   end type block_t
+
+   !> How the interior differs from the values of `fill`.
+   type :: block_difference_t
+      !> Elements that were compared, and the number that differ.
+      integer(int64) :: compared = 0_int64, differing = 0_int64
+      !> The first one that differs: its indices in the block, from 1, and both values.
+      integer(int64) :: place(3) = 0_int64
+      integer(int64) :: expected = 0_int64, found = 0_int64
+      !> Whether an element of the halo was changed.
+      logical :: halo_changed = .false.
+   end type block_difference_t
+
+contains
+
+   !> Allocates the block and its halo, 8 bytes an element.
+   subroutine create(self, layout, seed, error)
+      class(block_t), intent(inout) :: self
+      type(layout_t), intent(in) :: layout
+      integer(int64), intent(in) :: seed
+      type(error_t), allocatable, intent(out) :: error
+      integer :: status
+
+      self%layout = layout
+      self%mixed = mixed_seed(seed)
+      associate (n => layout%block)
+         allocate (self%cells(0:n(1) + 1, 0:n(2) + 1, 0:n(3) + 1), stat=status)
+         if (status == 0) return
+         call fail(error, "no memory for a block of "//to_text(n(1))//" x "//to_text(n(2)) &
+                   //" x "//to_text(n(3))//" elements of "//to_text(element_bytes)//" bytes")
+      end associate
+   end subroutine create
+
+   !> Sets each element of the interior to its value, and the halo to its marker. `first`
+   !> is the number of elements in the arrays before this one.
+   subroutine fill(self, first)
+      class(block_t), intent(inout) :: self
+      integer(int64), intent(in), optional :: first
+      integer(int64) :: i, j, k, before, base
+
+      base = 0_int64
+      if (present(first)) base = first
+      self%cells = halo_marker
+      associate (n => self%layout%block)
+         do k = 1, n(3)
+            do j = 1, n(2)
+               before = base + self%layout%global_index(0_int64, j, k)
+               do i = 1, n(1)
+                  self%cells(i, j, k) = value_at(before + i, self%mixed)
+               end do
+            end do
+         end do
+      end associate
+   end subroutine fill
+
+   !> Overwrites everything, so that only a read can restore the values.
+   subroutine poison(self)
+      class(block_t), intent(inout) :: self
+
+      self%cells = halo_marker
+      associate (n => self%layout%block)
+         self%cells(1:n(1), 1:n(2), 1:n(3)) = unread_marker
+      end associate
+   end subroutine poison
+
+   !> Compares every element of the interior with its value, and every element of the halo
+   !> with its marker. `first` as for `fill`.
+   function compare(self, first) result(res)
+      class(block_t), intent(in) :: self
+      integer(int64), intent(in), optional :: first
+      type(block_difference_t) :: res
+      integer(int64) :: i, j, k, before, expected, base
+
+      base = 0_int64
+      if (present(first)) base = first
+      associate (n => self%layout%block)
+         do k = 1, n(3)
+            do j = 1, n(2)
+               before = base + self%layout%global_index(0_int64, j, k)
+               do i = 1, n(1)
+                  expected = value_at(before + i, self%mixed)
+                  res%compared = res%compared + 1
+                  if (self%cells(i, j, k) == expected) cycle
+                  res%differing = res%differing + 1
+                  if (res%differing > 1) cycle
+                  res%place = [i, j, k]
+                  res%expected = expected
+                  res%found = self%cells(i, j, k)
+               end do
+            end do
+         end do
+         res%halo_changed = any(self%cells(0, :, :) /= halo_marker) &
+                            .or. any(self%cells(n(1) + 1, :, :) /= halo_marker) &
+                            .or. any(self%cells(:, 0, :) /= halo_marker) &
+                            .or. any(self%cells(:, n(2) + 1, :) /= halo_marker) &
+                            .or. any(self%cells(:, :, 0) /= halo_marker) &
+                            .or. any(self%cells(:, :, n(3) + 1) /= halo_marker)
+      end associate
+   end function compare
+
+end module block_data

@@ -1,0 +1,368 @@
+!> `--writers`: lets a layer run on some of the processes only, as applications do that keep
+!> most of their processes away from the file system. The processes form groups, each with
+!> one writer, which gathers the blocks of its group into one larger block and lets the layer
+!> write it, or lets the layer read it and scatters it. The messages are measured.
+!>
+!> Memory: on a writer, the blocks of its group in addition to its own.
+module gather
+   use, intrinsic :: iso_fortran_env, only: int64
+   use backend, only: backend_t
+   use block_backend, only: block_backend_t
+   use block_data, only: block_t
+   use datatypes, only: free_datatype, make_section
+   use errors, only: error_t, keep_first
+   use layout, only: element_bytes
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Bcast, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_Irecv, &
+                      MPI_Isend, MPI_LOGICAL, MPI_Recv, MPI_Request, MPI_Send, &
+                      MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Waitall
+   use team, only: team_t
+   use writer_groups, only: writer_group_t
+   implicit none(type, external)
+   private
+
+   public :: gather_to_writers
+
+   integer, parameter :: tag = 2
+
+   type, extends(block_backend_t) :: gathered_t
+      private
+      !> The layer that the writers run, and the writers.
+      class(block_backend_t), allocatable :: inner
+      type(team_t) :: writing_team
+      type(writer_group_t) :: group
+      !> On the writer: the block of the whole group.
+      type(block_t), pointer :: gathered => null()
+      !> A block in its own memory, and in that of the writer.
+      type(MPI_Datatype) :: own = MPI_DATATYPE_NULL, part = MPI_DATATYPE_NULL
+   contains
+      procedure :: set_up
+      procedure :: fill
+      procedure :: poison
+      procedure :: open_file
+      procedure :: write_data
+      procedure :: read_data
+      procedure :: sync
+      procedure :: close_file
+      procedure :: byte_of
+      procedure :: prepare_files
+      procedure :: check_files
+      procedure :: remove_files
+      procedure :: flush_pages
+      procedure :: drop_pages
+      procedure :: take_down
+   end type gathered_t
+
+contains
+
+   !> Lets `layer`, a layer of the 3-D array, run on `writers` processes only.
+   subroutine gather_to_writers(layer, writers)
+      class(backend_t), allocatable, intent(inout) :: layer
+      integer, intent(in) :: writers
+      class(backend_t), allocatable :: inner
+      type(gathered_t), allocatable :: outer
+
+      call move_alloc(layer, inner)
+      allocate (outer)
+      outer%identity_t = inner%identity_t
+      outer%writers = writers
+      select type (inner)
+      class is (block_backend_t)
+         allocate (outer%inner, source=inner)
+      end select
+      call move_alloc(outer, layer)
+   end subroutine gather_to_writers
+
+   subroutine set_up(self, team, directory, error)
+      class(gathered_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+
+      self%writers = self%task%writers
+      call self%group%create(team, self%block%layout, self%writers, self%writing_team, error)
+      ! The next calls are collective among the writers, and then among all processes.
+      call team%agree(error)
+      if (allocated(error)) return
+      if (self%group%member == 0) then
+         call set_up_writer(self, directory, error)
+      else
+         call make_section(self%block%layout%block + 2, self%block%layout%block, &
+                           [1_int64, 1_int64, 1_int64], self%own, error)
+      end if
+      call team%agree(error)
+      if (allocated(error)) return
+      call share_plan(self, team, error)
+   end subroutine set_up
+
+   !> The writer's part: the memory of the group's block, and the layer.
+   subroutine set_up_writer(self, directory, error)
+      class(gathered_t), intent(inout) :: self
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+
+      call make_section(self%group%box%block + 2, self%block%layout%block, &
+                        [0_int64, 0_int64, 0_int64], self%part, error)
+      if (allocated(error)) return
+      allocate (self%gathered)
+      call self%gathered%create(self%group%box, self%task%seed, error)
+      call self%writing_team%agree(error)
+      if (allocated(error)) return
+      call self%inner%use_block(self%gathered, self%task)
+      self%inner%name = self%name
+      call self%inner%set_up(self%writing_team, directory, error)
+   end subroutine set_up_writer
+
+   !> Gives all processes the layer's plan of rank 0, with the file of their own group.
+   subroutine share_plan(self, team, error)
+      class(gathered_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      type(error_t), allocatable, intent(out) :: error
+      logical :: facts(6)
+      integer(int64) :: numbers(2)
+      integer :: ierr
+
+      facts = .false.
+      numbers = 0_int64
+      self%first_path = ""
+      self%path = ""
+      if (self%group%member == 0) then
+         associate (inner => self%inner)
+            facts = [inner%can_sync, inner%uses_hints, inner%hides_hints, inner%is_whole, &
+                     inner%always_syncs, inner%has_format]
+            numbers = [int(inner%files, int64), inner%total_bytes]
+            self%path = inner%path
+            self%first_path = inner%first_path
+            self%hints_asked = inner%hints_asked
+            self%settings = inner%settings
+         end associate
+      end if
+      call MPI_Bcast(facts, size(facts), MPI_LOGICAL, 0, team%world, ierr)
+      call check(ierr, "MPI_Bcast", error)
+      if (allocated(error)) return
+      call MPI_Bcast(numbers, size(numbers), MPI_INTEGER8, 0, team%world, ierr)
+      call check(ierr, "MPI_Bcast", error)
+      if (allocated(error)) return
+      call team%share_text(self%first_path, 0, error)
+      if (allocated(error)) return
+      call team%share_text(self%path, 0, error, self%group%comm)
+      if (allocated(error)) return
+      self%can_sync = facts(1)
+      self%uses_hints = facts(2)
+      self%hides_hints = facts(3)
+      self%is_whole = facts(4)
+      self%always_syncs = facts(5)
+      self%has_format = facts(6)
+      self%files = int(numbers(1))
+      self%total_bytes = numbers(2)
+   end subroutine share_plan
+
+   !> The writer's memory still has the data of an earlier write.
+   subroutine fill(self)
+      class(gathered_t), intent(inout) :: self
+
+      call self%block%fill()
+      if (self%group%member == 0) call self%inner%poison()
+   end subroutine fill
+
+   subroutine poison(self)
+      class(gathered_t), intent(inout) :: self
+
+      call self%block%poison()
+      if (self%group%member == 0) call self%inner%poison()
+   end subroutine poison
+
+   subroutine open_file(self, writing, error)
+      class(gathered_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%group%member == 0) call self%inner%open_file(writing, error)
+   end subroutine open_file
+
+   subroutine write_data(self, error)
+      class(gathered_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+
+      call move_blocks(self, .true., error)
+      if (self%group%member /= 0) return
+      call self%inner%write_data(trouble)
+      call keep_first(error, trouble)
+   end subroutine write_data
+
+   subroutine read_data(self, error)
+      class(gathered_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer :: ierr
+
+      if (self%group%member == 0) call self%inner%read_data(error)
+      call move_blocks(self, .false., trouble)
+      call keep_first(error, trouble)
+      ! Only the library that has the file open may know where the data begin.
+      if (self%group%member == 0) self%data_start = self%inner%data_start
+      call MPI_Bcast(self%data_start, 1, MPI_INTEGER8, 0, self%group%comm, ierr)
+      call check(ierr, "MPI_Bcast", trouble)
+      call keep_first(error, trouble)
+      self%outcome%was_direct = .true.
+      if (self%group%member == 0) self%outcome%was_direct = self%inner%outcome%was_direct
+   end subroutine read_data
+
+   !> Moves the blocks of a group to its writer, or back.
+   subroutine move_blocks(self, gathering, error)
+      class(gathered_t), intent(inout) :: self
+      logical, intent(in) :: gathering
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      if (self%group%member == 0) then
+         call exchange(self, gathering, self%gathered%cells, error)
+      else if (gathering) then
+         call MPI_Send(self%block%cells, 1, self%own, 0, tag, self%group%comm, ierr)
+         call check(ierr, "MPI_Send", error)
+      else
+         call MPI_Recv(self%block%cells, 1, self%own, 0, tag, self%group%comm, MPI_STATUS_IGNORE, &
+                       ierr)
+         call check(ierr, "MPI_Recv", error)
+      end if
+   end subroutine move_blocks
+
+   !> The writer's part of it.
+   subroutine exchange(self, gathering, cells, error)
+      class(gathered_t), intent(inout) :: self
+      logical, intent(in) :: gathering
+      integer(int64), intent(inout), asynchronous, contiguous :: cells(0:, 0:, 0:)
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      type(MPI_Request) :: requests(size(self%group%places, 2))
+      integer(int64) :: from(3), to(3)
+      integer :: member, pending, ierr
+
+      pending = 0
+      do member = 2, size(self%group%places, 2)
+         from = self%group%places(:, member) + 1
+         pending = pending + 1
+         if (gathering) then
+            call MPI_Irecv(cells(from(1), from(2), from(3)), 1, self%part, member - 1, tag, &
+                           self%group%comm, requests(pending), ierr)
+            call check(ierr, "MPI_Irecv", trouble)
+         else
+            call MPI_Isend(cells(from(1), from(2), from(3)), 1, self%part, member - 1, tag, &
+                           self%group%comm, requests(pending), ierr)
+            call check(ierr, "MPI_Isend", trouble)
+         end if
+         if (allocated(trouble)) pending = pending - 1
+         call keep_first(error, trouble)
+      end do
+      from = self%group%places(:, 1) + 1
+      to = self%group%places(:, 1) + self%block%layout%block
+      associate (n => self%block%layout%block)
+         if (gathering) then
+            cells(from(1):to(1), from(2):to(2), from(3):to(3)) = &
+               self%block%cells(1:n(1), 1:n(2), 1:n(3))
+         else
+            self%block%cells(1:n(1), 1:n(2), 1:n(3)) = &
+               cells(from(1):to(1), from(2):to(2), from(3):to(3))
+         end if
+      end associate
+      call MPI_Waitall(pending, requests, MPI_STATUSES_IGNORE, ierr)
+      call check(ierr, "MPI_Waitall", trouble)
+      call keep_first(error, trouble)
+   end subroutine exchange
+
+   subroutine sync(self, error)
+      class(gathered_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%group%member == 0) call self%inner%sync(error)
+   end subroutine sync
+
+   subroutine close_file(self, error)
+      class(gathered_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%group%member /= 0) return
+      call self%inner%close_file(error)
+      self%outcome%info_used = self%inner%outcome%info_used
+      self%data_start = self%inner%data_start
+   end subroutine close_file
+
+   !> A file of a group holds its box, in which an element has other indices than in the
+   !> block.
+   pure function byte_of(self, place) result(res)
+      class(gathered_t), intent(in) :: self
+      integer(int64), intent(in) :: place(3)
+      integer(int64) :: res
+      integer(int64) :: at(3)
+
+      associate (layout => self%block%layout)
+         if (self%is_whole) then
+            res = layout%global_index(place(1), place(2), place(3))
+         else
+            at = layout%start - self%group%box%start + place
+            res = self%group%box%local_index(at(1), at(2), at(3))
+         end if
+      end associate
+      res = self%data_start + res*element_bytes
+   end function byte_of
+
+   ! The writers handle the files.
+
+   subroutine prepare_files(self, error)
+      class(gathered_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%group%member == 0) call self%inner%prepare_files(error)
+   end subroutine prepare_files
+
+   subroutine check_files(self, error)
+      class(gathered_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%group%member == 0) call self%inner%check_files(error)
+   end subroutine check_files
+
+   subroutine remove_files(self, error)
+      class(gathered_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%group%member == 0) call self%inner%remove_files(error)
+   end subroutine remove_files
+
+   subroutine flush_pages(self, error)
+      class(gathered_t), intent(in) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      if (self%group%member == 0) call self%inner%flush_pages(error)
+   end subroutine flush_pages
+
+   subroutine drop_pages(self, dropped, error)
+      class(gathered_t), intent(in) :: self
+      logical, intent(out) :: dropped
+      type(error_t), allocatable, intent(out) :: error
+
+      dropped = .true.
+      if (self%group%member == 0) call self%inner%drop_pages(dropped, error)
+   end subroutine drop_pages
+
+   subroutine take_down(self, error)
+      class(gathered_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+
+      if (associated(self%gathered)) then
+         if (associated(self%inner%block)) call self%inner%take_down(error)
+         deallocate (self%gathered)
+      end if
+      call free_datatype(self%own, trouble)
+      call keep_first(error, trouble)
+      call free_datatype(self%part, trouble)
+      call keep_first(error, trouble)
+      call self%group%free(trouble)
+      call keep_first(error, trouble)
+      call self%writing_team%finish(trouble)
+      call keep_first(error, trouble)
+   end subroutine take_down
+
+end module gather

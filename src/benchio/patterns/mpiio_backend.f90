@@ -1,0 +1,107 @@
+!> The base of the layers of the 3-D array on MPI-IO: one shared file, of which the view
+!> of each process is its block of the array.
+module mpiio_backend
+   use, intrinsic :: iso_fortran_env, only: int64
+   use block_backend, only: block_backend_t
+   use datatypes, only: make_section
+   use errors, only: error_t, keep_first
+   use layout, only: element_bytes
+   use mpi_f08, only: MPI_Status
+   use mpiio_file, only: mpiio_file_t
+   use posix_file, only: release_locks
+   use team, only: team_t
+   implicit none(type, external)
+   private
+
+   public :: mpiio_backend_t
+
+   type, abstract, extends(block_backend_t) :: mpiio_backend_t
+      !> Its datatypes are the block inside its halo, and in the array. Since the view repeats
+      !> the latter, a second write goes to this process's block of a second array.
+      type(mpiio_file_t) :: file
+   contains
+      procedure :: set_up => set_up_file
+      procedure :: set_up_file
+      procedure :: open_file
+      procedure :: check_block
+      procedure :: free_locks
+      procedure :: sync
+      procedure :: close_file
+      procedure :: take_down
+   end type mpiio_backend_t
+
+contains
+
+   !> Has a name of its own for layers that extend it.
+   subroutine set_up_file(self, team, directory, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%plan_shared_file(team, directory)
+      self%is_whole = .true.
+      self%uses_hints = .true.
+      associate (layout => self%block%layout)
+         call make_section(layout%block + 2, layout%block, [1_int64, 1_int64, 1_int64], &
+                           self%file%in_memory, error)
+         if (allocated(error)) return
+         call make_section(layout%whole, layout%block, layout%start, self%file%in_file, error)
+         if (allocated(error)) return
+      end associate
+      call self%file%set_up(team%world, self%path, self%hints_asked, error)
+   end subroutine set_up_file
+
+   subroutine open_file(self, writing, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%open_file(writing, error)
+   end subroutine open_file
+
+   !> An error unless a call moved exactly the block.
+   subroutine check_block(self, call_name, status, error)
+      class(mpiio_backend_t), intent(in) :: self
+      character(len=*), intent(in) :: call_name
+      type(MPI_Status), intent(in) :: status
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%check_moved(call_name, status, self%file%in_memory, &
+                                 self%block%layout%block_elements(), element_bytes, error)
+   end subroutine check_block
+
+   !> To be called after a write: if it failed, the library may hold a lock that the other
+   !> processes wait for.
+   subroutine free_locks(self, error)
+      class(mpiio_backend_t), intent(in) :: self
+      type(error_t), allocatable, intent(inout) :: error
+      type(error_t), allocatable :: trouble
+
+      if (allocated(error)) call release_locks(self%path, trouble)
+      call keep_first(error, trouble)
+   end subroutine free_locks
+
+   subroutine sync(self, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%sync(error)
+   end subroutine sync
+
+   subroutine close_file(self, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%close_file(error)
+      self%outcome%info_used = self%file%info_used
+   end subroutine close_file
+
+   subroutine take_down(self, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%file%take_down(error)
+   end subroutine take_down
+
+end module mpiio_backend

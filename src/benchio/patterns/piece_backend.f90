@@ -1,0 +1,301 @@
+!> The base of the layers strided and aligned: the data are one stream of bytes, of which
+!> each process has many pieces, and one call moves one piece. This module has the memory,
+!> the values and their comparison. A layer defines the pieces of a process and moves them
+!> one by one.
+!>
+!> Memory: at most `buffer_bytes`, or one piece if that is larger. If the pieces of a
+!> process need more, they are moved in rounds: between the rounds of a write the next
+!> pieces are generated, and between those of a read the last ones are compared. Both are
+!> untimed.
+module piece_backend
+   use, intrinsic :: iso_fortran_env, only: int64, int8
+   use backend, only: backend_t
+   use byte_pattern, only: byte_difference_t, compare_bytes, put_bytes
+   use difference, only: difference_t
+   use errors, only: error_t, fail, keep_first
+   use fingerprint, only: mixed_seed
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_COMM_NULL, MPI_INTEGER8, MPI_MAX
+   use task, only: task_t
+   use team, only: team_t
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: piece_backend_t, piece_t, buffer_bytes
+
+   !> Bytes of the memory for pieces, unless one piece needs more.
+   integer(int64), parameter :: buffer_bytes = 256_int64*1024_int64**2
+
+   ! The value of the memory before a read, so that a read that does nothing fails the
+   ! verification.
+   integer(int8), parameter :: unread_marker = -2_int8
+
+   !> A contiguous part of a file that one call moves.
+   type :: piece_t
+      !> The number of the file among those of this process, from 1.
+      integer :: file = 1
+      !> The offset in the file, and the length.
+      integer(int64) :: offset = 0_int64, bytes = 0_int64
+      !> The offset in the stream.
+      integer(int64) :: start = 0_int64
+   end type piece_t
+
+   type, abstract, extends(backend_t) :: piece_backend_t
+      type(task_t) :: task
+
+      ! Set by set_up.
+      !> The number of pieces of this process, and the bytes of the longest one.
+      integer(int64) :: pieces = 0_int64, longest = 0_int64
+      !> Whether the calls are collective: the process then continues after an error, since
+      !> the others would wait without end.
+      logical :: is_collective = .false.
+
+      !> Whether the files are open; set by open_file.
+      logical :: is_usable = .false.
+
+      type(MPI_Comm), private :: comm = MPI_COMM_NULL
+      integer(int64), private :: mixed = 0_int64
+      !> The data to write, and the memory to read into: `longest` bytes for each piece.
+      integer(int8), pointer, contiguous, private :: memory(:) => null()
+      integer(int64), private :: pieces_of_round = 1_int64, rounds = 0_int64
+      type(difference_t), private :: seen
+   contains
+      procedure :: prepare
+      procedure :: fill
+      procedure :: poison
+      procedure :: write_data
+      procedure :: read_data
+      procedure :: compare
+      procedure :: release
+      procedure :: path_of
+      procedure(set_up_i), deferred :: set_up
+      procedure(piece_i), deferred :: piece
+      procedure(move_i), deferred :: move
+      procedure(take_down_i), deferred :: take_down
+   end type piece_backend_t
+
+   abstract interface
+      !> The layer's part of prepare; collective.
+      subroutine set_up_i(self, team, directory, error)
+         import :: error_t, piece_backend_t, team_t
+         implicit none(type, external)
+         class(piece_backend_t), intent(inout) :: self
+         type(team_t), intent(in) :: team
+         character(len=*), intent(in) :: directory
+         type(error_t), allocatable, intent(out) :: error
+      end subroutine set_up_i
+
+      !> A piece of this process, by its number from 1.
+      pure function piece_i(self, number) result(res)
+         import :: int64, piece_backend_t, piece_t
+         implicit none(type, external)
+         class(piece_backend_t), intent(in) :: self
+         integer(int64), intent(in) :: number
+         type(piece_t) :: res
+      end function piece_i
+
+      !> Writes a piece from memory, or reads it into memory.
+      subroutine move_i(self, writing, piece, memory, error)
+         import :: error_t, int8, piece_backend_t, piece_t
+         implicit none(type, external)
+         class(piece_backend_t), intent(inout) :: self
+         logical, intent(in) :: writing
+         type(piece_t), intent(in) :: piece
+         integer(int8), intent(inout), target, contiguous :: memory(:)
+         type(error_t), allocatable, intent(out) :: error
+      end subroutine move_i
+
+      !> The layer's part of release, also after a failed set_up.
+      subroutine take_down_i(self, error)
+         import :: error_t, piece_backend_t
+         implicit none(type, external)
+         class(piece_backend_t), intent(inout) :: self
+         type(error_t), allocatable, intent(out) :: error
+      end subroutine take_down_i
+   end interface
+
+contains
+
+   subroutine prepare(self, team, task, directory, error)
+      class(piece_backend_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      type(task_t), intent(in) :: task
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: mine, room
+      integer :: status, ierr
+
+      self%task = task
+      self%hints_asked = task%hints
+      self%comm = team%world
+      call self%set_up(team, directory, error)
+      call team%agree(error)
+      if (allocated(error)) return
+
+      self%longest = max(self%longest, 1_int64)
+      self%pieces_of_round = max(1_int64, min(self%pieces, buffer_bytes/self%longest))
+      mine = (self%pieces + self%pieces_of_round - 1)/self%pieces_of_round
+      call MPI_Allreduce(mine, self%rounds, 1, MPI_INTEGER8, MPI_MAX, team%world, ierr)
+      call check(ierr, "MPI_Allreduce", error)
+      if (allocated(error)) return
+      room = min(self%pieces, self%pieces_of_round)*self%longest
+      allocate (self%memory(room), stat=status)
+      if (status /= 0) then
+         self%memory => null()
+         call fail(error, "no memory for a buffer of "//to_text(room)//" bytes")
+         return
+      end if
+      ! Touched now, so that the page faults are not measured.
+      self%memory = unread_marker
+   end subroutine prepare
+
+   !> Generates the first round.
+   subroutine fill(self)
+      class(piece_backend_t), intent(inout) :: self
+
+      self%mixed = mixed_seed(ieor(self%task%seed, int(self%round, int64)))
+      call put_round(self, 0_int64)
+   end subroutine fill
+
+   subroutine poison(self)
+      class(piece_backend_t), intent(inout) :: self
+
+      self%mixed = mixed_seed(ieor(self%task%seed, int(self%round, int64)))
+      self%memory = unread_marker
+   end subroutine poison
+
+   subroutine write_data(self, error)
+      class(piece_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: round
+      logical :: proceed
+
+      do round = 0, self%rounds - 1
+         if (round > 0) then
+            call self%outcome%untimed%begin(self%comm, error, proceed, self%is_usable)
+            if (proceed) call put_round(self, round)
+            call self%outcome%untimed%finish(self%comm, error)
+            if (.not. proceed) return
+         end if
+         call move_round(self, .true., round, error)
+      end do
+   end subroutine write_data
+
+   !> If there is only one round, `compare` compares it after the phase.
+   subroutine read_data(self, error)
+      class(piece_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: round
+      logical :: proceed
+
+      self%seen = difference_t()
+      do round = 0, self%rounds - 1
+         call move_round(self, .false., round, error)
+         if (self%rounds == 1 .or. .not. self%task%verify) cycle
+         call self%outcome%untimed%begin(self%comm, error, proceed, self%is_usable)
+         if (proceed) call compare_round(self, round)
+         call self%outcome%untimed%finish(self%comm, error)
+         if (.not. proceed) return
+      end do
+   end subroutine read_data
+
+   subroutine compare(self, res)
+      class(piece_backend_t), intent(inout) :: self
+      type(difference_t), intent(out) :: res
+
+      if (self%rounds == 1) call compare_round(self, 0_int64)
+      res = self%seen
+   end subroutine compare
+
+   !> The numbers of a round's first and last piece; the last is less than the first if this
+   !> process has none in it.
+   pure subroutine get_round(self, round, first, last)
+      class(piece_backend_t), intent(in) :: self
+      integer(int64), intent(in) :: round
+      integer(int64), intent(out) :: first, last
+
+      first = round*self%pieces_of_round + 1
+      last = min(self%pieces, first + self%pieces_of_round - 1)
+   end subroutine get_round
+
+   subroutine move_round(self, writing, round, error)
+      class(piece_backend_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      integer(int64), intent(in) :: round
+      type(error_t), allocatable, intent(inout) :: error
+      type(error_t), allocatable :: trouble
+      type(piece_t) :: piece
+      integer(int64) :: number, first, last, place
+
+      if (.not. self%is_usable) return
+      call get_round(self, round, first, last)
+      do number = first, last
+         if (allocated(error) .and. .not. self%is_collective) return
+         piece = self%piece(number)
+         place = (number - first)*self%longest
+         call self%move(writing, piece, self%memory(place + 1:place + piece%bytes), trouble)
+         call keep_first(error, trouble)
+      end do
+   end subroutine move_round
+
+   subroutine put_round(self, round)
+      class(piece_backend_t), intent(inout) :: self
+      integer(int64), intent(in) :: round
+      type(piece_t) :: piece
+      integer(int64) :: number, first, last, place
+
+      call get_round(self, round, first, last)
+      do number = first, last
+         piece = self%piece(number)
+         place = (number - first)*self%longest
+         call put_bytes(self%memory(place + 1:place + piece%bytes), piece%start, self%mixed)
+      end do
+   end subroutine put_round
+
+   !> Adds the differences in this round.
+   subroutine compare_round(self, round)
+      class(piece_backend_t), intent(inout) :: self
+      integer(int64), intent(in) :: round
+      type(byte_difference_t) :: found
+      type(difference_t) :: here
+      type(piece_t) :: piece
+      integer(int64) :: number, first, last, place
+
+      call get_round(self, round, first, last)
+      do number = first, last
+         piece = self%piece(number)
+         place = (number - first)*self%longest
+         call compare_bytes(self%memory(place + 1:place + piece%bytes), piece%start, self%mixed, &
+                            found)
+         here%compared_bytes = piece%bytes
+         here%differing = found%differing
+         if (found%differing > 0) here%path = self%path_of(piece%file)
+         here%byte = piece%offset + found%byte - piece%start
+         here%element = found%byte/8_int64
+         here%expected = found%expected
+         here%found = found%found
+         call self%seen%add(here)
+      end do
+   end subroutine compare_round
+
+   !> The path of a file of this process, by its number; for a layer with one file.
+   pure function path_of(self, file) result(res)
+      class(piece_backend_t), intent(in) :: self
+      integer, intent(in) :: file
+      character(len=:), allocatable :: res
+
+      res = ""
+      if (file > 0) res = self%path
+   end function path_of
+
+   subroutine release(self, error)
+      class(piece_backend_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+
+      call self%take_down(error)
+      if (associated(self%memory)) deallocate (self%memory)
+      self%memory => null()
+   end subroutine release
+
+end module piece_backend

@@ -1,0 +1,135 @@
+!> The division of the processes into groups, each with one writer, for `--writers`. The
+!> blocks of a group form a larger block, its box.
+module writer_groups
+   use, intrinsic :: iso_fortran_env, only: int64
+   use block_backend, only: lay_out
+   use errors, only: error_t, fail, status_usage
+   use layout, only: coords_of, layout_t
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Comm_free, MPI_Comm_rank, &
+                      MPI_Comm_set_errhandler, MPI_Comm_split, MPI_ERRORS_RETURN, MPI_UNDEFINED
+   use task, only: task_t
+   use team, only: team_t
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: writer_group_t, check_writers
+
+   !> The group of a process.
+   type :: writer_group_t
+      !> Its processes, and the rank of this one among them; 0 writes.
+      type(MPI_Comm) :: comm = MPI_COMM_NULL
+      integer :: member = 0
+      !> Its box, as a block of the array.
+      type(layout_t) :: box
+      !> On the writer: where in the box the block of each member begins, from 0.
+      integer(int64), allocatable :: places(:, :)
+   contains
+      procedure :: create
+      procedure :: free
+   end type writer_group_t
+
+contains
+
+   !> A usage error if the processes cannot be divided among this many writers.
+   subroutine check_writers(task, processes, error)
+      type(task_t), intent(in) :: task
+      integer, intent(in) :: processes
+      type(error_t), allocatable, intent(out) :: error
+      type(layout_t) :: layout
+      integer :: grid(3)
+
+      call lay_out(task, processes, 0, layout, error)
+      if (.not. allocated(error)) call find_grid(layout%procs, task%writers, grid, error)
+   end subroutine check_writers
+
+   !> Divides the processes into as many groups as `writers`, and starts the team of the
+   !> writers; collective. The error may be this process's own.
+   subroutine create(self, team, layout, writers, writing_team, error)
+      class(writer_group_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      type(layout_t), intent(in) :: layout
+      integer, intent(in) :: writers
+      type(team_t), intent(inout) :: writing_team
+      type(error_t), allocatable, intent(out) :: error
+      type(MPI_Comm) :: comm
+      integer :: grid(3), place(3), procs(3), member, ierr
+
+      call find_grid(layout%procs, writers, grid, error)
+      if (allocated(error)) return
+      place = layout%coords*grid/layout%procs
+      procs = first_of(place + 1) - first_of(place)
+      self%box = layout
+      self%box%start = first_of(place)*layout%block
+      self%box%block = procs*layout%block
+      call MPI_Comm_split(team%world, place(3) + grid(3)*(place(2) + grid(2)*place(1)), team%rank, &
+                          self%comm, ierr)
+      call check(ierr, "MPI_Comm_split", error)
+      if (allocated(error)) return
+      call MPI_Comm_set_errhandler(self%comm, MPI_ERRORS_RETURN, ierr)
+      call check(ierr, "MPI_Comm_set_errhandler", error)
+      if (allocated(error)) return
+      call MPI_Comm_rank(self%comm, self%member, ierr)
+      call check(ierr, "MPI_Comm_rank", error)
+      if (allocated(error)) return
+      call MPI_Comm_split(team%world, merge(0, MPI_UNDEFINED, self%member == 0), team%rank, comm, &
+                          ierr)
+      call check(ierr, "MPI_Comm_split", error)
+      if (allocated(error) .or. self%member /= 0) return
+      allocate (self%places(3, product(procs)))
+      do member = 1, product(procs)
+         self%places(:, member) = coords_of(procs, member - 1)*layout%block
+      end do
+      call writing_team%start(comm, error)
+
+   contains
+
+      !> The first process of a group along each axis.
+      pure function first_of(group) result(res)
+         integer, intent(in) :: group(3)
+         integer :: res(3)
+
+         res = (group*layout%procs + grid - 1)/grid
+      end function first_of
+
+   end subroutine create
+
+   !> The number of groups along each axis: as many as possible along the last, which makes
+   !> the box of a group the longest contiguous part of the file.
+   pure subroutine find_grid(procs, groups, res, error)
+      integer, intent(in) :: procs(3), groups
+      integer, intent(out) :: res(3)
+      type(error_t), allocatable, intent(out) :: error
+      integer :: second, third
+
+      do third = min(procs(3), groups), 1, -1
+         if (mod(groups, third) /= 0) cycle
+         do second = min(procs(2), groups/third), 1, -1
+            if (mod(groups/third, second) /= 0) cycle
+            res = [groups/third/second, second, third]
+            if (res(1) <= procs(1)) return
+         end do
+      end do
+      if (groups > product(procs)) then
+         call fail(error, "--writers="//to_text(groups)//" is more than the " &
+                   //to_text(product(procs))//" processes", status_usage)
+         return
+      end if
+      call fail(error, "--writers="//to_text(groups)//" does not fit a grid of " &
+                //to_text(procs(1))//" x "//to_text(procs(2))//" x "//to_text(procs(3)) &
+                //" processes; --decomposition=slab allows any number", status_usage)
+   end subroutine find_grid
+
+   !> Frees the communicator.
+   subroutine free(self, error)
+      class(writer_group_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      if (self%comm%MPI_VAL == MPI_COMM_NULL%MPI_VAL) return
+      call MPI_Comm_free(self%comm, ierr)
+      call check(ierr, "MPI_Comm_free", error)
+   end subroutine free
+
+end module writer_groups

@@ -1,0 +1,75 @@
+!> The proof that the rate of a read is valid: its data were not in the page cache, and
+!> they are correct.
+module proof
+   use, intrinsic :: iso_fortran_env, only: int64
+   use backend, only: backend_t
+   use difference, only: difference_t
+   use errors, only: error_t, fail, keep_first
+   use team, only: team_t
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: drop_cache, compare_data
+
+contains
+
+   !> Drops the files' pages on every node that will read them; collective, with the same
+   !> error on all processes.
+   subroutine drop_cache(team, layer, dropped, error)
+      type(team_t), intent(in) :: team
+      class(backend_t), intent(in) :: layer
+      logical, intent(out) :: dropped
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      logical :: mine
+
+      dropped = .false.
+      ! All nodes flush first: on a shared file system one may have to wait for another's
+      ! dirty pages.
+      call layer%flush_pages(error)
+      call team%agree(error)
+      if (allocated(error)) return
+      call layer%drop_pages(mine, error)
+      call team%all_of(mine, dropped, trouble)
+      call keep_first(error, trouble)
+      call team%agree(error)
+   end subroutine drop_cache
+
+   !> Compares the data read; collective, with the same error on all processes. Returns the
+   !> number of correct bytes over all processes.
+   subroutine compare_data(team, layer, correct_bytes, error)
+      type(team_t), intent(in) :: team
+      class(backend_t), intent(inout) :: layer
+      integer(int64), intent(out) :: correct_bytes
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      type(difference_t) :: seen
+      character(len=:), allocatable :: place
+      integer(int64) :: differing
+
+      call layer%compare(seen)
+      call team%sum_of(seen%differing, differing, trouble)
+      if (seen%differing > 0) then
+         place = "at "
+         if (seen%byte >= 0_int64) place = "at byte "//to_text(seen%byte)//", "
+         call fail(error, "verification of "//seen%path//" failed: "//place//"element " &
+                   //to_text(seen%element) &
+                   //" of the whole array, expected "//to_text(seen%expected)//" and found " &
+                   //to_text(seen%found)//"; "//to_text(differing) &
+                   //" elements differ over all ranks")
+      else if (seen%halo_changed) then
+         call fail(error, "verification of "//layer%path//" failed: the read changed the halo " &
+                   //"of the block")
+      end if
+      call keep_first(error, trouble)
+      call team%sum_of(seen%compared_bytes, correct_bytes, trouble)
+      call keep_first(error, trouble)
+      if (.not. allocated(error) .and. differing == 0 .and. correct_bytes /= layer%total_bytes) then
+         call fail(error, "verification of "//layer%path//" failed: "//to_text(correct_bytes) &
+                   //" of "//to_text(layer%total_bytes)//" bytes were compared")
+      end if
+      call team%agree(error)
+   end subroutine compare_data
+
+end module proof

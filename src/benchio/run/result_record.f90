@@ -1,0 +1,92 @@
+!> A line of the result file: one JSON object for each measured phase. docs/contracts.md
+!> defines the fields.
+module result_record
+   use, intrinsic :: iso_fortran_env, only: int64
+   use backend, only: backend_t
+   use block_backend, only: block_backend_t
+   use json, only: json_object_t
+   use phase, only: phase_t
+   use task, only: task_t
+   use team, only: team_t
+   use version, only: benchio_version
+   implicit none(type, external)
+   private
+
+   public :: result_line
+
+contains
+
+   !> The object of a phase.
+   function result_line(team, task, layer, phase, mpi_library) result(res)
+      type(team_t), intent(in) :: team
+      type(task_t), intent(in) :: task
+      class(backend_t), intent(in) :: layer
+      type(phase_t), intent(in) :: phase
+      character(len=*), intent(in) :: mpi_library
+      character(len=:), allocatable :: res
+      type(json_object_t) :: object, hints
+      integer :: at
+
+      call object%add_text("schema", "benchio/2")
+      call object%add_text("version", benchio_version)
+      call object%add_text("mpi_library", mpi_library)
+      call object%add_text("layer", layer%name)
+      call object%add_text("pattern", layer%pattern)
+      call object%add_text("interface", layer%interface_name)
+      call object%add_text("operation", trim(merge("write", "read ", phase%writing)))
+      call object%add_integer("repeat", int(phase%repeat, int64))
+      call object%add_text("path", layer%first_path)
+      call object%add_integer("nodes", int(team%nodes, int64))
+      call object%add_integer("processes", int(team%size, int64))
+      call object%add_integer("processes_per_node", int(team%processes_per_node, int64))
+      call object%add_integer("writers", int(layer%writers, int64))
+      select type (layer)
+      class is (block_backend_t)
+         call object%add_text("decomposition", task%decomposition)
+      class default
+         call object%add_null("decomposition")
+      end select
+      call object%add_object("settings", layer%settings)
+      call object%add_integer("bytes", phase%bytes)
+      call object%add_integer("files", int(layer%files, int64))
+      call object%add_logical("fsync", phase%fsync)
+      if (phase%writing) then
+         call object%add_null("cache")
+         call object%add_null("cache_asked")
+      else
+         call object%add_text("cache", phase%cache)
+         call object%add_text("cache_asked", phase%cache_asked)
+      end if
+      call object%add_integer("seed", task%seed)
+      call object%add_real("seconds", phase%seconds)
+      call object%add_real("seconds_open", phase%stage_seconds(1))
+      call object%add_real("seconds_transfer", phase%stage_seconds(2))
+      call object%add_real("seconds_sync", phase%stage_seconds(3))
+      call object%add_real("seconds_close", phase%stage_seconds(4))
+      call object%add_logical("short", phase%is_short())
+      if (phase%computes) then
+         call object%add_real("seconds_compute", phase%computed_seconds)
+         call object%add_real("seconds_hidden", phase%hidden_seconds)
+      else
+         call object%add_null("seconds_compute")
+         call object%add_null("seconds_hidden")
+      end if
+      call object%add_real("bandwidth_gib_s", phase%bandwidth())
+      call object%add_real("rank_seconds_min", phase%rank_min)
+      call object%add_real("rank_seconds_median", phase%rank_median)
+      call object%add_real("rank_seconds_max", phase%rank_max)
+      call object%add_integer("slowest_rank", int(phase%slowest_rank, int64))
+      call object%add_text("slowest_host", phase%slowest_host)
+      if (phase%verified) then
+         call object%add_integer("verified_bytes", phase%verified_bytes)
+      else
+         call object%add_null("verified_bytes")
+      end if
+      do at = 1, size(phase%hints)
+         call hints%add_text(phase%hints(at)%key, phase%hints(at)%value)
+      end do
+      call object%add_object("hints", hints)
+      res = object%complete()
+   end function result_line
+
+end module result_record

@@ -1,0 +1,52 @@
+"""The command `iobands import`: results of other tools, converted into perflogs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iobands.commands.options import PerflogsOption, default_path, failure
+from iobands.model.schema import FileError
+
+_SHOWN = 10  # rejected lines
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command("import")(import_)
+
+
+def import_(
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where the results of the other tool are.")
+    ],
+    mapping: Annotated[
+        Path | None,
+        typer.Option("--mapping", metavar="FILE", help="What the results leave unsaid, in YAML."),
+    ] = None,
+    perflogs: PerflogsOption = None,
+) -> None:
+    """Convert results of other tools into perflogs: CSV tables, and perflogs of ReFrame or EPCC.
+
+    They are added as `imported-NAME.log` beside the perflogs of measurements, which stay as they
+    are. What was imported before is not added again. The exit status is 0, and 3 for an error.
+    """
+    from iobands.results.convert.convert import convert  # noqa: PLC0415 (slow to load)
+    from iobands.results.convert.mapping import Mapping, read_mapping  # noqa: PLC0415
+
+    target = perflogs or default_path(Path("perflogs"))
+    try:
+        found = convert(source, read_mapping(mapping) if mapping else Mapping(), target)
+    except (FileError, OSError) as error:
+        raise failure(str(error)) from None
+    for rejected in found.rejected[:_SHOWN]:
+        typer.echo(str(rejected))
+    if len(found.rejected) > _SHOWN:
+        typer.echo(f"and {len(found.rejected) - _SHOWN} more")
+    typer.echo(
+        f"{found.written} rows written to {len(found.perflogs)} perflogs in {target}, "
+        f"{found.known} were there before, {found.passed_over} measure nothing, "
+        f"{len(found.rejected)} lines rejected"
+    )

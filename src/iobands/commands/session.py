@@ -1,0 +1,87 @@
+"""The command `iobands run`: measure, then print the digest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from iobands.alerts.alert import OK, UNKNOWN, worst
+from iobands.commands.options import FalseAlarmsOption, OverdueOption, failure
+from iobands.commands.report import report_to
+from iobands.commands.run import Outcome, RunError, Selection, find_root, measure
+from iobands.commands.site import Places, site_of
+from iobands.commands.status import print_digest
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command()(run)
+
+
+def run(
+    root: Annotated[
+        Path | None,
+        typer.Option(
+            "--root",
+            metavar="DIR",
+            help="The repository. [default: the nearest one from here upwards]",
+        ),
+    ] = None,
+    tag: Annotated[str, typer.Option("--tag", help="Run the checks with this tag.")] = "daily",
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system", metavar="NAME", help="Run as this system. [default: as ReFrame finds]"
+        ),
+    ] = None,
+    overdue: OverdueOption = 3,
+    false_alarms: FalseAlarmsOption = 1,
+    page: Annotated[
+        Path | None, typer.Option("--report", metavar="DIR", help="Also write the page to DIR.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
+    ] = False,
+    extra: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- REFRAME_ARGUMENT...]", show_default=False)
+    ] = None,
+) -> None:
+    """Measure: run the checks under a lock, then print the digest.
+
+    What follows -- goes to ReFrame as it is. The exit status is that of `iobands status`, and 3
+    when the checks could not be run or fewer ran than were selected.
+    """
+    found = root or find_root(Path.cwd())
+    if found is None or not (found / "config" / "site.py").is_file():
+        where = f"{root}: no config/site.py there" if root else "no config/site.py here or above"
+        raise failure(f"{where}; run it in the repository, or name the repository with --root")
+    found = found.resolve()
+    outcome = _measure(found, Selection(tag, system, tuple(extra or ())), verbose)
+    site = site_of(Places(root=found), overdue=overdue, false_alarms=false_alarms)
+    print_digest(site)
+    if page:
+        report_to(page, site)
+    for problem in outcome.problems:
+        typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
+    raise typer.Exit(worst([site.exit_status, UNKNOWN if outcome.problems else OK]))
+
+
+def _measure(root: Path, selection: Selection, verbose: bool) -> Outcome:
+    """Run ReFrame with a line of progress where somebody looks on, or with all that it says."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    try:
+        if verbose:
+            return measure(root, selection, show=typer.echo, progress=lambda _: None)
+        with console.status("iobands run") as line:  # prints nothing unless on a terminal
+            return measure(
+                root,
+                selection,
+                show=lambda _: None,
+                progress=lambda text: line.update(Text(f"iobands run: {text}")),
+            )
+    except RunError as error:
+        raise failure(str(error)) from error

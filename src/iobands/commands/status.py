@@ -1,0 +1,74 @@
+"""The command `iobands status`: the digest, or everything as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import Enum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from iobands.commands.options import (
+    AlertsOption,
+    BandsOption,
+    FalseAlarmsOption,
+    OverdueOption,
+    PerflogsOption,
+    SystemOption,
+)
+from iobands.commands.site import Places, site_of
+from iobands.reporting.digest import MAIL_WIDTH, digest_text
+from iobands.reporting.json import as_json
+from iobands.site.site import Site
+
+
+class Format(str, Enum):
+    """How `iobands status` prints."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command()(status)
+
+
+def status(
+    perflogs: PerflogsOption = None,
+    bands: BandsOption = None,
+    alerts: AlertsOption = None,
+    system: SystemOption = None,
+    overdue: OverdueOption = 3,
+    false_alarms: FalseAlarmsOption = 1,
+    output: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every alert, with its series.")
+    ] = False,
+    rejected: Annotated[bool, typer.Option("--rejected", help="List all rejected lines.")] = False,
+) -> None:
+    """Print the digest: the state of the site in one line, what needs attention, every series.
+
+    The exit status is 0 when all is well, 1 for watch or a drop that was acknowledged, 2 for
+    degraded and 3 for no data.
+    """
+    site = site_of(
+        Places(perflogs, bands, alerts, system), overdue=overdue, false_alarms=false_alarms
+    )
+    if output is Format.JSON:
+        typer.echo(json.dumps(as_json(site), indent=2))
+    else:
+        print_digest(site, every=every, rejected=rejected)
+    raise typer.Exit(site.exit_status)
+
+
+def print_digest(site: Site, *, every: bool = False, rejected: bool = False) -> None:
+    """Print the digest as wide as the terminal, or as a mail."""
+    terminal = sys.stdout.isatty()
+    console = Console(force_terminal=terminal, width=None if terminal else MAIL_WIDTH)
+    text = digest_text(site, console, every=every, rejected=rejected)
+    # As bytes: the digest was made for this encoding, and a mail must not break on it.
+    sys.stdout.buffer.write(text.encode(console.encoding, "replace"))
+    sys.stdout.flush()

@@ -1,0 +1,81 @@
+"""Ratios of pairs that were measured together, and how sure their median is.
+
+The interval is that of the sign test: its ends are two of the ratios themselves, and it assumes
+nothing of how they are distributed but that pairs do not depend on each other. ReFrame checks
+import it: standard library only.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+#: How sure an interval is at least.
+CONFIDENCE: Final = 0.95
+
+#: The fewest pairs of which the smallest and the largest ratio are as sure: 1 - 2 / 2**6 = 0.969.
+FEWEST_PAIRS: Final = 6
+
+
+@dataclass(frozen=True)
+class PairedRatio:
+    """The median of the ratios of some pairs, and an interval that holds the true one.
+
+    `confidence` is that of the interval, at least `CONFIDENCE`. The ends are None of fewer pairs
+    than `FEWEST_PAIRS`, of which no two ratios are that sure.
+    """
+
+    median: float
+    lower: float | None
+    upper: float | None
+    confidence: float | None
+    pairs: int
+
+    @property
+    def differs(self) -> bool:
+        """Whether the interval leaves 1 out."""
+        return (
+            self.lower is not None and self.upper is not None and not self.lower <= 1 <= self.upper
+        )
+
+
+def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
+    """Return the ratio of the first to the second of each pair.
+
+    The median of an even number is the geometric mean of the two in the middle, so that the ratio
+    of what is turned round is the reciprocal.
+
+    Raises:
+        ValueError: there is no pair, or something in them is not above 0.
+    """
+    if not pairs:
+        raise ValueError("there is no pair to take a ratio of")
+    if not all(value > 0 and math.isfinite(value) for pair in pairs for value in pair):
+        raise ValueError("a ratio is of two numbers above 0")
+    logs = sorted(math.log(first / second) for first, second in pairs)
+    place = _place(len(logs))
+    return PairedRatio(
+        median=math.exp(statistics.median(logs)),
+        lower=None if place is None else math.exp(logs[place]),
+        upper=None if place is None else math.exp(logs[-1 - place]),
+        confidence=None if place is None else _confidence(len(logs), place),
+        pairs=len(logs),
+    )
+
+
+def _place(number: int) -> int | None:
+    """Return how many of `number` sorted ratios to leave out at each end; None: it cannot be."""
+    fitting = [place for place in range(number // 2) if _confidence(number, place) >= CONFIDENCE]
+    return max(fitting, default=None)
+
+
+def _confidence(number: int, place: int) -> float:
+    """Return how often the median lies within, `place` being left out of `number` at each end.
+
+    It does not where `place` or fewer are on one side of it, each with probability one half.
+    """
+    outside = sum(math.comb(number, count) for count in range(place + 1))
+    return float(1 - 2 * outside / 2**number)

@@ -1,0 +1,252 @@
+"""Why a series is in its state, with what else moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from iobands.alerts.alert import Alert
+from iobands.detection import ADOPTED, DOWN
+from iobands.detection.series import POWER_DROP, Detection
+from iobands.model.series import slug
+from iobands.reporting.covariates import Covariates, covariates
+from iobands.reporting.digest import details
+from iobands.reporting.format import (
+    acknowledgement_text,
+    action_text,
+    band_source,
+    band_text,
+    between_text,
+    day_text,
+    epoch_text,
+    figure,
+    intervals_text,
+    listed,
+    percent,
+    plural,
+    ratio_text,
+    time_text,
+)
+from iobands.reporting.lines import as_before, fact, move, said, section, some
+from iobands.reporting.related import FIELDS, Related, onset_of, related
+from iobands.reporting.samples import newest_sample
+from iobands.site.site import Site
+from iobands.status.outliers import Outliers
+from iobands.status.series import Series
+from iobands.status.state import State
+from iobands.status.verdicts import ENOUGH_RUNS
+
+_MOST_MOVED: Final = 12
+
+
+def of_series(site: Site, series: Series) -> Iterator[str]:
+    """Yield the explanation of a series, line by line."""
+    onset = onset_of(series)
+    others = related(site, series, onset)
+    yield f"{series.label}: {_state(series)}"
+    yield f"at {time_text(site.now)} UTC; all times are UTC; name in files: {slug(series.key)}"
+    yield ""
+    yield from _facts(site, series)
+    found = Covariates()
+    if onset:
+        found = covariates(series, onset.since)
+        moved = [each for each in others if each.direction]
+        moved.sort(key=lambda each: each.change is None)
+        lines = [f"{each.series.label}: {move(site, each)}" for each in moved[:_MOST_MOVED]]
+        more = len(moved) - len(lines)
+        lines += [f"and {more} more that lean without an alert"] if more > 0 else []
+        lines += said(found.changed) + said(found.moved)
+        yield from section(
+            f"Moved at the same time, about {day_text(onset.since, site.now)}", lines
+        )
+        still = [each for each in others if not each.direction]
+        yield from section("Did not move", [*_still(still), *as_before(found.still)])
+    yield from ("", f"Look next: {_advice(site, series, others, found)}")
+    yield from _newest(series)
+
+
+def _state(series: Series) -> str:
+    status = series.status
+    if status.state is State.CALIBRATING:
+        return f"calibrating: {status.why}; judged after {ENOUGH_RUNS} runs"
+    if status.state is State.NO_DATA:
+        return f"no data: {status.missing or status.why}"
+    return f"{status.state.value}{f': {status.why}' if status.why else ''}"
+
+
+def _facts(site: Site, series: Series) -> Iterator[str]:
+    """Yield what is known of a series, a heading a line."""
+    status, unit, detection = series.status, series.key.unit, series.status.detection
+    for alert in site.alerts_on(series.key):
+        yield from fact("Alert", _alert(site, alert))
+    if detection is None or status.value is None or status.when is None:
+        yield from fact("Runs", "no sample")
+        return
+    yield from _change(site, series, detection)
+    rank = _rank(detection)
+    newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
+    yield from fact("Newest", f"{newest}{rank}")
+    if len(detection.times):
+        first, last = (str(each.astype("datetime64[D]")) for each in detection.times[[0, -1]])
+        judged = f"{len(detection.times)} of {plural(status.runs, 'run')}"
+        yield from fact("Runs", f"{judged} compare with the newest, from {first} to {last}")
+    if status.band:
+        text = f"{band_text(status.band, status.provisional)} {unit} (quartiles), floor "
+        source = band_source(status.band, status.provisional)
+        yield from fact("Band", f"{text}{figure(status.band.floor)} {unit}; {source}")
+        if status.band.intervals:
+            yield from fact("", f"95 % intervals: {intervals_text(status.band)}")
+    if series.epoch:
+        yield from fact("Epoch", epoch_text(series.epoch))
+    yield from _evidence(detection, unit)
+    yield from _earlier(site, detection)
+    place = (series.key.system, series.key.file_system or "none")
+    outliers = f"{_outliers(site, series.outliers)}; of all {place[1]}: "
+    yield from fact("Outliers", f"{outliers}{_outliers(site, site.outliers[place])}")
+    for action in site.actions.get(series.key, ()):
+        undone = any(each.of == action.when for each in site.actions[series.key])
+        yield from fact("Action", f"{action_text(action)}{' (undone)' if undone else ''}")
+
+
+def _alert(site: Site, alert: Alert) -> str:
+    """Return the alert; of an alert of several series all of it, else what has no other line."""
+    if len(alert.members) > 1:
+        text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
+        return f"{alert.subject}: {text}; iobands explain '{alert.subject}'"
+    certainty = alert.certainty.value if alert.certainty else ""
+    known = acknowledgement_text(alert)
+    return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
+
+
+def _change(site: Site, series: Series, detection: Detection) -> Iterator[str]:
+    """Yield the size and the time of the open change, or of what `watch` is about."""
+    unit = series.key.unit
+    if change := detection.open_change:
+        word = "Drop" if change.is_drop else "Rise"
+        level = f"{figure(change.level)} {unit} since {day_text(change.since, site.now)}, was "
+        yield from fact(word, f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}")
+        began = f"began {between_text(change.since_low, change.since_high, site.now)}"
+        yield from fact("", f"{began}; alert raised {day_text(change.raised, site.now)}")
+    elif suspicion := detection.suspicion:
+        since = f"since about {day_text(suspicion.since, site.now)}"
+        yield from fact("Suspicion", f"{ratio_text(suspicion.ratio)} the baseline {since}")
+
+
+def _evidence(detection: Detection, unit: str) -> Iterator[str]:
+    chart = detection.chart
+    baseline = chart.baseline
+    if not (chart.runs and chart.can_judge):
+        return
+    level = figure(float(np.exp(np.median(baseline.level()))))
+    runs = f"median of {plural(len(baseline.runs), 'accepted run')}"
+    yield from fact("Baseline", f"{level} {unit}, {runs if len(baseline.runs) else 'of the band'}")
+    yield from fact(
+        "Evidence",
+        f"{chart.down[-1]:.1f} for a drop, {chart.up[-1]:.1f} for a rise; watch from "
+        f"{chart.watch:g}, alert from {chart.threshold:g} (nats)",
+    )
+    if baseline.correlation:
+        yield from fact(
+            "",
+            f"divided by {chart.scale:.2f}, as successive runs correlate by "
+            f"{baseline.correlation:.2f}",
+        )
+    power = f"in about {plural(round(detection.power), 'run')}"
+    seen = power if np.isfinite(detection.power) else "not at all"
+    yield from fact("Power", f"sees {percent(POWER_DROP)} {seen}")
+
+
+def _earlier(site: Site, detection: Detection) -> Iterator[str]:
+    for change in detection.changes:
+        if change.ended is None:
+            continue
+        since, ended = (day_text(each, site.now) for each in (change.since, change.ended))
+        size = ratio_text(change.ratio)
+        if change.end == ADOPTED:
+            text = f"the improvement of {since}, {size}, became the baseline on {ended}"
+        else:
+            word = "drop" if change.is_drop else "rise"
+            text = f"{word} from {since} to {ended}, {size}: {change.end}"
+        yield from fact("Earlier", text)
+
+
+def _outliers(site: Site, found: Outliers) -> str:
+    newest = f", the newest on {day_text(found.newest, site.now)}" if found.newest else ""
+    return f"{found.outliers} of {plural(found.runs, 'run')}{newest}"
+
+
+def _rank(detection: Detection) -> str:
+    """Return the place of the newest run among the earlier ones that compare."""
+    values = detection.values
+    if len(values) < 2:  # noqa: PLR2004
+        return ""
+    lower = int(np.count_nonzero(values[:-1] < values[-1]))
+    same = int(np.count_nonzero(values[:-1] == values[-1]))
+    ties = f", {same} the same" if same else ""
+    return f"; {lower} of {plural(len(values) - 1, 'earlier run')} were lower{ties}"
+
+
+def _still(others: Sequence[Related]) -> Iterator[str]:
+    near = [each for each in others if "file_system" in each.shared]
+    far = [each for each in others if "file_system" not in each.shared]
+    for group, where in ((near, "the same file system"), (far, "other file systems")):
+        if group:
+            names = some([each.series.label for each in group])
+            yield f"{plural(len(group), 'series')} of {where}: {names}"
+
+
+def _advice(site: Site, series: Series, others: Sequence[Related], found: Covariates) -> str:
+    """Return where to look next, by what moved and what did not."""
+    status = series.status
+    alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
+    shared = "".join(f"; all of it: iobands explain '{each.subject}'" for each in alerts[:1])
+    if status.state is State.NO_DATA:
+        return f"the check, whether it runs and how it ended{shared}"
+    if status.state is State.CALIBRATING:
+        return "again when there are enough runs"
+    if onset_of(series) is None:
+        return f"what it shares with other series{shared}" if shared else "nowhere"
+    if found.changed:
+        return f"what changed with it ({', '.join(found.changed)}), before the file system{shared}"
+    also = f"; its {listed(list(found.moved))} moved with it" if found.moved else ""
+    return f"{_advice_by_related(series, others)}{also}{shared}"
+
+
+def _advice_by_related(series: Series, others: Sequence[Related]) -> str:
+    direction = series.status.change.direction if series.status.change else DOWN
+    alike = [each for each in others if each.direction == direction]
+    with_it = [each for each in alike if "file_system" in each.shared]
+    without = [each for each in others if each not in alike and "file_system" in each.shared]
+    # Of many other series some always lean: elsewhere only changes count.
+    elsewhere = [each for each in alike if "file_system" not in each.shared and each.change]
+    if elsewhere:
+        number = plural(len(elsewhere), "series")
+        return (
+            f"what several file systems share: clients, network, system software ({number} of "
+            f"other file systems went {direction} too)"
+        )
+    if with_it and not without:
+        name = series.key.file_system
+        return f"the file system {name}: all its series moved, and none of another did"
+    if with_it:
+        common = set.intersection(*(set(each.shared) for each in with_it))
+        telling = sorted(common - {name for each in without for name in each.shared})
+        words = listed([FIELDS[name] for name in telling]) if telling else ""
+        same = f", which have the same {words}" if words else ""
+        return f"the {len(with_it) + 1} series of {series.key.file_system} that moved{same}"
+    return f"what this series alone uses: no other went {direction}. Run its check once more"
+
+
+def _newest(series: Series) -> Iterator[str]:
+    """Yield every column of the newest sample."""
+    if not series.status.runs:
+        return
+    cells = newest_sample(series).items()
+    text = "; ".join(f"{name}: {_cell(value)}" for name, value in cells if value is not None)
+    yield from section("Newest sample", [text])
+
+
+def _cell(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,119 @@
+"""What is known of a site as plain data, for other programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from iobands.alerts.alert import Alert
+from iobands.detection.series import Detection
+from iobands.model.series import SeriesKey, slug
+from iobands.reporting.format import summary
+from iobands.reporting.samples import newest_sample
+from iobands.site.site import Site
+from iobands.status.series import Series
+
+#: The version of the data's form.
+SCHEMA = "iobands-status/2"
+
+
+def as_json(site: Site) -> dict[str, object]:
+    """Return plain data: values in the unit beside them, times ISO 8601, unknown as null."""
+    return {
+        "schema": SCHEMA,
+        "status": site.exit_status,
+        "summary": summary(site),
+        "time": site.now.isoformat(),
+        "false_alarms_a_year": site.budget.false_alarms_a_year,
+        "threshold": site.budget.threshold,
+        "alerts": [_alert(alert) for alert in site.alerts],
+        "series": [_series(series, site) for series in site.series],
+        "outliers": [
+            {"system": system, "file_system": name, **_fields(outliers)}
+            for (system, name), outliers in site.outliers.items()
+        ],
+        "superseded": list(site.superseded),
+        "skipped": plain(site.skipped),
+        "obstacles": [_fields(each, "keys") for each in site.obstacles],
+        "rejected": plain(site.rejected),
+    }
+
+
+def plain(value: object) -> object:  # noqa: PLR0911 (one a type)
+    """Return `value` as what JSON knows; infinite numbers and those that are none become null."""
+    match value:
+        case SeriesKey():
+            return value.fields()
+        case Mapping():
+            return {str(name): plain(each) for name, each in value.items()}
+        case tuple() | list():
+            return [plain(each) for each in value]
+        case Enum():
+            return value.value
+        case np.generic():
+            return plain(value.item())
+        case float():
+            return value if math.isfinite(value) else None
+        case datetime():
+            return value.isoformat()
+        case Path():
+            return str(value)
+    return _fields(value) if is_dataclass(value) else value
+
+
+def _fields(value: object, *without: str) -> dict[str, object]:
+    """Return the fields of a dataclass by name."""
+    names = [each.name for each in fields(value) if each.name not in without]  # type: ignore[arg-type]
+    return {name: plain(getattr(value, name)) for name in names}
+
+
+def _alert(alert: Alert) -> dict[str, object]:
+    members = [
+        {
+            "series": member.series.label,
+            "ratio": plain(member.ratio),
+            "baseline": plain(member.baseline),
+            "unit": member.series.key.unit,
+        }
+        for member in alert.members
+    ]
+    return {**_fields(alert, "members"), "is_quiet": alert.is_quiet, "members": members}
+
+
+def _series(series: Series, site: Site) -> dict[str, object]:
+    status, detection = series.status, series.status.detection
+    epoch = series.epoch
+    return {
+        "label": series.label,
+        "name": slug(series.key),
+        **series.key.fields(),
+        "unit": series.key.unit,
+        **_fields(status, "detection"),
+        "alerts": [alert.subject for alert in site.alerts_on(series.key)],
+        "in_effect": plain(series.in_effect),
+        "epoch": _fields(epoch, "bands") if epoch else None,
+        "outliers": plain(series.outliers),
+        "actions": plain(site.actions.get(series.key, ())),
+        "changes": plain(detection.changes) if detection else [],
+        "evidence": _evidence(detection) if detection and detection.chart.runs else None,
+        "newest": plain(newest_sample(series)) if status.runs else {},
+    }
+
+
+def _evidence(detection: Detection) -> dict[str, object]:
+    chart = detection.chart
+    return {
+        "down": plain(chart.down[-1]),
+        "up": plain(chart.up[-1]),
+        "watch": chart.watch,
+        "threshold": chart.threshold,
+        "can_judge": chart.can_judge,
+        "power_runs": plain(detection.power),
+        "baseline_runs": len(chart.baseline.runs),
+    }

@@ -1,0 +1,71 @@
+"""The lines that explanations are made of."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from iobands.reporting.format import action_text, day_text, listed, plural, ratio_text
+from iobands.reporting.related import FIELDS, Related
+from iobands.site.site import Site
+
+_WIDTH: Final = 100
+_HEADING: Final = 12
+_NAMED: Final = 6
+
+
+def fact(heading: str, text: str) -> Iterator[str]:
+    """Yield a fact under its heading, which may be empty."""
+    indent = " " * _HEADING
+    yield from textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=f"{heading:{_HEADING}}",
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+
+
+def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines under a heading."""
+    yield from ("", heading)
+    for line in list(lines) or ["nothing that is recorded"]:
+        yield from textwrap.wrap(
+            line, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+        )
+
+
+def said(found: dict[str, str]) -> list[str]:
+    """Return what is said of columns, each a line."""
+    return [f"{name}: {text}" for name, text in found.items()]
+
+
+def as_before(found: dict[str, str]) -> list[str]:
+    """Return what is said of columns that did not move, in one line."""
+    every = "; ".join(f"{name} {text}" for name, text in found.items())
+    return [f"as before: {every}"] if found else []
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first few of many names."""
+    hidden = len(names) - _NAMED
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {hidden} more" if hidden > 0 else shown
+
+
+def move(site: Site, each: Related) -> str:
+    """Return how another series moved."""
+    shared = f" (same {listed([FIELDS[name] for name in each.shared])})" if each.shared else ""
+    if change := each.change:
+        until = f" to {day_text(change.ended, site.now)}" if change.ended else ""
+        since = f"{change.direction} since {day_text(change.since, site.now)}{until}"
+        return f"{since}, {ratio_text(change.ratio)}{shared}"
+    if each.action:
+        ratio = f", {each.action.ratio:.2f} ×" if each.action.ratio else ""
+        return f"{each.action.direction}{ratio}; {action_text(each.action)}{shared}"
+    assert each.leaning is not None
+    others = [alert.subject for alert in site.alerts_on(each.series.key) if alert.certainty]
+    where = f"part of '{others[0]}'" if others else "without an alert"
+    runs = plural(each.runs, "run")
+    return f"{ratio_text(each.leaning)} in its next {runs}, {where}{shared}"

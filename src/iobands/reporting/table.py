@@ -1,0 +1,187 @@
+"""The table of the digest: a line for each series, as wide as the terminal is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+from sparklines import sparklines
+
+from iobands.bands import NO_BAND
+from iobands.model.fields import RATIO_UNIT
+from iobands.model.series import SeriesKey
+from iobands.reporting.format import THIS_YEAR, band_text, figure, printable, state_text
+from iobands.site.site import Site
+from iobands.status.series import Series
+from iobands.status.state import State
+
+#: How many values a sparkline shows where there is room, and how many at the least.
+RECENT: Final = 20
+LEAST_RECENT: Final = 8
+
+#: How verdicts, states and severities are coloured.
+STYLES: Final = {
+    "healthy": "green",
+    "improved": "green",
+    "watch": "yellow",
+    "degraded": "bold red",
+    "no data": "bold magenta",
+    "unfit": "bold magenta",
+    "failed": "bold magenta",
+    "collapsed": "yellow",
+    "below": "yellow",
+}
+
+# Labels have so much room at the least.
+_LEAST_LABEL: Final = 8
+_HEADINGS: Final = (
+    "SERIES", "IN EFFECT", "NEWEST", "VERDICT", "BAND", "RUNS", "TREND", "STATE", "WHEN",
+)  # fmt: skip
+_NUMBERS: Final = ("NEWEST", "RUNS")
+# What a narrow terminal leaves out, in this order.
+_SPARE: Final = ("WHEN", "BAND")
+
+
+def series_table(site: Site, width: int) -> Text:
+    """Return a line for each series, for a terminal of `width` columns."""
+    intervals = _intervals(site.series)
+    ends = {end.key for interval in intervals.values() for end in interval}
+    quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
+    shown = [series for series in site.series if series.key not in ends]
+    rows = [
+        _row(series, intervals.get(series.key, ()), site.now, series.key in quiet)
+        for series in shown
+    ]
+    headings = list(_HEADINGS)
+    if not any(series.in_effect.brief() for series in site.series):
+        _drop("IN EFFECT", headings, rows)
+    if all(series.status.verdict == NO_BAND for series in site.series):
+        _drop("VERDICT", headings, rows)
+    for spare in _SPARE:
+        if _taken(headings, rows) + LEAST_RECENT > width:
+            _drop(spare, headings, rows)
+    values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
+    for row, series in zip(rows, shown, strict=True):
+        trend = sparkline(series.history.values[-values:].tolist())
+        row[headings.index("TREND")] = Text(trend)
+    room = width - sum(_widths(headings, rows)[1:])
+    return _lines(headings, rows, max(room, _LEAST_LABEL))
+
+
+def _lines(headings: Sequence[str], rows: Sequence[Sequence[Text]], longest: int) -> Text:
+    """Return rows as lines; a label that is longer than `longest` goes on in the next line.
+
+    Of hundreds of series this is much faster than a table of rich.
+    """
+    console = Console(width=longest)
+    widths = _widths(headings, rows)
+    widths[0] = min(widths[0], longest + 1)
+    lines = []
+    for row in [[Text(heading, style="bold") for heading in headings], *rows]:
+        label, *more = row[0].wrap(console, longest, overflow="fold") if row[0] else row[:1]
+        line = Text()
+        for heading, cell, cell_width in zip(headings, [label, *row[1:]], widths, strict=True):
+            gap = " " * (cell_width - 1 - cell.cell_len)
+            if heading in _NUMBERS:
+                line.append(gap).append_text(cell).append(" ")
+            else:
+                line.append_text(cell).append(f"{gap} ")
+        lines += [line, *more]
+    return Text("\n").join(lines)
+
+
+def _intervals(every: Sequence[Series]) -> dict[SeriesKey, list[Series]]:
+    """Return for each ratio both ends of its interval, which are shown in its row.
+
+    Ends from another run or in another state keep rows of their own.
+    """
+    known = {series.key: series for series in every}
+    intervals = {}
+    for ratio in every:
+        names = [f"{ratio.key.variable}_{end}" for end in ("lower", "upper")]
+        ends = [known.get(replace(ratio.key, variable=name)) for name in names]
+        alike = [end for end in ends if end and _is_of_run(end, ratio)]
+        if len(alike) == len(names):
+            intervals[ratio.key] = alike
+    return intervals
+
+
+def _is_of_run(one: Series, other: Series) -> bool:
+    return (one.status.when, one.status.state) == (other.status.when, other.status.state)
+
+
+def _drop(heading: str, headings: list[str], rows: Sequence[list[Text]]) -> None:
+    at = headings.index(heading)
+    del headings[at]
+    for row in rows:
+        del row[at]
+
+
+def _taken(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
+    """Return the width of all columns but the trend, which gets the rest."""
+    widths = zip(headings, _widths(headings, rows), strict=True)
+    return sum(width for heading, width in widths if heading != "TREND")
+
+
+def _widths(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int]:
+    """Return how wide each column is, with the space after it."""
+    return [
+        max(len(heading), *(cell.cell_len for cell in cells)) + 1
+        for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)
+    ]
+
+
+def _row(series: Series, interval: Sequence[Series], now: datetime, is_quiet: bool) -> list[Text]:
+    """Return the cells of a row; that of the trend is still empty."""
+    status = series.status
+    return [
+        Text(printable(series.label)),
+        Text(printable(series.in_effect.brief())),
+        Text(_value(series, interval)),
+        Text(status.verdict, style=STYLES.get(status.verdict, "")),
+        Text(band_cell(series)),
+        Text(str(status.runs)),
+        Text(""),
+        Text(
+            state_text(status, is_quiet),
+            style="" if is_quiet else STYLES.get(status.state.value, ""),
+        ),
+        Text(_when(status.when, now)),
+    ]
+
+
+def _value(series: Series, interval: Sequence[Series]) -> str:
+    if series.status.value is None:
+        return "-"
+    value = figure(series.status.value)
+    if interval:
+        ends = (figure(end.status.value) for end in interval if end.status.value is not None)
+        return f"{value} [{', '.join(ends)}]"
+    return value if series.key.unit == RATIO_UNIT else f"{value} {series.key.unit}"
+
+
+def band_cell(series: Series) -> str:
+    """Return the band as the table shows it, with ~ before one that is provisional."""
+    status = series.status
+    if status.band:
+        return band_text(status.band, status.provisional)
+    return status.why if status.state is State.CALIBRATING else "-"
+
+
+def _when(when: datetime | None, now: datetime) -> str:
+    """Return the time of a sample of the last day, else its day, else its month, as ls does."""
+    if when is None:
+        return "never"
+    age = abs(now - when)
+    if age < timedelta(days=1):
+        return f"{when:%H:%M}"
+    return f"{when:%m-%d}" if age < THIS_YEAR else f"{when:%Y-%m}"
+
+
+def sparkline(values: list[float]) -> str:
+    """Return a character a value, from the lowest to the highest block."""
+    return str(sparklines(values)[0]) if values else ""

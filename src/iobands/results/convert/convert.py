@@ -1,0 +1,193 @@
+"""Converting a directory of results into perflogs of contract 2, beside those of measurements.
+
+A perflog `imported-NAME.log` takes what a file NAME of the source says. Lines that it has are not
+written again, so that a source that grows can be converted again and again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from collections.abc import Mapping as MappingOf
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from iobands.model.fields import (
+    FIELDS,
+    SERIES_FIELDS,
+    TIME,
+    UNIT,
+    VALUE,
+    VARIABLE,
+    VARIABLE_UNITS,
+    number,
+)
+from iobands.model.rejected import Rejected, Unusable
+from iobands.results.convert.epcc import epcc_fields, is_epcc
+from iobands.results.convert.lines import Said, parameters_of, read_file, source_files
+from iobands.results.convert.mapping import Mapping
+from iobands.results.perflog import read_perflogs
+
+_HEADER: Final = "|".join(field.name for field in FIELDS)
+_DIRECTORY: Final = re.compile(r"\w[\w.+-]*")
+_LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
+#: How many B/s one of each unit is. M and Mi differ, as in the programs that print them.
+_BYTES: Final = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
+    f"{prefix}i": 2.0 ** (10 * power) for power, prefix in enumerate("KMGT", 1)
+}
+_UNITS: Final = {f"{prefix}B/s": rate / 2**30 for prefix, rate in _BYTES.items()}
+
+_Line = tuple[Path, int]  # of the source
+
+
+@dataclass(frozen=True)
+class Converted:
+    """How many rows were written, were there before and were passed over, and bad lines.
+
+    `perflogs` are those that have the rows.
+    """
+
+    perflogs: tuple[Path, ...]
+    written: int
+    known: int
+    passed_over: int
+    rejected: tuple[Rejected, ...]
+
+
+def convert(source: Path, mapping: Mapping, perflogs: Path) -> Converted:
+    """Convert the results below the directory `source` into perflogs below `perflogs`.
+
+    Raises:
+        FileNotFoundError: there is no such directory.
+        FileExistsError: an imported perflog has other columns.
+        OSError: a perflog cannot be written.
+    """
+    if not source.is_dir():
+        raise FileNotFoundError(f"{source}: no such directory")
+    found: defaultdict[Path, dict[str, _Line]] = defaultdict(dict)
+    rejected: list[Rejected] = []
+    passed_over = 0
+    for line, row in _rows(source, mapping):
+        if isinstance(row, Unusable):
+            rejected.append(Rejected(*line, str(row)))
+        elif row is None:
+            passed_over += 1
+        else:
+            text = "|".join(row.get(field.name, "null") for field in FIELDS)
+            found[_place(row, line[0])].setdefault(text, line)
+    for place, text, reason in list(_unreadable(found)):
+        rejected.append(Rejected(*found[place].pop(text), reason))
+    written = sum(_append(perflogs / place, list(lines)) for place, lines in found.items())
+    return Converted(
+        tuple(perflogs / place for place, lines in found.items() if lines),
+        written,
+        sum(len(lines) for lines in found.values()) - written,
+        passed_over,
+        tuple(sorted(rejected, key=lambda each: (each.path, each.line))),
+    )
+
+
+def _rows(source: Path, mapping: Mapping) -> Iterator[tuple[_Line, Said | Unusable | None]]:
+    """Yield each sample with where it comes from; None for one that is passed over."""
+    for path in source_files(source):
+        try:
+            for place, samples in enumerate(read_file(path, mapping.columns), 1):
+                if isinstance(samples, Unusable):
+                    yield (path, place), samples
+                else:
+                    yield from (((path, place), _row(said, mapping)) for said in samples)
+        except OSError as error:
+            yield (path, 0), Unusable(f"cannot be read: {error.strerror or error}")
+
+
+def _row(said: Said, mapping: Mapping) -> Said | Unusable | None:
+    """Return a sample in the form of contract 2, None if it is no measurement.
+
+    What tells checks apart is put where no series field says it: the check's class as tool, its
+    whole name as pattern.
+    """
+    name, variable, is_missing = said["display_name"], said.get(VARIABLE), VALUE not in said
+    if variable in mapping.variables:
+        ours = mapping.variables[variable]
+    elif variable and is_epcc(variable):
+        ours = epcc_fields(variable, name)
+    elif variable in VARIABLE_UNITS:
+        ours = {}
+    elif variable:
+        return Unusable(f"{VARIABLE}: unknown variable {variable!r}; name it under variables")
+    else:
+        ours = None
+    if ours is None:
+        return None
+    parameters = parameters_of(name)
+    fields = {
+        "tool": name.split(" ", 1)[0],
+        "pattern": name,
+        **{field: parameters[field] for field in SERIES_FIELDS if field in parameters},
+        "result": "fail" if is_missing else "pass",
+        **mapping.fields,
+        **said,
+        **ours,
+    }
+    if is_missing and fields["result"] == "pass":
+        return None  # a dry run
+    fields[TIME] = _with_offset(fields.get(TIME, ""), mapping.time_zone)
+    value, unit = number(fields.get(VALUE, "")), fields.get(UNIT, "")
+    if is_missing:
+        fields[UNIT] = VARIABLE_UNITS[fields[VARIABLE]]
+    elif value is not None and unit in _UNITS and unit != "GiB/s":
+        fields |= {VALUE: repr(value * _UNITS[unit]), UNIT: "GiB/s"}
+    return fields
+
+
+def _with_offset(text: str, zone: ZoneInfo) -> str:
+    """Return a time with its offset, that of `zone` if it has none; other text as it is."""
+    if not _LOCAL_TIME.fullmatch(text):
+        return text
+    try:
+        moment = datetime.fromisoformat(text[:19].replace("t", "T")).replace(tzinfo=zone)
+        return moment.astimezone(timezone.utc).isoformat()
+    except (ValueError, OverflowError):
+        return text  # the reader says what is wrong with it
+
+
+def _place(row: Said, path: Path) -> Path:
+    """Return where the row of a file goes, below the directory of perflogs."""
+    names = (row.get("system", ""), row.get("partition", ""))
+    directories = (name if _DIRECTORY.fullmatch(name) else "unnamed" for name in names)
+    return Path(*directories, f"imported-{path.name.split('.')[0]}.log")
+
+
+def _unreadable(
+    found: MappingOf[Path, MappingOf[str, _Line]],
+) -> Iterator[tuple[Path, str, str]]:
+    """Yield perflog, line and reason of what the reader rejects."""
+    with TemporaryDirectory(prefix="iobands-") as scratch:
+        directory = Path(scratch)
+        texts = {place: list(lines) for place, lines in found.items()}
+        for place, lines in texts.items():
+            _append(directory / place, lines)
+        for each in read_perflogs(directory).rejected:
+            place = each.path.relative_to(directory)
+            repeats = each.reason.startswith("repeats ")
+            reason = "repeats another line" if repeats else each.reason
+            yield place, texts[place][each.line - 2], reason
+
+
+def _append(path: Path, lines: Sequence[str]) -> int:
+    """Append the lines that a perflog has not, under its header, and return how many."""
+    before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    if before and before[0] != _HEADER:
+        raise FileExistsError(f"{path}: has other columns; remove it, and import it anew")
+    known = set(before)
+    new = [line for line in lines if line not in known]
+    if new:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as perflog:
+            perflog.writelines(f"{line}\n" for line in ([] if before else [_HEADER]) + new)
+    return len(new)

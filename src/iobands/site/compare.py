@@ -1,0 +1,122 @@
+"""Series that differ in one field, such as the transport, compared by their histories.
+
+What cannot be measured in one job (each transport is an environment of its own) is compared by
+samples that were measured near each other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from iobands.model.fields import RATIO_UNIT
+from iobands.model.history import History
+from iobands.model.series import ALL_TARGETS, SeriesKey
+from iobands.results.perflog import read_perflogs
+from iobands.model.ratios import PairedRatio, paired_ratio
+
+#: The fields that can be compared, and those that follow from each.
+FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "transport": ("environ",),
+    "environ": ("transport",),
+    "file_system": (),
+    "stripe_count_asked": (),
+    "hints": (),
+    "pattern": ("interface",),
+    "interface": (),
+    "tasks": ("nodes", "gib"),
+    "tool": (),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The ratio of the values of `key` to those of `against`, which differs from it in one field.
+
+    `ratio` is None where no samples of the two were measured near each other.
+    """
+
+    key: SeriesKey
+    against: SeriesKey
+    ratio: PairedRatio | None
+
+
+def read_histories(
+    perflogs: Path, system: str | None = None, case: str = ""
+) -> dict[SeriesKey, History]:
+    """Return the histories of all series, or of the cases with `case` in their name.
+
+    Raises:
+        FileNotFoundError: there are no perflogs.
+    """
+    found = read_perflogs(perflogs, system).histories()
+    return {key: history for key, history in found.items() if case in (key.case or "")}
+
+
+def compare(
+    samples: Mapping[SeriesKey, History],
+    field: str,
+    *,
+    against: str | None = None,
+    within: timedelta,
+) -> Iterator[Comparison]:
+    """Yield each series beside one that differs from it in `field` and what follows from it.
+
+    That is the one with the value `against`, or with the first value in order. Samples make a
+    pair when they are at most `within` apart, each in one pair.
+    """
+    alike: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
+    free = dict.fromkeys((field, *FIELDS[field]))
+    for key in samples:
+        if key.unit != RATIO_UNIT:
+            alike[replace(key, **free)].append(key)
+    for common in sorted(alike, key=SeriesKey.sort_key):
+        group = sorted(alike[common], key=lambda key: _order(key, field))
+        base = next((key for key in group if against in {None, value_of(key, field)}), None)
+        if base is None:
+            continue
+        for key in group:
+            if getattr(key, field) != getattr(base, field):
+                pairs = _pairs(samples[key], samples[base], within)
+                yield Comparison(key, base, paired_ratio(pairs) if pairs else None)
+
+
+def value_of(key: SeriesKey, field: str) -> str:
+    """Return the value of a field as people write it."""
+    value = getattr(key, field)
+    if field == "stripe_count_asked" and value == ALL_TARGETS:
+        return "all"
+    if value is None:
+        return "null"
+    return f"{value:g}" if isinstance(value, float | int) else str(value)
+
+
+def _pairs(one: History, other: History, within: timedelta) -> list[tuple[float, float]]:
+    """Return the values of samples that are nearest each other in time, each in one pair."""
+    if not len(one) or not len(other):
+        return []
+    # the nearest of the others, one of the two around each place in their order
+    after = np.searchsorted(other.times, one.times).clip(1, max(1, len(other) - 1))
+    candidates = np.stack([after - 1, np.minimum(after, len(other) - 1)])
+    distances = np.abs(other.times[candidates] - one.times)
+    nearest = candidates[distances.argmin(axis=0), np.arange(len(one))]
+    distance = distances.min(axis=0)
+    taken: set[int] = set()
+    pairs: list[tuple[float, float]] = []
+    for at in np.argsort(distance, kind="stable"):
+        if distance[at] <= np.timedelta64(within) and int(nearest[at]) not in taken:
+            taken.add(int(nearest[at]))
+            pairs.append((float(one.values[at]), float(other.values[nearest[at]])))
+    return pairs
+
+
+def _order(key: SeriesKey, field: str) -> tuple[int, float, str]:
+    value, text = getattr(key, field), value_of(key, field)
+    number = isinstance(value, float | int) and text != "all"
+    return (0, float(value), "") if number else (1, 0.0, text)

@@ -1,0 +1,165 @@
+"""The command: its exit statuses and messages, as cron and people meet them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from iobands import __version__
+from tests.package.conftest import Command
+from tests.package.factory import COLUMNS, daily, line, write_bands, write_perflog
+from tests.reporting.sites import site
+
+
+def hours_ago(hours: float) -> str:
+    when = datetime.now(timezone.utc) - timedelta(hours=hours)
+    return when.isoformat(timespec="seconds")
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    """Perflogs with a healthy series and one that is calibrating."""
+    rows = [line(job_completion_time=hours_ago(1))]
+    rows += [line(job_completion_time=hours_ago(1), perf_var="read_bw", perf_value=2)]
+    write_bands(tmp_path / "config" / "bands")
+    write_perflog(tmp_path / "perflogs", rows)
+    return tmp_path
+
+
+def test_ok(good: Path, iobands: Command) -> None:
+    done = iobands("status")
+    assert (done.returncode, done.stderr) == (0, "")
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("IOBANDS OK: ")
+    assert "\x1b" not in done.stdout
+
+
+def test_found_from_within_the_repository(good: Path, iobands: Command) -> None:
+    (good / "config" / "site.py").write_text("")
+    deep = good / "checks" / "mixins"
+    deep.mkdir(parents=True)
+    assert iobands("status", cwd=deep).stdout.startswith("IOBANDS OK: ")
+
+
+def test_a_missing_sample_is_unknown(good: Path, iobands: Command) -> None:
+    done = iobands("status", "--overdue", "0.01")
+    assert done.returncode == 3
+    assert done.stdout.startswith("IOBANDS UNKNOWN: ")
+
+
+def test_no_perflogs(tmp_path: Path, iobands: Command) -> None:
+    done = iobands("status")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == (
+        "IOBANDS UNKNOWN: perflogs: no perflogs there; measure first with `make run` or "
+        "`iobands run`, or give --perflogs the directory that has them\n"
+    )
+
+
+def test_empty_perflogs(tmp_path: Path, iobands: Command) -> None:
+    (tmp_path / "perflogs").mkdir()
+    done = iobands("status")
+    assert done.returncode == 3
+    assert done.stdout.startswith("IOBANDS UNKNOWN: no samples\n")
+
+
+def test_broken_bands(good: Path, iobands: Command) -> None:
+    (good / "config" / "bands" / "here.yaml").write_text("schema: 1\nsystem: here\n")
+    done = iobands("status")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("IOBANDS UNKNOWN: config/bands/here.yaml, line 1: epochs ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_missing_bands(good: Path, iobands: Command) -> None:
+    done = iobands("status", "--bands", "nowhere")
+    assert done.returncode == 3
+    assert "nowhere: no such directory" in done.stderr
+
+
+def test_systems(good: Path, iobands: Command) -> None:
+    assert iobands("status", "--system", "here").returncode == 0
+    done = iobands("status", "--system", "there")
+    assert done.returncode == 3
+    assert "nothing of the system there; systems there: here" in done.stderr
+
+
+def test_json(good: Path, iobands: Command) -> None:
+    done = iobands("status", "--format", "json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["status"] == 0
+
+
+def test_rejected_lines_are_counted(good: Path, iobands: Command) -> None:
+    path = write_perflog(good / "perflogs", ["x"] * 8, name="Bad.log")
+    assert path.read_text().startswith(COLUMNS)
+    done = iobands("status")
+    assert done.returncode == 0
+    assert "; 8 lines rejected" in done.stdout.splitlines()[0]
+    assert done.stdout.count("Bad.log:") == 5
+    assert iobands("status", "--rejected").stdout.count("Bad.log:") == 8
+
+
+def test_ascii_where_nothing_else_can_be_sent(good: Path, iobands: Command) -> None:
+    done = iobands("status", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.stdout.isascii()
+    assert "1-1.5-2" in done.stdout
+
+
+def test_report(good: Path, iobands: Command) -> None:
+    done = iobands("report", "page")
+    assert (done.returncode, done.stdout) == (0, f"Page: {good.resolve()}/page/index.html\n")
+    assert (good / "page" / "index.html").is_file()
+    (good / "file").write_text("")
+    done = iobands("report", "file")
+    assert done.returncode == 3
+    assert done.stderr.startswith("IOBANDS UNKNOWN: file")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("nonsense",), ("status", "--nonsense"), ("status", "--overdue", "x"), ("report",)],
+)
+def test_usage_errors_are_unknown_and_not_critical(
+    arguments: tuple[str, ...], iobands: Command
+) -> None:
+    done = iobands(*arguments)
+    assert done.returncode == 3
+    assert "Usage:" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_and_version(iobands: Command) -> None:
+    done = iobands("--help")
+    assert done.returncode == 0
+    for word in ("status", "report", "run", "0 all is well, 1 watch, 2"):
+        assert word in done.stdout
+    for command in ("status", "report", "run"):
+        assert iobands(command, "--help").returncode == 0
+    assert iobands("--version").stdout == f"iobands {__version__}\n"
+
+
+def test_explain(tmp_path: Path, iobands: Command) -> None:
+    site(tmp_path, "a fpp", "a ssf", "b fpp", factors={"a fpp": 0.6, "a ssf": 0.6})
+    done = iobands("explain", "a fpp", "--figure", "f.svg")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("a fpp write_bw: ")
+    assert (tmp_path / "f.svg").read_text().startswith("<?xml")
+    several = iobands("explain", "fpp")
+    assert several.returncode == 3
+    assert "  a fpp write_bw\n  b fpp write_bw" in several.stderr
+    assert iobands("explain", "nothing").returncode == 3
+    assert iobands("explain", "a fpp", "--figure", "f.pdf").returncode == 3
+
+
+def test_compare(tmp_path: Path, iobands: Command) -> None:
+    rows = [*daily([2.0] * 6, environ="gnu-ofi"), *daily([4.0] * 6, environ="gnu-ucx")]
+    write_perflog(tmp_path / "perflogs", rows)
+    done = iobands("compare", "environ")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "gnu-ucx / gnu-ofi: 2, 2 to 2" in done.stdout
+    assert iobands("compare", "tool").returncode == 3
+    assert iobands("compare", "nonsense").returncode == 3

@@ -1,0 +1,169 @@
+"""The digest: a golden text, its order, and what a terminal and a mail can carry."""
+
+from __future__ import annotations
+
+import io
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from iobands.reporting.digest import (
+    ACKNOWLEDGED,
+    ATTENTION,
+    INFORMATION,
+    digest_text,
+    not_measured,
+    sections,
+)
+from iobands.reporting.table import sparkline
+from iobands.site.site import Site, read_site
+from tests.package.factory import NOW, case, daily, line, write_perflog, write_report
+from tests.reporting.sites import dropped, everything, healthy, look
+
+GOLDEN = Path(__file__).with_name("golden")
+
+
+def text(site: Site, width: int = 100, encoding: str = "utf-8", **options: bool) -> str:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    return digest_text(site, Console(file=stream, width=width), **options)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.chdir(tmp_path)
+    return everything(Path())
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"), [("digest.txt", "utf-8"), ("digest-ascii.txt", "ascii")]
+)
+def test_golden_digest(
+    site: Site, name: str, encoding: str, request: pytest.FixtureRequest
+) -> None:
+    found = text(site, encoding=encoding)
+    golden = GOLDEN / name
+    if request.config.getoption("--store-golden"):
+        golden.write_text(found, encoding="utf-8")
+    assert found == golden.read_text(encoding="utf-8")
+    assert "\x1b" not in found
+    found.encode(encoding)
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+def test_an_alert_is_one_line(site: Site, width: int) -> None:
+    rows = text(site, width).split("SERIES")[0].splitlines()[1:]
+    assert max(map(len, rows)) <= width
+
+
+def test_alerts_are_under_three_headings(site: Site) -> None:
+    found = {
+        heading: [(each.severity.value, each.subject) for each in alerts]
+        for heading, alerts in sections(site).items()
+    }
+    attention = found[ATTENTION]
+    assert attention[0] == ("degraded", "all scratch")
+    assert [severity for severity, _ in attention][1:] == ["no data"] * 3 + ["failed"]
+    assert found[ACKNOWLEDGED] == [("degraded", "home fpp write_bw")]
+    assert [severity for severity, _ in found[INFORMATION]] == ["improved", "collapsed"]
+
+
+def test_a_bad_morning_of_300_series_is_on_one_screen(tmp_path: Path) -> None:
+    rows = []
+    for number in range(300):
+        # one third of the series falls, each at a time of its own, so that no cause is common
+        after = 6 + 4 * (number // 3) if number % 3 == 0 else 1
+        values = dropped(0.5 if after > 1 else 1.0, number, after, runs=450)[-440:]
+        rows += daily(values, file_system=f"fs{number}", pattern=f"p{number}", medium="null")
+    write_perflog(tmp_path / "perflogs", rows)
+    site = look(tmp_path)
+    alerts = sections(site)[ATTENTION]
+    assert len(alerts) > 24
+    assert len(text(site).split("\n\nFor information")[0].split("\n\nSERIES")[0].splitlines()) <= 24
+    shown = text(site, every=True)
+    assert all(alert.subject in shown for alert in alerts)
+
+
+def test_a_site_that_judges_nothing_yet_says_so(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5]))
+    site = look(tmp_path)
+    assert site.exit_status == 0
+    assert "calibrating: 19 more runs; 1 series" in text(site).splitlines()[0]
+
+
+def test_the_age_of_the_newest_run_is_in_the_first_line(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(healthy()))
+    later = NOW + timedelta(days=2)
+    site = read_site(tmp_path / "perflogs", tmp_path, tmp_path, now=later)
+    first = text(site).splitlines()[0]
+    assert first == "IOBANDS OK: no alerts; 1 series; newest run 2 days ago"
+
+
+def test_a_series_is_a_line_of_a_hundred_columns(site: Site) -> None:
+    table = text(site).split("SERIES")[1].split("\n\n")[0].splitlines()[1:]
+    assert len(table) == len(site.series)
+    assert max(len(row) for row in table) <= 100
+
+
+def test_a_ratio_has_its_interval_in_its_row(tmp_path: Path) -> None:
+    of_case = {"case": "cray-hdf5-dump", "perf_unit": "1"}
+    rows = [*daily([0.5, 2.25], perf_var="write_ratio", **of_case)]
+    rows += daily([0.4, 2.125], perf_var="write_ratio_lower", **of_case)
+    rows += daily([0.6, 2.5], perf_var="write_ratio_upper", **of_case)
+    # of fewer pairs than have an interval, and an earlier run's
+    rows += daily([0.75], perf_var="read_ratio", **of_case)
+    rows += daily([0.625], last=2, perf_var="read_ratio_lower", **of_case)
+    rows += daily([0.875], last=2, perf_var="read_ratio_upper", **of_case)
+    write_perflog(tmp_path / "perflogs", rows)
+    found = text(look(tmp_path))
+    (written,) = [row for row in found.splitlines() if "write_ratio" in row]
+    assert "2.25 [2.12, 2.5]" in written
+    read = [row for row in found.splitlines() if "read_ratio" in row]
+    assert len(read) == 3
+    assert not any("[" in row for row in read)
+
+
+def test_what_was_in_effect_has_a_column(tmp_path: Path) -> None:
+    striped = {"file_system": "ceph", "stripe_count": 4, "stripe_size": 2**20}
+    striped |= {"transport_in_effect": "ucx", "hints_in_effect": "cb_nodes=2,romio_cb_write=enable"}
+    write_perflog(tmp_path / "perflogs", [*daily([1.5], **striped), *daily([1.5])])
+    rows = text(look(tmp_path), 140).splitlines()
+    at = next(row for row in rows if row.startswith("SERIES")).index("IN EFFECT")
+    assert next(row for row in rows if row.startswith("ceph"))[at:].startswith(
+        "4×1 MiB ucx 2 hints "
+    )
+    assert next(row for row in rows if row.startswith("disk"))[at:].startswith(" ")
+
+
+def test_rejected_lines(site: Site) -> None:
+    few, every = text(site), text(site, rejected=True)
+    assert (few.count("is not a finite number"), every.count("is not a finite number")) == (5, 7)
+
+
+def test_what_is_not_installed_is_no_fault_and_said_once(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.5]))
+    why = "not installed: ior: put it on PATH"
+    names = ["IorFPP %file_system=disk", "IorFPP %file_system=memory", "IorSSF %api=posix"]
+    skip = {"tool": "ior", "result": "skip", "fail_phase": None, "fail_reason": None}
+    cases = [case(display_name=name, skip_reason=why, **skip) for name in names]
+    cases.append(case(display_name="Mdtest", **skip))
+    write_report(tmp_path / "perflogs", cases)
+    site = look(tmp_path)
+    assert (site.alerts, site.exit_status) == ((), 0)
+    assert not_measured(site) == [
+        ("IorFPP, IorSSF", "not installed", "ior: put it on PATH"),
+        ("Mdtest", "skipped", "skip"),
+    ]
+
+
+def test_other_peoples_text_does_not_upset_a_terminal(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", [line(file_system="\x1b[2Ja", perf_value="\x1b")])
+    assert "\x1b" not in text(look(tmp_path))
+
+
+def test_sparklines() -> None:
+    assert sparkline([]) == ""
+    assert sparkline([1.0, 8.0]) == "▁█"
+    assert len(sparkline([3.0])) == 1
+    assert len(set(sparkline([3.0] * 5))) == 1

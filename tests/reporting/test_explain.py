@@ -1,0 +1,180 @@
+"""What `iobands explain` says, of perflogs in which it is known what moved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from iobands.model.series import slug
+from iobands.reporting.covariates import covariates
+from iobands.reporting.explain import chosen, explanation, name_of
+from iobands.reporting.related import onset_of, related
+from iobands.site.site import Site
+from tests.package.factory import daily, write_perflog
+from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
+
+NAMES = ("a fpp", "a ssf", "b fpp", "b ssf")
+
+
+def only(found: Site, wanted: str):
+    (one,) = chosen(found, wanted)
+    return one
+
+
+def text(found: Site, wanted: str) -> str:
+    return explanation(found, only(found, wanted))
+
+
+def advice(found: Site, wanted: str) -> str:
+    return next(row for row in text(found, wanted).splitlines() if row.startswith("Look next"))
+
+
+def moved(found: Site, wanted: str) -> dict[str, str | None]:
+    series = only(found, wanted)
+    others = related(found, series, onset_of(series))
+    return {each.series.label: each.direction for each in others}
+
+
+def test_a_whole_file_system_is_named(tmp_path: Path) -> None:
+    found = site(tmp_path, *NAMES, factors={"a fpp": 0.7, "a ssf": 0.7})
+    assert moved(found, "a ssf write_bw") == {
+        "a fpp write_bw": "down",
+        "b fpp write_bw": None,
+        "b ssf write_bw": None,
+    }
+    assert "the file system a" in advice(found, "a ssf write_bw")
+    assert "iobands explain 'all a'" in advice(found, "a ssf write_bw")
+
+
+def test_a_series_on_its_own(tmp_path: Path) -> None:
+    found = site(tmp_path, *NAMES, factors={"a fpp": 0.7})
+    assert set(moved(found, "a fpp write_bw").values()) == {None}
+    assert "this series alone" in advice(found, "a fpp write_bw")
+
+
+def test_several_file_systems_point_to_what_they_share(tmp_path: Path) -> None:
+    found = site(tmp_path, *NAMES, factors={"a fpp": 0.7, "b fpp": 0.7})
+    assert "clients, network" in advice(found, "a fpp write_bw")
+
+
+def test_a_series_that_leans_the_same_way_did_not_stand_still(tmp_path: Path) -> None:
+    # one fell by half, another by a tenth, for too few runs to be an alert; the third stands still
+    rows = []
+    for seed, (pattern, factor) in enumerate((("fpp", 0.5), ("ssf", 0.9), ("fpn", 1.0))):
+        rows += daily(dropped(factor, seed, after=6), pattern=pattern)
+    write_perflog(tmp_path / "perflogs", rows)
+    found = look(tmp_path)
+    series = only(found, "fpp")
+    others = {each.series.key.pattern: each for each in related(found, series, onset_of(series))}
+    leaning, still = others["ssf"], others["fpn"]
+    assert (leaning.change, leaning.runs) == (None, 6)
+    assert leaning.leaning is not None
+    assert leaning.leaning.low < 0.9 < leaning.leaning.high < 0.97
+    assert still.direction is None
+
+
+def test_what_moved_the_other_way_is_no_common_cause(tmp_path: Path) -> None:
+    found = site(tmp_path, "a fpp", "b fpp", factors={"a fpp": 0.6, "b fpp": 1.6})
+    assert moved(found, "a fpp") == {"b fpp write_bw": "up"}
+    assert "this series alone" in advice(found, "a fpp")
+
+
+@pytest.mark.parametrize(
+    ("fields", "changed", "numbers"),
+    [
+        ({"fullness_percent": 97}, {}, {"fullness_percent": "12.5 before, 97 since"}),
+        ({"job_nodelist": "other"}, {"job_nodelist": "vm before, other since"}, {}),
+        ({"version": "4.11"}, {"version": "4.10.4 before, 4.11 since"}, {}),
+    ],
+)
+def test_covariates_that_changed(
+    tmp_path: Path, fields: dict[str, object], changed: dict[str, str], numbers: dict[str, str]
+) -> None:
+    found = site(tmp_path, *NAMES, factors={"a fpp": 0.7}, **fields)
+    series = only(found, "a fpp")
+    onset = onset_of(series)
+    assert onset is not None
+    told = covariates(series, onset.since)
+    assert (told.changed, told.moved) == (changed, numbers)
+    assert next(iter({**changed, **numbers})) in advice(found, "a fpp")
+
+
+def test_what_creeps_or_always_differs_did_not_move(tmp_path: Path) -> None:
+    rows = []
+    for day, value in enumerate(reversed(dropped())):
+        fullness = 80 - 0.05 * day  # 15 days of 0.05 beyond, where the 105 before span 5
+        rows += daily([value], last=day + 0.25, fullness_percent=fullness, job_nodelist=f"n{day}")
+    write_perflog(tmp_path / "perflogs", rows[::-1])
+    series = only(look(tmp_path), "write_bw")
+    onset = onset_of(series)
+    assert onset is not None
+    told = covariates(series, onset.since)
+    assert {"fullness_percent", "job_nodelist"} <= told.still.keys()
+    assert not told.changed
+    assert not told.moved
+
+
+def test_a_shared_alert_has_its_members_and_who_did_not_move(tmp_path: Path) -> None:
+    names = (*NAMES, "a fpn", "b fpn")
+    found = site(tmp_path, *names, factors={"a fpp": 0.5, "a ssf": 0.6}, version="4.11")
+    shown = text(found, "all a")
+    members, still = shown.split("Did not move")
+    for name in ("a fpp write_bw", "a ssf write_bw"):
+        assert name in members
+    assert "1 series: a fpn write_bw" in still
+    assert "b: none of 3 series went down" in still
+    assert "version: 4.10.4 before, 4.11 since (in 2 of 2 series)" in members
+
+
+def test_rank_power_the_past_and_the_newest_sample(tmp_path: Path) -> None:
+    values = healthy(150)
+    values[80:100] = [value * 0.5 for value in values[80:100]]
+    values[-1] = float(np.sort(values[:-1])[29] * 1.000001)  # above thirty of the earlier runs
+    write_perflog(tmp_path / "perflogs", daily(values, fullness_percent=81.25))
+    shown = text(look(tmp_path), "write_bw")
+    assert "30 of 149 earlier runs were lower" in shown
+    assert "sees −30 % in about" in shown
+    assert "Earlier     drop from" in shown
+    assert "fullness_percent: 81.25" in " ".join(shown.split())
+
+
+def test_an_improvement_that_became_the_baseline_is_dated(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(dropped(1.6, after=60, runs=200)))
+    found = look(tmp_path)
+    (series,) = found.series
+    (change,) = series.status.detection.changes
+    assert change.end == "adopted"
+    assert "became the baseline on" in text(found, "write_bw")
+
+
+def test_one_selector_for_series_and_alerts(tmp_path: Path) -> None:
+    found = everything(tmp_path)
+    names = {wanted: [name_of(each) for each in chosen(found, wanted)] for wanted in (
+        "all scratch", "SCRATCH fpn", "write_bw fast", "tape", "nothing", " ",
+    )}  # fmt: skip
+    assert names == {
+        "all scratch": ["all scratch"],
+        "SCRATCH fpn": ["scratch fpn write_bw"],
+        "write_bw fast": ["fast fpp write_bw"],
+        "tape": [],
+        "nothing": [],
+        " ": [],
+    }
+    series = found.series[2]
+    assert chosen(found, slug(series.key)) == [series]
+    # what labels need not say: tool, interface
+    assert len(chosen(found, "benchio posix home")) == 1
+    (failed,) = chosen(found, "ior")
+    assert "no such file system" in explanation(found, failed)
+
+
+def test_a_series_without_samples(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([None]))
+    assert "no sample" in text(look(tmp_path), "write_bw")
+
+
+def test_one_that_is_calibrating(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.0] * SLOW))
+    assert "calibrating: 15 of 20 runs" in text(look(tmp_path), "write_bw")

@@ -1,0 +1,38 @@
+"""Figures: the same data gives the same file, and no silence squeezes them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from iobands.reporting.explain import chosen
+from iobands.reporting.figures import evidence
+from tests.package.factory import NOW, daily, write_perflog
+from tests.reporting.sites import look, site
+
+
+def test_a_series_and_a_shared_alert(tmp_path: Path) -> None:
+    found = site(tmp_path, "a fpp", "a ssf", "b fpp", factors={"a fpp": 0.6, "a ssf": 0.6})
+    one = evidence(found, found.series[0])
+    assert b"evidence in nats" in one
+    assert one == evidence(found, found.series[0])
+    assert evidence(found, found.series[1], "png").startswith(b"\x89PNG")
+    (alert,) = chosen(found, "all a")
+    both = evidence(found, alert).decode()
+    assert "a fpp write_bw: degraded" in both
+    assert "a ssf write_bw: degraded" in both
+
+
+def test_without_a_sample_there_is_none(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([None]))
+    found = look(tmp_path)
+    assert evidence(found, found.series[0]) is None
+
+
+def test_a_long_silence_does_not_squeeze_the_figure(tmp_path: Path) -> None:
+    found = replace(site(tmp_path, "a fpp", factors={}), now=NOW + timedelta(days=3000))
+    drawn = evidence(found, found.series[0]).decode()
+    assert "2026" in drawn
+    assert not re.search(r"20(27|28|29|3\d)", re.sub(r"<(path|clipPath|use)[^>]*>", "", drawn))

@@ -1,0 +1,72 @@
+"""Numbers, times and names as the views write them."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+
+import pytest
+
+from iobands.detection import Ratio
+from iobands.reporting.format import (
+    age_text,
+    day_text,
+    figure,
+    nearest,
+    percent,
+    plural,
+    printable,
+    ratio_text,
+)
+from tests.package.factory import NOW
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.01234, "0.0123"),
+        (1.0, "1"),
+        (9.999, "10"),
+        (99.94, "99.9"),
+        (123.6, "124"),
+        (4096, "4096"),
+    ],
+)
+def test_figures(value: float, shown: str) -> None:
+    assert figure(value) == shown
+
+
+def test_ratios() -> None:
+    assert ratio_text(Ratio(0.714, 0.66, 0.772)) == "0.71 × (0.66–0.77)"
+    assert ratio_text(Ratio(0.714, 0.0, math.inf)) == "0.71 ×"
+    assert ratio_text(Ratio(math.nan, 0.0, math.inf)) == "not known yet"
+    assert (percent(0.15), percent(1.6), percent(1.0)) == ("−85 %", "+60 %", "+0 %")
+
+
+def test_times() -> None:
+    assert day_text(NOW, NOW) == "21 Nov"
+    assert day_text(NOW - timedelta(days=365), NOW) == "21 Nov 2025"
+    ages = [timedelta(minutes=1), timedelta(hours=30), timedelta(days=2.9), -timedelta(days=1)]
+    shown = ["1 minute ago", "30 hours ago", "2 days ago", "0 minutes ago"]
+    assert [age_text(age) for age in ages] == shown
+
+
+def test_plurals() -> None:
+    assert (plural(1, "run"), plural(2, "run"), plural(1, "series")) == (
+        "1 run",
+        "2 runs",
+        "1 series",
+    )
+
+
+def test_of_many_names_the_nearest_are_shown() -> None:
+    names = [f"disk{number} fpp write_bw" for number in range(500)]
+    lines = nearest(names, "disk321 fpp").splitlines()
+    assert lines[1] == "  disk321 fpp write_bw"
+    assert len(lines) == 32
+    assert "470 more" in lines[-1]
+    assert nearest(["a", "b"], "x") == "\n  a\n  b"
+
+
+def test_nothing_upsets_a_terminal() -> None:
+    assert printable("a\x1b[2Jb\nc\ud800é") == "a?[2Jb?c?é"

@@ -1,0 +1,107 @@
+"""Series that differ in one field, compared by samples that lie near each other in time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from iobands.reporting.comparison import comparison_lines
+from iobands.site.compare import compare, read_histories
+from tests.package.factory import daily, write_perflog
+
+DAY = timedelta(days=1)
+
+
+def rows_over(transport: str, values: list[float], **fields: str) -> list[str]:
+    return daily(values, transport=transport, environ=f"gnu-{transport}", **fields)
+
+
+def test_the_ratio_is_that_of_samples_of_one_day(tmp_path: Path) -> None:
+    # day by day 3, 2, 2, 4, 2, 2.5 times as fast; the rate itself changes a hundredfold
+    ofi = [1.0, 10.0, 100.0, 1.0, 50.0, 2.0]
+    ucx = [3.0, 20.0, 200.0, 4.0, 100.0, 5.0]
+    write_perflog(tmp_path, [*rows_over("ofi", ofi), *rows_over("ucx", ucx)])
+    (found,) = compare(read_histories(tmp_path), "transport", within=DAY)
+    assert (found.key.transport, found.against.transport) == ("ucx", "ofi")
+    assert found.ratio is not None
+    # sorted 2, 2, 2, 2.5, 3, 4: the middle two make sqrt(5)
+    assert found.ratio.median == pytest.approx(5**0.5)
+    assert (found.ratio.lower, found.ratio.upper) == (pytest.approx(2), pytest.approx(4))
+    assert comparison_lines([found], "transport") == [
+        "here local disk fpp write_bw: ucx (gnu-ucx) / ofi (gnu-ofi): "
+        "2.24, 2 to 4 (96.9%), from 6 pairs"
+    ]
+
+
+def test_what_to_hold_against_can_be_said(tmp_path: Path) -> None:
+    write_perflog(tmp_path, [*rows_over("ofi", [1.0]), *rows_over("ucx", [4.0])])
+    samples = read_histories(tmp_path)
+    (found,) = compare(samples, "transport", against="ucx", within=DAY)
+    assert found.ratio is not None
+    assert found.ratio.median == pytest.approx(0.25)
+    assert list(compare(samples, "transport", against="tcp", within=DAY)) == []
+    assert "too few for an interval" in comparison_lines([found], "transport")[0]
+
+
+def test_a_sample_is_in_one_pair_and_none_is_paired_from_afar(tmp_path: Path) -> None:
+    # one sample of ofi, on the last day; three of ucx, of which the last alone is near
+    write_perflog(tmp_path, [*rows_over("ofi", [2.0]), *rows_over("ucx", [20.0, 10.0, 6.0])])
+    samples = read_histories(tmp_path)
+    (found,) = compare(samples, "transport", within=10 * DAY)
+    assert found.ratio is not None
+    assert (found.ratio.pairs, found.ratio.median) == (1, pytest.approx(3))
+    write_perflog(tmp_path, [*rows_over("ofi", [2.0]), *rows_over("ucx", [20.0], last=9)])
+    (found,) = compare(read_histories(tmp_path), "transport", within=DAY)
+    assert found.ratio is None
+
+
+def test_only_what_is_alike_otherwise_is_compared(tmp_path: Path) -> None:
+    rows = [
+        *rows_over("ofi", [1.0]),
+        *rows_over("ucx", [2.0], hints="tuned"),
+        *rows_over("ucx", [4.0], case="csc-blocking unit"),
+    ]
+    write_perflog(tmp_path, rows)
+    samples = read_histories(tmp_path)
+    assert list(compare(samples, "transport", within=DAY)) == []
+    assert len(read_histories(tmp_path, case="blocking")) == 1
+
+
+def test_all_stripes_are_held_against_fewer(tmp_path: Path) -> None:
+    one, all_ = daily([1.0], stripe_count_asked="1"), daily([10.0], stripe_count_asked="-1")
+    write_perflog(tmp_path, [*all_, *one])
+    found = list(compare(read_histories(tmp_path), "stripe_count_asked", within=DAY))
+    assert comparison_lines(found, "stripe_count_asked") == [
+        "here local disk fpp write_bw: all / 1: 10 from 1 pair, too few for an interval"
+    ]
+    against = compare(read_histories(tmp_path), "stripe_count_asked", against="all", within=DAY)
+    assert [each.against.stripe_count_asked for each in against] == [-1]
+
+
+def test_lines_of_two_scales_can_be_told_apart(tmp_path: Path) -> None:
+    rows = [
+        row
+        for tasks in ("4", "16")
+        for transport in ("ofi", "ucx")
+        for row in rows_over(transport, [1.0], tasks=tasks)
+    ]
+    write_perflog(tmp_path, rows)
+    lines = comparison_lines(
+        list(compare(read_histories(tmp_path), "transport", within=DAY)), "transport"
+    )
+    assert [line.partition(":")[0] for line in lines] == [
+        "here local disk fpp tasks=4 write_bw",
+        "here local disk fpp tasks=16 write_bw",
+    ]
+
+
+def test_processes_go_with_nodes_and_volume(tmp_path: Path) -> None:
+    few = daily([1.0], tasks="4", nodes="1", gib="0.5")
+    many = daily([3.0], tasks="16", nodes="4", gib="2")
+    write_perflog(tmp_path, [*many, *few])
+    (found,) = compare(read_histories(tmp_path), "tasks", within=DAY)
+    assert comparison_lines([found], "tasks")[0].startswith(
+        "here local disk fpp write_bw: 16 / 4: 3 from 1"
+    )
