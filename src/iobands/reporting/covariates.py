@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from iobands.detection.series import in_utc
-from iobands.model.fields import COVARIATES, FACTS, FIELD
+from iobands.model.fields import CONTEXT, FIELD
 from iobands.reporting.format import figure
 from iobands.reporting.related import BEFORE, NEXT
 from iobands.status.series import Series
@@ -23,7 +23,7 @@ _FEW_VALUES: Final = 0.5  # more different texts than this share of runs: it alw
 
 @dataclass(frozen=True)
 class Covariates:
-    """By name: what is to be said of facts that changed, of numbers that moved, and the rest."""
+    """By name: what is to be said of texts that changed, of numbers that moved, and the rest."""
 
     changed: dict[str, str] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
@@ -36,15 +36,16 @@ def covariates(series: Series, since: datetime) -> Covariates:
     samples = series.samples
     before, after = samples[max(0, start - BEFORE) : start], samples[start : start + NEXT]
     found = Covariates()
-    for names, differ, into in (
-        (FACTS, _fact_changed, found.changed),
-        (COVARIATES, _number_moved, found.moved),
-    ):
-        for name in names:
-            earlier, later = (part[name].drop_nulls().to_list() for part in (before, after))
-            if len(earlier) >= _LEAST_BEFORE and later:
-                is_other, text = differ(earlier, later)
-                (into if is_other else found.still)[FIELD[name].label] = text
+    for name in CONTEXT:
+        earlier, later = (part[name].drop_nulls().to_list() for part in (before, after))
+        if len(earlier) < _LEAST_BEFORE or not later:
+            continue
+        if FIELD[name].type == "text":
+            is_other, text = _text_changed(earlier, later)
+            (found.changed if is_other else found.still)[name] = text
+        else:
+            is_other, text = _number_moved(earlier, later)
+            (found.moved if is_other else found.still)[name] = text
     return found
 
 
@@ -62,7 +63,7 @@ def _number_moved(before: Sequence[float], after: Sequence[float]) -> tuple[bool
     return True, f"{figure(was)} {span}".rstrip() + f" before, {figure(now)} since"
 
 
-def _fact_changed(before: Sequence[object], after: Sequence[object]) -> tuple[bool, str]:
+def _text_changed(before: Sequence[object], after: Sequence[object]) -> tuple[bool, str]:
     """Tell whether half of the runs since have what no run before had."""
     earlier, later = Counter(map(str, before)), Counter(map(str, after))
     usual, newest = earlier.most_common(1)[0][0], later.most_common(1)[0][0]
