@@ -10,10 +10,12 @@ import pytest
 from iobands.model.series import slug
 from iobands.reporting.covariates import covariates
 from iobands.reporting.explain import chosen, explanation, name_of
+from iobands.reporting.json import as_json
 from iobands.reporting.related import onset_of, related
 from iobands.site.site import Site
 from tests.package.factory import daily, write_perflog
 from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
+from tests.reporting.test_digest import text as digest
 
 NAMES = ("a fpp", "a ssf", "b fpp", "b ssf")
 
@@ -178,3 +180,21 @@ def test_a_series_without_samples(tmp_path: Path) -> None:
 def test_one_that_is_calibrating(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0] * SLOW))
     assert "calibrating: 15 of 20 runs" in text(look(tmp_path), "write_bw")
+
+
+def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:
+    rows = []
+    for seed, pattern in enumerate(("fpp", "ssf", "fpn")):
+        values = healthy(seed=seed)
+        for low in (slice(60, 63), slice(-2, None)):
+            values[low] = [value / 5 for value in values[low]]
+        rows += daily(values, file_system="a", pattern=pattern)
+    write_perflog(tmp_path / "perflogs", rows)
+    found = look(tmp_path)
+    assert [incident.is_open for incident in found.incidents] == [False, True]
+    alert = only(found, "all a write_bw")
+    assert (alert.severity.value, len(alert.members)) == ("incident", 3)
+    assert "Series: 3 of 3" in explanation(found, alert)
+    assert "Incident    all a write_bw from" in text(found, "a fpp")
+    assert "incident  all a write_bw (3 of 3 series)" in digest(found)
+    assert [each["is_open"] for each in as_json(found)["incidents"]] == [False, True]

@@ -38,6 +38,7 @@ from iobands.status.state import State
 from iobands.status.verdicts import ENOUGH_RUNS
 
 _MOST_MOVED: Final = 12
+_MOST_INCIDENTS: Final = 5
 
 
 def of_series(site: Site, series: Series) -> Iterator[str]:
@@ -101,6 +102,7 @@ def _facts(site: Site, series: Series) -> Iterator[str]:
         yield from fact("Epoch", epoch_text(series.epoch))
     yield from _evidence(detection, unit)
     yield from _earlier(site, detection)
+    yield from _incidents(site, series)
     place = (series.key.system, series.key.file_system or "none")
     outliers = f"{_outliers(site, series.outliers)}; of all {place[1]}: "
     yield from fact("Outliers", f"{outliers}{_outliers(site, site.outliers[place])}")
@@ -169,6 +171,14 @@ def _earlier(site: Site, detection: Detection) -> Iterator[str]:
             word = "drop" if change.is_drop else "rise"
             text = f"{word} from {since} to {ended}, {size}: {change.end}"
         yield from fact("Earlier", text)
+
+
+def _incidents(site: Site, series: Series) -> Iterator[str]:
+    past = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
+    for each in past[-_MOST_INCIDENTS:]:
+        since, until = (day_text(time, site.now) for time in (each.since, each.until))
+        ratio = f"{each.ratios[series.key]:.2f} × the band here"
+        yield from fact("Incident", f"{each.name} from {since} to {until}: {ratio}")
 
 
 def _outliers(site: Site, found: Outliers) -> str:
