@@ -12,7 +12,7 @@ from iobands.reporting.covariates import covariates
 from iobands.reporting.explain import chosen, explanation, name_of
 from iobands.reporting.related import onset_of, related
 from iobands.site.site import Site
-from tests.package.factory import daily, write_perflog
+from tests.factory import daily, write_perflog
 from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
 
 NAMES = ("a fpp", "a ssf", "b fpp", "b ssf")
