@@ -163,3 +163,18 @@ def test_compare(tmp_path: Path, iobands: Command) -> None:
     assert "gnu-ucx / gnu-ofi: 2, 2 to 2" in done.stdout
     assert iobands("compare", "tool").returncode == 3
     assert iobands("compare", "nonsense").returncode == 3
+
+
+def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:
+    site(tmp_path, "a fpp", factors={"a fpp": 0.6})
+    states = {}
+    for day in ("2026-11-01", "2026-11-20"):
+        done = iobands("status", "--as-of", day, "--format", "json")
+        found = json.loads(done.stdout)
+        assert found["time"] == f"{day}T00:00:00+00:00"
+        states[day] = (done.returncode, found["series"][0]["state"])
+    assert states == {"2026-11-01": (0, "healthy"), "2026-11-20": (2, "degraded")}
+    assert iobands("explain", "a fpp", "--as-of", "2026-11-01").stdout.startswith(
+        "a fpp write_bw: h"
+    )
+    assert iobands("status", "--as-of", "yesterday").returncode == 3

@@ -10,10 +10,12 @@ import pytest
 from iobands.model.series import slug
 from iobands.reporting.covariates import covariates
 from iobands.reporting.explain import chosen, explanation, name_of
+from iobands.reporting.json import as_json
 from iobands.reporting.related import onset_of, related
 from iobands.site.site import Site
 from tests.factory import daily, write_perflog
 from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
+from tests.reporting.test_digest import text as digest
 
 NAMES = ("a fpp", "a ssf", "b fpp", "b ssf")
 
@@ -84,9 +86,9 @@ def test_what_moved_the_other_way_is_no_common_cause(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "changed", "numbers"),
     [
-        ({"fullness_percent": 97}, {}, {"fullness_percent": "12.5 before, 97 since"}),
-        ({"job_nodelist": "other"}, {"job_nodelist": "vm before, other since"}, {}),
-        ({"version": "4.11"}, {"version": "4.10.4 before, 4.11 since"}, {}),
+        ({"fullness_percent": 97}, {}, {"fullness in %": "12.5 before, 97 since"}),
+        ({"job_nodelist": "other"}, {"node list": "vm before, other since"}, {}),
+        ({"version": "4.11"}, {"version of ReFrame": "4.10.4 before, 4.11 since"}, {}),
     ],
 )
 def test_covariates_that_changed(
@@ -111,7 +113,7 @@ def test_what_creeps_or_always_differs_did_not_move(tmp_path: Path) -> None:
     onset = onset_of(series)
     assert onset is not None
     told = covariates(series, onset.since)
-    assert {"fullness_percent", "job_nodelist"} <= told.still.keys()
+    assert {"fullness in %", "node list"} <= told.still.keys()
     assert not told.changed
     assert not told.moved
 
@@ -125,7 +127,7 @@ def test_a_shared_alert_has_its_members_and_who_did_not_move(tmp_path: Path) -> 
         assert name in members
     assert "1 series: a fpn write_bw" in still
     assert "b: none of 3 series went down" in still
-    assert "version: 4.10.4 before, 4.11 since (in 2 of 2 series)" in members
+    assert "version of ReFrame: 4.10.4 before, 4.11 since (in 2 of 2 series)" in members
 
 
 def test_rank_power_the_past_and_the_newest_sample(tmp_path: Path) -> None:
@@ -178,3 +180,21 @@ def test_a_series_without_samples(tmp_path: Path) -> None:
 def test_one_that_is_calibrating(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([1.0] * SLOW))
     assert "calibrating: 15 of 20 runs" in text(look(tmp_path), "write_bw")
+
+
+def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:
+    rows = []
+    for seed, pattern in enumerate(("fpp", "ssf", "fpn")):
+        values = healthy(seed=seed)
+        for low in (slice(60, 63), slice(-2, None)):
+            values[low] = [value / 5 for value in values[low]]
+        rows += daily(values, file_system="a", pattern=pattern)
+    write_perflog(tmp_path / "perflogs", rows)
+    found = look(tmp_path)
+    assert [incident.is_open for incident in found.incidents] == [False, True]
+    alert = only(found, "all a write_bw")
+    assert (alert.severity.value, len(alert.members)) == ("incident", 3)
+    assert "Series: 3 of 3" in explanation(found, alert)
+    assert "Incident    all a write_bw from" in text(found, "a fpp")
+    assert "incident  all a write_bw (3 of 3 series)" in digest(found)
+    assert [each["is_open"] for each in as_json(found)["incidents"]] == [False, True]

@@ -9,6 +9,7 @@ import typer
 
 from iobands.commands.options import (
     AlertsOption,
+    AsOfOption,
     BandsOption,
     FalseAlarmsOption,
     OverdueOption,
@@ -16,6 +17,7 @@ from iobands.commands.options import (
     SeriesArgument,
     SystemOption,
     failure,
+    moment_of,
 )
 from iobands.commands.site import Places, site_of
 from iobands.reporting.explain import chosen, explanation, name_of
@@ -35,6 +37,7 @@ def explain(
     system: SystemOption = None,
     overdue: OverdueOption = 3,
     false_alarms: FalseAlarmsOption = 1,
+    as_of: AsOfOption = None,
     figure: Annotated[
         Path | None,
         typer.Option("--figure", metavar="FILE", help="Also draw it, as .svg or .png."),
@@ -48,9 +51,8 @@ def explain(
     form = figure.suffix[1:].lower() if figure else ""
     if figure and form not in {"svg", "png"}:
         raise failure(f"{figure}: give --figure a file that ends in .svg or .png")
-    site = site_of(
-        Places(perflogs, bands, alerts, system), overdue=overdue, false_alarms=false_alarms
-    )
+    places = Places(perflogs, bands, alerts, system)
+    site = site_of(places, overdue=overdue, false_alarms=false_alarms, as_of=moment_of(as_of))
     wanted = " ".join(words)
     found = chosen(site, wanted)
     if len(found) > 1:

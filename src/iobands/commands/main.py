@@ -11,7 +11,16 @@ import typer
 
 from iobands import __version__
 from iobands.alerts.alert import UNKNOWN
-from iobands.commands import alerts, bands, compare, explain, report, session, status
+from iobands.commands import (
+    alerts,
+    bands,
+    compare,
+    explain,
+    importing,
+    report,
+    session,
+    status,
+)
 
 app = typer.Typer(
     name="iobands",
@@ -27,6 +36,7 @@ app = typer.Typer(
       iobands report     write it as a static web page
       iobands explain    say why a series is in its state
       iobands compare    give the ratio of series that differ in one field
+      iobands import     convert results of other tools into perflogs
 
     \b
     When an alert comes, each with a reason that is logged:
@@ -70,7 +80,7 @@ def main(
     """Take the options that stand before the command."""
 
 
-for module in (session, status, report, explain, compare, alerts, bands):
+for module in (session, status, report, explain, compare, alerts, bands, importing):
     module.register(app)
 
 

@@ -72,6 +72,15 @@ SinceOption = Annotated[
     typer.Option("--since", metavar="TIME", help="A date (UTC), or a time with its offset."),
 ]
 
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="TIME",
+        help="As it was known then: without later runs and actions. [default: now]",
+    ),
+]
+
 
 def default_path(path: Path) -> Path:
     """Return `path` as it is here or, failing that, in the repository around."""
@@ -85,7 +94,7 @@ def failure(message: str) -> typer.Exit:
     return typer.Exit(UNKNOWN)
 
 
-def time_of(text: str) -> datetime:
+def time_of(text: str, option: str = "--since") -> datetime:
     """Return the moment that `text` says; a date alone begins at 00:00 UTC, as in contract 3."""
     try:
         is_date = len(text) == len("2026-11-21")
@@ -93,10 +102,15 @@ def time_of(text: str) -> datetime:
         when = datetime.fromisoformat(full.replace("Z", "+00:00"))
     except ValueError:
         raise failure(
-            f"--since {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
+            f"{option} {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
         ) from None
     if not is_of_this_age(when):
-        raise failure(f"--since {text}: the year {when.year} is none that a run was made in")
+        raise failure(f"{option} {text}: the year {when.year} is none that a run was made in")
     if when.utcoffset() is None:
-        raise failure(f"--since {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
+        raise failure(f"{option} {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
     return when
+
+
+def moment_of(as_of: str | None) -> datetime | None:
+    """Return the moment that `--as-of` says, None for now."""
+    return time_of(as_of, "--as-of") if as_of else None

@@ -9,12 +9,14 @@ import typer
 
 from iobands.commands.options import (
     AlertsOption,
+    AsOfOption,
     BandsOption,
     FalseAlarmsOption,
     OverdueOption,
     PerflogsOption,
     SystemOption,
     failure,
+    moment_of,
 )
 from iobands.commands.site import Places, site_of
 from iobands.site.site import Site
@@ -33,13 +35,15 @@ def report(
     system: SystemOption = None,
     overdue: OverdueOption = 3,
     false_alarms: FalseAlarmsOption = 1,
+    as_of: AsOfOption = None,
 ) -> None:
     """Write DIR/index.html, a page that needs no server, and print where it is.
 
     The exit status is 0 once the page is written, whatever it says; 3 when it could not be.
     """
     places = Places(perflogs, bands, alerts, system)
-    report_to(directory, site_of(places, overdue=overdue, false_alarms=false_alarms))
+    site = site_of(places, overdue=overdue, false_alarms=false_alarms, as_of=moment_of(as_of))
+    report_to(directory, site)
 
 
 def report_to(directory: Path, site: Site) -> None:

@@ -12,11 +12,13 @@ from rich.console import Console
 
 from iobands.commands.options import (
     AlertsOption,
+    AsOfOption,
     BandsOption,
     FalseAlarmsOption,
     OverdueOption,
     PerflogsOption,
     SystemOption,
+    moment_of,
 )
 from iobands.commands.site import Places, site_of
 from iobands.reporting.digest import MAIL_WIDTH, digest_text
@@ -43,6 +45,7 @@ def status(
     system: SystemOption = None,
     overdue: OverdueOption = 3,
     false_alarms: FalseAlarmsOption = 1,
+    as_of: AsOfOption = None,
     output: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
     every: Annotated[
         bool, typer.Option("--all", help="Show every alert, with its series.")
@@ -54,9 +57,8 @@ def status(
     The exit status is 0 when all is well, 1 for watch or a drop that was acknowledged, 2 for
     degraded and 3 for no data.
     """
-    site = site_of(
-        Places(perflogs, bands, alerts, system), overdue=overdue, false_alarms=false_alarms
-    )
+    places = Places(perflogs, bands, alerts, system)
+    site = site_of(places, overdue=overdue, false_alarms=false_alarms, as_of=moment_of(as_of))
     if output is Format.JSON:
         typer.echo(json.dumps(as_json(site), indent=2))
     else:

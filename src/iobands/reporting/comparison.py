@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from iobands.model.ratios import PairedRatio
 from iobands.model.series import SeriesKey, labels
 from iobands.reporting.format import plural
 from iobands.site.compare import FIELDS, Comparison, value_of
-from iobands.model.ratios import PairedRatio
 
 #: What a line says of a field that is compared, where it must say something.
 _ANY: Final = "*"

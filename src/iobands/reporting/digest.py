@@ -76,7 +76,7 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
             yield Text(f"\n{heading}", style="bold")
             most = MOST_ATTENTION if heading == ATTENTION else MOST_OTHERS
             yield from _alerts(alerts, None if every else most, site, width)
-            change = next((alert for alert in alerts if alert.certainty), None)
+            change = next((alert for alert in alerts if not alert.reason), None)
             if heading == ATTENTION and change:
                 yield Text(f"{_GAP}Look next: iobands explain '{printable(change.subject)}'")
     if site.series:
@@ -139,7 +139,8 @@ def number(alert: Alert, site: Site) -> str:
         return ""
     variables = {member.series.key.variable for member in alert.members}
     every = [each for each in sharing(site, alert)[1] if each.key.variable in variables]
-    what = variables.pop() if len(variables) == 1 else "series"
+    of_one = len(variables) == 1 and not alert.subject.endswith(min(variables))
+    what = min(variables) if of_one else "series"
     return f"{len(alert.members)} of {len(every)} {what}"
 
 

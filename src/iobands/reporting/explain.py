@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iobands.alerts.alert import Alert, Severity
+from iobands.alerts.alert import Alert
 from iobands.detection import DOWN
 from iobands.model.series import slug
 from iobands.reporting.covariates import covariates
@@ -97,7 +97,7 @@ def of_alert(site: Site, alert: Alert) -> Iterator[str]:
     for row in rows:
         cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
         yield f"  {'  '.join(cells)}".rstrip()
-    if alert.since is None or alert.severity not in {Severity.DEGRADED, Severity.IMPROVED}:
+    if alert.since is None or alert.direction is None:
         return
     onset = Onset(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
     lead = alert.members[0].series

@@ -31,7 +31,6 @@ from iobands.reporting.format import (
 )
 from iobands.reporting.lines import as_before, fact, move, said, section, some
 from iobands.reporting.related import FIELDS, Related, onset_of, related
-from iobands.reporting.samples import newest_sample
 from iobands.site.site import Site
 from iobands.status.outliers import Outliers
 from iobands.status.series import Series
@@ -39,6 +38,7 @@ from iobands.status.state import State
 from iobands.status.verdicts import ENOUGH_RUNS
 
 _MOST_MOVED: Final = 12
+_MOST_INCIDENTS: Final = 5
 
 
 def of_series(site: Site, series: Series) -> Iterator[str]:
@@ -102,6 +102,7 @@ def _facts(site: Site, series: Series) -> Iterator[str]:
         yield from fact("Epoch", epoch_text(series.epoch))
     yield from _evidence(detection, unit)
     yield from _earlier(site, detection)
+    yield from _incidents(site, series)
     place = (series.key.system, series.key.file_system or "none")
     outliers = f"{_outliers(site, series.outliers)}; of all {place[1]}: "
     yield from fact("Outliers", f"{outliers}{_outliers(site, site.outliers[place])}")
@@ -170,6 +171,14 @@ def _earlier(site: Site, detection: Detection) -> Iterator[str]:
             word = "drop" if change.is_drop else "rise"
             text = f"{word} from {since} to {ended}, {size}: {change.end}"
         yield from fact("Earlier", text)
+
+
+def _incidents(site: Site, series: Series) -> Iterator[str]:
+    past = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
+    for each in past[-_MOST_INCIDENTS:]:
+        since, until = (day_text(time, site.now) for time in (each.since, each.until))
+        ratio = f"{each.ratios[series.key]:.2f} × the band here"
+        yield from fact("Incident", f"{each.name} from {since} to {until}: {ratio}")
 
 
 def _outliers(site: Site, found: Outliers) -> str:
@@ -243,7 +252,7 @@ def _newest(series: Series) -> Iterator[str]:
     """Yield every column of the newest sample."""
     if not series.status.runs:
         return
-    cells = newest_sample(series).items()
+    cells = series.history.newest.items()
     text = "; ".join(f"{name}: {_cell(value)}" for name, value in cells if value is not None)
     yield from section("Newest sample", [text])
 

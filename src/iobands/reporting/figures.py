@@ -6,9 +6,11 @@ Drawn without a display and without pyplot's global state.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from textwrap import shorten
 from typing import Final
 
 import matplotlib as mpl
@@ -42,6 +44,7 @@ _HIGHEST: Final = 4  # times the threshold: how far evidence is drawn
 _LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis: a first try is a few runs
 _LEAST_SILENCE: Final = timedelta(days=7)
 _SILENT: Final = 0.3  # share of the history: how much of a silence up to now is drawn
+_LONGEST: Final = 60  # characters of a label over a figure
 _LINE: Final = 12  # points from one line of text to the next
 _DENSE: Final = 120  # points from which on they are drawn smaller
 _CHANGED: Final = "#e69f00"
@@ -117,7 +120,10 @@ def evidence(site: Site, found: Alert | Series, form: str = "svg") -> bytes | No
 def _rendered(figure: Figure, form: str) -> bytes:
     buffer = io.BytesIO()
     metadata = {"Date": None, "Creator": None} if form == "svg" else None
-    figure.savefig(buffer, format=form, metadata=metadata, dpi=120)
+    with warnings.catch_warnings():
+        # The reader's browser has the glyphs that our font has not.
+        warnings.filterwarnings("ignore", "Glyph .* missing from")
+        figure.savefig(buffer, format=form, metadata=metadata, dpi=120)
     return buffer.getvalue()
 
 
@@ -176,7 +182,8 @@ def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> No
 
 
 def _title(axes: Axes, series: Series) -> None:
-    axes.set_title(f"{series.label}: {series.status.state.value}", loc="left", fontsize=11)
+    label = shorten(series.label, _LONGEST, placeholder=" …")
+    axes.set_title(f"{label}: {series.status.state.value}", loc="left", fontsize=11)
 
 
 def _legend(axes: Axes) -> None:

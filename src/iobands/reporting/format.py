@@ -48,7 +48,7 @@ def ratio_text(ratio: Ratio) -> str:
     """Return a ratio with its 95 % interval, as far as that is known."""
     if not math.isfinite(ratio.value):
         return "not known yet"
-    known = 0 < ratio.low <= ratio.high < math.inf
+    known = 0 < ratio.low < ratio.high < math.inf
     interval = f" ({ratio.low:.2f}–{ratio.high:.2f})" if known else ""
     return f"{ratio.value:.2f} ×{interval}"
 

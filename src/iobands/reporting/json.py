@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from iobands.alerts.alert import Alert
+from iobands.alerts.incident import Incident
 from iobands.detection.series import Detection
 from iobands.model.series import SeriesKey, slug
 from iobands.reporting.format import summary
-from iobands.reporting.samples import newest_sample
 from iobands.site.site import Site
 from iobands.status.series import Series
 
@@ -33,6 +33,7 @@ def as_json(site: Site) -> dict[str, object]:
         "false_alarms_a_year": site.budget.false_alarms_a_year,
         "threshold": site.budget.threshold,
         "alerts": [_alert(alert) for alert in site.alerts],
+        "incidents": [_incident(each, site) for each in site.incidents],
         "series": [_series(series, site) for series in site.series],
         "outliers": [
             {"system": system, "file_system": name, **_fields(outliers)}
@@ -86,6 +87,12 @@ def _alert(alert: Alert) -> dict[str, object]:
     return {**_fields(alert, "members"), "is_quiet": alert.is_quiet, "members": members}
 
 
+def _incident(incident: Incident, site: Site) -> dict[str, object]:
+    labels = {series.key: series.label for series in site.series}
+    ratios = {labels[key]: ratio for key, ratio in incident.ratios.items()}
+    return {"name": incident.name, **_fields(incident, "ratios"), "ratios": ratios}
+
+
 def _series(series: Series, site: Site) -> dict[str, object]:
     status, detection = series.status, series.status.detection
     epoch = series.epoch
@@ -102,7 +109,7 @@ def _series(series: Series, site: Site) -> dict[str, object]:
         "actions": plain(site.actions.get(series.key, ())),
         "changes": plain(detection.changes) if detection else [],
         "evidence": _evidence(detection) if detection and detection.chart.runs else None,
-        "newest": plain(newest_sample(series)) if status.runs else {},
+        "newest": plain(series.history.newest),
     }
 
 

@@ -28,6 +28,7 @@ _SYMBOLS: Final = {
     "improved": "▲",
     "watch": "▼",
     "degraded": "✖",
+    "incident": "✖",
     "no data": "?",
     "unfit": "?",
     "calibrating": "…",

@@ -100,7 +100,8 @@ def sharing(site: Site, alert: Alert) -> tuple[str, tuple[Series, ...]]:
     one = alert.members[0].series
     for field, name in SHARED.items():
         value = value_of(one, field)
-        if value is not None and name.format(value) == alert.subject:
+        named = "" if value is None else name.format(value)
+        if named and alert.subject in {named, f"{named} {one.key.variable}"}:
             alike = [
                 each
                 for each in site.series

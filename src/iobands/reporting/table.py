@@ -29,6 +29,7 @@ STYLES: Final = {
     "improved": "green",
     "watch": "yellow",
     "degraded": "bold red",
+    "incident": "bold red",
     "no data": "bold magenta",
     "unfit": "bold magenta",
     "failed": "bold magenta",

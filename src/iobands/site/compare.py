@@ -17,9 +17,9 @@ import numpy as np
 
 from iobands.model.fields import RATIO_UNIT
 from iobands.model.history import History
+from iobands.model.ratios import PairedRatio, paired_ratio
 from iobands.model.series import ALL_TARGETS, SeriesKey
 from iobands.results.perflog import read_perflogs
-from iobands.model.ratios import PairedRatio, paired_ratio
 
 #: The fields that can be compared, and those that follow from each.
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
