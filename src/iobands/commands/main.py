@@ -11,16 +11,7 @@ import typer
 
 from iobands import __version__
 from iobands.alerts.alert import UNKNOWN
-from iobands.commands import (
-    alerts,
-    bands,
-    compare,
-    explain,
-    importing,
-    report,
-    session,
-    status,
-)
+from iobands.commands import alerts, bands, compare, explain, importing, report, session, status
 
 app = typer.Typer(
     name="iobands",
@@ -36,7 +27,6 @@ app = typer.Typer(
       iobands report     write it as a static web page
       iobands explain    say why a series is in its state
       iobands compare    give the ratio of series that differ in one field
-      iobands import     convert results of other tools into perflogs
 
     \b
     When an alert comes, each with a reason that is logged:
@@ -49,6 +39,10 @@ app = typer.Typer(
     The bands:
       iobands calibrate  propose bands from the site's own history
       iobands epoch      begin an epoch: what is measured has changed
+
+    \b
+    Results of other tools:
+      iobands import     convert them into perflogs
 
     The exit status is that of a monitoring plug-in: 0 all is well, 1 watch, 2 degraded, 3 no data
     (a sample is missing, or nothing could be read). 2 goes before 3, and 3 before 1.

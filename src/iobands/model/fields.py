@@ -33,7 +33,7 @@ Role = Literal[
 
 @dataclass(frozen=True)
 class Field:
-    """A column; `sentence` documents it in docs/contracts.md, `label` is its name in reports.
+    """A column; `sentence` documents it in docs/contracts.md.
 
     A series field that came `later` may be missing from older perflogs.
     """
@@ -42,7 +42,6 @@ class Field:
     type: Type
     role: Role
     sentence: str
-    label: str = ""
     unit: str = ""
     later: bool = False
 
@@ -88,62 +87,58 @@ FIELDS: Final = (
     Field("partition", "text", "series", "where it ran"),
     Field("environ", "text", "series", "with which programming environment it ran"),
     Field("jobid", "text", "run", "of the scheduler"),
-    Field("job_nodelist", "text", "run", "the nodes, as the scheduler writes them", "node list"),
-    Field("version", "text", "in_effect", "of ReFrame", "version of ReFrame"),
-    Field("suite_version", "text", "in_effect", "of iobands' checks", "version of the suite"),
+    Field("job_nodelist", "text", "run", "the nodes, as the scheduler writes them"),
+    Field("version", "text", "in_effect", "of ReFrame"),
+    Field("suite_version", "text", "in_effect", "of iobands' checks"),
     Field("tool", "text", "series", "`benchio`, `ior`, `mdtest` or `io500`"),
-    Field("tool_version", "text", "in_effect", "the tool's version as the run reported it",
-          "version of the tool"),
+    Field("tool_version", "text", "in_effect", "the tool's version as the run reported it"),
     Field("pattern", "text", "series", "as in contract 1; those of IOR and mdtest are below"),
     Field("interface", "text", "series", "as in contract 1; those of IOR and mdtest are below"),
     Field("file_system", "text", "series", "as in contract 4"),
-    Field("medium", "text", "band", "as in contract 4", "medium"),
-    Field("file_system_type", "text", "band", "as in contract 4", "type of the file system"),
+    Field("medium", "text", "band", "as in contract 4"),
+    Field("file_system_type", "text", "band", "as in contract 4"),
     Field("stripe_count_asked", "integer", "series",
           "−1 means all targets; `null` if the file system has no stripes"),
     Field("stripe_count", "integer", "in_effect",
-          "read back from the files; `null` if there are no stripes", "stripe count"),
+          "read back from the files; `null` if there are no stripes"),
     Field("stripe_size", "integer", "in_effect",
-          "read back from the files; `null` if there are no stripes", "stripe size", "bytes"),
+          "read back from the files; `null` if there are no stripes", "bytes"),
     Field("transport", "text", "series",
           "the feature `ofi` or `ucx` of the environment, else `default`"),
     Field("transport_in_effect", "text", "in_effect",
           "the transport that carried the messages, as proven by the run: `ofi`, `ucx`, or Open "
-          "MPI's name of another component, such as `ob1`; `null` without proof",
-          "transport in effect"),
+          "MPI's name of another component, such as `ob1`; `null` without proof"),
     Field("hints", "text", "series", "the name of the hint preset"),
     Field("hints_in_effect", "text", "in_effect",
-          "the preset's hints that were read back, as `name=value,…`; `null` without proof of any",
-          "hints in effect"),
+          "the preset's hints that were read back, as `name=value,…`; `null` without proof of any"),
     Field("fsync", "text", "in_effect",
-          "`true` if the clock of the writes stopped only after a successful fsync", "fsync"),
+          "`true` if the clock of the writes stopped only after a successful fsync"),
     Field("cache", "text", "in_effect",
-          "`cache` of contract 1 if all reads agree; otherwise `none`", "cache"),
+          "`cache` of contract 1 if all reads agree; otherwise `none`"),
     Field("nodes", "integer", "series",
           "what the run had; 0 if the scheduler was to choose and the run failed before that"),
     Field("tasks", "integer", "series", "processes in all; 0 as for `nodes`"),
     Field("gib", "number", "series", "the volume that each phase moves; 0 as for `nodes`",
-          unit="GiB"),
+          "GiB"),
     Field("fullness_percent", "number", "covariate",
-          "used space of the file system before the run", "fullness in %", "%"),
+          "used space of the file system before the run", "%"),
     Field("targets_active", "integer", "covariate",
           "storage targets of the whole file system in service before the run: OSTs by `lfs "
-          "osts`, OSDs that are up by `ceph osd stat`, targets that are online by BeeGFS's list",
-          "active targets"),
+          "osts`, OSDs that are up by `ceph osd stat`, targets that are online by BeeGFS's list"),
     Field("targets_inactive", "integer", "covariate",
-          "storage targets of the whole file system out of service", "inactive targets"),
+          "storage targets of the whole file system out of service"),
     Field("load_per_node", "number", "covariate",
           "the largest one-minute load average of the run's nodes, before the run; of several "
-          "nodes only with the launcher `srun`", "load a node"),
+          "nodes only with the launcher `srun`"),
     Field("other_jobs", "integer", "covariate",
           "other users' jobs running on the partition or queue when this one began, as far as the "
-          "scheduler (Slurm, PBS, LSF, Flux) shows them", "other jobs"),
+          "scheduler (Slurm, PBS, LSF, Flux) shows them"),
     Field("client_written_gib", "number", "covariate",
           "what the run's nodes wrote to a Lustre file system while the program ran, by the client "
           "counters, other programs included; `null` where only root may read the counters; of "
-          "several nodes as `load_per_node`", "GiB that clients wrote", "GiB"),
+          "several nodes as `load_per_node`", "GiB"),
     Field("client_read_gib", "number", "covariate",
-          "the same of reads, those served from memory included", "GiB that clients read", "GiB"),
+          "the same of reads, those served from memory included", "GiB"),
     Field("spread", "text", "by_variable",
           "how far the repeats of one job lie apart, (largest − smallest) / median of each "
           "variable: `write_bw=0.041,read_bw=0.012`; `null` for a single one"),
@@ -184,12 +179,8 @@ NUMERIC_FIELDS: Final = frozenset(
 )
 #: What the `match` of a band may name (contract 3).
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", *_names("band"))
-#: What was measured beside the rate.
-COVARIATES: Final = _names("covariate")
-#: What a run reports about how and where it ran, beside what makes its series.
-FACTS: Final = tuple(
-    field.name for field in FIELDS if field.label and field.role in {"run", "band", "in_effect"}
-)
+#: What may explain a change: how and where a run went, and what was measured beside the rate.
+CONTEXT: Final = ("job_nodelist", *_names("band", "in_effect", "covariate"))
 #: The format of ReFrame's perflog handler.
 PERFLOG_FORMAT: Final = "|".join(f"%({field.log_name})s" for field in FIELDS)
 
