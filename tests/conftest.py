@@ -1,6 +1,10 @@
 """What tests of several layers share."""
 
+import io
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,10 +26,40 @@ settings.register_profile(
 settings.load_profile("busy")
 
 
+#: What the fixture `iobands` is.
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
 @pytest.fixture
 def site_copy(tmp_path) -> SiteCopy:
     """A fresh copy of the suite."""
     return copy_suite(tmp_path)
+
+
+@pytest.fixture
+def iobands(tmp_path, monkeypatch):
+    """The command, called in this process in the test's directory; returns what came of it."""
+
+    def call(*arguments, cwd=tmp_path, **environment):
+        from iobands.commands.main import entry  # noqa: PLC0415 (most tests do without)
+
+        encoding = environment.pop("PYTHONIOENCODING", "utf-8")
+        with monkeypatch.context() as patch:
+            patch.chdir(cwd)
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            streams = [io.TextIOWrapper(io.BytesIO(), encoding, newline="") for _ in range(2)]
+            patch.setattr(sys, "stdout", streams[0])
+            patch.setattr(sys, "stderr", streams[1])
+            patch.setattr(sys, "argv", ["iobands", *arguments])
+            with pytest.raises(SystemExit) as ended:
+                entry()
+            for stream in streams:
+                stream.flush()
+        texts = [stream.buffer.getvalue().decode(encoding) for stream in streams]
+        return subprocess.CompletedProcess(arguments, ended.value.code or 0, *texts)
+
+    return call
 
 
 def pytest_addoption(parser):

@@ -14,7 +14,7 @@ from iobands.alerts.log import append
 from iobands.alerts.request import Request, action_of, selected, subjects_of
 from iobands.site.site import Site, read_site
 from iobands.status.series import Series
-from tests.package.factory import NOW, daily, days_ago, line, write_perflog
+from tests.factory import NOW, daily, days_ago, line, write_perflog
 
 DAY = timedelta(days=1)
 

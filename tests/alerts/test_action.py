@@ -17,7 +17,7 @@ from iobands.alerts.action import (
 )
 from iobands.bands import Band, Bands, Epoch, Span
 from tests.alerts.keys import KEY
-from tests.package.factory import NOW
+from tests.factory import NOW
 from tests.sites import DAY
 
 ONE = Action(ACKNOWLEDGE, NOW, "jane", "r", ({"pattern": "fpp"},))

@@ -16,7 +16,7 @@ from iobands.alerts.alert import Alert, Certainty, Severity, certainty, ordered,
 from iobands.detection.series import Budget
 from iobands.site.site import Site
 from iobands.status.state import State
-from tests.package.factory import NOW, case, daily, days_ago, write_bands, write_report
+from tests.factory import NOW, case, daily, days_ago, write_bands, write_report
 from tests.sites import DAY, EIGHT, SiteFiles, levels, slow
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from iobands.alerts.action import ACKNOWLEDGE, KINDS, REBASELINE, RESOLVE, UNDO, Action
 from iobands.alerts.log import LogError, append, as_line, parse, path_of, read_log
 from tests.alerts.keys import KEY
-from tests.package.factory import NOW
+from tests.factory import NOW
 
 GOOD = {
     "schema": 1,

@@ -15,7 +15,7 @@ from iobands.alerts.action import Action
 from iobands.alerts.log import parse, path_of, read_log
 from iobands.commands.site import Places, site_of
 from tests.commands.calling import call
-from tests.package.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily, write_perflog
 from tests.sites import levels
 
 RAN = timedelta(hours=6)

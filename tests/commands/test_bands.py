@@ -9,7 +9,7 @@ import pytest
 
 from iobands.bands import load_bands
 from tests.commands.calling import call
-from tests.package.factory import NOW, daily, write_bands, write_perflog
+from tests.factory import NOW, daily, write_bands, write_perflog
 from tests.sites import levels
 
 BANDS = Path("config/bands")

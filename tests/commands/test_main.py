@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from iobands import __version__
-from tests.package.conftest import Command
-from tests.package.factory import COLUMNS, daily, line, write_bands, write_perflog
+from tests.conftest import Command
+from tests.factory import COLUMNS, daily, line, write_bands, write_perflog
 from tests.reporting.sites import site
 
 

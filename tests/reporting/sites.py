@@ -10,7 +10,7 @@ import numpy as np
 from iobands.alerts.action import ACKNOWLEDGE, Action
 from iobands.alerts.log import append
 from iobands.site.site import Site, read_site
-from tests.package.factory import (
+from tests.factory import (
     NOW,
     case,
     daily,

@@ -19,7 +19,7 @@ from iobands.reporting.digest import (
 )
 from iobands.reporting.table import sparkline
 from iobands.site.site import Site, read_site
-from tests.package.factory import NOW, case, daily, line, write_perflog, write_report
+from tests.factory import NOW, case, daily, line, write_perflog, write_report
 from tests.reporting.sites import dropped, everything, healthy, look
 
 GOLDEN = Path(__file__).with_name("golden")

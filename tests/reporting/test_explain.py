@@ -13,7 +13,7 @@ from iobands.reporting.explain import chosen, explanation, name_of
 from iobands.reporting.json import as_json
 from iobands.reporting.related import onset_of, related
 from iobands.site.site import Site
-from tests.package.factory import daily, write_perflog
+from tests.factory import daily, write_perflog
 from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
 from tests.reporting.test_digest import text as digest
 

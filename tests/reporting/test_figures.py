@@ -9,7 +9,7 @@ from pathlib import Path
 
 from iobands.reporting.explain import chosen
 from iobands.reporting.figures import evidence
-from tests.package.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily, write_perflog
 from tests.reporting.sites import look, site
 
 

@@ -18,7 +18,7 @@ from iobands.reporting.format import (
     printable,
     ratio_text,
 )
-from tests.package.factory import NOW
+from tests.factory import NOW
 
 
 @pytest.mark.parametrize(

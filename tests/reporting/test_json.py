@@ -10,7 +10,7 @@ import pytest
 
 from iobands.reporting.json import as_json, plain
 from iobands.site.site import Site
-from tests.package.factory import ROW, daily, write_perflog
+from tests.factory import ROW, daily, write_perflog
 from tests.reporting.sites import everything, look
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.package.factory import daily, write_perflog
+from tests.factory import daily, write_perflog
 
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")

@@ -11,7 +11,7 @@ from iobands.reporting.explain import explanation
 from iobands.reporting.figures import evidence
 from iobands.reporting.json import as_json
 from iobands.reporting.page import write_page
-from tests.package.factory import case, daily, days_ago, line, write_perflog, write_report
+from tests.factory import case, daily, days_ago, line, write_perflog, write_report
 from tests.reporting.sites import dropped, healthy, look
 from tests.reporting.test_digest import text
 

@@ -11,7 +11,7 @@ import pytest
 
 from iobands.model.series import slug
 from iobands.reporting.page import render, write_page
-from tests.package.factory import (
+from tests.factory import (
     case,
     daily,
     line,

@@ -16,7 +16,7 @@ from iobands.results.convert.convert import Converted, convert
 from iobands.results.convert.mapping import Mapping, read_mapping
 from iobands.results.perflog import read_perflogs
 from iobands.results.samples import Samples
-from tests.package.factory import daily, write_perflog
+from tests.factory import daily, write_perflog
 
 EPCC_HEADER = (
     "display_name|result|job_completion_time|perf_var|perf_value perf_unit"

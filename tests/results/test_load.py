@@ -6,7 +6,7 @@ from pathlib import Path
 
 import iobands
 from iobands.model.fields import READ
-from tests.package.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily, write_perflog
 
 
 def test_load(tmp_path: Path) -> None:

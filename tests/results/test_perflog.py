@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from iobands.model.fields import READ
 from iobands.results.perflog import read_perflogs
 from iobands.results.samples import Samples
-from tests.package.factory import COLUMNS, ROW, daily, line, write_perflog
+from tests.factory import COLUMNS, ROW, daily, line, write_perflog
 
 DATA = Path(__file__).with_name("perflogs")
 

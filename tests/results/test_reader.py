@@ -12,7 +12,7 @@ from iobands.model.fields import READ
 from iobands.results import lines as lines_
 from iobands.results import perflog
 from iobands.results.perflog import read_perflogs
-from tests.package.factory import COLUMNS, line
+from tests.factory import COLUMNS, line
 from tests.results import oracle
 
 NAMES = COLUMNS.split("|")

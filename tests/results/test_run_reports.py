@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iobands.results.run_reports import number_of_checks, read_run_reports
-from tests.package.factory import NOW, case, write_report
+from tests.factory import NOW, case, write_report
 
 
 def test_a_case_that_failed_in_setup(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 from iobands.model.history import History
 from iobands.results.perflog import read_perflogs
 from iobands.results.samples import Samples
+from tests.factory import NOW, daily, line, write_perflog
 from tests.model.test_series import KEY
-from tests.package.factory import NOW, daily, line, write_perflog
 
 
 def read(directory: Path, *rows: str) -> Samples:

@@ -16,7 +16,7 @@ from iobands.detection.series import in_utc
 from iobands.site.calibrate import calibrate
 from iobands.site.site import Site
 from iobands.status.state import State
-from tests.package.factory import NOW, line, write_bands, write_perflog
+from tests.factory import NOW, line, write_bands, write_perflog
 from tests.sites import DAY, Growing, levels, only
 
 

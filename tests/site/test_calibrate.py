@@ -11,7 +11,7 @@ import pytest
 from iobands.bands import Bands, load_bands
 from iobands.bands.epoch_file import write_epoch
 from iobands.site.calibrate import Calibration, calibrate, epoch_by_hand
-from tests.package.factory import NOW, daily
+from tests.factory import NOW, daily
 from tests.sites import DAY, SiteFiles, levels, slow
 
 HOUR = timedelta(hours=1)

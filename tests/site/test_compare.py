@@ -9,7 +9,7 @@ import pytest
 
 from iobands.reporting.comparison import comparison_lines
 from iobands.site.compare import compare, read_histories
-from tests.package.factory import daily, write_perflog
+from tests.factory import daily, write_perflog
 
 DAY = timedelta(days=1)
 

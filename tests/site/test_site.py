@@ -9,7 +9,7 @@ import pytest
 from iobands.alerts.alert import Severity
 from iobands.model.schema import FileError
 from iobands.status.state import State
-from tests.package.factory import case, daily, write_perflog, write_report
+from tests.factory import case, daily, write_perflog, write_report
 from tests.sites import SiteFiles, levels
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from iobands.status.in_effect import InEffect
-from tests.package.factory import days_ago, line
+from tests.factory import days_ago, line
 from tests.sites import SiteFiles, only
 
 STRIPED = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from iobands.status.outliers import Outliers, total
-from tests.package.factory import NOW, daily, write_bands
+from tests.factory import NOW, daily, write_bands
 from tests.sites import DAY, SiteFiles, only
 
 

@@ -9,7 +9,7 @@ import pytest
 from iobands.alerts.alert import Severity
 from iobands.status.preflight import Obstacle
 from iobands.status.state import State
-from tests.package.factory import NOW, ROW, case, daily, write_report
+from tests.factory import NOW, ROW, case, daily, write_report
 from tests.sites import DAY, SiteFiles
 
 PROBE = ["EnvProbe_1", "here:local", "builtin"]

@@ -10,7 +10,7 @@ import pytest
 from iobands.site.site import Site
 from iobands.status.state import State
 from iobands.status.verdicts import OWN_HISTORY, verdicts
-from tests.package.factory import NOW, case, daily, days_ago, line, write_bands, write_report
+from tests.factory import NOW, case, daily, days_ago, line, write_bands, write_report
 from tests.sites import DAY, SiteFiles, levels, only
 
 #: 1 to 20: quartiles 5.75, 10.5, 15.25 (type 7: 1 + 19 q), floor 5.75 (5.75 / 15.25)^1.5 = 1.3313

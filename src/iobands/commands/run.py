@@ -178,8 +178,9 @@ def _session(
     progress: Callable[[str], None],
 ) -> int:
     """Run ReFrame to its end and return its exit status."""
-    with log.open("w", encoding="utf-8") as kept:
-        child = subprocess.Popen(
+    with (
+        log.open("w", encoding="utf-8") as kept,
+        subprocess.Popen(
             command,
             cwd=root,
             stdin=subprocess.DEVNULL,
@@ -187,17 +188,18 @@ def _session(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
-        )
-        with _passed_on(child):
-            for coloured in child.stdout or ():
-                line = _COLOURS.sub("", coloured)
-                kept.write(line)
-                kept.flush()
-                show(line.rstrip("\n"))
-                step = _PROGRESS.search(line)
-                if step:
-                    progress(f"{step[1]} {step[2]}")
-            return child.wait()
+        ) as child,
+        _passed_on(child),
+    ):
+        for coloured in child.stdout or ():
+            line = _COLOURS.sub("", coloured)
+            kept.write(line)
+            kept.flush()
+            show(line.rstrip("\n"))
+            step = _PROGRESS.search(line)
+            if step:
+                progress(f"{step[1]} {step[2]}")
+        return child.wait()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.package.factory import COLUMNS
+from tests.factory import COLUMNS
 
 CONFIG = """\
 from pathlib import Path
@@ -112,14 +112,14 @@ class Collapsed(Base):
 @rfm.simple_test
 class Unproven(Base):
     file_system = "other"
-    tags = {"unproven"}
+    tags = {"broken"}
     executable_opts = ["nothing"]
 
 
 @rfm.simple_test
 class Unstarted(Base):
     file_system = "refused"
-    tags = {"unstarted"}
+    tags = {"broken"}
     executable_opts = ["write 1.0"]
 
     @run_before("setup")

@@ -14,11 +14,17 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from iobands.alerts.alert import Severity
 from iobands.commands.run import find_root
-from tests.package.conftest import Command, environment
-from tests.package.fake_root import make_root
+from iobands.commands.site import Places, site_of
+from iobands.site.site import Site
+from iobands.status.state import State
+from tests.commands.fake_root import make_root
+from tests.conftest import Command
 
 pytest.importorskip("reframe")
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
 
 
 @pytest.fixture
@@ -26,13 +32,26 @@ def root(tmp_path: Path) -> Path:
     return make_root(tmp_path)
 
 
+def measured(root: Path) -> Site:
+    return site_of(Places(root=root))
+
+
+def states(root: Path) -> dict[str, State]:
+    return {series.label: series.status.state for series in measured(root).series}
+
+
 def test_run_measures_and_prints_the_digest(root: Path, iobands: Command) -> None:
     done = iobands("run", "--report", str(root / "page"), cwd=root / "checks")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("IOBANDS OK: 2 series: 2 calibrating\n")
+    assert states(root) == {
+        "disk fpp write_bw": State.CALIBRATING,
+        "disk ssf write_bw": State.CALIBRATING,
+    }
+    # the digest, and nothing of what ReFrame says
+    assert done.stdout.startswith("IOBANDS OK")
     assert "[ RUN" not in done.stdout
     assert "[ RUN      ] Good" in (root / "perflogs" / "iobands-run.log").read_text()
-    assert "disk fpp write_bw" in (root / "page" / "index.html").read_text()
+    assert (root / "page" / "index.html").is_file()
 
 
 def test_verbose_shows_what_reframe_says_and_arguments_go_through(
@@ -41,27 +60,24 @@ def test_verbose_shows_what_reframe_says_and_arguments_go_through(
     done = iobands("run", "--verbose", "--", "-n", "Good", cwd=root)
     assert done.returncode == 0
     assert "(1/1) Good" in done.stdout
-    assert "Collapsed" not in done.stdout
+    assert list(states(root)) == ["disk fpp write_bw"]
 
 
-def test_a_run_that_proves_nothing_is_no_data(root: Path, iobands: Command) -> None:
-    done = iobands("run", "--tag", "unproven", cwd=root)
-    assert done.returncode == 3
-    assert "other fpp write_bw: no data: the run of " in done.stdout
-    assert "failed in sanity: sanity error: pattern 'write' not found" in done.stdout
-
-
-def test_a_check_that_cannot_start_is_a_finding(root: Path, iobands: Command) -> None:
-    done = iobands("run", "--tag", "unstarted", cwd=root)
-    assert done.returncode == 3
-    assert "Unstarted: failed: on here:local in setup" in done.stdout
-    assert "oserror: no such file system" in done.stdout
+def test_a_run_that_proves_nothing_and_a_check_that_cannot_start(
+    root: Path, iobands: Command
+) -> None:
+    assert iobands("run", "--tag", "broken", cwd=root).returncode == 3
+    lost, failed = measured(root).alerts
+    assert (lost.severity, lost.subject) == (Severity.NO_DATA, "other fpp write_bw")
+    assert "sanity error: pattern 'write' not found" in lost.reason
+    assert (failed.severity, failed.subject) == (Severity.FAILED, "Unstarted")
+    assert "oserror: no such file system" in failed.reason
 
 
 def test_nothing_selected_is_an_error(root: Path, iobands: Command) -> None:
     done = iobands("run", "--tag", "weekly", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
-    assert "no check was selected: no check has the tag weekly" in done.stderr
+    assert "weekly" in done.stderr
 
 
 NOT_IMPORTABLE = """\
@@ -77,7 +93,7 @@ import reframe as rfm
 from reframe.core.builtins import *
 
 @rfm.simple_test
-class Broken(rfm.RunOnlyRegressionTest):
+class Raises(rfm.RunOnlyRegressionTest):
     tags = {"daily"}
 
     @run_after("init")
@@ -86,28 +102,21 @@ class Broken(rfm.RunOnlyRegressionTest):
 """
 
 
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        (NOT_IMPORTABLE, "not loaded: skipping test file"),
-        (RAISES, "not loaded: skipping test 'Broken': value error: no bands"),
-    ],
-)
-def test_a_check_that_does_not_load_is_an_error(
-    root: Path, iobands: Command, source: str, said: str
-) -> None:
-    (root / "checks" / "broken.py").write_text(source)
+def test_checks_that_do_not_load_are_an_error(root: Path, iobands: Command) -> None:
+    (root / "checks" / "broken.py").write_text(NOT_IMPORTABLE)
+    (root / "checks" / "raises.py").write_text(RAISES)
     done = iobands("run", cwd=root)
     assert done.returncode == 3
-    assert done.stdout.startswith("IOBANDS OK: 2 series")  # the others did run
-    assert said in done.stderr
+    assert len(states(root)) == 2  # the others did run
+    assert "broken.py" in done.stderr
+    assert "'Raises': value error: no bands" in done.stderr
 
 
 def test_a_broken_configuration_is_an_error(root: Path, iobands: Command) -> None:
     (root / "config" / "site.py").write_text("site_configuration = (\n")
     done = iobands("run", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
-    assert "ReFrame could not list the checks: " in done.stderr
+    assert done.stderr.startswith("IOBANDS UNKNOWN: ")
     assert "Traceback" not in done.stderr
 
 
@@ -115,15 +124,15 @@ def test_reports_that_lie_elsewhere_are_an_error(root: Path, iobands: Command) -
     path = root / "config" / "site.py"
     path.write_text(path.read_text().replace("perflogs/here/reports/", ""))
     done = iobands("run", cwd=root)
-    assert done.returncode == 3
-    assert "left 0 run reports" in done.stderr
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "iobands-run.log" in done.stderr
 
 
 def test_no_root(tmp_path: Path, iobands: Command) -> None:
-    done = iobands("run", cwd=tmp_path)
-    assert done.returncode == 3
-    assert "no config/site.py here or above" in done.stderr
-    assert "no config/site.py there" in iobands("run", "--root", str(tmp_path)).stderr
+    for arguments in ((), ("--root", str(tmp_path))):
+        done = iobands("run", *arguments)
+        assert done.returncode == 3
+        assert "config/site.py" in done.stderr
 
 
 def test_root_is_the_nearest(root: Path) -> None:
@@ -139,9 +148,7 @@ def test_a_second_run_says_who_holds_the_lock(root: Path, iobands: Command) -> N
     with FileLock(perflogs / ".iobands-run.lock"):
         done = iobands("run", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
-    said = "(pid 4711 on login1 since 2026-11-21T01:00:00+00:00)"
-    assert f"another run holds the lock {said}" in done.stderr
-    assert iobands("run", cwd=root).returncode == 0  # and afterwards it is free
+    assert all(str(value) in done.stderr for value in holder.values())
 
 
 def test_fewer_cases_than_selected_is_an_error(
@@ -157,7 +164,7 @@ def test_fewer_cases_than_selected_is_an_error(
     wrapper.chmod(0o755)
     done = iobands("run", cwd=root, PATH=f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}")
     assert done.returncode == 3
-    assert "IOBANDS UNKNOWN: 1 of 2 expected test cases ran" in done.stderr
+    assert "1 of 2" in done.stderr
 
 
 def test_being_ended_ends_reframe_and_its_job(root: Path) -> None:
@@ -172,7 +179,7 @@ def test_being_ended_ends_reframe_and_its_job(root: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-m", "iobands", "run", "--", "-n", "Good"],
         cwd=root,
-        env=environment(),
+        env={**os.environ, "PYTHONPATH": str(SOURCE)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
