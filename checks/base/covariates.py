@@ -15,6 +15,7 @@ from reframe.core.builtins import variable
 
 from ..filesystems import Targets
 from ..filesystems.layout import TARGETS_FILE
+from .package import COVARIATES
 from .stage import call, read_output
 
 BYTES_PER_GIB = 2**30
@@ -79,21 +80,8 @@ def client_read_gib(gathered: Gathered) -> float | None:
     return _moved_gib("read_bytes", gathered)
 
 
-#: The covariates by name and type, in the order of the perflog's columns. Each is measured by the
-#: function above of the same name.
-COVARIATES = {
-    "fullness_percent": int,
-    "targets_active": int,
-    "targets_inactive": int,
-    "load_per_node": float,
-    "other_jobs": int,
-    "client_written_gib": float,
-    "client_read_gib": float,
-}
-
-
 def measure(name: str, gathered: Gathered) -> int | float | None:
-    """A covariate, by its name."""
+    """A covariate, by the function above of the same name."""
     return globals()[name](gathered)
 
 
@@ -134,8 +122,8 @@ def _counted(counter: str, text: str, nodes: int) -> int | None:
 class CovariatesMixin(rfm.RegressionTestPlugin):
     """Gives the job script commands that gather covariates, and a variable to each of these."""
 
-    for _name, _type in COVARIATES.items():
-        locals()[_name] = variable(_type, type(None), value=None, loggable=True)
+    for _name in COVARIATES:
+        locals()[_name] = variable(int, float, type(None), value=None, loggable=True)
 
     def each_node(self) -> list[str]:
         """The shell command that names the launcher of one process on each node."""

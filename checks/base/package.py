@@ -5,10 +5,17 @@ These modules need nothing beyond PyYAML and jsonschema, which ReFrame brings.
 
 from iobands import __version__ as suite_version
 from iobands.bands import NO_BAND, Bands, load_bands
-from iobands.model.fields import MATCH_FIELDS, SERIES_FIELDS, VARIABLE_UNITS, canonical
+from iobands.model.fields import (
+    COVARIATES,
+    MATCH_FIELDS,
+    SERIES_FIELDS,
+    VARIABLE_UNITS,
+    canonical,
+)
 from iobands.model.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
 
 __all__ = [
+    "COVARIATES",
     "FEWEST_PAIRS",
     "MATCH_FIELDS",
     "NO_BAND",

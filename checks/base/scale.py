@@ -1,7 +1,7 @@
 """How large a check is: one point for each of the site's scales.
 
 ReFrame selects checks (`-t`, `-E`, `-l`) before they have a partition, so the numbers are set
-straight after init; config/validation.py makes the name of a scale mean the same in every partition.
+straight after init; config/validation.py makes a scale mean the same in every partition.
 """
 
 from reframe.core.builtins import parameter, variable

@@ -249,6 +249,7 @@ def test_the_order_of_exit_statuses() -> None:
     assert worst([0, 1, 3]) == 3
     assert worst([0, 1, 3, 2]) == 2
     assert {each: Alert(each, "x").exit_status for each in Severity} == {
+        Severity.INCIDENT: 2,
         Severity.DEGRADED: 2,
         Severity.NO_DATA: 3,
         Severity.UNFIT: 3,

@@ -86,4 +86,4 @@ def test_of_a_long_change_the_oldest_and_newest_runs_count():
     ],
 )
 def test_what_is_small(ratio: Ratio, least: float, small: bool):
-    assert ratio.is_smaller_than(least) is small
+    assert ratio.is_surely_small(least) is small

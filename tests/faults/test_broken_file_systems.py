@@ -106,7 +106,7 @@ def said_by_script(site, file_system):
     (script,) = [
         path
         for path in (site.root / "stage").rglob("rfm_job.sh")
-        if f'file_system="{file_system}"' in path.read_text(encoding="utf-8")
+        if f"file_system={file_system}\n" in path.read_text(encoding="utf-8")
     ]
     done = subprocess.run(
         ["bash", script], cwd=script.parent, capture_output=True, text=True, check=False

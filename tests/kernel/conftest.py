@@ -17,27 +17,27 @@ from filelock import FileLock
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "benchio"
 
-# Any of these that a person has set would change what is tested.
+# Settings that the user's environment must not change.
 MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_btl_base_warn_component_unused": "0",
-    # Not by semaphores that have the name of a file: runs at the same time would share them, and
-    # one that is killed leaves them behind.
+    # Without its semaphores, which are named after the file: concurrent runs would share them,
+    # and a killed run leaves them locked.
     "OMPI_MCA_sharedfp": "^sm",
 }
-# Generous, since it only ends a failed test on a machine that may be busy.
+# Generous: it only ends a test that hangs, and the machine may be busy.
 _LONGEST_RUN_S = 300
-# Of its own for each process that tests: where runs of Open MPI at the same time share a directory,
-# one clears away what is another's.
+# One for each pytest worker: concurrent runs of Open MPI in one directory remove the files of one
+# another.
 _SESSIONS = tempfile.mkdtemp(prefix="mpi")
 atexit.register(shutil.rmtree, _SESSIONS, ignore_errors=True)
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a run of benchio left."""
+    """The result of a run of benchio."""
 
     status: int
     out: str
@@ -45,7 +45,7 @@ class Run:
 
     @property
     def messages(self) -> list[str]:
-        """What benchio itself said on standard error."""
+        """benchio's own messages on standard error."""
         lines = self.err.splitlines()
         return [line.removeprefix("benchio: ") for line in lines if line.startswith("benchio: ")]
 
@@ -69,7 +69,7 @@ class Benchio:
         env: dict[str, str] | None = None,
         wrapper: Sequence[str] = (),
     ) -> Run:
-        """Runs it on so many ranks, each below the wrapper's command."""
+        """Runs it on `ranks` processes, each under the command `wrapper`."""
         command = [
             self.launcher,
             "-n",
@@ -85,12 +85,12 @@ class Benchio:
         return self._started([str(self.program), *map(str, arguments)], None)
 
     def layers(self) -> list[str]:
-        """The layers that its help names, in the order in which they run."""
+        """The layers that its help lists, in the order in which they run."""
         lines = re.findall(r"^  (\S.*?)  ", self.run_alone("--help").out, re.MULTILINE)
         return " ".join(lines).split()
 
     def ask(self, *question: object) -> str:
-        """What the probe says."""
+        """The output of the probe (tests/probe.f90)."""
         command = [str(self.build / "benchio_probe"), *map(str, question)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
@@ -113,7 +113,7 @@ class Benchio:
 
 
 def build_kernel(where: Path, *settings: str) -> Path:
-    """Builds benchio with warnings as errors; fails with what the compiler says."""
+    """Builds benchio with warnings as errors; fails with the compiler's output."""
     for command in (
         ["cmake", "-S", SOURCES, "-B", where, "-DBENCHIO_WERROR=ON", *settings],
         ["cmake", "--build", where, "--parallel", "2"],
@@ -125,7 +125,7 @@ def build_kernel(where: Path, *settings: str) -> Path:
 
 
 def shared_build(tmp_path_factory, name: str, *settings: str) -> Path:
-    """The same, once for all processes that test: by the first of them that asks."""
+    """The same, once for all pytest workers: the first one builds."""
     above = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         above = above.parent
@@ -139,7 +139,7 @@ def shared_build(tmp_path_factory, name: str, *settings: str) -> Path:
 
 def plain_build(tmp_path_factory) -> Path:
     """The build that most tests use."""
-    # Without ADIOS2, which few machines have: the layers are the same on all. See test_adios.py.
+    # Without ADIOS2, so that the layers are the same on all machines. See test_adios.py.
     settings = ("-DBENCHIO_TESTS=ON", "-DBENCHIO_ADIOS=OFF")
     return shared_build(tmp_path_factory, "benchio", *settings)
 
@@ -168,7 +168,7 @@ def mpich_build(needs_tools, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def preloaded(needs_tools, tmp_path_factory) -> Callable[[str], tuple[str, str]]:
-    """Builds a library of this folder; returns what to run benchio below to preload it."""
+    """Compiles a C file of this folder; returns the command that preloads it."""
     if shutil.which("mpicc") is None:
         pytest.skip("mpicc is not installed")
     where = tmp_path_factory.mktemp("preload")

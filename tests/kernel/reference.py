@@ -22,13 +22,13 @@ def values(indices, seed: int):
 
 
 def whole_array(shape: tuple[int, int, int], seed: int):
-    """The global array, as what is in the file of one shared array."""
+    """The global array, as in the file of one shared array."""
     count = shape[0] * shape[1] * shape[2]
     return values(np.arange(count), seed).reshape(shape, order="F")
 
 
 def process_grid(grid: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-    """Where each rank stands: the last axis varies fastest."""
+    """The coordinates of each rank: the last axis varies fastest."""
     return [
         (first, second, third)
         for first in range(grid[0])

@@ -20,7 +20,7 @@ GRID = (1, 2, 2)
 
 @pytest.fixture(scope="module")
 def adios_build(needs_tools, tmp_path_factory):
-    """A second build, where there is an ADIOS2 for it."""
+    """A second build, if a suitable ADIOS2 is installed."""
     where = tmp_path_factory.mktemp("kernel-adios") / "build"
     command = ["cmake", "-S", SOURCES, "-B", where, "-DBENCHIO_ADIOS=ON"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -37,7 +37,7 @@ def adios(adios_build, tmp_path):
 
 @pytest.fixture(scope="module")
 def kept_directory(adios_build, tmp_path_factory):
-    """What four ranks wrote and kept."""
+    """The directory that four ranks wrote and kept."""
     where = tmp_path_factory.mktemp("kept")
     (where / "unstriped").mkdir()
     done = Benchio(adios_build, where).run(
@@ -49,7 +49,7 @@ def kept_directory(adios_build, tmp_path_factory):
 
 @pytest.fixture
 def kept(adios, kept_directory):
-    """A copy of it, free to be tampered with."""
+    """A copy of it, to be changed."""
     where = adios.cwd / "unstriped/adios.dat"
     shutil.copytree(kept_directory, where)
     return where
@@ -118,14 +118,14 @@ def test_bpls_finds_the_array(kept_directory):
         pytest.skip("bpls is not on the PATH")
     command = ["bpls", "-d", str(kept_directory), "array", "-n", "1"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    # C's order of the axes, so that the values come in the order of Fortran's.
+    # The axes in C's order: the values then are in Fortran's.
     assert "int64_t  array  {6, 10, 7}" in printed
     found = [int(value) for value in re.findall(r"\)\s+(-?\d+)", printed)]
     assert found == reference.whole_array(SHAPE, SEED).ravel(order="F").view("int64").tolist()
 
 
 def test_other_processes_can_read_it(adios, kept):
-    # Blocks of (7, 10, 2): none is what a rank has written.
+    # Blocks of (7, 10, 2), unlike those of the write.
     done = read_back(adios, ranks=3)
     assert done.status == 0, done.err
     assert adios.records()[0]["verified_bytes"] == 7 * 10 * 6 * 8
@@ -208,7 +208,7 @@ def test_a_read_only_file_system(adios, read_only_file_system):
 
 def test_too_little_room_is_found_before_adios_is_called(adios, tiny_file_system):
     message = refused(adios, write(adios, tiny_file_system, sizes=(64, 64, 48, "global")))[0]
-    # 64 KiB, and 8 KiB a rank, for what ADIOS2 puts beside the data.
+    # 64 KiB, and 8 KiB a rank, for the metadata of ADIOS2.
     needed = 64 * 64 * 48 * 8 + 65536 + 3 * 8192
     assert f"{tiny_file_system} has 1048576 bytes free, and {needed} are to be" in message
     assert list(tiny_file_system.iterdir()) == []
@@ -223,7 +223,7 @@ def test_an_error_inside_a_collective_call_ends_on_all_ranks(adios):
 
 
 def test_a_call_that_the_others_never_leave_ends_the_run(adios):
-    # One inode is the root's; data.0 is then one too many, while others wait for who makes it.
+    # One inode is the root's; data.0 is then one too many, while the others wait for its creator.
     with _mounted(adios.cwd / "few", "size=8m,nr_inodes=3") as where:
         messages = refused(adios, write(adios, where))
         assert f"adios2_open of {where}/adios.dat failed: ADIOS2 returned " in messages[0]
@@ -231,7 +231,7 @@ def test_a_call_that_the_others_never_leave_ends_the_run(adios):
 
 
 def test_a_quota_that_one_writer_meets_ends_the_run(adios):
-    """As a user's quota does, which nobody can see beforehand: the others must not hang."""
+    """As with a user's quota, which cannot be checked before: the others must not hang."""
     path = str(adios.cwd / "unstriped/adios.dat/data.0")
     fail = ["strace", "-f", "-o", "/dev/null", "-P", path]
     fail += ["-e", "inject=write,pwrite64,writev,pwritev:error=EDQUOT"]
@@ -271,7 +271,7 @@ def test_an_adios_that_is_asked_for_must_be_found(needs_tools, tmp_path):
 def test_an_adios2_of_another_mpi_is_refused(adios_build, tmp_path):
     if shutil.which("mpifort.mpich") is None:
         pytest.skip("MPICH is not installed beside Open MPI")
-    # By the compiler wrapper alone, as the checks build it: CMake then knows of no MPI library.
+    # With the compiler wrapper only, as in the checks: CMake then has no list of MPI libraries.
     command = ["cmake", "-S", SOURCES, "-B", tmp_path, "-DBENCHIO_ADIOS=ON"]
     settings = ["-DCMAKE_C_COMPILER=mpicc.mpich", "-DCMAKE_Fortran_COMPILER=mpifort.mpich"]
     done = subprocess.run([*command, *settings], capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""The pattern aligned: stripes of one file or many, and who moves which."""
+"""The pattern aligned: the stripes of one or many files, and their assignment to ranks."""
 
 import re
 import shutil
@@ -28,7 +28,7 @@ def contents(elements: int, files: int, seed: int = SEED) -> list[bytes]:
 
 
 def make_table(benchio, lines, name="layout.txt"):
-    """A table, and its files as something else made them."""
+    """A table, and its files, empty."""
     (benchio.cwd / name).write_text("# path stripe_size target ...\n\n" + "\n".join(lines) + "\n")
     paths = [benchio.cwd / line.split()[0] for line in lines]
     for path in paths:
@@ -173,7 +173,7 @@ def test_more_files_than_elements(benchio):
 
 
 def _touched(benchio, layer, calls, *more, ranks, preload=()):
-    """For each rank, what calls it made, as (path, offset, bytes)."""
+    """The calls of each rank, as (path, offset, bytes)."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     watch = 'exec strace -f -y -o trace.$OMPI_COMM_WORLD_RANK -e trace=pwritev,preadv,fsync "$@"'
@@ -260,14 +260,14 @@ def test_more_files_than_may_be_open(benchio):
     assert found == contents(600, 600)
     trace = (benchio.cwd / "trace").read_text()
     synced = re.findall(r"fsync\(\d+<[^>]*(aligned-single\d+)\.dat>\) += 0", trace)
-    # The pages are dropped before the read, for which each file is synced again.
+    # Before the read the pages are dropped, which syncs each file again.
     assert set(Counter(synced).values()) == {2}
     assert len(set(synced)) == 600
 
 
 def test_more_than_the_memory_holds_goes_round_by_round(benchio):
-    # 280 MiB in stripes of 270 MiB, which are more than the memory holds: pieces of 256, 14 and
-    # 10 MiB; the other process has none.
+    # 280 MiB in stripes of 270 MiB, which exceed the memory: pieces of 256, 14 and 10 MiB; the
+    # other process has none.
     arguments = (
         2**20 * 35, 1, 1, "global", "aligned-single", "unstriped", f"--seed={SEED}",
         "--stripe-size=270M", "--cache=none",
@@ -377,7 +377,7 @@ def test_reads_that_cannot_come_from_memory(benchio, preloaded, cache):
 
 
 def _assigned(benchio, scheme, elements, lines, nodes):
-    """For each rank the stripes that the probe says it has."""
+    """The stripes of each rank, from the probe."""
     (benchio.cwd / "table.txt").write_text("\n".join(lines) + "\n")
     command = [
         benchio.build / "benchio_probe",
@@ -438,7 +438,7 @@ def _assert_aligned(assigned, nodes, targets, sizes):
             assert node_of.setdefault(targets[stripe], node) == node
             load[node] += sizes[stripe]
             of_target[targets[stripe]] += sizes[stripe]
-    # The last target that a node got came to the one with the least then.
+    # Each target was assigned to the node with the least load at that time.
     assert max(load.values()) - min(load.values()) <= max(of_target.values())
     for node in set(nodes):
         counts = [len(mine) for at, mine in zip(nodes, assigned, strict=True) if at == node]
@@ -446,12 +446,12 @@ def _assert_aligned(assigned, nodes, targets, sizes):
 
 
 def test_a_random_assignment_is_not_regular(benchio):
-    # One file on 8 targets and 8 ranks: in turn, each rank would have a target of its own.
+    # One file on 8 targets and 8 ranks: round robin, each rank would have one target.
     assigned = _assigned(benchio, "random", 4096, ["f 8 0 1 2 3 4 5 6 7"], [0, 0, 1, 1, 2, 2, 3, 3])
     for mine in assigned:
         on = Counter(stripe % 8 for stripe in mine)
         assert sum(on.values()) == 512
-        # 64 on each, give or take what chance does: four standard deviations of the binomial.
+        # 64 on each, within four standard deviations of the binomial distribution.
         assert all(64 - 30 <= on[target] <= 64 + 30 for target in range(8))
         assert len(set(on.values())) > 1
         steps = Counter(second - first for first, second in pairwise(mine))
@@ -459,9 +459,9 @@ def test_a_random_assignment_is_not_regular(benchio):
 
 
 def test_a_round_that_writes_nothing_is_found(benchio):
-    """The files of the round before are complete; their data are not those of this round."""
+    """The files of the previous round are complete, but their data are not those of this round."""
     path = str(benchio.cwd / "unstriped/aligned.dat")
-    # The first round writes one piece; the second says that it did.
+    # The first round writes one piece; the second fakes its write.
     wrapper = ["strace", "-f", "-o", "/dev/null", "-P", path, "-e"]
     wrapper.append("inject=pwrite64,pwritev:retval=4096:when=2")
     done = benchio.run(

@@ -38,7 +38,7 @@ def test_repeats_until_each_phase_took_long_enough(benchio, more):
 
 def test_a_phase_of_less_than_a_second_is_said_to_be_short(benchio):
     benchio.run(*RUN, "proc", "unstriped", "--read", "--result=result.jsonl")
-    # A system that takes its time for one call of the write.
+    # One call of the write is slow.
     slow = ["strace", "-o", "/dev/null", "-e", "inject=pwritev:delay_enter=1100000:when=1"]
     records = benchio.records()
     assert [record["short"] for record in records] == [True, True]
@@ -74,7 +74,7 @@ def test_the_run_stops_between_phases_and_says_what_is_missing(benchio):
         message,
     )
     assert found, message
-    # A write that was to be verified by the read that is missing was not reported.
+    # A write without its verification was not reported.
     assert int(found[2]) == records[-1]["repeat"] + 1
     assert found[3] == (
         "serial in striped; proc in unstriped; proc in striped; mpiio in unstriped; "

@@ -1,4 +1,4 @@
-"""NAS BT's I/O: which points each process has, what is in the files, and what must not pass."""
+"""NAS BT-IO: the points of each process, the content of the files, and wrong data."""
 
 import itertools
 import re
@@ -23,7 +23,7 @@ needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace
 
 
 def parts(length: int, count: int) -> list[range]:
-    """An axis in `count` parts, the first of which are longer by one where it is not divisible."""
+    """An axis in `count` parts, the first of which are longer by one if it is not divisible."""
     return [range(part[0], part[-1] + 1) for part in np.array_split(np.arange(length), count)]
 
 
@@ -41,7 +41,7 @@ def cells(grid: tuple[int, int, int], side: int, rank: int) -> list[tuple[range,
 
 
 def asked_cells(benchio, grid, kind, processes, rank):
-    """The same, as the sources have it."""
+    """The same, from the probe."""
     answer = benchio.ask("cells", *grid, kind, processes, rank)
     numbers = [list(map(int, line.split())) for line in answer.splitlines()]
     return [
@@ -51,7 +51,7 @@ def asked_cells(benchio, grid, kind, processes, rank):
 
 
 def content(grid: tuple[int, int, int], steps: int = STEPS, seed: int = SEED):
-    """All values, as they lie in the file."""
+    """All values, in the order of the file."""
     return values(np.arange(VALUES * grid[0] * grid[1] * grid[2] * steps), seed)
 
 
@@ -76,7 +76,7 @@ def test_the_cells_are_those_of_nas_bt(benchio, grid, side):
         assert mine == cells(grid, side, rank)
         for cell in mine:
             owners[np.ix_(*cell)] += 1
-        # No two cells share a layer along any axis: a sweep along it keeps all at work.
+        # No two cells share a layer along any axis: a sweep along it keeps all processes busy.
         for one, other in itertools.combinations(mine, 2):
             assert all(set(left).isdisjoint(right) for left, right in zip(one, other, strict=True))
     assert (owners == 1).all()
@@ -203,7 +203,7 @@ def kept_files(kernel_build, tmp_path_factory):
 
 @pytest.fixture(params=LAYERS)
 def kept(request, benchio, kept_files):
-    """A layer, and its file, free to be tampered with."""
+    """A layer, and a copy of its file, to be changed."""
     shutil.copytree(kept_files, benchio.cwd / "unstriped", dirs_exist_ok=True)
     return request.param, benchio.cwd / "unstriped" / f"{request.param}.dat"
 
@@ -310,7 +310,7 @@ def test_every_process_syncs_the_file_once(benchio, io, monkeypatch):
 @needs_strace
 @pytest.mark.parametrize("io", ["ompio", "romio321"])
 def test_a_read_that_reads_nothing_is_not_verified(benchio, io, monkeypatch):
-    """The second step's read is not made, and says that it was: no memory may still have it."""
+    """The second step's read is faked: its data must not be in memory."""
     monkeypatch.setenv("OMPI_MCA_io", io)
     path = str(benchio.cwd / "unstriped/btio.dat")
     wrapper = ["strace", "-f", "-o", "/dev/null", "-P", path, "-e"]

@@ -1,4 +1,4 @@
-"""What keeps reads from finding their data in memory, as the system sees it."""
+"""How reads avoid finding their data in memory, as seen in system calls."""
 
 import re
 import shutil
@@ -30,7 +30,7 @@ def traces(benchio):
 
 
 def caches(benchio):
-    """What the reads' records say: what was done and what was asked."""
+    """The cache fields of the reads' records: in effect, and asked."""
     found = {}
     for record in benchio.records():
         pair = (record["cache"], record["cache_asked"])
@@ -51,7 +51,7 @@ def run(benchio, *more, where="unstriped", ranks=4, wrapper=()):
 
 
 def is_in_memory(path):
-    """Whether the test's own files are, which pytest's --basetemp says where to put."""
+    """Whether the directory of the test is on a file system in memory."""
     command = ["stat", "--file-system", "--format=%T", path]
     kind = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     return kind in ("tmpfs", "ramfs")
@@ -102,7 +102,7 @@ def test_direct_reads(benchio):
     done = run(benchio, "--cache=direct", wrapper=traced("openat,preadv,fadvise64"))
     if is_in_memory(benchio.cwd):
         pytest.skip("the file system is in memory")
-    # MPI-IO has no way to it: there the pages are dropped.
+    # MPI-IO cannot use O_DIRECT: there the pages are dropped.
     assert caches(benchio) == {
         **dict.fromkeys(LAYERS, ("direct", "direct")),
         "mpiio": ("dropped", "direct"),
@@ -112,8 +112,8 @@ def test_direct_reads(benchio):
     for trace in traces(benchio):
         for line in re.findall(r"openat\(.*\bO_DIRECT\b.*", trace):
             opened += re.findall(r"= \d+<([^>]*)>", line)
-        # Every read of the data is from a file that was opened so; the way of the calls tells,
-        # since a descriptor is used again.
+        # Every read of the data is from a file opened with O_DIRECT; the order of the calls shows
+        # it, since descriptors are reused.
         is_direct = {}
         for line in trace.splitlines():
             if found := re.search(r"openat\(.*, (O_\S+)(?:, \d+)?\) = (\d+)<", line):

@@ -43,6 +43,6 @@ def test_a_case_runs(benchio, site, here):
     assert done.stdout.count("Finished") >= here.count("mpirun")
     assert "time = " in done.stdout
     assert list((benchio.cwd / "scratch").iterdir()) == []
-    # What runs here is what a site runs, but for the size (and ADIOS2, which few machines have).
+    # The commands for any machine have the layers of those for a site (without ADIOS2).
     there = [layers - {"adios"} for layers in layers_of(site)]
     assert [layers for layers in layers_of(here) if layers not in there] == []

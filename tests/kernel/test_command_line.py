@@ -1,4 +1,4 @@
-"""The command line: what is refused, and with which words."""
+"""The command line: which arguments are errors, and their messages."""
 
 import subprocess
 
@@ -106,7 +106,7 @@ def test_help(benchio, arguments):
     assert done.out.startswith("benchio N1 N2 N3 local|global")
     assert f"without one, {DEFAULTS}\n" in done.out
     assert benchio.layers() == LAYERS.split()
-    # A screen and a half, and no line that a terminal would break.
+    # No longer than a screen and a half, and no wider than a terminal.
     assert len(done.out.splitlines()) <= 60
     assert max(map(len, done.out.splitlines())) <= 90
 

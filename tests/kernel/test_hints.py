@@ -1,4 +1,4 @@
-"""Hints: three ways to ask for them, which one counts, and whether they are in effect.
+"""Hints: three ways to set them, their precedence, and whether they are in effect.
 
 MPICH reports truthfully what is in effect. Open MPI 4 does not, so there the system calls show it.
 """

@@ -1,4 +1,4 @@
-"""The pages and checks that name benchio's layers, against the layers of benchio itself."""
+"""The tables of layers in docs/ and checks/, compared with benchio's own."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The layers that write by way of HDF5, netCDF and PnetCDF; their files read by other programs."""
+"""The layers of HDF5, netCDF and PnetCDF; other programs read their files."""
 
 import re
 import shutil
@@ -34,7 +34,7 @@ def said_by(*command):
 
 
 def start_of_data(path):
-    """Where the array begins in a file, by the library's own tools."""
+    """The byte where the array begins in a file, from the library's tools."""
     if path.name.startswith("pnetcdf"):
         return int(re.search(r"start file offset =\s*(\d+)", said_by("ncoffsets", path))[1])
     return int(re.search(r"OFFSET (\d+)", said_by("h5dump", "-p", "-H", "-d", "/data", path))[1])
@@ -121,7 +121,7 @@ def test_a_changed_byte_is_found_where_it_is(benchio, more):
         start = start_of_data(path)
         content = bytearray(path.read_bytes())
         at = start + 8 * element
-        # The lowest bit of the number, which stands last in big-endian order.
+        # The lowest bit of the number, in the last byte if big-endian.
         content[at + (7 if layer.startswith("pnetcdf") else 0)] ^= 1
         path.write_bytes(content)
         done = benchio.run(*common, layer, "--no-write", "--verify", ranks=RANKS)
@@ -188,7 +188,7 @@ def test_hints_are_asked_of_the_open_file(benchio, layer):
     (record,) = benchio.records()
     if "Open MPI v4" not in record["mpi_library"]:
         pytest.skip("this is about Open MPI 4")
-    # It says of any hint that it is in effect: benchio's own trial hint came back from the file.
+    # It reports any hint as in effect, benchio's unknown hint too.
     assert (
         "hints that may not be in effect, since this library gives no proof: cb_nodes=1" in done.out
     )
@@ -217,7 +217,7 @@ def test_fsync_is_a_system_call(benchio, io):
             path = re.escape(str(benchio.cwd / f"unstriped/{layer}.dat"))
             counts = [len(re.findall(rf"fsync\(\d+<{path}>\) += 0", trace)) for trace in traces]
             counts = sorted(count for count in counts if count)
-            # NetCDF flushes in ending the definitions and in closing, too.
+            # netCDF flushes after the definitions and in closing, too.
             always = 2 if layer == "netcdf" else 0
             assert counts == [always + len(asked)] * RANKS * bool(always + len(asked)), layer
             assert record["fsync"] is bool(always + len(asked))
@@ -255,7 +255,7 @@ def test_a_file_that_cannot_be_made(benchio, read_only_file_system):
 
 
 def test_hdf5_that_is_not_collective_is_no_measurement(benchio):
-    # With this HDF5 breaks up what MPI's datatypes would describe.
+    # With this setting HDF5 does not use MPI's datatypes.
     done = benchio.run(
         *SHAPE, "global", "hdf5", "unstriped", ranks=RANKS,
         env={"HDF5_MPI_OPT_TYPES": "0"},

@@ -1,4 +1,4 @@
-"""What benchio must leave alone, and what it must not be led to."""
+"""Files that benchio must not touch, and paths that libraries misread."""
 
 import pytest
 
@@ -8,7 +8,7 @@ SHARED = ("mpiio", "mpiio-independent", "netcdf", "hdf5", "snapshot", "btio", "s
 
 @pytest.mark.parametrize("name", [" x", "ufs:x"])
 def test_directories_whose_names_libraries_cut(benchio, name):
-    """Some leave out blanks or a prefix, and so would write to the directory x."""
+    """Some libraries drop blanks or a prefix, and would write to the directory x."""
     (benchio.cwd / name).mkdir()
     (benchio.cwd / "x").mkdir()
     for layer in SHARED:

@@ -97,7 +97,7 @@ def test_without_verification_no_bytes_are_said_to_be_verified(benchio):
     records = benchio.records()
     assert [record["operation"] for record in records] == ["write", "read"] * len(KINDS)
     assert {record["verified_bytes"] for record in records} == {None}
-    # netCDF makes it unasked.
+    # netCDF always syncs.
     assert {record["layer"] for record in records if record["fsync"]} == {"netcdf"}
 
 

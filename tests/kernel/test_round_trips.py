@@ -1,4 +1,4 @@
-"""Every layer of the 3-D array, cut in every way: what it writes, and that others can read it."""
+"""Every layer of the 3-D array in every decomposition: its files, and reads by other layouts."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.kernel.reference import blocks, whole_array
 
 SEED = 20231009
 
-# What MPI_Dims_create gives for so many ranks, turned round as benchio does.
+# The result of MPI_Dims_create, reversed as in benchio.
 GRIDS = {
     "block": {1: (1, 1, 1), 2: (1, 1, 2), 3: (1, 1, 3), 4: (1, 2, 2), 6: (1, 2, 3), 8: (2, 2, 2)},
     "pencil": {1: (1, 1, 1), 2: (1, 1, 2), 3: (1, 1, 3), 4: (1, 2, 2), 6: (1, 2, 3), 8: (1, 2, 4)},
@@ -16,7 +16,7 @@ ODD, PRIME, ONE = (3, 5, 9), (7, 2, 11), (1, 1, 1)
 
 
 def layers_of_the_array(benchio):
-    """The layers in this build whose data are a block for each process: all but the patterns."""
+    """The layers of this build in which each process has a block."""
     names = benchio.layers()
     return [name for name in names if not name.startswith(("aligned", "btio", "strided"))]
 
@@ -87,7 +87,7 @@ def test_writers_of_a_layer_that_gathers_by_itself(benchio):
 
 
 def test_readers_that_had_no_part_in_the_writing(benchio):
-    """Written by 8 in blocks, read by 3 in slabs: a file has no trace of who wrote it."""
+    """Written by 8 ranks in blocks, read by 3 in slabs."""
     sizes = (6, 8, 12)
     shared = [
         name

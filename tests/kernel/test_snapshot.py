@@ -15,7 +15,7 @@ IDLE = ("--compute=0", "--every=2")
 
 
 def snapshots(elements: int, number: int) -> bytes:
-    """A file of so many snapshots: one array after the other, each in Fortran order."""
+    """The content of a file: one array after the other, each in Fortran order."""
     return values(np.arange(elements * number), SEED).tobytes()
 
 
@@ -88,12 +88,12 @@ def test_time_computed_is_told_from_time_waited(benchio):
         stages = [record[f"seconds_{stage}"] for stage in ("open", "transfer", "sync", "close")]
         assert min(stages) >= 0
         assert sum(stages) >= record["rank_seconds_max"] * 0.999
-    # Were the 3 s computed in the seconds too, there would be more of them than the run took.
+    # If the seconds included the 3 s computed, they would exceed the time of the run.
     assert sum(record["seconds"] + record["seconds_compute"] for record in writes) < wall
     blocking, nonblocking = writes
     assert blocking["seconds_hidden"] == 0
-    # A write is not known to be complete before the first time step behind it ends; nothing can
-    # be hidden by the time steps before the first, nor what is written after the last.
+    # A write is pending until the first time step after it ends, at least. Nothing is pending
+    # in the time steps before the first write, and none follow the last.
     assert nonblocking["seconds_hidden"] >= 2 * 0.05
     assert nonblocking["seconds_hidden"] <= nonblocking["seconds_compute"] - 10 * 0.05
     assert {record.get("seconds_compute") for record in reads} == {None}
@@ -178,7 +178,7 @@ def test_the_file_is_synced_once_at_the_end(benchio, layer):
     ("layer", "io"), [("snapshot", "romio321"), ("snapshot-nonblocking", "ompio")]
 )
 def test_a_full_device_ends_the_run_at_once(benchio, tiny_file_system, layer, io):
-    # The first snapshot has 1.5 MiB; all of them would compute for longer than is waited for.
+    # The first snapshot has 1.5 MiB; computing for all of them would exceed the test's timeout.
     done = benchio.run(
         64, 64, 48, "global", layer, f"--directory={tiny_file_system}", "--steps=1000",
         "--every=10", "--compute=0.1", "--result=result.jsonl", ranks=2, env={"OMPI_MCA_io": io},

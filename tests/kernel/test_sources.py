@@ -1,4 +1,4 @@
-"""What a reader of the sources relies on, checked for every file."""
+"""Rules that every source file follows."""
 
 import re
 
@@ -32,14 +32,14 @@ def test_the_status_of_every_library_call_is_looked_at(path):
         if call is None:
             continue
         assert call[2].endswith("ierr"), f"{call[1]} without a status"
-        # A call in a branch may have its check behind it.
+        # The check of a call in a branch may follow the branch.
         after = " ".join(lines[at + 1 : at + 5])
         assert re.search(r"call check(_adios)?\(ierr|if \(ierr [/=]=", after), (
             f"{call[1]} is not checked"
         )
 
 
-# What a call of each library looks like, and what has to stand behind it.
+# The calls of each library, and the check that must follow.
 LIBRARY_CALLS = {
     "HDF5": (r"\bcall (h5\w+_f)\b|\bierr = (c_H5\w+)\(", r"call check_hdf5\(ierr, "),
     "netCDF": (r"\b(nc_\w+)\(", r"call check_netcdf\(status, "),
@@ -52,7 +52,7 @@ def test_the_status_of_every_call_of_a_library_is_looked_at(library):
     call, check = LIBRARY_CALLS[library]
     calls = 0
     for path in FILES:
-        # These declare the calls, and make the text of an error.
+        # These declare the calls, and format the errors.
         if path.name.endswith(("_api.f90", f"{library.lower()}_checks.f90")):
             continue
         lines = statements(path)

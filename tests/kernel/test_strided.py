@@ -73,7 +73,7 @@ def test_one_call_a_record_by_the_rank_whose_turn_it_is(benchio):
 
 
 def _kept(benchio, layer, sizes, record):
-    """A file that a run kept, and a function that has it read back by one call a record."""
+    """A file that a run kept, and a function that reads it, one call a record."""
     arguments = (*sizes, "local", layer, "unstriped", f"--record={record}", f"--seed={SEED}")
     assert benchio.run(*arguments, "--keep", ranks=RANKS).status == 0
 
@@ -216,7 +216,7 @@ def test_reads_past_the_page_cache(benchio):
 
 
 def test_a_failure_ends_all_rounds(benchio, tiny_file_system):
-    # 8 TiB, which would take hours to make, in rounds of 256 MiB: all stop after the first.
+    # 8 TiB, which would take hours, in rounds of 256 MiB: all ranks stop after the first.
     for layer in ("strided-posix", "strided-independent"):
         done = benchio.run(
             1, 2**18, 1, "global", layer, f"--directory={tiny_file_system}", "--record=32M", ranks=2

@@ -1,4 +1,4 @@
-"""What benchio says of fsync, as the system sees it."""
+"""fsync and partial transfers, as seen in system calls."""
 
 import re
 import shutil
@@ -108,7 +108,7 @@ def test_calls_that_move_less_than_asked_are_continued(benchio, preloaded):
 def test_a_read_that_reads_nothing_is_not_verified(benchio, layer):
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
-    # The call is not made and returns that it read all 512 elements.
+    # The call is faked: it returns the bytes of all 512 elements.
     wrapper = ["strace", "-f", "-o", "/dev/null", "-e", "inject=preadv:retval=4096"]
     done = benchio.run(8, 8, 8, "local", layer, "unstriped", "--verify", wrapper=wrapper)
     assert done.status == 1
@@ -120,6 +120,6 @@ def test_a_read_that_reads_nothing_is_not_verified(benchio, layer):
 def test_benchio_defines_none_of_libcs_functions(kernel_build, name):
     command = ["nm", kernel_build / "benchio"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    # With 64-bit offsets libc calls some of them by another name.
+    # With 64-bit offsets libc uses other names for some of them.
     kinds = re.findall(rf" ([A-Za-z]) {name}(?:64|64v2)?(?:@\S+)?$", listed, re.MULTILINE)
     assert kinds == ["U"]

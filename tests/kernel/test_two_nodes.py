@@ -1,4 +1,4 @@
-"""More than one node, which one machine only has when MPI says so."""
+"""More than one node, simulated by a preloaded library on one machine."""
 
 import pytest
 

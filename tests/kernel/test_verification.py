@@ -1,4 +1,4 @@
-"""Files that were tampered with must not pass, whichever layer reads them."""
+"""Verification detects changed files, in every layer."""
 
 import shutil
 
@@ -25,7 +25,7 @@ def kept_files(kernel_build, tmp_path_factory):
 
 @pytest.fixture(params=LAYERS)
 def kept(request, benchio, kept_files):
-    """A layer, and a file of it with the second rank's data, free to be tampered with."""
+    """A layer, and a copy of its file with the second rank's data, to be changed."""
     shutil.copytree(kept_files, benchio.cwd / "unstriped", dirs_exist_ok=True)
     return request.param, benchio.cwd / "unstriped" / f"{LAYERS[request.param]}.dat"
 

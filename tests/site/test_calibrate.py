@@ -126,7 +126,7 @@ def test_an_epoch_by_hand_does_so_too(files: SiteFiles) -> None:
 
 
 def test_a_member_of_a_shared_alert_gets_no_band(files: SiteFiles) -> None:
-    found = learn(files.days(slow(0.85, since=8, file_system="a")))
+    found = learn(files.days(slow(0.75, since=8, file_system="a")))
     assert {label.split()[0] for label in runs(found)} == {"b"}
     assert {label.split()[0] for label in reasons(found)} == {"a"}
     assert all("all a" in why for why in reasons(found).values())

@@ -237,7 +237,7 @@ def test_what_recovered_is_healthy_and_remembered(files: SiteFiles) -> None:
 
 
 def test_a_small_change_is_reported_if_the_site_asks_for_it(files: SiteFiles) -> None:
-    files.write(daily([5.0] * 60 + [4.99] * 12))
+    files.write(daily([5.0, 5.002, 5.001] * 40 + [4.98, 4.982, 4.981] * 5))
     assert only(files.read()).status.state is not State.DEGRADED
     files.bands.mkdir()
     text = "schema: 3\nsystem: here\nleast_change_percent: 0.1\nepochs: []\n"

@@ -14,7 +14,7 @@ program benchio
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
    use backend, only: backend_t
-   use block_backend, only: lay_out
+   use block_backend, only: block_backend_t, lay_out
    use command_line, only: command_words, parse
    use errors, only: error_t, keep_first, status_failed, status_usage
    use hint_environment, only: add_hints_of_environment
@@ -24,7 +24,7 @@ program benchio
                       MPI_Init, MPI_INTEGER8, MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUCCESS
    use posix_api, only: c_exit
    use progress, only: print_banner, print_finished
-   use registry, only: fill_table, has_blocks, make_layer
+   use registry, only: fill_table, make_layer
    use run, only: run_t
    use usage, only: print_help
    use version, only: benchio_version
@@ -149,10 +149,13 @@ contains
                call check_writers(asked%task, team%size, error)
             end if
             if (allocated(error)) return
-            if (allocated(layout) .or. .not. has_blocks(asked%layers(at)%value)) cycle
-            allocate (layout)
-            call lay_out(asked%task, team%size, team%rank, layout, error)
-            if (allocated(error)) return
+            select type (layer)
+            class is (block_backend_t)
+               if (allocated(layout)) cycle
+               allocate (layout)
+               call lay_out(asked%task, team%size, team%rank, layout, error)
+               if (allocated(error)) return
+            end select
          end do
       end associate
    end subroutine check_layers

@@ -242,7 +242,7 @@ contains
       class(adios_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      call fail(error, "ADIOS2 cannot bring "//self%path//" to the file system")
+      call fail(error, "ADIOS2 cannot flush "//self%path)
    end subroutine sync
 
    subroutine close_file(self, error)

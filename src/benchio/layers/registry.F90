@@ -2,7 +2,6 @@
 !> preprocessed file: here `absent_t` takes the name of each layer that was not compiled in.
 module registry
    use backend, only: backend_t, identity_t
-   use block_backend, only: block_backend_t
    use layer_aligned, only: aligned_t
    use layer_node, only: node_t
    use layer_proc, only: proc_t
@@ -42,8 +41,8 @@ module registry
    implicit none(type, external)
    private
 
-   public :: fill_table, layer_names, default_names, absent_names, layer_summary, make_layer
-   public :: has_blocks, can_gather
+   public :: fill_table, layer_names, default_names, absent_names, layer_summary, can_gather
+   public :: make_layer
 
    type, extends(identity_t) :: row_t
       !> A description for the help.
@@ -168,18 +167,6 @@ contains
 
       res = table(row_of(name))%summary
    end function layer_summary
-
-   !> Whether a layer is one of the 3-D array, of which each process has a block.
-   pure function has_blocks(name) result(res)
-      character(len=*), intent(in) :: name
-      logical :: res
-
-      res = .false.
-      select type (layer => table(row_of(name))%layer)
-      class is (block_backend_t)
-         res = .true.
-      end select
-   end function has_blocks
 
    !> Whether `--writers` applies to a layer.
    pure function can_gather(name) result(res)

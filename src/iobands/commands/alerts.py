@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -172,8 +173,10 @@ def _log(
     subjects = subjects_of(site.series, site.alerts)
     try:
         chosen = selected(subjects, " ".join(words), request, every=every, log=site.actions)
+        # to the microsecond, as an undo names the time of what it takes back
+        now = datetime.now(timezone.utc)
         actions = [
-            (each, action_of(each, request, site.series, site.actions, site.now)) for each in chosen
+            (each, action_of(each, request, site.series, site.actions, now)) for each in chosen
         ]
     except RequestError as error:
         raise failure(str(error)) from error

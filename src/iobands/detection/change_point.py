@@ -32,10 +32,13 @@ class Ratio:
     low: float
     high: float
 
-    def is_smaller_than(self, least: float) -> bool:
+    def is_small(self, least: float) -> bool:
+        """Return whether the ratio is within a relative change of `least`."""
+        return self.value > 0 and _is_small(self.value, least)
+
+    def is_surely_small(self, least: float) -> bool:
         """Return whether the whole interval is within a relative change of `least`."""
-        bound = -math.log1p(-least) - _ROUNDING
-        return self.low > 0 and all(abs(math.log(end)) < bound for end in (self.low, self.high))
+        return self.low > 0 and _is_small(self.low, least) and _is_small(self.high, least)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,10 @@ class ChangePoint:
     def is_open(self) -> bool:
         """Whether the change lasts."""
         return self.ended is None
+
+
+def _is_small(ratio: float, least: float) -> bool:
+    return abs(math.log(ratio)) < -math.log1p(-least) - _ROUNDING
 
 
 def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:

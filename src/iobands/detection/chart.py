@@ -64,7 +64,7 @@ class Chart:
         """The first run and the size of a suspected drop, or None.
 
         A drop is suspected while its evidence is over `watch`, no change is open, and the level
-        of the runs that speak for it is off by `least` or may be.
+        of the runs that speak for it is off by `least`.
         """
         if self.open_change is not None or self.runs == 0 or float(self.down[-1]) < self.watch:
             return None
@@ -73,4 +73,4 @@ class Chart:
         speaking = self.increments[start:, design].astype(float)
         onset = start + onset_interval(speaking, self.runs - 1 - start)[0]
         ratio = level_ratio(self.baseline.level(), self.logarithms[onset:])
-        return None if ratio.is_smaller_than(self.least) else (onset, ratio)
+        return None if ratio.is_small(self.least) else (onset, ratio)

@@ -158,6 +158,7 @@ class _Detector:
         self.changes: list[ChangePoint] = []
         self.open: _Open | None = None
         self.at = 0
+        self.dismissed = 0
         self._learn(baseline, 0)
 
     def through(self, marks: Sequence[int]) -> Chart:
@@ -287,10 +288,11 @@ class _Detector:
         found = _Open(design, start, point, before, empty, raised + 1)
         dated = self._dated(found, raised + 1)
         # Of a history with two levels, leaving one may look like any change: what is no lower
-        # than the baseline is no drop. A change that is surely too small to matter is none either.
+        # than the baseline is no drop. A change that is too small to matter is none either.
         size = level_ratio(before, self.logarithms[dated.onset : raised + 1])
-        if (since.value < 1) != (direction == DOWN) or size.is_smaller_than(self.least):
+        if (since.value < 1) != (direction == DOWN) or size.is_small(self.least):
             self.sums[SIDES[direction]], self.starts[SIDES[direction]] = 0.0, raised + 1
+            self.dismissed = raised + 1  # what follows is another change
         else:
             self.open = found
 
@@ -335,7 +337,7 @@ class _Detector:
         off = np.abs(np.median(windows, axis=1) - change.point.baseline)
         for place in np.flatnonzero(off < -np.log1p(-self.least)):
             ratio = level_ratio(change.before, windows[place], self.baseline.inflation)
-            if ratio.is_smaller_than(self.least):
+            if ratio.is_surely_small(self.least):
                 return first + int(place) + _BACK - 1
         return None
 
@@ -370,7 +372,7 @@ class _Detector:
         point = change.point
         known = self.at if ended is None else ended
         stop = max(point.raised + 1, min(known, point.raised + 1 + _AFTER_RAISED))
-        first = max(0, change.start - _BEFORE_ONSET)
+        first = max(0, min(change.start, max(change.start - _BEFORE_ONSET, self.dismissed)))
         first = max([first, *(each.ended for each in self.changes if each.ended is not None)])
         # runs that the baseline was learned from were never judged, and have no increments
         unjudged = np.flatnonzero(~self.increments[first : change.start].any(axis=1))

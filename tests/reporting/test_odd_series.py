@@ -1,0 +1,53 @@
+"""Every view of series that are odd: few values, equal ones, extreme ones, wrong clocks, names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from iobands.reporting.explain import explanation
+from iobands.reporting.figures import evidence
+from iobands.reporting.json import as_json
+from iobands.reporting.page import write_page
+from tests.package.factory import case, daily, days_ago, line, write_perflog, write_report
+from tests.reporting.sites import dropped, healthy, look
+from tests.reporting.test_digest import text
+
+LONG = "a" * 300
+ODD = {
+    "one": daily([5.0]),
+    "two": daily([5.0, 4.0]),
+    "twenty": daily([5.0] * 20),
+    "equal": daily([5.0] * 60),
+    "equal and then less": daily([5.0] * 60 + [3.5] * 12),
+    "ties": daily([5.0, 6.0] * 50 + [4.0] * 12),
+    "extreme": daily([2.0**30, 2.0**-30] * 20),
+    "at one moment": [line(perf_value=value, jobid=job) for job, value in enumerate(healthy(40))],
+    "in the future": [*daily(healthy(60)), line(job_completion_time=days_ago(-30))],
+    "none": daily([None, None]),
+    "markup": daily([1.0], file_system="[red]x[/red] {{ 7 * 7 }} %s", pattern="<b>"),
+    "long": daily(dropped(), file_system=LONG),
+    "wide": daily(dropped(), file_system="ディスク", pattern="\u202eabc"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_every_view(tmp_path: Path, name: str) -> None:
+    write_perflog(tmp_path / "perflogs", ODD[name])
+    site = look(tmp_path)
+    (series,) = site.series
+    for width in (40, 80, 100):
+        assert text(site, width, every=True)
+    assert json.loads(json.dumps(as_json(site), allow_nan=False))["series"][0]["label"]
+    assert series.status.state.value in explanation(site, series).splitlines()[0]
+    assert (evidence(site, series) is None) == (series.status.runs == 0)
+    assert write_page(site, tmp_path / "page").is_file()
+
+
+def test_reasons_of_other_people_are_cut(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.0]))
+    write_report(tmp_path / "perflogs", [case(file_system="x", fail_reason=f"error: {LONG}\n" * 9)])
+    rows = text(look(tmp_path)).split("SERIES")[0].splitlines()
+    assert max(map(len, rows)) <= 100
