@@ -141,7 +141,7 @@ def parse(line: bytes) -> Action:
     for name in ("who", "reason"):
         if not isinstance(fields[name], str):
             raise LogError(f"{name} is {fields[name]!r}, not a text")
-    if fields.get("direction") not in {None, DOWN, UP}:
+    if fields.get("direction") not in (None, DOWN, UP):
         raise LogError(f"direction is {fields['direction']!r}; one of {DOWN}, {UP}")
     ratio = fields.get("ratio")
     if ratio is not None and (isinstance(ratio, bool) or not isinstance(ratio, int | float)):

@@ -179,6 +179,8 @@ NUMERIC_FIELDS: Final = frozenset(
 )
 #: What the `match` of a band may name (contract 3).
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", *_names("band"))
+#: What was measured beside the rate.
+COVARIATES: Final = _names("covariate")
 #: What may explain a change: how and where a run went, and what was measured beside the rate.
 CONTEXT: Final = ("job_nodelist", *_names("band", "in_effect", "covariate"))
 #: The format of ReFrame's perflog handler.

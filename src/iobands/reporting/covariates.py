@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from iobands.detection.series import in_utc
-from iobands.model.fields import CONTEXT
+from iobands.model.fields import CONTEXT, FIELD
 from iobands.reporting.format import figure
 from iobands.reporting.related import BEFORE, NEXT
 from iobands.status.series import Series
@@ -23,7 +23,7 @@ _FEW_VALUES: Final = 0.5  # more different texts than this share of runs: it alw
 
 @dataclass(frozen=True)
 class Covariates:
-    """By column: what is to be said of texts that changed, numbers that moved, and the rest."""
+    """By name: what is to be said of texts that changed, of numbers that moved, and the rest."""
 
     changed: dict[str, str] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
@@ -31,38 +31,32 @@ class Covariates:
 
 
 def covariates(series: Series, since: datetime) -> Covariates:
-    """Return how the columns of the next runs since a change differ from those before."""
+    """Return how the next runs since a change differ from those before, beside their rate."""
     start = int(np.searchsorted(series.history.times, in_utc(since)))
-    first = max(0, start - BEFORE)
+    samples = series.samples
+    before, after = samples[max(0, start - BEFORE) : start], samples[start : start + NEXT]
     found = Covariates()
-    runs = series.samples.select(CONTEXT)[first : start + NEXT]
-    for name, column in runs.to_dict(as_series=False).items():
-        before = [cell for cell in column[: start - first] if cell is not None]
-        after = [cell for cell in column[start - first :] if cell is not None]
-        if len(before) < _LEAST_BEFORE or not after:
+    for name in CONTEXT:
+        earlier, later = (part[name].drop_nulls().to_list() for part in (before, after))
+        if len(earlier) < _LEAST_BEFORE or not later:
             continue
-        if all(_is_number(cell) for cell in before + after):
-            moved, text = _number_moved(before, after)
-            (found.moved if moved else found.still)[name] = text
+        if FIELD[name].type == "text":
+            is_other, text = _text_changed(earlier, later)
+            (found.changed if is_other else found.still)[name] = text
         else:
-            moved, text = _text_changed(before, after)
-            (found.changed if moved else found.still)[name] = text
+            is_other, text = _number_moved(earlier, later)
+            (found.moved if is_other else found.still)[name] = text
     return found
 
 
-def _is_number(cell: object) -> bool:
-    return isinstance(cell, int | float) and not isinstance(cell, bool)
-
-
-def _number_moved(before: Sequence[object], after: Sequence[object]) -> tuple[bool, str]:
+def _number_moved(before: Sequence[float], after: Sequence[float]) -> tuple[bool, str]:
     """Tell whether the median since lies well outside the middle 90 % of before.
 
     By half of their width: what creeps, as a file system that fills up, is always somewhat beyond.
     """
-    earlier = np.array(before, dtype=float)
-    low, high = (float(each) for each in np.percentile(earlier, _USUAL))
+    low, high = (float(each) for each in np.percentile(before, _USUAL))
     margin = (high - low) / 2
-    now, was = float(np.median(np.array(after, dtype=float))), float(np.median(earlier))
+    now, was = float(np.median(after)), float(np.median(before))
     span = f"({figure(low)} to {figure(high)})" if low < high else ""
     if low - margin <= now <= high + margin:
         return False, f"{figure(now)} {span}".rstrip()

@@ -1,0 +1,48 @@
+"""`iobands import`: what it writes, what it says, and how it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from iobands.commands.main import app
+
+TABLE = """job_completion_time,tool,file_system,operation,rate
+2017-02-14 17:29:40Z,ior,scratch1,write,7.5
+2017-02-14 17:29:40Z,ior,scratch1,read,-1
+"""
+MAPPING = """
+fields: {system: edison, partition: compute, perf_unit: GiB/s}
+columns: {perf_var: operation, perf_value: rate}
+variables: {write: {perf_var: write_bw}, read: {perf_var: read_bw}}
+"""
+
+
+def call(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["import", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def test_a_table_becomes_a_perflog_once(tmp_path: Path) -> None:
+    source, mapping, perflogs = tmp_path / "source", tmp_path / "m.yaml", tmp_path / "perflogs"
+    source.mkdir()
+    (source / "results.csv").write_text(TABLE)
+    mapping.write_text(MAPPING)
+    arguments = (source, "--mapping", mapping, "--perflogs", perflogs)
+    status, said = call(*arguments)
+    assert status == 0
+    assert f"{source / 'results.csv'}:3: perf_value: '-1' is not above 0" in said
+    perflog = perflogs / "edison" / "compute" / "imported-results.log"
+    written = perflog.read_text().splitlines()
+    assert len(written) == 2
+    assert call(*arguments)[0] == 0
+    assert perflog.read_text().splitlines() == written
+
+
+def test_what_cannot_be_imported(tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text("speed: 1")
+    for arguments in ([tmp_path / "nowhere"], [tmp_path, "--mapping", tmp_path / "m.yaml"]):
+        status, said = call(*arguments, "--perflogs", tmp_path / "perflogs")
+        assert (status, said.startswith("IOBANDS UNKNOWN: ")) == (3, True)
+    assert not (tmp_path / "perflogs").exists()
