@@ -10,7 +10,7 @@ from iobands.alerts.alert import Severity
 from iobands.model.schema import FileError
 from iobands.status.state import State
 from tests.factory import case, daily, write_perflog, write_report
-from tests.sites import SiteFiles, levels
+from tests.sites import DAY, Growing, SiteFiles, levels, only
 
 
 @pytest.fixture
@@ -115,3 +115,19 @@ def test_the_samples_of_a_series_are_a_table(files: SiteFiles) -> None:
     found = {series.key.pattern: series.samples for series in files.write(rows).read().series}
     assert list(found["fpp"]["perf_value"]) == [1.0, 2.0]
     assert list(found["ssf"]["perf_value"]) == [3.0]
+
+
+def test_a_site_as_of_an_earlier_time_is_what_it_was_then(tmp_path: Path) -> None:
+    site = Growing(tmp_path, disk=levels((105, 1), (15, 0.7), (40, 1)))
+    then = site.after(118)
+    at = site.now
+    site.does("acknowledge")
+    known = site.again()
+    now = site.after(160)
+    assert (then.exit_status, known.exit_status, now.exit_status) == (2, 1, 0)
+    past = site.read(at, as_of=True)
+    assert past.exit_status == 1
+    assert only(past).status.runs == 118
+    assert past.alerts[0].since == then.alerts[0].since
+    # a moment before, it was not acknowledged
+    assert site.read(at - DAY / 96, as_of=True).exit_status == 2
