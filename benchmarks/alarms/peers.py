@@ -58,9 +58,7 @@ def asv(values: Array) -> list[int]:
     return [int(step[0]) for step in detect_steps(list(values))[1:]]
 
 
-def _day_by_day(
-    points: Callable[[Array], list[int]], values: Array, first: int
-) -> Iterator[Alarm]:
+def _day_by_day(points: Callable[[Array], list[int]], values: Array, first: int) -> Iterator[Alarm]:
     found: list[Alarm] = []
     for runs in range(first, len(values) + 1):
         ends = [0, *points(values[:runs]), runs]
