@@ -2,7 +2,7 @@
 
 A case states its source, its layer and the sizes that were published; its docstring is its line in
 ReFrame's lists. It has the tag `case` and one for its source, and none of the site's sets: a case
-is run when somebody wants to know, not every day.
+is run on demand, not every day.
 """
 
 import inspect

@@ -140,10 +140,10 @@ def test_a_band_yields_to_the_runs_of_the_series():
 
 
 def test_the_baseline_grows_with_a_lag_and_is_frozen():
-    sizes = {runs: len(follow(healthy(runs)).baseline.runs) for runs in (20, 54, 55, 1500)}
-    # 25 runs are a baseline once LAG runs after them were quiet
+    sizes = {runs: len(follow(healthy(runs)).baseline.runs) for runs in (20, 59, 60, 1500)}
+    # 30 runs are a baseline once LAG runs after them were quiet
     assert LAG == 30
-    assert sizes == {20: 20, 54: 20, 55: 25, 1500: LARGEST_BASELINE}
+    assert sizes == {20: 20, 59: 20, 60: 30, 1500: LARGEST_BASELINE}
 
 
 def test_no_run_of_a_drop_joins_the_baseline():

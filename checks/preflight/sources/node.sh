@@ -1,5 +1,5 @@
 #!/bin/sh
-# What each process does: it tells its node and the node's time, and becomes the program, if any.
+# What each process does: it prints its node and the node's time, and becomes the program, if any.
 # What the program complains of goes to a file, since a launcher may lose the last words of processes
 # that it ends. Nodes of one name tell their processes apart by the numbers.
 echo "iobands-node ${SLURMD_NODENAME:-$(uname -n)} $(date +%s.%N)"

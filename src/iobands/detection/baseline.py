@@ -102,10 +102,15 @@ class Baseline:
         data analysis", 1977, chapter 2), and a fifth under the median at the least. No run is deep
         where more than a few of the baseline would be: these are a mode and no outliers.
         """
-        level = self.level()
-        lower, median, upper = np.quantile(level, (0.25, 0.5, 0.75))
+        size = len(self._ordered)
+        lower, median, upper = self._ordered[[size // 4, size // 2, 3 * size // 4]]
         fence = float(min(lower - _FENCE * (upper - lower), median + np.log(_DEEP)))
-        return fence if np.mean(level < fence) <= _MOST_DEEP else -np.inf
+        below = int(np.searchsorted(self._ordered, fence))
+        return fence if below <= _MOST_DEEP * size else -np.inf
+
+    @cached_property
+    def _ordered(self) -> Array:
+        return np.sort(self.level())
 
     @cached_property
     def deep_runs(self) -> int:
@@ -115,9 +120,8 @@ class Baseline:
     @cached_property
     def deep_shares(self) -> Array:
         """The share of runs that each design change would make deep, of shape (designs,)."""
-        ordered = np.sort(self.level())
-        below = np.searchsorted(ordered, self.deep - SHIFTS)
-        return below.mean(axis=1) / len(ordered)
+        below = np.searchsorted(self._ordered, self.deep - SHIFTS)
+        return below.mean(axis=1) / len(self._ordered)
 
     def level(self) -> Array:
         """Return logarithms spread like healthy runs, of shape (n,); empty where unknown."""

@@ -30,17 +30,20 @@ def serial_correlation(values: Array) -> float:
     blocks = max(1, round(size / _BLOCK))
     ordered = np.sort(values)
     ranks = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
-    sums = []
-    for part in np.array_split(ranks.astype(float), blocks):
-        centred = part - part.mean()
-        product = float(centred[1:] @ centred[:-1]) * len(part) / max(len(part) - 1, 1)
-        sums.append((float(centred @ centred), product))
+    starts = np.arange(blocks) * size // blocks
+    lengths = np.diff(starts, append=size)
+    centred = ranks - np.repeat(np.add.reduceat(ranks, starts) / lengths, lengths)
+    following = centred * np.append(centred[1:], 0.0)
+    following[starts[1:] - 1] = 0.0  # the next run is of another block
+    squares = np.add.reduceat(centred**2, starts)
+    products = np.add.reduceat(following, starts) * lengths / np.maximum(lengths - 1, 1)
     if blocks >= _BLOCKS_TO_SPARE:
-        sums.remove(max(sums))
-    square, product = (sum(column) for column in zip(*sums, strict=True))
+        kept = np.arange(blocks) != np.argmax(squares)
+        squares, products = squares[kept], products[kept]
+    square = float(squares.sum())
     if square == 0:
         return 0.0
-    found, length = product / square, size / blocks
+    found, length = float(products.sum()) / square, size / blocks
     corrected = (found * length + 1) / (length - 3) if length > 4 else found  # noqa: PLR2004
     return float(corrected)
 

@@ -56,9 +56,7 @@ LEAST: Final = 0.05
 ADOPTION: Final = 30
 
 # The baseline is learned again when it has grown to one of these sizes.
-_GROWTH: Final = (
-    FIRST_BASELINE, 25, 30, 40, 50, FULL_BASELINE, 80, 100, 130, 160, LARGEST_BASELINE,
-)  # fmt: skip
+_GROWTH: Final = (FIRST_BASELINE, 30, 40, FULL_BASELINE, 90, 130, LARGEST_BASELINE)
 _CHUNK: Final = 64
 _NO_RUNS: Final = np.empty(0)
 # So many runs whose level is that of the baseline end a change, however steady they are.

@@ -14,16 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.alerts.action import Action, bands_after, in_force
-from iobands.alerts.alert import (
-    OK,
-    UNKNOWN,
-    Alert,
-    alerts_of,
-    of_failures,
-    of_preflight,
-    ordered,
-    worst,
-)
+from iobands.alerts.alert import OK, UNKNOWN, Alert, ordered, worst
+from iobands.alerts.causes import alerts_of, of_failures, of_preflight
 from iobands.alerts.groups import group_drops, groups_of, sessions_a_year
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.alerts.log import Log, read_log

@@ -1,0 +1,333 @@
+"""From series, group drops and incidents to alerts: one alert a cause.
+
+An alert is of one series, or of series that share a file system, partition, transport, pattern or
+medium and changed at about the same time; then these are its members.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from iobands.alerts.acknowledgement import Acknowledgement, acknowledging, worse_since
+from iobands.alerts.action import Action
+from iobands.alerts.alert import Alert, Member, Severity, certainty
+from iobands.alerts.groups import SHARED, GroupDrop
+from iobands.alerts.incident import Incident
+from iobands.bands import COLLAPSED
+from iobands.detection import DOWN
+from iobands.detection.change_point import Ratio
+from iobands.detection.series import Budget, Change
+from iobands.model.series import SeriesKey
+from iobands.results.missing_runs import Finding
+from iobands.status.preflight import Obstacle
+from iobands.status.series import Series
+from iobands.status.state import State
+
+#: Changes that began within so much of each other may have one cause.
+_NEAR: Final = timedelta(days=3)
+#: From how many series of a file system on newest runs that collapsed are one alert.
+_MANY: Final = 4
+#: A group whose strongest series are in another alert is one of its own with so much of the
+#: evidence left.
+_LEFT: Final = 0.5
+
+
+def alerts_of(
+    series: Sequence[Series],
+    drops: Sequence[GroupDrop],
+    incidents: Sequence[Incident],
+    actions: Mapping[SeriesKey, Sequence[Action]],
+    budget: Budget,
+    unfit: frozenset[SeriesKey] = frozenset(),
+) -> tuple[Alert, ...]:
+    """Return the alerts of all series.
+
+    `actions` are those in force about each of them; the checks of `unfit` were stopped by an
+    obstacle, which is their alert.
+    """
+    by_key = {each.key: each for each in series}
+    found = [*_of_groups(by_key, drops, budget)]
+    covered = frozenset[SeriesKey]().union(*(alert.keys for alert in found))
+    changed = [each for each in series if each.status.change and each.key not in covered]
+    found += _correlated([_of_change(each, budget) for each in changed])
+    # A drop explains the low runs of its series; what is left is an incident.
+    dropped = covered | {each.key for each in changed if _is_drop(each)}
+    trouble = [*_of_incidents(by_key, incidents, dropped)]
+    covered |= frozenset[SeriesKey]().union(*(alert.keys for alert in trouble))
+    found = [_acknowledged(alert, actions, budget) for alert in (*trouble, *found)]
+    found += [
+        _of_suspicion(each, budget)
+        for each in series
+        if each.status.state is State.WATCH and each.key not in covered
+    ]
+    found += _missing(series, covered | unfit)
+    alerted = covered | {each.key for each in changed}
+    found += _collapsed([each for each in series if each.key not in alerted])
+    return tuple(found)
+
+
+def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert]:
+    """Yield an alert for each obstacle; `several` says that a site has more than one partition."""
+    for each in obstacles:
+        where = f" on {each.system}:{each.partition}" if several else ""
+        number = len(each.checks)
+        stopped = f"{number} check{'' if number == 1 else 's'} not run" if number else ""
+        reason = "; ".join(filter(None, (each.why, stopped)))
+        yield Alert(Severity.UNFIT, f"{each.subject}{where}", since=each.when, reason=reason)
+
+
+def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
+    """Yield an alert for each check that failed and never gave a series."""
+    for each in findings:
+        phase = f" in {each.phase}" if each.phase else ""
+        reason = f"on {each.system}:{each.partition}{phase}: {each.reason}"
+        yield Alert(Severity.FAILED, each.name, since=each.when, reason=reason)
+
+
+def _of_change(series: Series, budget: Budget) -> Alert:
+    change, detection = series.status.change, series.status.detection
+    assert change is not None and detection is not None
+    score = detection.chart.evidence  # as of today, not of the day of raising
+    return Alert(
+        Severity.DEGRADED if change.is_drop else Severity.IMPROVED,
+        series.label,
+        (Member(series, change.ratio, change.baseline),),
+        change.since,
+        change.since_low,
+        change.since_high,
+        change.direction,
+        score,
+        certainty(score, budget),
+    )
+
+
+def _of_suspicion(series: Series, budget: Budget) -> Alert:
+    detection = series.status.detection
+    assert detection is not None and detection.suspicion is not None
+    found = detection.suspicion
+    return Alert(
+        Severity.WATCH,
+        series.label,
+        (Member(series, found.ratio, found.baseline),),
+        found.since,
+        found.since,
+        found.since,
+        score=found.score,
+        certainty=certainty(found.score, budget),
+    )
+
+
+def _of_groups(
+    series: Mapping[SeriesKey, Series], drops: Sequence[GroupDrop], budget: Budget
+) -> Iterator[Alert]:
+    """Yield an alert for each drop of a group, the strongest first, each series in one of them.
+
+    Writes and reads of a group that fell at about the same time are one alert.
+    """
+    taken: set[SeriesKey] = set()
+    left = sorted(drops, key=lambda each: -sum(each.change.evidence))
+    while left:
+        lead = left[0]
+        together = [
+            each
+            for each in left
+            if each.group.name == lead.group.name
+            and each.group.system == lead.group.system
+            and abs(each.since - lead.since) <= _NEAR
+        ]
+        members: list[Member] = []
+        evidence = rest = 0.0
+        for each in together:
+            for place in each.change.members:
+                key = each.group.keys[place]
+                evidence += each.change.evidence[place]
+                if key not in taken:
+                    rest += each.change.evidence[place]
+                    members.append(_member(series[key], each.change.ratios[place]))
+        left = [each for each in left if each not in together]
+        if len(members) > 1 and rest >= _LEFT * evidence:
+            taken |= {member.series.key for member in members}
+            members.sort(key=_size)
+            score = max(sum(each.change.evidence) for each in together)
+            yield Alert(
+                Severity.DEGRADED,
+                lead.group.name,
+                tuple(members),
+                lead.since,
+                lead.since,
+                lead.since,
+                DOWN,
+                score,
+                certainty(score, budget),
+            )
+
+
+def _is_drop(series: Series) -> bool:
+    return series.status.change is not None and series.status.change.is_drop
+
+
+def _of_incidents(
+    series: Mapping[SeriesKey, Series],
+    incidents: Sequence[Incident],
+    dropped: frozenset[SeriesKey],
+) -> Iterator[Alert]:
+    """Yield an alert for each open incident, unless a drop explains half of its series."""
+    for each in incidents:
+        left = {key: ratio for key, ratio in each.ratios.items() if key not in dropped}
+        if each.is_open and 2 * len(left) > len(each.ratios):
+            members = []
+            for key, ratio in left.items():
+                band = series[key].status.band
+                level = band.median if band else None
+                members.append(Member(series[key], Ratio(ratio, ratio, ratio), level))
+            since = each.since
+            yield Alert(Severity.INCIDENT, each.name, tuple(members), since, since, since, DOWN)
+
+
+def _member(series: Series, ratio: Ratio) -> Member:
+    change, detection = series.status.change, series.status.detection
+    if change and change.is_drop:
+        return Member(series, change.ratio, change.baseline)
+    level = detection.chart.baseline.level() if detection else None
+    baseline = None if level is None or not len(level) else _median(level)
+    return Member(series, ratio, baseline)
+
+
+def _size(member: Member) -> float:
+    return member.ratio.value if member.ratio else 1.0
+
+
+def _median(logarithms: Sequence[float]) -> float:
+    return float(np.exp(np.median(logarithms)))
+
+
+def _correlated(alerts: Sequence[Alert]) -> list[Alert]:
+    """Return `alerts` of single series, those of one cause put together.
+
+    The cause is what the most of them share, the most specific of equals; a file system or the
+    like of which most series did not change is none.
+    """
+    left, found = list(alerts), []
+    while left:
+        groups: defaultdict[tuple[str, str, str, str], list[Alert]] = defaultdict(list)
+        for alert in left:
+            key = alert.members[0].series.key
+            for shared in SHARED:
+                value = _shared(alert.members[0].series, shared)
+                if value is not None and key.case is None:
+                    groups[alert.severity, key.system, shared, value].append(alert)
+        best: list[Alert] = []
+        name = ""
+        for (_, _, shared, value), candidates in groups.items():
+            near = _together(candidates)
+            if len(near) > max(len(best), 1):
+                best, name = near, SHARED[shared].format(value)
+        if not best:
+            return found + left
+        found.append(_joined(best, name))
+        left = [alert for alert in left if alert not in best]
+    return found
+
+
+def _shared(series: Series, field: str) -> str | None:
+    value = series.history.newest.get("medium") if field == "medium" else getattr(series.key, field)
+    return None if value is None else str(value)
+
+
+def _together(alerts: Sequence[Alert]) -> list[Alert]:
+    """Return the largest set of `alerts` that may have begun at the same time."""
+    found: list[Alert] = []
+    for lead in alerts:
+        near = [each for each in alerts if _overlap(lead, each)]
+        found = near if len(near) > len(found) else found
+    return found
+
+
+def _overlap(one: Alert, other: Alert) -> bool:
+    assert one.since_low and one.since_high and other.since_low and other.since_high
+    return one.since_low <= other.since_high + _NEAR and other.since_low <= one.since_high + _NEAR
+
+
+def _joined(alerts: Sequence[Alert], name: str) -> Alert:
+    lead = max(alerts, key=lambda each: each.score)
+    members = [member for each in alerts for member in each.members]
+    members.sort(key=_size)
+    return Alert(
+        lead.severity,
+        name,
+        tuple(members),
+        lead.since,
+        lead.since_low,
+        lead.since_high,
+        lead.direction,
+        lead.score,
+        lead.certainty,
+    )
+
+
+def _acknowledged(
+    alert: Alert, actions: Mapping[SeriesKey, Sequence[Action]], budget: Budget
+) -> Alert:
+    """Return the alert with its acknowledgement, if all of its members have one."""
+    answers: list[Acknowledgement] = []
+    for member in alert.members:
+        series = member.series
+        change = series.status.change or _as_change(alert)
+        action = acknowledging(change, actions[series.key])
+        if action is None or series.status.detection is None:
+            return alert
+        worse = worse_since(series.status.detection, action, budget.threshold)
+        answers.append(Acknowledgement(action, worse))
+    loud = [answer for answer in answers if not answer.holds]
+    newest = (loud or sorted(answers, key=lambda answer: answer.action.when))[-1]
+    return replace(alert, acknowledgement=newest)
+
+
+def _as_change(alert: Alert) -> Change:
+    """Return the change of a group as that of a member that has none of its own."""
+    assert alert.since and alert.since_low and alert.since_high and alert.direction
+    ratio = Ratio(1.0, 0.0, float("inf"))
+    times = (alert.since, alert.since_low, alert.since_high, alert.since)
+    return Change(alert.direction, *times, ratio, 0.0, alert.score, 0.0)
+
+
+def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Iterator[Alert]:
+    """Yield an alert for the series of a file system that miss their newest sample alike."""
+    found: defaultdict[tuple[str, str, str], list[Series]] = defaultdict(list)
+    for each in series:
+        reason = each.status.missing
+        if reason and each.status.state is State.NO_DATA and each.key not in explained:
+            found[each.key.system, each.key.file_system or "", reason].append(each)
+    for (_, file_system, reason), alike in found.items():
+        subject = alike[0].label if len(alike) == 1 else f"{len(alike)} series of {file_system}"
+        since = min((each.status.when for each in alike if each.status.when), default=None)
+        members = tuple(Member(each) for each in alike)
+        yield Alert(Severity.NO_DATA, subject, members, since, reason=reason)
+
+
+def _collapsed(series: Sequence[Series]) -> Iterator[Alert]:
+    """Yield the newest runs under their floors; many of a file system are one alert.
+
+    One run in twenty or fifty collapses for no lasting reason: a site of hundreds of series has
+    some every day. The exit status does not follow them.
+    """
+    found: defaultdict[tuple[str, str], list[Member]] = defaultdict(list)
+    for each in series:
+        status = each.status
+        if status.verdict == COLLAPSED and not status.is_resolved and status.band and status.value:
+            ratio = status.value / status.band.median
+            member = Member(each, Ratio(ratio, ratio, ratio), status.band.median)
+            found[each.key.system, each.key.file_system or ""].append(member)
+    for (_, file_system), members in found.items():
+        members.sort(key=_size)
+        groups = [members] if len(members) >= _MANY else [[member] for member in members]
+        for group in groups:
+            subject = group[0].series.label if len(group) == 1 else f"all {file_system}"
+            when = group[0].series.status.when
+            yield Alert(Severity.COLLAPSED, subject, tuple(group), when)
