@@ -71,7 +71,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what `make check` leaves out, and keep the tests of a file, which share things, together."""
+    """Mark what `make check` leaves out; a file's tests share things, and run in one process."""
 
     def rank(item):
         if item.get_closest_marker("xdist_group"):
