@@ -16,7 +16,7 @@ from tests.site_copy import SiteCopy, copy_suite
 _LONGEST_FIRST = ("minisite", "faults", "checks", "kernel", "config", "benchmarks")
 
 #: Folders whose tests all need MPI, a device or a minisite.
-_MACHINE = ("benchmarks", "faults", "kernel", "lint", "matrix", "minisite")
+_MACHINE = ("benchmarks", "docs", "faults", "kernel", "lint", "matrix", "minisite")
 
 # How long an example takes says how busy the machine is. In CI the same ones are drawn each time,
 # so that what it refuses is not by chance; elsewhere others.
