@@ -1,6 +1,7 @@
 # The commands that people and CI call. Each does its own set-up first.
 #
 #   make run     measure this machine's file systems, print the digest, write the dashboard
+#   make check   run the tests that need neither MPI nor ReFrame, in a minute
 #   make test    run every test
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
@@ -22,7 +23,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run $(shell find checks -name '*.sh')
 
 export PYTHON
 
-.PHONY: help run test minisite minisite-run minisite-down bench bench-reading bench-alarms lint format setup clean
+.PHONY: help run check test minisite minisite-run minisite-down bench bench-reading bench-alarms lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +32,9 @@ help:
 run: $(VENV)/.installed-run
 	@echo "Measuring this machine's file systems, which takes about half a minute"
 	@$(BIN)/iobands run --report $(DASHBOARD)
+
+check: $(VENV)/.installed-test
+	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder -m "not machine"
 
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadgroup --no-loadscope-reorder
