@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import yaml
@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 from benchmarks.alarms import peers
 from benchmarks.alarms.figures import Rate, table, verdict
 from benchmarks.alarms.real import Event, Replay
-from benchmarks.alarms.report import TEMPLATES, rendered
+from benchmarks.alarms.tables import TEMPLATES, rendered
 from iobands.alerts.alert import Severity
 from iobands.status.series import Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 #: What a person said of each alert after looking at its picture, and the stretches that they see.
 JUDGED: Final = TEMPLATES / "real-data-judged.yaml"
 _ALARMS: Final = (Severity.INCIDENT.value, Severity.DEGRADED.value, Severity.IMPROVED.value)
 _COLOURS: Final = {"incident": "#d55e00", "degraded": "#b3123e", "improved": "#0072b2"}
-_YEAR: Final = 365.25 * 86400e9  # in ns
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,7 @@ def page(replay: Replay, source: Path, date: str) -> str:
         runs=sum(len(each.history.times) for each in replay.series),
         stretches=_stretches(replay),
         alerts=_alerts(numbered(replay), said, replay),
-        watches=_alerts({n: e for n, e in enumerate(replay.events) if e.first.severity == "watch"},
-                        said, replay),
+        watches=_watches(replay),
         verdicts=Counter(_verdict(said.get(name, "")) for name in names),
         pictures=sorted({each.key.file_system or "none" for each in replay.series}),
     )  # fmt: skip
@@ -105,32 +106,33 @@ def unjudged(replay: Replay) -> list[str]:
 
 
 def _verdict(text: str) -> str:
-    return (
-        text.split(".", maxsplit=1)[0]
-        .split(",", maxsplit=1)[0]
-        .split(":", maxsplit=1)[0]
-        .split(" ", maxsplit=1)[0]
-        .lower()
-        or "not judged"
-    )
+    return text.partition(":")[0].lower() or "not judged"
 
 
 def _alerts(events: Mapping[int, Event], said: Mapping[str, str], replay: Replay) -> str:
     rows = []
     for number, event in events.items():
         first, last = event.first, event.last
-        ratio = (
-            f"{first.ratio:.2f}"
-            if first.ratio == last.ratio
-            else (f"{first.ratio:.2f}, {last.ratio:.2f} in the end")
-        )
+        ratio = f"{first.ratio:.2f}"
+        if f"{last.ratio:.2f}" != ratio:
+            ratio += f", then {last.ratio:.2f}"
         sure = first.certainty or "–"
         if last.certainty != first.certainty:
             sure += f", then {last.certainty}"
-        rows.append([number, f"`{first.line}`", first.since, f"{first.day} ({replay.sessions(event)})",
-                     last.day, ratio, sure, said.get(event.name, "not judged")])  # fmt: skip
+        raised = f"{first.day} ({replay.sessions(event)})"
+        what = said.get(event.name, "not judged")
+        rows.append([number, f"`{first.line}`", first.since, raised, last.day, ratio, sure, what])
     head = ["", "first said", "began", "raised (runs)", "said last", "×", "certainty"]
     return table([*head, "a person"], rows)
+
+
+def _watches(replay: Replay) -> str:
+    rows = [
+        [f"`{event.first.line}`", event.first.day, event.last.day]
+        for event in replay.events
+        if event.first.severity == Severity.WATCH.value
+    ]
+    return table(["first said", "raised", "said last"], rows)
 
 
 def _stretches(replay: Replay) -> str:
@@ -139,7 +141,7 @@ def _stretches(replay: Replay) -> str:
         found = stretch.events(replay)
         raised = [event for event in found if event.first.severity in _ALARMS]
         watched = [event for event in found if event.first.severity not in _ALARMS]
-        late = min((stretch.sessions(replay, each.first.day) for each in raised), default=None)
+        late = _raised(stretch, replay)
         words = "<br>".join(f"`{each.first.line}`" for each in raised or watched) or "nothing"
         rows.append(
             [
@@ -160,25 +162,22 @@ def peers_of_values(values: NDArray[np.float64]) -> dict[str, list[peers.Alarm]]
     return {name: list(peer(values, peers.FIRST)) for name, peer in peers.PEERS.items()}
 
 
-def peer_counts(
-    replay: Replay, found: Sequence[dict[str, list[peers.Alarm]]]
-) -> dict[str, tuple[Rate, list[str]]]:
+def peer_table(replay: Replay, found: Sequence[dict[str, list[peers.Alarm]]]) -> str:
     """Return the alarms a series-year of each detector, and the runs to the first in a stretch."""
-    years = sum(float(each.history.times[-1] - each.history.times[0]) for each in replay.series)
     ours = [event for event in replay.events if event.first.severity in _ALARMS]
-    late = [
-        min((s.sessions(replay, e.first.day) for e in s.events(replay)
-             if e.first.severity in _ALARMS), default=None)
-        for s in stretches()
-    ]  # fmt: skip
-    counts = {"iobands": (Rate(len(ours), years / _YEAR), [_runs(each) for each in late])}
+    late = [_raised(stretch, replay) for stretch in stretches()]
+    rows = [["iobands", Rate(len(ours), replay.years), *map(_runs, late)]]
     for name in peers.PEERS:
-        number = sum(len(each[name]) for each in found)
-        delays = [
-            _first(stretch, replay, [each[name] for each in found]) for stretch in stretches()
-        ]
-        counts[name] = (Rate(number, years / _YEAR), [_runs(each) for each in delays])
-    return counts
+        rate = Rate(sum(len(each[name]) for each in found), replay.years)
+        late = [_first(stretch, replay, [each[name] for each in found]) for stretch in stretches()]
+        rows.append([name, rate, *map(_runs, late)])
+    head = ["", "alarms a series-year", *(str(number) for number in range(1, len(late) + 1))]
+    return table(head, rows)
+
+
+def _raised(stretch: Stretch, replay: Replay) -> int | None:
+    days = [event.first.day for event in stretch.events(replay) if event.first.severity in _ALARMS]
+    return stretch.sessions(replay, min(days)) if days else None
 
 
 def _runs(found: int | None) -> str:
@@ -226,7 +225,7 @@ def draw(replay: Replay, directory: Path) -> None:
             figure.savefig(directory / f"real-{name}.png", dpi=80, metadata={"Software": None})
 
 
-def _draw_event(axis: Any, number: int, event: Event) -> None:
+def _draw_event(axis: Axes, number: int, event: Event) -> None:
     first, colour = event.first, _COLOURS[event.first.severity]
     axis.axvspan(first.since, event.last.day, color=colour, alpha=0.12, linewidth=0)
     axis.axvline(first.day, color=colour, linewidth=1.2)
