@@ -26,7 +26,7 @@ SERIES: Final = 10
 #: What its series share from day to day: a share of the variance, and how lasting.
 SHARED: Final = {"nothing": (0.0, 0.0), "the day": (0.3, 0.0), "lasting days": (0.3, 0.6)}
 _MATURE: Final = 200
-_EVERY: Final = 5
+_EVERY: Final = 10
 _LONGEST: Final = 30
 
 
