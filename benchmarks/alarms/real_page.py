@@ -1,4 +1,4 @@
-"""The page of the real year: each alert in its words, what a person says of it, and pictures."""
+"""The page of the real year: each alert in its words, how it is judged, and pictures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from iobands.status.series import Series
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: What a person said of each alert after looking at its picture, and the stretches that they see.
+#: How each alert is judged by its picture, and the stretches that the eye sees.
 JUDGED: Final = TEMPLATES / "real-data-judged.yaml"
 _ALARMS: Final = (Severity.INCIDENT.value, Severity.DEGRADED.value, Severity.IMPROVED.value)
 _COLOURS: Final = {"incident": "#d55e00", "degraded": "#b3123e", "improved": "#0072b2"}
@@ -31,7 +31,7 @@ _COLOURS: Final = {"incident": "#d55e00", "degraded": "#b3123e", "improved": "#0
 
 @dataclass(frozen=True)
 class Stretch:
-    """Days on which a person sees that series of a file system are low; `aim` is in sessions."""
+    """Days on which series of a file system are low to the eye; `aim` is in sessions."""
 
     what: str
     file_system: str
@@ -64,13 +64,13 @@ class Stretch:
 
 
 def judged() -> dict[str, Any]:
-    """Return what a person said: of each alert by its name, and the stretches."""
+    """Return how alerts are judged, by their names, and the stretches."""
     found: dict[str, Any] = yaml.safe_load(JUDGED.read_text(encoding="utf-8"))
     return found
 
 
 def stretches() -> list[Stretch]:
-    """Return the stretches that a person sees."""
+    """Return the stretches that the eye sees."""
     return [Stretch(**each) for each in judged()["stretches"]]
 
 
@@ -100,7 +100,7 @@ def page(replay: Replay, source: Path, date: str) -> str:
 
 
 def unjudged(replay: Replay) -> list[str]:
-    """Return the alerts that nobody has said anything of."""
+    """Return the alerts that are not judged."""
     said = judged()["alerts"]
     return [each.name for each in numbered(replay).values() if each.name not in said]
 
@@ -123,7 +123,7 @@ def _alerts(events: Mapping[int, Event], said: Mapping[str, str], replay: Replay
         what = said.get(event.name, "not judged")
         rows.append([number, f"`{first.line}`", first.since, raised, last.day, ratio, sure, what])
     head = ["", "first said", "began", "raised (runs)", "said last", "×", "certainty"]
-    return table([*head, "a person"], rows)
+    return table([*head, "judged"], rows)
 
 
 def _watches(replay: Replay) -> str:
@@ -154,7 +154,7 @@ def _stretches(replay: Replay) -> str:
                 words,
             ]
         )
-    return table(["", "what a person sees", "raised", "aim", "", "in these words"], rows)
+    return table(["", "what the eye sees", "raised", "aim", "", "in these words"], rows)
 
 
 def peers_of_values(values: NDArray[np.float64]) -> dict[str, list[peers.Alarm]]:
@@ -204,6 +204,7 @@ def draw(replay: Replay, directory: Path) -> None:
     import matplotlib as mpl  # noqa: PLC0415  loaded only for a picture
     from matplotlib.dates import ConciseDateFormatter, MonthLocator  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: PLC0415
 
     for name in sorted({each.key.file_system or "none" for each in replay.series}):
         chosen = [each for each in replay.series if (each.key.file_system or "none") == name]
@@ -220,6 +221,9 @@ def draw(replay: Replay, directory: Path) -> None:
                 axis.set_title(series.label, loc="left", fontsize=8, pad=2)
                 axis.xaxis.set_major_locator(MonthLocator())
                 axis.xaxis.set_major_formatter(ConciseDateFormatter(MonthLocator()))
+                axis.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+                axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                axis.yaxis.set_minor_formatter(NullFormatter())
                 axis.spines[["top", "right"]].set_visible(False)
             figure.subplots_adjust(0.04, 0.06, 0.995, 0.96, wspace=0.08, hspace=0.3)
             figure.savefig(directory / f"real-{name}.png", dpi=80, metadata={"Software": None})
