@@ -80,7 +80,7 @@ format: $(VENV)/.installed-test
 setup: $(VENV)/.installed-run
 
 # One stamp for each set of packages: a second call does nothing. The system's packages are
-# looked at again only then, so that a module that was unloaded is told by the build and not here.
+# looked at again only then, so that the build, not this, reports a module that was unloaded.
 $(VENV)/.installed-run: setup.cfg setup/system-packages
 	@echo "[1/2] System packages"
 	@setup/system-packages run

@@ -17,7 +17,7 @@ RETITLED = "slurmstepd"
 
 @dataclass(frozen=True)
 class Process:
-    """A process, told from a later one of the same id by when it started."""
+    """A process; its start time tells it from a later one with the same id."""
 
     pid: int
     started: str
@@ -88,7 +88,7 @@ def find(place: Place) -> list[Process]:
 
 
 def holders(place: Place) -> list[Process]:
-    """The processes, of whomever, that have something in the directory open or stand in it."""
+    """The processes of any user that have a file in the directory open or work in it."""
     return [
         process
         for process in _all()

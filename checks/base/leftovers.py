@@ -1,8 +1,8 @@
-"""Run directories that outlived their run: seen to after it, and kept in mind until they are gone.
+"""Left-overs: run directories that their run could not remove.
 
-A script's trap removes its directory on every exit that a script can notice. A node that went
-down, or a file system that answered nobody, leaves it. Such a directory is written down, and each
-later run tries again. Removes directories that runs of this suite made, and nothing else; knows
+A script's trap removes its directory on every exit that a script can notice. A node that goes
+down or a file system that hangs leaves it. Such a directory is noted, and each later run tries
+again. Removes directories that runs of this suite made, and nothing else; knows
 nothing of ReFrame.
 """
 
@@ -48,7 +48,7 @@ def _notes(directory: Path) -> list[Path]:
 
 
 def _is_gone(directory: Path, hanging: set[Path]) -> bool:
-    """Remove `directory`, and tell whether it is gone; not so where its file system is not.
+    """Remove `directory`, and return whether it is gone; not while its file system hangs.
 
     A file system that did not answer joins `hanging`.
     """

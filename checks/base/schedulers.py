@@ -88,7 +88,7 @@ def options(scheduler: str, asked: Asked) -> list[str]:
 
 
 def placement(scheduler: str, tasks_per_node: int, exclusive: bool) -> list[str]:
-    """What ReFrame leaves out: where processes go, whose the nodes are, when the job is told.
+    """Options that ReFrame leaves out: placement, exclusive nodes, the signal before the limit.
 
     Slurm: TERM goes to the processes and not to the script. They end, and the script goes on to
     its trap. PBS: a chunk is no node. Without `scatter`, two chunks may share a host, and without

@@ -96,7 +96,7 @@ class CscNonblockingOverBlocking(CscCase):
 
 @rfm.simple_test
 class CscAggregators(CscCase):
-    """Two and four aggregators a node against one, with the stripe size told."""
+    """Two and four aggregators a node against one, with the hint `striping_unit`."""
 
     stripes = "one"
 
@@ -126,7 +126,7 @@ class CscSquareRootRule(CscCase):
 
     @run_after("init")
     def say_against(self) -> None:
-        # The setting is the rule's, and the stripe count of the point what it is held against.
+        # The rule gives the setting; the point's stripe count is the other side.
         self.case = f"{self.case} against {self.stripe_count_asked}"
 
     @property

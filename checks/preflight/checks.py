@@ -13,7 +13,7 @@ from .jobs import EnvMpi, EnvProbe, WithoutEnvironment
 
 
 class EnvCheck(rfm.RunOnlyRegressionTest):
-    """Judges what a fixture has seen; has nothing to run of its own."""
+    """Judges what a fixture has seen; runs nothing itself."""
 
     #: What a failure says something of.
     examines = variable(str, loggable=True)

@@ -67,7 +67,7 @@ seconds=$1
 shift
 for ((number = 0; $# > 0; number++)); do
     answer=file_system_$number.txt
-    # Nobody who reads what this script prints shall wait for what hangs.
+    # Nothing waits for a file system that hangs, not even a reader of this script's output.
     {
         (look "$number" "$1" "$2" "$3") >"$answer.part" 2>&1 && mv "$answer.part" "$answer"
     } </dev/null >/dev/null 2>&1 &

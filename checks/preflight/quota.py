@@ -39,7 +39,7 @@ class Quota:
 
 
 def quotas(text: str) -> list[Quota] | None:
-    """All limits that are set; None where none of the commands told anything."""
+    """All limits that are set; None where no command printed any."""
     found = list(_all(text))
     return [quota for quota in found if quota.limit] if found else None
 

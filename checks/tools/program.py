@@ -68,7 +68,7 @@ class SpackInstall(rfm.CompileOnlyRegressionTest):
             return
         self.build_system.specs = [self.spec]
         self.build_system.install_tree = str(INSTALL_TREE)
-        # ReFrame would say of a build that failed nothing but its exit status.
+        # Of a failed build, ReFrame would report the exit status alone.
         self.prebuild_cmds = [f"trap 'echo $? > {_BUILD_STATUS_FILE}; exit 0' EXIT"]
 
     @property

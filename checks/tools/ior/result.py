@@ -158,7 +158,7 @@ def wrong_data(said: str, status: str) -> str | None:
 
 
 def complains(said: str) -> bool:
-    """Whether IOR told in a verification that the data is wrong."""
+    """Whether IOR reported wrong data in a verification."""
     return bool(_WRONG_DATA.search(said))
 
 

@@ -1,4 +1,4 @@
-"""Expected samples that are not there: the runs that should have given one, and checks with none.
+"""Missing runs: expected samples that are not there, and checks that never gave one.
 
 Every expected sample is accounted for: a run that gave none is a missing run of its series, or a
 finding where no series has it.
