@@ -1,4 +1,4 @@
-"""What the commands of the minisite say, and the statuses that they end with."""
+"""The commands of the minisite: messages and exit statuses."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""Where a site lies: its directory, what is in it, and who may change it just now."""
+"""The directory of a site: its paths, and a lock on it."""
 
 import fcntl
 import getpass

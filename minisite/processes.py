@@ -114,8 +114,8 @@ def send(process: Process, number: signal.Signals) -> None:
 def end_all(place: Place, patience: float = 10) -> list[Process]:
     """End all processes of the site; those that are still there after a while.
 
-    None is asked first: what they keep goes with the site, and a client that wants to give back
-    what it holds to a server that has just gone would wait for it.
+    By SIGKILL: their data goes with the site, and a client that wants to return locks to a server
+    that has just ended would wait for it.
     """
     end = time.monotonic() + patience
     while found := find(place):

@@ -9,7 +9,7 @@ from . import shapes
 from .base import Published
 from .compared import ComparedCase
 
-# A target's number is that of a stripe, where the file system does not tell the real one.
+# A target's number is that of a stripe, where the file system does not show the real one.
 ASSUMED_TARGETS = 4
 
 MIB_PER_GIB = 1024
@@ -29,7 +29,7 @@ class BulkLustreCase(ComparedCase):
 
     @property
     def reads_layout(self) -> bool:
-        """Whether the file system tells on which targets the stripes are."""
+        """Whether the file system shows on which targets the stripes are."""
         return self.file_system_type == "lustre"
 
     def common_options(self) -> list[str]:
@@ -46,7 +46,7 @@ class BulkLustreCase(ComparedCase):
 
     @property
     def asked_targets(self) -> int:
-        """How many targets the stripes are taken to be on."""
+        """On how many targets the stripes are assumed to be."""
         return max(self.stripe_count_asked or 0, ASSUMED_TARGETS)
 
     def write_command(self) -> None:

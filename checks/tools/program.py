@@ -1,7 +1,7 @@
 """Programs that this suite does not build: IOR, mdtest and IO500.
 
-In this order: what the site configuration names (a path, or modules), the program on PATH, a Spack
-spec of the site configuration. Where there is none of them the check is skipped with that reason.
+Order of search: the site configuration (a path, or modules), PATH, a Spack spec of the site
+configuration. Without the program the check is skipped with that reason.
 """
 
 import re

@@ -46,7 +46,7 @@ class MissingRun:
 
 @dataclass(frozen=True)
 class Finding:
-    """A check whose newest run failed and that never gave a series to say it by."""
+    """A check whose newest run failed or was skipped, and that never gave a series."""
 
     name: str
     system: str
