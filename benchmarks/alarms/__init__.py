@@ -1,1 +1,1 @@
-"""What `make bench-alarms` runs: the error rates of `iobands.detection`, by Monte Carlo."""
+"""Error rates of the alerts: simulations, a real year, and other detectors on both."""

@@ -1,74 +1,89 @@
-"""The command behind `make bench-alarms`: draws series, follows them, and writes the page."""
+"""The command behind `make bench-alarms`: simulates, replays a real year, and writes the pages."""
 
 from __future__ import annotations
 
-import os
+import multiprocessing
 import time
+from concurrent.futures import Executor, ProcessPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from benchmarks.alarms import plan
-from benchmarks.alarms.collapses_report import section
-from benchmarks.alarms.real import ADAPTER, RealPage, unjudged
-from benchmarks.alarms.replay import replay
-from benchmarks.alarms.report import Page
+from benchmarks.alarms import plan, real_page, report
+from benchmarks.alarms.figures import Rate
+from benchmarks.alarms.real import Replay, replay
+from benchmarks.alarms.together import shuffled_incidents
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-#: Where the real data are, unless told otherwise: beside the repository, if at all.
+#: Where the real data are, unless said otherwise: beside the repository, if at all.
 _DATA: Final = _ROOT.parent / "shared" / "data" / "edison-2017.csv"
+_SHUFFLED_YEARS: Final = 100
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
 def bench(
-    report: Annotated[Path | None, typer.Option(help="Write the page to this file.")] = None,
+    directory: Annotated[
+        Path | None, typer.Option("--report", help="Write the pages below this directory.")
+    ] = None,
     data: Annotated[
         Path,
         typer.Option(
             envvar="IOBANDS_REAL_DATA", help="A year of a real site, used if it is there."
         ),
     ] = _DATA,
-    simulate: Annotated[bool, typer.Option(help="Draw series at random as well.")] = True,
-    series: Annotated[int, typer.Option(help="Series a case.", min=10)] = plan.Effort.series,
-    processes: Annotated[int, typer.Option(help="Processes.", min=1)] = os.cpu_count() or 1,
+    effort: Annotated[str, typer.Option(help="test, small or full.")] = "small",
+    simulate: Annotated[bool, typer.Option(help="Simulate as well.")] = True,
+    processes: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
 ) -> None:
-    """Measure the error rates of the alarms: on a real site, and by Monte Carlo."""
+    """Measure the error rates of the alerts, by simulation and on a real year."""
     started = time.monotonic()
     today = datetime.now(timezone.utc).date().isoformat()
-    _follow_real(data, report, processes, today)
-    if simulate:
-        results = plan.run(effort := plan.Effort(series, changed=series * 4 // 3), processes, print)
-        page = Page(results, effort, section(results.collapses))
-        text = page.text(today)
-        print(text)
-        if report is not None:
-            report.write_text(text)
-            page.draw_frontier(report.parent / "pictures" / "error-rates.svg")
-            print(f"Written: {report}")
+    # forked processes would hang in the threads of polars
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        shuffled, peers = None, ""
+        if data.is_file():
+            found = replay(data, pool, processes)
+            print(f"{len(found.events)} events after {time.monotonic() - started:.0f} s")
+            for name in real_page.unjudged(found):
+                print(f"Look at the picture and judge: {name}")
+            _write(directory, "real-data.md", real_page.page(found, data, today))
+            if directory is not None:
+                real_page.draw(found, directory / "pictures")
+            if simulate:
+                shuffled, peers = _shuffled(found), _peers(found, pool)
+        else:
+            print(f"No real data: {data} is not there")
+        if simulate:
+            drawn = plan.EFFORTS[effort]
+            results = plan.run(drawn, pool)
+            text = report.page(results, drawn, today, shuffled, peers)
+            _write(directory, "error-rates.md", text)
     print(f"It took {time.monotonic() - started:.0f} s")
 
 
-def _follow_real(data: Path, report: Path | None, processes: int, date: str) -> None:
-    """Follow the real site in `data`, and write its page beside `report`."""
-    if not data.is_file():
-        print(f"No real data: {data} is not there")
-        return
-    print(f"Following {data} day by day")
-    told = replay(data, ADAPTER, processes)
-    page = RealPage(told, data)
-    text = page.text(date)
-    print(text)
-    for mark in unjudged(told):
-        print(f"Look at the picture and judge: {mark}")
-    if report is not None:
-        written = report.with_name("real-data.md")
-        written.write_text(text)
-        page.draw(report.parent / "pictures")
-        print(f"Written: {written}")
+def _shuffled(found: Replay) -> Rate:
+    runs = {each.key: each.transient for each in found.series}
+    number = shuffled_incidents(runs, found.incidents, _SHUFFLED_YEARS, seed=1)
+    return Rate(number, _SHUFFLED_YEARS)
+
+
+def _peers(found: Replay, pool: Executor) -> str:
+    alarms = list(pool.map(real_page.peers_of_values, [s.history.values for s in found.series]))
+    names = [str(number) for number, _ in enumerate(real_page.stretches(), 1)]
+    return report.peers_on_real(real_page.peer_counts(found, alarms), names)
+
+
+def _write(directory: Path | None, name: str, text: str) -> None:
+    if directory is None:
+        print(text)
+    else:
+        (directory / name).write_text(text, encoding="utf-8")
+        print(f"Written: {directory / name}")
 
 
 if __name__ == "__main__":

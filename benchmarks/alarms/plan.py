@@ -1,151 +1,193 @@
-"""What is measured: the cases, spread over the processors."""
+"""What is measured, spread over the processors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from collections import defaultdict
+from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.alarms import collapses, measure, together_page
-from benchmarks.alarms.measure import Delay, FalseAlarms
-from benchmarks.alarms.worlds import BANDS, TAILS, world
-from iobands.detection import WATCH
+from benchmarks.alarms import peers, simulate, together
+from benchmarks.alarms.figures import Delays, Rate
+from benchmarks.alarms.worlds import BANDS, WORLDS, Array, normals
+from iobands.detection.prior import Prior, prior_of
 
-#: From how many runs of its own a chart starts; 0 means from the published band.
-LEARNT: Final = (0, 60, 100, 200)
-CORRELATIONS: Final = (0.3, 0.6)
-OUTLIERS: Final = 0.02
-DROPS: Final = (0.9, 0.8, 0.7, 0.5)
-RISES: Final = (1 / 0.9, 1 / 0.7)
-#: A drop of 30 % that takes so many runs.
-DRIFTS: Final = (60, 180)
-#: A limit as a site of some hundred series has it.
-FLEET_LIMIT: Final = 12.0
-RUN_LENGTH: Final = 1000.0
-MAIN: Final = "plain"
-_LONGEST: Final = 150
-_STRETCHED: Final = ("plain", "heavy", "collapse")
+CORRELATIONS: Final = (0.0, 0.3, 0.6)
+FACTORS: Final = (0.9, 0.8, 0.7, 0.5)
+OUTLIERS: Final = (0.005, 0.02, 0.05)
+#: The sizes of site: that of a small one, and that of the aims.
+SMALL: Final = 12
+LARGE: Final = 300
+#: What a group shares from day to day: share of the variance, and how lasting.
+SHARED: Final = {"nothing": (0.0, 0.0), "the day": (0.3, 0.0), "lasting days": (0.3, 0.6)}
+FALLEN: Final = ((10, 0.7), (4, 0.7), (4, 0.5))
+RISES: Final = (1.3, 2.0, 4.0)
+#: The correlation of the series that peers are run on.
+PEER_CORRELATION: Final = 0.3
+_PEER_RUNS: Final = 100
+_PEER_PAST: Final = 200
+OURS: Final = "iobands, a site of 300"
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is drawn: series and runs for false alarms, series for delays."""
+    """How much is drawn: healthy sites a case, series a change, groups a change, peers' series."""
 
-    series: int = 300
-    runs: int = 2000
-    changed: int = 400
+    name: str
+    sites: int
+    changed: int
+    groups: int
+    peer_series: int
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the figures are meant for the documentation."""
-        return self.series >= Effort.series
 
+EFFORTS: Final = {
+    each.name: each
+    for each in (Effort("test", 1, 4, 2, 1), Effort("small", 2, 100, 20, 2),
+                 Effort("full", 10, 400, 100, 15))
+}  # fmt: skip
 
 Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
+class Peer:
+    """How a detector did on healthy series, in a year and series, and on series that lose 30 %."""
+
+    false: Rate
+    delays: Delays
+
+
+@dataclass(frozen=True)
 class Results:
-    """What was found; the keys say which case it was of."""
+    """The figures of the page; keys are the parameters of a case."""
 
-    quiet: Mapping[Key, FalseAlarms]
-    changed: Mapping[Key, Delay]
-    pooled: Mapping[Key, Any]
-    collapses: collapses.Results
-
-
-def run(effort: Effort, processes: int, tell: Callable[[str], None]) -> Results:
-    """Measure all cases."""
-    with ProcessPoolExecutor(processes) as pool:
-        quiet_cases = _quiet_cases()
-        tell(f"{len(quiet_cases)} cases without a change")
-        quiet = dict(pool.map(_quiet, quiet_cases, [effort] * len(quiet_cases), chunksize=2))
-        changed_cases = _changed_cases()
-        tell(f"{len(changed_cases)} cases with a change")
-        changed = dict(pool.map(_changed, changed_cases, [effort] * len(changed_cases)))
-        pooled_cases = together_page.cases()
-        tell(f"{len(pooled_cases)} cases of pooled series")
-        pooled = dict(pool.map(_pooled, pooled_cases, [effort] * len(pooled_cases)))
-        tell("collapses")
-        collapsed = collapses.run(effort.series * 2 // 3, collapses.ROUNDS, pool)
-    return Results(quiet, changed, pooled, collapsed)
+    years: Mapping[Key, tuple[Rate, Rate, Rate, Rate]]
+    outliers: Mapping[Key, Rate]
+    steady: Mapping[Key, Delays]
+    delays: Mapping[Key, tuple[Delays, Delays]]
+    oracle: Mapping[Key, tuple[float, float]]
+    groups_false: Mapping[Key, Rate]
+    groups: Mapping[Key, tuple[Delays, Delays]]
+    incidents: Mapping[float, Rate]
+    improvement: Mapping[Key, Delays]
+    peers: Mapping[str, Peer]
 
 
-def _quiet_cases() -> list[Key]:
-    """Return (band, tail, learnt, correlation, outliers, limit, direction)."""
-    cases: list[Key] = []
+def run(effort: Effort, pool: Executor) -> Results:
+    """Measure everything."""
+    threshold = simulate.threshold_of(LARGE)
+    jobs: dict[Key, Any] = {}
+
+    def put(*key: Any, work: Any) -> None:
+        jobs[key] = pool.submit(work, seed=_seed(key))
+
+    for number in range(effort.sites):
+        for world in WORLDS:
+            for phi in CORRELATIONS:
+                put("years", world, phi, number, work=partial(simulate.years, world, phi, LARGE))
+        for rate in OUTLIERS:
+            for pairs in (False, True):
+                work = partial(simulate.outliers, rate, pairs)
+                put("outliers", rate, pairs, LARGE, number, work=partial(work, LARGE))
+                for small in range(12):
+                    put("outliers", rate, pairs, SMALL, 12 * number + small,
+                        work=partial(work, SMALL))  # fmt: skip
+        for name, (share, lasting) in SHARED.items():
+            for rate in (0.0, 0.02):
+                put("false", name, rate, number,
+                    work=partial(together.false_drops, share, lasting, rate, threshold))  # fmt: skip
     for band in BANDS:
-        for tail in TAILS:
-            cases += [(band, tail, learnt, 0.0, 0.0, WATCH, "down") for learnt in LEARNT]
-            cases += [(band, tail, learnt, 0.0, OUTLIERS, WATCH, "down") for learnt in (60, 200)]
-            for correlation in CORRELATIONS:
-                cases += [
-                    (band, tail, learnt, correlation, 0.0, WATCH, "down") for learnt in (60, 200)
-                ]
-        for tail in _STRETCHED:
-            cases += [
-                (band, tail, 60, correlation, 0.0, FLEET_LIMIT, "down")
-                for correlation in (0.0, *CORRELATIONS)
-            ]
-        cases.append((band, MAIN, 60, 0.0, 0.0, WATCH, "up"))
-    return cases
+        for factor in FACTORS:
+            put("delays", band, factor, work=partial(simulate.delays, band, factor, effort.changed))
+    for factor in (0.58, 0.71):
+        for size, number in ((SMALL, effort.changed), (LARGE, max(effort.changed // 5, 2))):
+            put("steady", factor, size, work=partial(simulate.steady_disk, factor, size, number))
+    for name, (share, lasting) in SHARED.items():
+        for fallen, factor in FALLEN:
+            work = partial(
+                together.delays, fallen, factor, share, lasting, threshold, effort.groups
+            )
+            put("groups", name, fallen, factor, work=work)
+    for rate in (0.02, 0.05):
+        put("incidents", rate, work=partial(together.false_incidents, rate, 10 * effort.sites))
+    for rise in RISES:
+        for phi in (0.0, 0.3):
+            for size in (SMALL, LARGE):
+                work = partial(simulate.lost_improvement, rise, phi, size, effort.changed)
+                put("improvement", rise, phi, size, work=work)
+    for world in WORLDS:
+        put("peers", world, work=partial(_peers, world, effort.peer_series))
+    oracles = {
+        (band, factor): simulate.oracle(band, factor, 1000.0)
+        for band in BANDS
+        for factor in FACTORS
+    }
+    done = {key: job.result() for key, job in jobs.items()}
+    return _results(done, oracles, effort)
 
 
-def _quiet(case: Key, effort: Effort) -> tuple[Key, FalseAlarms]:
-    band, tail, learnt, correlation, outliers, limit, direction = case
-    # high limits are seldom passed, and need more runs
-    longer = 4 if limit > WATCH else 1
-    found = measure.false_alarms(
-        world(band, tail, correlation, outliers),
-        learnt,
-        effort.series * longer,
-        effort.runs,
-        _seed(case),
-        up=direction == "up",
-        limit=measure.HIGHEST if correlation == 0 and longer > 1 else limit,
+def _results(done: Mapping[Key, Any], oracles: Mapping[Key, Any], effort: Effort) -> Results:
+    def of(name: str) -> dict[Key, Any]:
+        return {key[1:]: found for key, found in done.items() if key[0] == name}
+
+    def summed(name: str) -> dict[Key, list[Any]]:
+        found: defaultdict[Key, list[Any]] = defaultdict(list)
+        for key, each in of(name).items():
+            found[key[:-1]].append(each)
+        return found
+
+    years = {
+        key: tuple(Rate(int(n), effort.sites) for n in np.sum(each, axis=0).ravel())
+        for key, each in summed("years").items()
+    }
+    return Results(
+        years=years,  # type: ignore[arg-type]
+        outliers={key: Rate(sum(each), len(each)) for key, each in summed("outliers").items()},
+        steady=of("steady"),
+        delays=of("delays"),
+        oracle=oracles,
+        groups_false={key: Rate(sum(each), len(each)) for key, each in summed("false").items()},
+        groups=of("groups"),
+        incidents={key[0]: Rate(each, 10 * effort.sites) for key, each in of("incidents").items()},
+        improvement=of("improvement"),
+        peers=_of_peers(list(of("peers").values()), effort.peer_series),
     )
-    return case, found
 
 
-def _changed_cases() -> list[Key]:
-    """Return (kind, band, tail, learnt, factor or length, limit)."""
-    cases: list[Key] = []
-    for band in BANDS:
-        cases += [("known", band, MAIN, 0, 0.7, 0.0)]
-        for tail in TAILS:
-            cases += [("oracle", band, tail, 0, 0.7, 0.0)]
-            cases += [("step", band, tail, learnt, 0.7, WATCH) for learnt in LEARNT]
-        for factor in DROPS:
-            if factor != 0.7:  # noqa: PLR2004  it is above
-                cases += [("oracle", band, MAIN, 0, factor, 0.0)]
-                cases += [("step", band, MAIN, learnt, factor, WATCH) for learnt in LEARNT]
-            cases += [("step", band, MAIN, learnt, factor, FLEET_LIMIT) for learnt in (60, 200)]
-        cases += [("step", band, MAIN, learnt, f, WATCH) for f in RISES for learnt in (60, 200)]
-        cases += [("drift", band, MAIN, learnt, n, WATCH) for n in DRIFTS for learnt in (60, 200)]
-        for tenth in range(40, 91, 10):
-            cases += [("frontier", band, MAIN, 200, 0.7, tenth / 10)]
-    return cases
+def _peers(world: str, series: int, seed: int) -> dict[str, tuple[int, list[float]]]:
+    """Return false alarms in the first year of so many series, and delays of a loss of 30 %."""
+    random = np.random.default_rng(seed)
+    change, size = _PEER_PAST, _PEER_PAST + _PEER_RUNS
+    quiet = WORLDS[world](normals(random, 20 * series, simulate.YEAR, PEER_CORRELATION))
+    fallen = WORLDS[world](normals(random, 20 * series, size, PEER_CORRELATION))
+    prior = prior_of(quiet)
+    fallen[:, change:] += np.log(0.7)
+    found = {OURS: _ours(np.exp(quiet), np.exp(fallen), prior)}
+    for name, peer in peers.PEERS.items():
+        false = sum(len(list(peer(each, peers.FIRST))) for each in np.exp(quiet[:series]))
+        alarms = [peer(each, change + 1) for each in np.exp(fallen[: 3 * series])]
+        found[name] = (false, [peers.delay(each, change, _PEER_RUNS) for each in alarms])
+    return found
 
 
-def _changed(case: Key, effort: Effort) -> tuple[Key, Delay]:
-    kind, band, tail, learnt, size, limit = case
-    made, seed = world(band, tail), _seed(case)
-    if kind == "oracle":
-        return case, measure.oracle(made, size, RUN_LENGTH, effort.series, seed)
-    if kind == "known":
-        return case, measure.well_known(made, size, RUN_LENGTH, effort.series, seed)
-    if kind == "drift":
-        change = np.log(0.7) * np.minimum(np.arange(1, 2 * _LONGEST + 1) / size, 1.0)
-    else:
-        change = np.full(_LONGEST, np.log(size))
-    return case, measure.delay(made, learnt, change, limit, effort.changed, seed)
+def _ours(quiet: Array, fallen: Array, prior: Prior) -> tuple[int, list[float]]:
+    false = sum(len(peers.ours(each, LARGE, prior)) for each in quiet)
+    alarms = [peers.ours(each, LARGE, prior) for each in fallen]
+    return false, [peers.delay(each, _PEER_PAST, _PEER_RUNS) for each in alarms]
 
 
-def _pooled(case: Key, effort: Effort) -> tuple[Key, Any]:
-    return case, together_page.measured(case, effort.series, effort.runs, _seed(case))
+def _of_peers(worlds: list[dict[str, tuple[int, list[float]]]], series: int) -> dict[str, Peer]:
+    found = {}
+    for name in (OURS, *peers.PEERS):
+        time = len(worlds) * series * (20 if name == OURS else 1)
+        runs = tuple(run for world in worlds for run in world[name][1])
+        false = Rate(sum(world[name][0] for world in worlds), time)
+        found[name] = Peer(false, Delays(runs, _PEER_RUNS))
+    return found
 
 
 def _seed(case: Key) -> int:

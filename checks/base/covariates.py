@@ -162,9 +162,9 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
             setattr(self, name, measure(name, gathered))
 
     def _complete_node_list(self, stage: Path) -> None:
-        """Tell ReFrame the nodes of a job that ended before ReFrame could ask for them.
+        """Give ReFrame the nodes of a job that ended before it could ask for them.
 
-        Without Slurm's accounting nobody knows them any more, and ReFrame would log `None`.
+        Without Slurm's accounting they are unknown by then, and ReFrame would log `None`.
         """
         # ReFrame has no public way in: the names are worked out of this, its own field.
         if not getattr(self.job, "_nodespec", "nothing to complete"):

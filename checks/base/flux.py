@@ -3,7 +3,7 @@
 ReFrame 4.10 submits every job to Flux as one process on one core, without a time limit, and has
 no launcher for it. Here the job gets an instance of Flux on whole nodes, in which the script runs
 as under `flux batch`, and `flux run` starts the program. The script shows the same as directives,
-so that a dry run shows what would be requested, and `flux batch` can submit it by hand.
+so that a dry run shows the request, and `flux batch` can submit it by hand.
 """
 
 from __future__ import annotations

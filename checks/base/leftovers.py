@@ -1,8 +1,8 @@
 """Left-overs: run directories that their run could not remove.
 
-A script's trap removes its directory on every exit that a script can notice. A node that goes
-down or a file system that hangs leaves it. Such a directory is noted, and each later run tries
-again. Removes directories that runs of this suite made, and nothing else; knows
+A script's trap removes its directory on every exit that a script can notice. A node that went
+down, or a file system that did not answer, leaves it. Such a directory is written down, and each
+later run tries again. Removes directories that runs of this suite made, and nothing else; knows
 nothing of ReFrame.
 """
 
@@ -48,7 +48,7 @@ def _notes(directory: Path) -> list[Path]:
 
 
 def _is_gone(directory: Path, hanging: set[Path]) -> bool:
-    """Remove `directory`, and return whether it is gone; not while its file system hangs.
+    """Remove `directory`, and return whether it is gone; False where its file system is away.
 
     A file system that did not answer joins `hanging`.
     """
@@ -64,7 +64,7 @@ def _is_gone(directory: Path, hanging: set[Path]) -> bool:
     try:
         return remover.wait(PATIENCE_SECONDS) == 0
     except subprocess.TimeoutExpired:
-        # They end when the file system answers: nobody waits for it.
+        # They end when the file system answers, and no one waits.
         os.killpg(remover.pid, signal.SIGKILL)
         hanging.add(directory.parent)
         return False

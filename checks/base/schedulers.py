@@ -87,7 +87,7 @@ def options(scheduler: str, asked: Asked) -> list[str]:
 
 
 def placement(scheduler: str, tasks_per_node: int, exclusive: bool) -> list[str]:
-    """Options that ReFrame leaves out: placement, exclusive nodes, the signal before the limit.
+    """What ReFrame leaves out: where processes go, whose the nodes are, when the job is warned.
 
     Slurm: TERM goes to the processes and not to the script. They end, and the script goes on to
     its trap. PBS: a chunk is no node. Without `scatter`, two chunks may share a host, and without
@@ -127,7 +127,7 @@ def nodes_by_placement(scheduler: str) -> bool:
 def traps(scheduler: str) -> list[str]:
     """Traps of the job script for what this scheduler sends besides TERM.
 
-    LSF sends USR2 at the limit, and kills the job ten minutes later. Flux signals the broker, and
-    the broker sends the script HUP, which would end it silently.
+    LSF sends USR2 at the limit, and kills the job ten minutes later. Flux signals the broker, which
+    sends the script HUP, of which it would end without a word.
     """
     return {LSF: ["trap 'exit 140' USR2"], FLUX: ["trap 'exit 129' HUP"]}.get(scheduler, [])

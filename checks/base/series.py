@@ -1,4 +1,4 @@
-"""Refuses two checks whose samples would join one series.
+"""Refuses two checks whose samples would be of one series, which nothing would tell apart.
 
 Every check that is loaded claims the series that it would feed, selected or not: another session
 may have run the other one. ReFrame only warns of an error while a check loads, so a check that

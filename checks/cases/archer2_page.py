@@ -1,5 +1,7 @@
 """ARCHER2's page on I/O: its two patterns as published, and each thing that it recommends."""
 
+from dataclasses import replace
+
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
@@ -102,11 +104,8 @@ class Archer2StripeSize(EitherPattern, Archer2Comparison):
 
     needs_stripes = "compares stripe sizes"
 
-    def without_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asking(size_kib=1024))
-
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asking(size_kib=4096))
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(size_kib=1024), self.plain(size_kib=4096)
 
 
 @rfm.simple_test
@@ -134,17 +133,13 @@ class Archer2Hints(Archer2Comparison):
     def case_settings(self) -> list[str]:
         return [self.preset]
 
-    def with_setting(self) -> Setting:
+    def sides(self) -> tuple[Setting, Setting]:
         preset = self.current_partition.extras["hint_presets"][self.preset]
         environment = dict(preset.get("env_vars", {}))
         if "romio_hints" in preset:
             environment["ROMIO_HINTS"] = str(self.write_romio_hints(preset["romio_hints"]))
-        return Setting(
-            self.layer,
-            environment=environment,
-            demanded=preset.get("hints", {}),
-            asked=self.asked_striping,
-        )
+        demanded = preset.get("hints", {})
+        return self.plain(), replace(self.plain(), environment=environment, demanded=demanded)
 
 
 @rfm.simple_test

@@ -1,8 +1,8 @@
 """The base of the cases: sizes as published, limited by the site's scale.
 
 A case states its source, its layer and the sizes that were published; its docstring is its line in
-ReFrame's lists. It has the tag `case` and one for its source, and none of the site's selections:
-cases run on demand.
+ReFrame's lists. It has the tag `case` and one for its source, and none of the site's sets: a case
+is run on demand, not every day.
 """
 
 import inspect

@@ -8,7 +8,7 @@ import math
 import shlex
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import reframe as rfm
@@ -77,15 +77,15 @@ class ComparedCase(Case):
 
     scripts = (Path(__file__).with_name("pairs.sh"),)
 
-    def without_setting(self) -> Setting:
-        """The side without the setting."""
-        return Setting(self.other_layer or self.layer, asked=self.asked_striping)
+    def sides(self) -> tuple[Setting, Setting]:
+        """What is compared with, and what the case is about."""
+        return self.plain(layer=self.other_layer or self.layer), self.plain()
 
-    def with_setting(self) -> Setting:
-        """The side with the setting."""
-        return Setting(self.layer, asked=self.asked_striping)
+    def plain(self, layer: str | None = None, **asked: int) -> Setting:
+        """A side without hints; `asked` are changes to the striping."""
+        return Setting(layer or self.layer, asked=self.asking(**asked))
 
-    def hinted(self, layer: str, hints: dict[str, str], **asked: int) -> Setting:
+    def hinted(self, hints: dict[str, str], **asked: int) -> Setting:
         """A side with hints, which must be in effect; `asked` are changes to the striping."""
         # What a library knows of stripes it knows of file systems that have them.
         striped = self.stripe_count_asked is not None and self.file_system_type == "lustre"
@@ -94,7 +94,7 @@ class ComparedCase(Case):
             for name, value in hints.items()
             if striped or not name.startswith("striping_")
         }
-        return Setting(layer, hints=hints, demanded=demanded, asked=self.asking(**asked))
+        return replace(self.plain(**asked), hints=hints, demanded=demanded)
 
     def through(self, aggregators: int) -> dict[str, str]:
         """The hints for so many aggregators, or all processes, of as many on each node."""
@@ -104,7 +104,7 @@ class ComparedCase(Case):
     @property
     def settings(self) -> dict[str, Setting]:
         """Both sides by their names."""
-        return {WITHOUT: self.without_setting(), WITH: self.with_setting()}
+        return dict(zip(SIDES, self.sides(), strict=True))
 
     @property
     def default_time_limit(self) -> str:
@@ -241,5 +241,5 @@ class ComparedCase(Case):
 class AgainstFewestStripes(rfm.RegressionTestPlugin):
     """Compares the stripe count of the point with the smallest one of the file system."""
 
-    def without_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asking(stripe_count=self.fewest_stripes))
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(stripe_count=self.fewest_stripes), self.plain()

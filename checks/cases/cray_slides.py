@@ -112,17 +112,13 @@ class CrayHints(CrayCase):
         if self.stripe_kib != STRIPE_KIB[1] and not sizes_too:
             self.valid_systems = []
 
-    def with_setting(self) -> Setting:
-        return self.switched_to(self.value.partition("-over-")[0])
-
-    def without_setting(self) -> Setting:
-        return self.switched_to(self.value.partition("-over-")[2] or "automatic")
-
-    def switched_to(self, value: str) -> Setting:
-        """The layer with the hints at this value."""
-        return self.hinted(
-            self.layer, dict.fromkeys(self.switched, value), size_kib=self.stripe_kib
+    def sides(self) -> tuple[Setting, Setting]:
+        value, _, other = self.value.partition("-over-")
+        without, with_it = (
+            self.hinted(dict.fromkeys(self.switched, each), size_kib=self.stripe_kib)
+            for each in (other or "automatic", value)
         )
+        return without, with_it
 
 
 @rfm.simple_test
@@ -151,15 +147,9 @@ class CrayOnOff(CrayCase):
         """Hints of both sides."""
         return {}
 
-    def with_setting(self) -> Setting:
-        return self.buffered("enable")
-
-    def without_setting(self) -> Setting:
-        return self.buffered("disable")
-
-    def buffered(self, value: str) -> Setting:
-        """The layer with collective buffering on or off."""
-        return self.hinted(self.layer, {"romio_cb_write": value, **self.both})
+    def sides(self) -> tuple[Setting, Setting]:
+        off, on = ({"romio_cb_write": value, **self.both} for value in ("disable", "enable"))
+        return self.hinted(off), self.hinted(on)
 
 
 @rfm.simple_test
@@ -246,14 +236,11 @@ class CraySubsetOfWriters(CrayCase):
         """88 of 5107, or the same part of fewer."""
         return max(1, round(self.tasks * 88 / 5107))
 
-    def with_setting(self) -> Setting:
-        return self.written_by(f"--writers={self.writers}")
-
-    def without_setting(self) -> Setting:
-        return self.written_by()
-
-    def written_by(self, *options: str) -> Setting:
-        """A slab for each process, through 22 aggregators for 88 writers."""
-        hints = self.through(aggregators=max(1, round(self.writers / 4)))
-        options = ("--decomposition=slab", *options)
-        return replace(self.hinted(self.layer, hints), options=options)
+    def sides(self) -> tuple[Setting, Setting]:
+        # A slab for each process, through 22 aggregators for 88 writers.
+        side = self.hinted(self.through(aggregators=max(1, round(self.writers / 4))))
+        slabs = ("--decomposition=slab",)
+        return (
+            replace(side, options=slabs),
+            replace(side, options=(*slabs, f"--writers={self.writers}")),
+        )

@@ -7,7 +7,7 @@ from reframe.core.builtins import parameter, run_after
 
 from . import shapes
 from .base import Published
-from .compared import ComparedCase, Setting
+from .compared import WITH, ComparedCase, Setting
 
 UNIT = {"striping_unit": "1048576"}
 
@@ -63,15 +63,15 @@ class CscBlocking(CscCase):
 
     def lacking(self) -> list[str]:
         reasons = super().lacking()
-        if not self.with_setting().demanded:
+        if not self.settings[WITH].demanded:
             reasons.append(
                 f"compares a hint about stripes, of which MPI-IO knows on Lustre alone: "
                 f"{self.file_system} is {self.file_system_type}"
             )
         return reasons
 
-    def with_setting(self) -> Setting:
-        return self.hinted(self.layer, BLOCKING_HINTS[self.hint_set])
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(), self.hinted(BLOCKING_HINTS[self.hint_set])
 
 
 @rfm.simple_test
@@ -81,8 +81,8 @@ class CscNonblocking(CscCase):
     layer = "btio-pnetcdf-nonblocking"
     stripes = "each"
 
-    def with_setting(self) -> Setting:
-        return self.hinted(self.layer, NONBLOCKING_HINTS)
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(), self.hinted(NONBLOCKING_HINTS)
 
 
 @rfm.simple_test
@@ -96,7 +96,7 @@ class CscNonblockingOverBlocking(CscCase):
 
 @rfm.simple_test
 class CscAggregators(CscCase):
-    """Two and four aggregators a node against one, with the hint `striping_unit`."""
+    """Two and four aggregators a node against one, the stripe size set on both sides."""
 
     stripes = "one"
 
@@ -106,15 +106,10 @@ class CscAggregators(CscCase):
     def case_settings(self) -> list[str]:
         return [str(self.aggregators)]
 
-    def without_setting(self) -> Setting:
-        return self.with_aggregators(1)
-
-    def with_setting(self) -> Setting:
-        return self.with_aggregators(self.aggregators)
-
-    def with_aggregators(self, aggregators: int) -> Setting:
-        """So many aggregators, beside the hint that the page has by then."""
-        return self.hinted(self.layer, {**UNIT, "cb_config_list": f"*:{aggregators}"})
+    def sides(self) -> tuple[Setting, Setting]:
+        # Beside the hint that the page has by then.
+        few, many = ({**UNIT, "cb_config_list": f"*:{n}"} for n in (1, self.aggregators))
+        return self.hinted(few), self.hinted(many)
 
 
 @rfm.simple_test
@@ -126,7 +121,7 @@ class CscSquareRootRule(CscCase):
 
     @run_after("init")
     def say_against(self) -> None:
-        # The rule gives the setting; the point's stripe count is the other side.
+        # The setting is the rule's, and the stripe count of the point what it is compared with.
         self.case = f"{self.case} against {self.stripe_count_asked}"
 
     @property
@@ -143,5 +138,5 @@ class CscSquareRootRule(CscCase):
             )
         return reasons
 
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, asked=self.asking(stripe_count=self.by_rule))
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(), self.plain(stripe_count=self.by_rule)

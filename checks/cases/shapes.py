@@ -1,4 +1,4 @@
-"""benchio's arguments for a volume: the sizes of each kind of data.
+"""The arguments of benchio for a volume: the sizes of each kind of data, scaled to it.
 
 Pure; knows benchio's command line (contract 1). A case has the volume of its source, and a scale
 of the site may have less (docs/decisions/0009): then there is less of the same kind of data.

@@ -1,6 +1,7 @@
 """The base of the case that unpacks an archive: tar with large blocks against its default."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 from . import shapes
@@ -26,8 +27,8 @@ class UnpackingCase(ComparedCase):
         each = int(volume.mib / files)
         return shapes.Shape((1, 1, each), "local", files * each * shapes.BYTES_PER_MIB, files=files)
 
-    def with_setting(self) -> Setting:
-        return Setting(self.layer, options=("--blocking-factor=2048",), asked=self.asked_striping)
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(), replace(self.plain(), options=("--blocking-factor=2048",))
 
     def write_command(self) -> None:
         super().write_command()

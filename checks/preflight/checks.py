@@ -15,7 +15,7 @@ from .jobs import EnvMpi, EnvProbe, WithoutEnvironment
 class EnvCheck(rfm.RunOnlyRegressionTest):
     """Judges what a fixture has seen; runs nothing itself."""
 
-    #: What a failure says something of.
+    #: The subject of a failure.
     examines = variable(str, loggable=True)
 
     #: What could not be seen, if anything.
@@ -26,7 +26,7 @@ class EnvCheck(rfm.RunOnlyRegressionTest):
     executable = "true"
     sourcesdir = None
 
-    def tell(self, subject: str, wrong: str | None, unknown: str | None) -> bool:
+    def report(self, subject: str, wrong: str | None, unknown: str | None) -> bool:
         """Fail with what is wrong, and say what is unknown."""
         self.unknown = unknown
         if unknown:
@@ -57,7 +57,7 @@ class EnvFileSystem(EnvCheck, WithoutEnvironment):
     def is_fit(self) -> bool:
         """Nothing is wrong with it."""
         findings = self.probe.findings[self.file_system]
-        return self.tell(self.file_system, findings.wrong, ", ".join(findings.unknown) or None)
+        return self.report(self.file_system, findings.wrong, ", ".join(findings.unknown) or None)
 
 
 @rfm.simple_test
@@ -76,4 +76,4 @@ class EnvNodes(EnvCheck):
     def agree(self) -> bool:
         """No clock is off."""
         wrong = "; ".join(self.mpi_starts.clock_problems) or None
-        return self.tell(self.current_environ.name, wrong, self.mpi_starts.unknown)
+        return self.report(self.current_environ.name, wrong, self.mpi_starts.unknown)

@@ -30,7 +30,7 @@ def allowed_skew(extras: Mapping) -> float:
 
 
 def node_times(text: str) -> dict[str, float]:
-    """The time of each node by name; the latest where a node printed several."""
+    """The time of each node, the latest where it has several."""
     return {
         name: float(time)
         for name, time in sorted(re.findall(r"^iobands-node (\S+) (\d+\.\d+)$", text, re.MULTILINE))

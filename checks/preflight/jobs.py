@@ -62,7 +62,7 @@ class EnvProbe(SmallJob, WithoutEnvironment):
 
     descr = "A node looks at the file systems"
 
-    #: What a failure says something of.
+    #: The subject of a failure.
     examines = variable(str, value="partition", loggable=True)
 
     nodes = tasks = num_tasks = 1
@@ -122,10 +122,10 @@ class EnvCompiler(rfm.RunOnlyRegressionTest):
 
     descr = "Modules load, and compilers are there"
 
-    #: What a failure says something of.
+    #: The subject of a failure.
     examines = variable(str, value="environment", loggable=True)
 
-    #: The program that tells whether MPI starts, in the stage directory where it could be built.
+    #: The program that shows whether MPI starts, in the stage directory where it could be built.
     program = variable(str, value="hello")
 
     local = True
@@ -156,7 +156,7 @@ class EnvMpi(SmallJob):
 
     descr = "MPI starts, and spans nodes"
 
-    #: What a failure says something of.
+    #: The subject of a failure.
     examines = variable(str, value="environment", loggable=True)
 
     #: Loads the modules, and builds the program.

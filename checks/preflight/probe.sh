@@ -24,7 +24,7 @@ look() {
     mounted=$(df --output=fstype,target -- "$file_system" 2>&1 | tail -n 1)
     echo "$mounted"
     kind=${mounted%% *}
-    # df tells of a path that is not there in its own words, which begin with its name.
+    # df reports a path that is not there in a line that begins with its own name.
     [ "$kind" != df: ] || return 0
     case ,$names, in ,, | *",$kind,"*) ;; *) return 0 ;; esac
     section "missing commands"
@@ -67,7 +67,7 @@ seconds=$1
 shift
 for ((number = 0; $# > 0; number++)); do
     answer=file_system_$number.txt
-    # Nothing waits for a file system that hangs, not even a reader of this script's output.
+    # No reader of this script's output waits for what hangs.
     {
         (look "$number" "$1" "$2" "$3") >"$answer.part" 2>&1 && mv "$answer.part" "$answer"
     } </dev/null >/dev/null 2>&1 &

@@ -21,6 +21,17 @@ class BenchioWide(BenchioFPP):
 '''
 
 
+TWINS = '''case = "fpp-8mib"
+
+
+@rfm.simple_test
+class BenchioTwin(BenchioFPP):
+    """Another user's."""
+
+    case = "fpp-8mib"
+'''
+
+
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     """Runs a dry run of benchio's checks and one that extends BenchioFPP with these settings."""
@@ -78,6 +89,12 @@ def test_a_series_of_its_own_is_not_refused(suite, settings):
     done, cases = suite(settings, "-n", "Benchio(FPP|Wide)")
     assert done.returncode == 0, done.stdout + done.stderr
     assert cases["BenchioWide"][0] == cases["BenchioFPP"][0] == "pass"
+
+
+def test_of_two_that_extend_neither_both_are_refused(suite):
+    done, cases = suite(TWINS, "-n", "Benchio(Wide|Twin)")
+    assert done.returncode == 1
+    assert [cases[name][:2] for name in ("BenchioWide", "BenchioTwin")] == [("fail", "setup")] * 2
 
 
 def test_points_of_a_check_that_reframe_repeats_are_not_refused(suite):

@@ -4,6 +4,7 @@ No Lustre or BeeGFS can be had here: their commands are stand-ins that answer wi
 documented output. The tests of what they print are beside this file.
 """
 
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -268,3 +269,26 @@ def test_all_targets_of_beegfs_are_those_that_are_online(node):
     node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
     node.run("beegfs", Asked(-1))
     assert any("--numtargets=2 " in call for call in node.calls("beegfs-ctl"))
+
+
+def test_the_stripes_of_a_case_are_read_from_the_layout(node):
+    listing = captures.captured("lfs getstripe /mnt/lustre/dc4S1mi2/f", "lfs-2.17.txt")[0]
+    node.stand_in("lfs", answer(listing))
+    script = [
+        f"source {ROOT / 'checks' / 'cases' / 'bulk_lustre.sh'}",
+        f"run_directory={node.root}/run number_of_files=2; mkdir $run_directory",
+        "before_run; ls $run_directory; place_option; cat $run_directory.table",
+        "echo some > $run_directory/000001; before_run; wc -c < $run_directory/000001",
+    ]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        env={**os.environ, "PATH": f"{node.root / 'bin'}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # `lfs getstripe -S` said 1 MiB of the same file, `-i` 2 and `-c` 4.
+    assert done.stdout.splitlines() == [
+        *("000001", "000002", f"--layout={node.root}/run.table"),
+        *("/mnt/lustre/dc4S1mi2/f 1048576 2 3 0 1", "0"),
+    ]

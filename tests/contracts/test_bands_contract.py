@@ -82,9 +82,37 @@ def test_epochs_that_commands_add_are_in_files_of_their_own():
     assert (written.name, learned.name) == ("disks", "learned-2026-11-21")
     assert (learned.continues, learned.since) == (True, at(2026, 11, 21, 1, 30))
     assert (learned.bands[0].median, learned.bands[0].state) == (150, "active")
-    # and are written in the same form again
-    path = GOLDEN / "golden-3" / "learned-2026-11-21.yaml"
-    assert epoch_text("golden-3", learned) == path.read_text(encoding="utf-8")
+
+
+def test_what_version_4_added():
+    (learned,) = load_bands(GOLDEN, "golden-4").epochs
+    assert learned.runs_since == at(2026, 6, 1, 1, 30)
+    # and it is written in the same form again
+    path = GOLDEN / "golden-4" / "learned-2026-11-21.yaml"
+    assert epoch_text("golden-4", learned) == path.read_text(encoding="utf-8")
+    with pytest.raises(FileError, match="runs_since"):
+        parse_bands(path.read_bytes().replace(b"schema: 4", b"schema: 3"), path, "golden-4")
+
+
+@pytest.mark.parametrize(
+    ("since", "continues", "void"),
+    [
+        ("2026-05-31", "false", False),
+        ("2026-08-01", "false", True),
+        ("2026-08-01", "true", False),
+        ("2026-11-22", "false", False),
+    ],
+)
+def test_learned_bands_are_void_if_an_epoch_began_amid_their_runs(tmp_path, since, continues, void):
+    learned = GOLDEN / "golden-4" / "learned-2026-11-21.yaml"
+    directory = tmp_path / "golden-4"
+    directory.mkdir()
+    (directory / learned.name).write_bytes(learned.read_bytes())
+    epoch = f"{{name: upgrade, since: {since}, source: me, continues: {continues}, bands: []}}"
+    text = f"schema: 4\nsystem: golden-4\nepochs: [{epoch}]\n"
+    (directory / "upgrade.yaml").write_text(text)
+    found = {each.name: each for each in load_bands(tmp_path, "golden-4").epochs}
+    assert (found["learned-2026-11-21"].bands == ()) is void
 
 
 def test_an_epoch_that_continues_compares_with_the_one_before():

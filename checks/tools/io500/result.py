@@ -29,7 +29,7 @@ _OF_A_LIMIT = re.compile(r"stonewall|minimum runtime")
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run: its values by variable, and why it is invalid by IO500's rules."""
+    """A run of IO500: its values by variable, and why it is invalid by IO500's rules."""
 
     version: str | None
     processes: int

@@ -1,7 +1,7 @@
 !> The status of MPI calls as errors. By default MPI aborts on an error, which leaves
 !> files behind and names nothing; benchio has every call return its status.
 module mpi_checks
-   use errors, only: error_t, fail, keep_first
+   use errors, only: error_t, fail
    use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_Error_string, MPI_IN_PLACE, MPI_LAND, &
                       MPI_LOGICAL, MPI_MAX_ERROR_STRING, MPI_SUCCESS
    implicit none(type, external)
@@ -11,14 +11,15 @@ module mpi_checks
 
 contains
 
-   !> Turns the status of an MPI call into an error. `what` names the call, and the path
-   !> if there is one.
+   !> Turns the status of an MPI call into an error, unless there already is one. `what`
+   !> names the call, and the path if there is one.
    subroutine check(status, what, error)
       integer, intent(in) :: status
       character(len=*), intent(in) :: what
-      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable, intent(inout) :: error
 
-      if (status /= MPI_SUCCESS) call fail(error, what//" failed: "//mpi_text(status))
+      if (status == MPI_SUCCESS .or. allocated(error)) return
+      call fail(error, what//" failed: "//mpi_text(status))
    end subroutine check
 
    !> The MPI library's text for an error code.
@@ -44,14 +45,12 @@ contains
       logical, intent(out) :: proceed
       type(error_t), allocatable, intent(inout) :: error
       logical, intent(in), optional :: ready
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       proceed = .not. allocated(error)
       if (present(ready)) proceed = proceed .and. ready
       call MPI_Allreduce(MPI_IN_PLACE, proceed, 1, MPI_LOGICAL, MPI_LAND, comm, ierr)
-      call check(ierr, "MPI_Allreduce", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Allreduce", error)
       if (allocated(error)) proceed = .false.
    end subroutine agree_to_proceed
 

@@ -198,14 +198,12 @@ contains
       end if
       mine = merge(self%rank, self%size, allocated(error))
       call MPI_Allreduce(mine, first, 1, MPI_INTEGER, MPI_MIN, self%world, ierr)
-      call check(ierr, "MPI_Allreduce", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Allreduce", error)
       if (ierr /= 0 .or. first == self%size) return
 
       mine = merge(1, 0, allocated(error))
       call MPI_Allreduce(mine, failed, 1, MPI_INTEGER, MPI_SUM, self%world, ierr)
-      call check(ierr, "MPI_Allreduce", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Allreduce", error)
       if (ierr /= 0) return
 
       message = ""
@@ -217,8 +215,7 @@ contains
       call self%share_text(message, first, trouble)
       call keep_first(error, trouble)
       call MPI_Bcast(status, 1, MPI_INTEGER, first, self%world, ierr)
-      call check(ierr, "MPI_Bcast", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Bcast", error)
       if (ierr /= 0) return
       if (failed > 1) message = message//new_line("a")//"and on "//to_text(failed - 1) &
                                 //" other ranks"

@@ -2,7 +2,7 @@
 !> the last. All processes begin and end it together, and the phase's times exclude it.
 module untimed
    use, intrinsic :: iso_fortran_env, only: real64
-   use errors, only: error_t, keep_first
+   use errors, only: error_t
    use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_Barrier, MPI_Comm, MPI_Wtime
    implicit none(type, external)
@@ -30,13 +30,11 @@ contains
       type(error_t), allocatable, intent(inout) :: error
       logical, intent(out), optional :: proceed
       logical, intent(in), optional :: ready
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       call MPI_Barrier(comm, ierr)
       self%began = MPI_Wtime()
-      call check(ierr, "MPI_Barrier", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Barrier", error)
       if (present(proceed)) call agree_to_proceed(comm, proceed, error, ready)
    end subroutine begin
 
@@ -46,13 +44,11 @@ contains
       class(untimed_t), intent(inout) :: self
       type(MPI_Comm), intent(in) :: comm
       type(error_t), allocatable, intent(inout) :: error
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       call MPI_Barrier(comm, ierr)
       self%seconds = self%seconds + MPI_Wtime() - self%began
-      call check(ierr, "MPI_Barrier", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Barrier", error)
    end subroutine finish
 
 end module untimed

@@ -20,15 +20,16 @@ module adios_checks
 
 contains
 
-   !> Turns the status of an ADIOS2 call into an error. ADIOS2 only prints the reason, on
-   !> standard error.
+   !> Turns the status of an ADIOS2 call into an error, unless there already is one. ADIOS2
+   !> only prints the reason, on standard error.
    subroutine check_adios(status, what, error)
       integer, intent(in) :: status
       character(len=*), intent(in) :: what
-      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable, intent(inout) :: error
 
-      if (status /= 0) call fail(error, what//" failed: ADIOS2 returned "//to_text(status) &
-                                 //"; it prints the reason itself, if any")
+      if (status == 0 .or. allocated(error)) return
+      call fail(error, what//" failed: ADIOS2 returned "//to_text(status) &
+                //"; it prints the reason itself, if any")
    end subroutine check_adios
 
    !> Sets `failed` if some process has an error; collective. Aborts the run if this

@@ -1,7 +1,7 @@
 !> MPI datatypes of array sections.
 module datatypes
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, keep_first
+   use errors, only: error_t
    use mpi_checks, only: check
    use mpi_f08, only: MPI_ADDRESS_KIND, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, &
                       MPI_ORDER_FORTRAN, MPI_Type_commit, MPI_Type_create_struct, &
@@ -36,7 +36,6 @@ contains
       type(MPI_Datatype), intent(inout) :: sections(:)
       type(MPI_Datatype), intent(out) :: res
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer(MPI_ADDRESS_KIND) :: starts(size(sections))
       integer :: counts(size(sections))
       integer :: at, ierr
@@ -51,15 +50,14 @@ contains
          call check(ierr, "MPI_Type_commit", error)
       end if
       do at = 1, size(sections)
-         call free_datatype(sections(at), trouble)
-         call keep_first(error, trouble)
+         call free_datatype(sections(at), error)
       end do
    end subroutine join_sections
 
-   !> Frees a datatype, unless it is null.
+   !> Frees a datatype, unless it is null. Keeps an earlier error.
    subroutine free_datatype(datatype, error)
       type(MPI_Datatype), intent(inout) :: datatype
-      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable, intent(inout) :: error
       integer :: ierr
 
       if (datatype%MPI_VAL == MPI_DATATYPE_NULL%MPI_VAL) return

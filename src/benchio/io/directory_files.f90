@@ -12,7 +12,7 @@ module directory_files
    implicit none(type, external)
    private
 
-   public :: list_files, remove_directory, flush_files, drop_files, sum_of_sizes
+   public :: remove_directory, flush_files, drop_files, sum_of_sizes
 
    ! Longer than any file name on Linux.
    integer, parameter :: longest_name = 1024

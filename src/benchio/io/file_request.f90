@@ -11,7 +11,7 @@
 !> by OMPI_MCA_io.
 module file_request
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail, keep_first
+   use errors, only: error_t, fail
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Datatype, MPI_Get_library_version, MPI_MAX_LIBRARY_VERSION_STRING, &
                       MPI_Request, MPI_Request_get_status, MPI_REQUEST_NULL, MPI_Status, &
@@ -73,7 +73,6 @@ contains
       class(file_request_t), intent(inout) :: self
       type(mpiio_file_t), intent(in) :: file
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       type(MPI_Status) :: status
       logical :: is_complete
       integer :: ierr
@@ -93,8 +92,7 @@ contains
       end if
       if (self%uses_get_status .and. .not. allocated(error)) then
          call MPI_Wait(self%handle, MPI_STATUS_IGNORE, ierr)
-         call check(ierr, "MPI_Wait for "//self%call_name//" of "//file%path, trouble)
-         call keep_first(error, trouble)
+         call check(ierr, "MPI_Wait for "//self%call_name//" of "//file%path, error)
       end if
       self%handle = MPI_REQUEST_NULL
    end subroutine test

@@ -40,14 +40,15 @@ contains
       call check_hdf5(ierr, "H5Eset_auto", error)
    end subroutine start_hdf5
 
-   !> Turns the status of an HDF5 call into an error. Must directly follow the call, since
-   !> the next one clears the library's error stack.
+   !> Turns the status of an HDF5 call into an error, unless there already is one. Must
+   !> directly follow the call, since the next one clears the library's error stack.
    subroutine check_hdf5(status, what, error)
       integer, intent(in) :: status
       character(len=*), intent(in) :: what
-      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable, intent(inout) :: error
 
-      if (status < 0) call fail(error, what//" failed: "//hdf5_text())
+      if (status >= 0 .or. allocated(error)) return
+      call fail(error, what//" failed: "//hdf5_text())
    end subroutine check_hdf5
 
    !> The library's text for the error of its last call.

@@ -70,8 +70,7 @@ contains
       if (file%MPI_VAL /= MPI_FILE_NULL%MPI_VAL) then
          call MPI_File_set_view(file, 0_MPI_OFFSET_KIND, MPI_BYTE, MPI_BYTE, "native", &
                                 MPI_INFO_NULL, ierr)
-         call check(ierr, "MPI_File_set_view of "//path, trouble)
-         call keep_first(error, trouble)
+         call check(ierr, "MPI_File_set_view of "//path, error)
       end if
       call agree_to_proceed(comm, proceed, error)
       if (proceed) return

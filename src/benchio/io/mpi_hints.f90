@@ -89,12 +89,10 @@ contains
          mine = team%rank
          call get_all(info, text, error)
          call MPI_Info_free(info, ierr)
-         call check(ierr, "MPI_Info_free", trouble)
-         call keep_first(error, trouble)
+         call check(ierr, "MPI_Info_free", error)
       end if
       call MPI_Allreduce(mine, first, 1, MPI_INTEGER, MPI_MIN, team%world, ierr)
-      call check(ierr, "MPI_Allreduce", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Allreduce", error)
       if (first == team%size) return
       call team%share_text(text, first, trouble)
       call keep_first(error, trouble)

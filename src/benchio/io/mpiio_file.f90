@@ -3,7 +3,7 @@
 module mpiio_file
    use, intrinsic :: iso_fortran_env, only: int64
    use datatypes, only: free_datatype
-   use errors, only: error_t, fail, keep_first
+   use errors, only: error_t, fail
    use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_COUNT_KIND, MPI_Datatype, &
                       MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_File, MPI_File_close, &
@@ -133,15 +133,13 @@ contains
    subroutine close_file(self, error)
       class(mpiio_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       if (.not. self%is_open()) return
       call MPI_File_get_info(self%handle, self%info_used, ierr)
       call check(ierr, "MPI_File_get_info of "//self%path, error)
       call MPI_File_close(self%handle, ierr)
-      call check(ierr, "MPI_File_close of "//self%path, trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_File_close of "//self%path, error)
       self%handle = MPI_FILE_NULL
    end subroutine close_file
 
@@ -149,18 +147,14 @@ contains
    subroutine take_down(self, error)
       class(mpiio_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       call self%close_file(error)
-      call free_datatype(self%in_memory, trouble)
-      call keep_first(error, trouble)
-      call free_datatype(self%in_file, trouble)
-      call keep_first(error, trouble)
+      call free_datatype(self%in_memory, error)
+      call free_datatype(self%in_file, error)
       if (self%info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
          call MPI_Info_free(self%info, ierr)
-         call check(ierr, "MPI_Info_free", trouble)
-         call keep_first(error, trouble)
+         call check(ierr, "MPI_Info_free", error)
       end if
    end subroutine take_down
 

@@ -162,13 +162,15 @@ module netcdf_api
 
 contains
 
-   !> Turns the status of a netCDF call into an error with the library's text.
+   !> Turns the status of a netCDF call into an error with the library's text, unless there
+   !> already is one.
    subroutine check_netcdf(status, what, error)
       integer(c_int), intent(in) :: status
       character(len=*), intent(in) :: what
-      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable, intent(inout) :: error
 
-      if (status /= nc_noerr) call fail(error, what//" failed: "//from_c(nc_strerror(status)))
+      if (status == nc_noerr .or. allocated(error)) return
+      call fail(error, what//" failed: "//from_c(nc_strerror(status)))
    end subroutine check_netcdf
 
 end module netcdf_api

@@ -162,13 +162,15 @@ module pnetcdf_api
 
 contains
 
-   !> Turns the status of a PnetCDF call into an error with the library's text.
+   !> Turns the status of a PnetCDF call into an error with the library's text, unless there
+   !> already is one.
    subroutine check_pnetcdf(status, what, error)
       integer, intent(in) :: status
       character(len=*), intent(in) :: what
-      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable, intent(inout) :: error
 
-      if (status /= nf_noerr) call fail(error, what//" failed: "//trim(nfmpi_strerror(status)))
+      if (status == nf_noerr .or. allocated(error)) return
+      call fail(error, what//" failed: "//trim(nfmpi_strerror(status)))
    end subroutine check_pnetcdf
 
 end module pnetcdf_api

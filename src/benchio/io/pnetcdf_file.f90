@@ -3,7 +3,7 @@
 module pnetcdf_file
    use, intrinsic :: iso_fortran_env, only: int64
    use array_in_file, only: array_name, axis_names, check_shape
-   use errors, only: error_t, fail, keep_first
+   use errors, only: error_t, fail
    use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL, &
                       MPI_Info_set, MPI_OFFSET_KIND
@@ -199,15 +199,13 @@ contains
    subroutine close_file(self, error)
       class(pnetcdf_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer :: status
 
       if (.not. self%is_open) return
       status = nfmpi_inq_file_info(self%file, self%info_used%MPI_VAL)
       call check_pnetcdf(status, "ncmpi_inq_file_info of "//self%path, error)
       status = nfmpi_close(self%file)
-      call check_pnetcdf(status, "ncmpi_close of "//self%path, trouble)
-      call keep_first(error, trouble)
+      call check_pnetcdf(status, "ncmpi_close of "//self%path, error)
       self%is_open = .false.
    end subroutine close_file
 
@@ -215,14 +213,12 @@ contains
    subroutine take_down(self, error)
       class(pnetcdf_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       call self%close_file(error)
       if (self%info%MPI_VAL == MPI_INFO_NULL%MPI_VAL) return
       call MPI_Info_free(self%info, ierr)
-      call check(ierr, "MPI_Info_free", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Info_free", error)
    end subroutine take_down
 
 end module pnetcdf_file

@@ -25,7 +25,7 @@ module layer_adios
    use adios_checks, only: agree_or_abort, check_adios
    use block_backend, only: block_backend_t
    use directory_files, only: drop_files, flush_files, remove_directory, sum_of_sizes
-   use errors, only: error_t, fail, keep_first
+   use errors, only: error_t, fail
    use file_checks, only: check_creatable, check_room
    use posix_file, only: library_path
    use team, only: team_t
@@ -169,7 +169,6 @@ contains
    subroutine put_block(self, error)
       class(adios_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       call adios2_begin_step(self%engine, ierr)
@@ -179,8 +178,7 @@ contains
       call check_adios(ierr, "adios2_put of "//self%path, error)
       ! The end of the step is collective, also after an error in the put.
       call adios2_end_step(self%engine, ierr)
-      call check_adios(ierr, "adios2_end_step of "//self%path, trouble)
-      call keep_first(error, trouble)
+      call check_adios(ierr, "adios2_end_step of "//self%path, error)
    end subroutine put_block
 
    subroutine read_data(self, error)
@@ -260,14 +258,12 @@ contains
    subroutine take_down(self, error)
       class(adios_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       call self%close_file(error)
       if (self%is_broken .or. .not. self%adios%valid) return
       call adios2_finalize(self%adios, ierr)
-      call check_adios(ierr, "adios2_finalize", trouble)
-      call keep_first(error, trouble)
+      call check_adios(ierr, "adios2_finalize", error)
       self%adios%valid = .false.
    end subroutine take_down
 

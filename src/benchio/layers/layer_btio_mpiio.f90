@@ -2,7 +2,6 @@
 !> independent calls. Each call moves one step: one repetition of the file view's datatype,
 !> and one element of a datatype that describes the cells in memory.
 module layer_btio_mpiio
-   use, intrinsic :: iso_fortran_env, only: int64
    use btio_backend, only: btio_backend_t
    use btio_sections, only: file_sections, memory_sections
    use datatypes, only: join_sections

@@ -11,7 +11,7 @@ module layer_btio_pnetcdf
    use btio_partition, only: values_per_point
    use btio_sections, only: memory_sections
    use datatypes, only: free_datatype
-   use errors, only: error_t, keep_first
+   use errors, only: error_t
    use mpi_f08, only: MPI_Datatype, MPI_OFFSET_KIND
    use pnetcdf_api, only: check_pnetcdf, nfmpi_get_vara_all, nfmpi_iget_vara, nfmpi_iput_vara, &
                           nfmpi_put_vara_all, nfmpi_wait_all
@@ -109,7 +109,6 @@ contains
       integer, intent(in) :: step
       integer(int64), intent(inout), contiguous :: values(:, :, :, :, :)
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer(MPI_OFFSET_KIND) :: start(5), lengths(5)
       integer :: cell
 
@@ -119,13 +118,12 @@ contains
             if (writing) then
                call check_pnetcdf(nfmpi_put_vara_all(file, variable, start, lengths, values, one, &
                                                      self%sections(cell)%MPI_VAL), &
-                                  "ncmpi_put_vara_all of "//self%path, trouble)
+                                  "ncmpi_put_vara_all of "//self%path, error)
             else
                call check_pnetcdf(nfmpi_get_vara_all(file, variable, start, lengths, values, one, &
                                                      self%sections(cell)%MPI_VAL), &
-                                  "ncmpi_get_vara_all of "//self%path, trouble)
+                                  "ncmpi_get_vara_all of "//self%path, error)
             end if
-            call keep_first(error, trouble)
          end do
       end associate
    end subroutine move_each
@@ -137,7 +135,6 @@ contains
       integer, intent(in) :: step
       integer(int64), intent(inout), asynchronous, contiguous :: values(:, :, :, :, :)
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer(MPI_OFFSET_KIND) :: start(5), lengths(5)
       integer :: requests(size(self%sections)), statuses(size(self%sections))
       integer :: cell
@@ -150,21 +147,18 @@ contains
             if (writing) then
                call check_pnetcdf(nfmpi_iput_vara(file, variable, start, lengths, values, one, &
                                                   self%sections(cell)%MPI_VAL, requests(cell)), &
-                                  "ncmpi_iput_vara of "//self%path, trouble)
+                                  "ncmpi_iput_vara of "//self%path, error)
             else
                call check_pnetcdf(nfmpi_iget_vara(file, variable, start, lengths, values, one, &
                                                   self%sections(cell)%MPI_VAL, requests(cell)), &
-                                  "ncmpi_iget_vara of "//self%path, trouble)
+                                  "ncmpi_iget_vara of "//self%path, error)
             end if
-            call keep_first(error, trouble)
          end do
          call check_pnetcdf(nfmpi_wait_all(file, size(requests), requests, statuses), &
-                            "ncmpi_wait_all of "//self%path, trouble)
-         call keep_first(error, trouble)
+                            "ncmpi_wait_all of "//self%path, error)
       end associate
       do cell = 1, size(statuses)
-         call check_pnetcdf(statuses(cell), "ncmpi_wait_all of "//self%path, trouble)
-         call keep_first(error, trouble)
+         call check_pnetcdf(statuses(cell), "ncmpi_wait_all of "//self%path, error)
       end do
    end subroutine move_together
 
@@ -198,14 +192,12 @@ contains
    subroutine take_down(self, error)
       class(btio_pnetcdf_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer :: at
 
       call self%file%take_down(error)
       if (.not. allocated(self%sections)) return
       do at = 1, size(self%sections)
-         call free_datatype(self%sections(at), trouble)
-         call keep_first(error, trouble)
+         call free_datatype(self%sections(at), error)
       end do
    end subroutine take_down
 

@@ -192,7 +192,6 @@ contains
    subroutine compare_shapes(self, error)
       class(hdf5_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer(hsize_t), allocatable :: found(:), most(:)
       integer(hid_t) :: space
       integer :: axes, ierr
@@ -209,8 +208,7 @@ contains
          call check_hdf5(ierr, "H5Sget_simple_extent_dims of "//self%path, error)
       end if
       call h5sclose_f(space, ierr)
-      call check_hdf5(ierr, "H5Sclose of "//self%path, trouble)
-      call keep_first(error, trouble)
+      call check_hdf5(ierr, "H5Sclose of "//self%path, error)
       if (.not. allocated(error)) then
          call check_shape(self%path, int(found, int64), self%block%layout%whole, error)
       end if
@@ -279,20 +277,17 @@ contains
    subroutine close_file(self, error)
       class(hdf5_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       if (self%file == nothing) return
       call get_hints(self%path, self%outcome%info_used, error)
       if (self%dataset /= nothing) then
          call h5dclose_f(self%dataset, ierr)
-         call check_hdf5(ierr, "H5Dclose in "//self%path, trouble)
-         call keep_first(error, trouble)
+         call check_hdf5(ierr, "H5Dclose in "//self%path, error)
       end if
       self%dataset = nothing
       call h5fclose_f(self%file, ierr)
-      call check_hdf5(ierr, "H5Fclose of "//self%path, trouble)
-      call keep_first(error, trouble)
+      call check_hdf5(ierr, "H5Fclose of "//self%path, error)
       self%file = nothing
    end subroutine close_file
 
@@ -315,8 +310,7 @@ contains
       call keep_first(error, trouble)
       if (self%info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
          call MPI_Info_free(self%info, ierr)
-         call check(ierr, "MPI_Info_free", trouble)
-         call keep_first(error, trouble)
+         call check(ierr, "MPI_Info_free", error)
       end if
    end subroutine take_down
 

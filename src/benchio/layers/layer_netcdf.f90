@@ -11,7 +11,7 @@ module layer_netcdf
    use, intrinsic :: iso_fortran_env, only: int64
    use array_in_file, only: array_name, axis_names, check_shape
    use block_backend, only: block_backend_t
-   use errors, only: error_t, fail, keep_first
+   use errors, only: error_t, fail
    use hdf5_mpi, only: dataset_start, finish_transfer, get_hints
    use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL
@@ -230,30 +230,26 @@ contains
    subroutine close_file(self, error)
       class(netcdf_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer(c_int) :: status
 
       if (.not. self%is_open) return
       call get_hints(self%path, self%outcome%info_used, error)
       self%hides_hints = self%outcome%info_used%MPI_VAL == MPI_INFO_NULL%MPI_VAL
       status = nc_close(self%file)
-      call check_netcdf(status, "nc_close of "//self%path, trouble)
-      call keep_first(error, trouble)
+      call check_netcdf(status, "nc_close of "//self%path, error)
       self%is_open = .false.
    end subroutine close_file
 
    subroutine take_down(self, error)
       class(netcdf_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       integer :: ierr
 
       call self%close_file(error)
       if (allocated(self%packed)) deallocate (self%packed)
       if (self%info%MPI_VAL == MPI_INFO_NULL%MPI_VAL) return
       call MPI_Info_free(self%info, ierr)
-      call check(ierr, "MPI_Info_free", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Info_free", error)
    end subroutine take_down
 
 end module layer_netcdf

@@ -155,16 +155,13 @@ contains
       class(pnetcdf_t), intent(in) :: self
       integer, intent(in) :: request
       type(error_t), allocatable, intent(inout) :: error
-      type(error_t), allocatable :: trouble
       integer :: requests(1), statuses(1), status
 
       requests = request
       statuses = nf_noerr
       status = nfmpi_wait_all(self%file%file, merge(0, 1, allocated(error)), requests, statuses)
-      call check_pnetcdf(status, "ncmpi_wait_all of "//self%path, trouble)
-      call keep_first(error, trouble)
-      call check_pnetcdf(statuses(1), "ncmpi_wait_all of "//self%path, trouble)
-      call keep_first(error, trouble)
+      call check_pnetcdf(status, "ncmpi_wait_all of "//self%path, error)
+      call check_pnetcdf(statuses(1), "ncmpi_wait_all of "//self%path, error)
    end subroutine wait_for
 
    !> The place of a piece in the array (from 1) and in memory; empty if the block has fewer
@@ -211,13 +208,10 @@ contains
    subroutine take_down(self, error)
       class(pnetcdf_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
 
       call self%file%take_down(error)
-      call free_datatype(self%piece, trouble)
-      call keep_first(error, trouble)
-      call free_datatype(self%last_piece, trouble)
-      call keep_first(error, trouble)
+      call free_datatype(self%piece, error)
+      call free_datatype(self%last_piece, error)
    end subroutine take_down
 
 end module layer_pnetcdf

@@ -272,8 +272,7 @@ contains
       call self%request%wait(self%file, error)
       call self%file%take_down(trouble)
       call keep_first(error, trouble)
-      call free_datatype(self%in_copy, trouble)
-      call keep_first(error, trouble)
+      call free_datatype(self%in_copy, error)
       if (associated(self%copy)) deallocate (self%copy)
    end subroutine take_down
 

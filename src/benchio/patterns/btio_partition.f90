@@ -11,7 +11,7 @@ module btio_partition
    implicit none(type, external)
    private
 
-   public :: cell_t, partition_t, make_partition
+   public :: partition_t, make_partition
 
    !> The values of each grid point.
    integer(int64), parameter, public :: values_per_point = 5_int64

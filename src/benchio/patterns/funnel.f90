@@ -241,8 +241,7 @@ contains
       part = self%piece(step, 0)
       if (part%planes > 0) call copy_own(self, gathering, part, block, buffer)
       call MPI_Waitall(pending, self%requests, MPI_STATUSES_IGNORE, ierr)
-      call check(ierr, "MPI_Waitall", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Waitall", error)
    end subroutine exchange
 
    !> Copies the leader's own planes.
@@ -275,7 +274,6 @@ contains
       logical, intent(in) :: writing
       type(block_t), intent(inout) :: block
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
       type(piece_t) :: part
       integer :: step, ierr
 
@@ -285,13 +283,12 @@ contains
          if (writing) then
             call MPI_Send(block%cells(0, 0, part%first_plane), part%planes, self%block_plane, 0, &
                           tag, self%comm, ierr)
-            call check(ierr, "MPI_Send", trouble)
+            call check(ierr, "MPI_Send", error)
          else
             call MPI_Recv(block%cells(0, 0, part%first_plane), part%planes, self%block_plane, 0, &
                           tag, self%comm, MPI_STATUS_IGNORE, ierr)
-            call check(ierr, "MPI_Recv", trouble)
+            call check(ierr, "MPI_Recv", error)
          end if
-         call keep_first(error, trouble)
       end do
    end subroutine follow
 
@@ -318,8 +315,7 @@ contains
       call self%direct%free()
       if (allocated(self%requests)) deallocate (self%requests)
       call free_datatype(self%block_plane, error)
-      call free_datatype(self%buffer_plane, trouble)
-      call keep_first(error, trouble)
+      call free_datatype(self%buffer_plane, error)
       call self%close_file(trouble)
       call keep_first(error, trouble)
    end subroutine take_down

@@ -203,8 +203,7 @@ contains
       ! Only the library that has the file open may know where the data begin.
       if (self%group%member == 0) self%data_start = self%inner%data_start
       call MPI_Bcast(self%data_start, 1, MPI_INTEGER8, 0, self%group%comm, ierr)
-      call check(ierr, "MPI_Bcast", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Bcast", error)
       self%outcome%was_direct = .true.
       if (self%group%member == 0) self%outcome%was_direct = self%inner%outcome%was_direct
    end subroutine read_data
@@ -267,8 +266,7 @@ contains
          end if
       end associate
       call MPI_Waitall(pending, requests, MPI_STATUSES_IGNORE, ierr)
-      call check(ierr, "MPI_Waitall", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Waitall", error)
    end subroutine exchange
 
    subroutine sync(self, error)
@@ -355,10 +353,8 @@ contains
          if (associated(self%inner%block)) call self%inner%take_down(error)
          deallocate (self%gathered)
       end if
-      call free_datatype(self%own, trouble)
-      call keep_first(error, trouble)
-      call free_datatype(self%part, trouble)
-      call keep_first(error, trouble)
+      call free_datatype(self%own, error)
+      call free_datatype(self%part, error)
       call self%group%free(trouble)
       call keep_first(error, trouble)
       call self%writing_team%finish(trouble)

@@ -108,8 +108,7 @@ contains
       marks(4) = MPI_Wtime()
       call MPI_Barrier(team%world, ierr)
       marks(5) = MPI_Wtime()
-      call check(ierr, "MPI_Barrier", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Barrier", error)
 
       res%writing = writing
       allocate (res%hints(0), res%notes(0))

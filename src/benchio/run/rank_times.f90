@@ -1,7 +1,6 @@
 !> The CSV file of `--ranks`: one line for each rank and phase. docs/contracts.md defines its
 !> columns.
 module rank_times
-   use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: backend_t
    use errors, only: error_t
    use mpi_checks, only: check

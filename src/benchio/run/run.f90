@@ -192,8 +192,7 @@ contains
          end if
       end if
       call MPI_Barrier(self%team%world, ierr)
-      call check(ierr, "MPI_Barrier", trouble)
-      call keep_first(error, trouble)
+      call check(ierr, "MPI_Barrier", error)
       call self%team%agree(error)
    end subroutine report
 

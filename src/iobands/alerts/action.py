@@ -17,6 +17,10 @@ RESOLVE: Final = "resolve"
 REBASELINE: Final = "rebaseline"
 UNDO: Final = "undo"
 KINDS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO)
+#: What a person says of an alert that was resolved.
+REAL: Final = "real"
+FALSE: Final = "false"
+VERDICTS: Final = (REAL, FALSE)
 
 #: Clocks of different machines differ by no more than this.
 CLOCKS: Final = timedelta(hours=1)
@@ -28,7 +32,8 @@ class Action:
 
     The change began at `since` at the earliest, and its samples were known up to `until`; for a
     rebaseline `since` is the beginning of the new baseline. `direction` and `ratio` are of the
-    change. An `UNDO` takes back the action that was done at `of`.
+    change. An `UNDO` takes back the action that was done at `of`. A `RESOLVE` may have the verdict
+    whether the alert was `real` or `false`.
     """
 
     kind: str
@@ -41,6 +46,7 @@ class Action:
     direction: str | None = None
     ratio: float | None = None
     of: datetime | None = None
+    verdict: str | None = None
 
     def names(self, key: SeriesKey) -> bool:
         """Return whether the action is about the series `key`."""

@@ -93,7 +93,7 @@ def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
 def _of_change(series: Series, budget: Budget) -> Alert:
     change, detection = series.status.change, series.status.detection
     assert change is not None and detection is not None
-    score = max(change.score, detection.chart.evidence)
+    score = detection.chart.evidence  # as of today, not of the day of raising
     return Alert(
         Severity.DEGRADED if change.is_drop else Severity.IMPROVED,
         series.label,

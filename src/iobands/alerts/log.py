@@ -12,7 +12,16 @@ from typing import Any, Final
 
 from filelock import FileLock
 
-from iobands.alerts.action import ACKNOWLEDGE, KINDS, REBASELINE, RESOLVE, UNDO, Action, is_future
+from iobands.alerts.action import (
+    ACKNOWLEDGE,
+    KINDS,
+    REBASELINE,
+    RESOLVE,
+    UNDO,
+    VERDICTS,
+    Action,
+    is_future,
+)
 from iobands.detection import DOWN, UP
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.rejected import Rejected
@@ -21,6 +30,9 @@ from iobands.model.series import SeriesKey
 #: The version of contract 5 that is written.
 SCHEMA: Final = 1
 
+_FIELDS: Final = (
+    "when", "who", "reason", "series", "since", "until", "direction", "ratio", "of", "verdict",
+)  # fmt: skip
 _TIMES: Final = ("when", "since", "until", "of")
 _NEEDED: Final = {
     ACKNOWLEDGE: ("since", "until", "direction"),
@@ -105,7 +117,7 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
 def as_line(action: Action) -> str:
     """Return an action as JSON on one line."""
     fields: dict[str, object] = {"schema": SCHEMA, "action": action.kind}
-    for name in ("when", "who", "reason", "series", "since", "until", "direction", "ratio", "of"):
+    for name in _FIELDS:
         value = getattr(action, name)
         if isinstance(value, datetime):
             value = value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
@@ -143,6 +155,8 @@ def parse(line: bytes) -> Action:
             raise LogError(f"{name} is {fields[name]!r}, not a text")
     if fields.get("direction") not in (None, DOWN, UP):
         raise LogError(f"direction is {fields['direction']!r}; one of {DOWN}, {UP}")
+    if fields.get("verdict") not in (None, *VERDICTS):
+        raise LogError(f"verdict is {fields['verdict']!r}; one of {', '.join(VERDICTS)}")
     ratio = fields.get("ratio")
     if ratio is not None and (isinstance(ratio, bool) or not isinstance(ratio, int | float)):
         raise LogError(f"ratio is {ratio!r}, not a number")
@@ -153,6 +167,7 @@ def parse(line: bytes) -> Action:
         series=_matches(fields["series"]),
         direction=fields.get("direction"),
         ratio=ratio,
+        verdict=fields.get("verdict"),
         **times,
     )
 

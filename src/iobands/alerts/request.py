@@ -34,6 +34,7 @@ class Request:
     reason: str
     since: datetime | None = None
     force: bool = False
+    verdict: str | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def action_of(
     newest = max(each.status.when for each in subject.series if each.status.when)
     # Samples seen by now are of the alert, also where the clock that dated them is ahead of ours.
     until = request.since or max(now, newest + _NEXT)
-    return replace(action, since=min(begins), until=until)
+    return replace(action, since=min(begins), until=until, verdict=request.verdict)
 
 
 def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:

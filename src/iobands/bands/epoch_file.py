@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,7 @@ from iobands.bands.file import parse_bands
 from iobands.bands.selection import Epoch
 from iobands.model.schema import FileError
 
-_SCHEMA: Final = 3
+_SCHEMA: Final = 4
 
 
 def path_of(directory: Path, system: str, epoch: Epoch) -> Path:
@@ -26,13 +26,15 @@ def epoch_text(system: str, epoch: Epoch) -> str:
     """Return an epoch as the text of a bands file."""
     fields: dict[str, object] = {
         "name": epoch.name,
-        "since": epoch.since.astimezone(timezone.utc).isoformat().replace("+00:00", "Z"),
+        "since": _time(epoch.since),
         "source": epoch.source,
     }
     if epoch.reason:
         fields["reason"] = epoch.reason
     if epoch.continues:
         fields["continues"] = True
+    if epoch.runs_since:
+        fields["runs_since"] = _time(epoch.runs_since)
     fields["bands"] = [_band(band, epoch) for band in epoch.bands]
     content = {"schema": _SCHEMA, "system": system, "epochs": [fields]}
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
@@ -54,6 +56,10 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from error
     return path
+
+
+def _time(when: datetime) -> str:
+    return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
 def _band(band: Band, epoch: Epoch) -> dict[str, object]:

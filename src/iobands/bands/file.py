@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from itertools import combinations, combinations_with_replacement, pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -43,7 +45,8 @@ def load_bands(directory: Path, system: str) -> Bands | None:
             )
     least = next((part.least_change for part in parts if part.least_change is not None), None)
     epochs = sorted((epoch for epoch, _ in every), key=lambda epoch: epoch.since)
-    return Bands(system, tuple(epochs), least_change=least)
+    valid = (replace(each, bands=()) if each.is_void(epochs) else each for each in epochs)
+    return Bands(system, tuple(valid), least_change=least)
 
 
 def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
@@ -70,17 +73,25 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
 def _epoch(document: Document, number: int) -> Epoch:
     steps = ("epochs", number)
     fields = document.value["epochs"][number]
-    try:
-        since = parse_time(fields["since"])
-    except ValueError as error:
-        raise document.error([*steps, "since"], str(error)) from None
+    since = _time(document, [*steps, "since"])
     bands = tuple(
         _band(document, (*steps, "bands", index), fields, band)
         for index, band in enumerate(fields["bands"])
     )
     _refuse_ambiguity(bands, document, steps)
     reason, continues = fields.get("reason") or "", fields.get("continues", False)
-    return Epoch(fields["name"], since, fields["source"], bands, reason, continues)
+    runs_since = _time(document, [*steps, "runs_since"]) if fields.get("runs_since") else None
+    return Epoch(fields["name"], since, fields["source"], bands, reason, continues, runs_since)
+
+
+def _time(document: Document, steps: Sequence[str | int]) -> datetime:
+    value = document.value
+    for step in steps:
+        value = value[step]
+    try:
+        return parse_time(value)
+    except ValueError as error:
+        raise document.error(list(steps), str(error)) from None
 
 
 def _band(document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict[str, Any]) -> Band:

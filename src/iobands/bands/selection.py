@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -18,6 +18,7 @@ class Epoch:
     """A span of time, from `since` to the next epoch, in which samples compare.
 
     With `continues` only the bands are new: its samples compare with those before it too.
+    `runs_since` is when the first of the runs was taken that its bands were learned from.
     """
 
     name: str
@@ -26,6 +27,13 @@ class Epoch:
     bands: tuple[Band, ...]
     reason: str = ""
     continues: bool = False
+    runs_since: datetime | None = None
+
+    def is_void(self, others: Iterable[Epoch]) -> bool:
+        """Return whether one of `others` began amid the runs that its bands were learned from."""
+        return self.runs_since is not None and any(
+            not each.continues and self.runs_since < each.since < self.since for each in others
+        )
 
     def band_for(self, fields: Mapping[str, object]) -> Band | None:
         """Return the band that names the most fields of those that apply, or None."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import getpass
 import os
+from dataclasses import replace
 from datetime import datetime, timezone
+from enum import Enum
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -33,6 +35,14 @@ from iobands.commands.options import (
 )
 from iobands.commands.site import Places, site_of
 
+
+class Verdict(str, Enum):
+    """What a person says of an alert that was resolved."""
+
+    REAL = "real"
+    FALSE = "false"
+
+
 ReasonOption = Annotated[
     str, typer.Option("--reason", metavar="TEXT", help="Why: the cause, a ticket, who is on it.")
 ]
@@ -40,6 +50,9 @@ ByOption = Annotated[
     str | None, typer.Option("--by", metavar="NAME", help="Who. [default: your login name]")
 ]
 AllOption = Annotated[bool, typer.Option("--all", help="Everything that SERIES may mean.")]
+VerdictOption = Annotated[
+    Verdict | None, typer.Option("--verdict", help="Whether the alert was real or false.")
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Also where the newest run is low.")]
 
 _DONE: Final = {
@@ -84,6 +97,7 @@ def resolve(
     by: ByOption = None,
     every: AllOption = False,
     force: ForceOption = False,
+    verdict: VerdictOption = None,
     perflogs: PerflogsOption = None,
     bands: BandsOption = None,
     alerts: AlertsOption = None,
@@ -98,6 +112,7 @@ def resolve(
     """
     places = Places(perflogs, bands, alerts, system)
     request = _request(RESOLVE, reason, by, since, force)
+    request = replace(request, verdict=verdict.value if verdict else None)
     _log(request, series, every, places, false_alarms, dry_run)
 
 

@@ -107,6 +107,12 @@ def epoch(
         if name == old.name or begin == old.since:
             raise failure(f"there is an epoch {old.name!r} since {old.since.isoformat()} already")
     found = epoch_by_hand(name, begin, reason, known, keep_bands)
+    for old in known.epochs if known else ():
+        if old.bands and old.is_void([found]):
+            typer.echo(
+                f"The bands of epoch {old.name!r} are void: they were learned from runs of before. "
+                "`iobands calibrate` learns others."
+            )
     _write(directory, [(named, found)], yes, dry_run)
 
 

@@ -11,7 +11,17 @@ import typer
 
 from iobands import __version__
 from iobands.alerts.alert import UNKNOWN
-from iobands.commands import alerts, bands, compare, explain, importing, report, session, status
+from iobands.commands import (
+    alerts,
+    bands,
+    compare,
+    explain,
+    importing,
+    ledger,
+    report,
+    session,
+    status,
+)
 
 app = typer.Typer(
     name="iobands",
@@ -27,6 +37,7 @@ app = typer.Typer(
       iobands report     write it as a static web page
       iobands explain    say why a series is in its state
       iobands compare    give the ratio of series that differ in one field
+      iobands alerts     list open and past alerts, and how each ended
 
     \b
     When an alert comes, each with a reason that is logged:
@@ -74,7 +85,7 @@ def main(
     """Take the options that stand before the command."""
 
 
-for module in (session, status, report, explain, compare, alerts, bands, importing):
+for module in (session, status, report, explain, compare, ledger, alerts, bands, importing):
     module.register(app)
 
 

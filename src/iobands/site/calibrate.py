@@ -11,7 +11,7 @@ import numpy as np
 
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.detection import RECOVERED
-from iobands.detection.series import Detection, in_utc
+from iobands.detection.series import Detection, in_utc, moment
 from iobands.model.fields import canonical
 from iobands.site.propose import NoProposal, Proposal, propose
 from iobands.site.site import Site
@@ -32,6 +32,7 @@ class Learned:
     before: Band | None
     proposal: Proposal
     notes: tuple[str, ...]
+    runs_since: datetime
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,8 @@ def _learn(series: Series, site: Site, since: datetime | None) -> Learned:
     band = _band(series, proposal)
     if in_force is not None and _is_same(band, in_force):
         raise NoProposal("the band in force is the same")
-    return Learned(series.label, band, in_force, proposal, (*notes, *proposal.notes))
+    first = moment(detection.times[usable][0])
+    return Learned(series.label, band, in_force, proposal, (*notes, *proposal.notes), first)
 
 
 def _level_begins(detection: Detection) -> int:
@@ -184,4 +186,5 @@ def _epoch(learned: list[Learned], bands: Bands | None, now: datetime) -> Epoch:
         bands=(*(each.band for each in learned), *kept),
         reason="calibrated: the bands are new, what is measured is not",
         continues=True,
+        runs_since=min(each.runs_since for each in learned),
     )

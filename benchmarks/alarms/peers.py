@@ -1,0 +1,110 @@
+"""Other detectors on the same series, run day by day: what each would have said on each day.
+
+Each has the settings of its documentation. A change point is reported where the detector puts it
+on that day; one within `_SAME` runs of an earlier report is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from benchmarks.alarms.figures import NEVER
+from benchmarks.alarms.simulate import threshold_of
+from benchmarks.alarms.worlds import Array
+from iobands.detection import DOWN, follow
+from iobands.detection.prior import Prior
+
+#: So many first runs are the reference of the control chart and of ReFrame's.
+FIRST: Final = 20
+_SAME: Final = 10
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """An alarm raised with the run `raised` about a change that began with the run `at`."""
+
+    raised: int
+    at: int
+    is_drop: bool
+
+
+def otava(values: Array) -> list[int]:
+    """Return the change points of Apache Otava, as it is called without options."""
+    from otava.analysis import compute_change_points  # noqa: PLC0415  only for the benchmark
+
+    return [int(point.index) for point in compute_change_points(list(values))[0]]
+
+
+def pelt(values: Array) -> list[int]:
+    """Return the change points of ruptures' PELT: change of mean, the penalty of BIC."""
+    import ruptures  # noqa: PLC0415  only for the benchmark
+
+    logarithms = np.log(values)
+    noise = np.median(np.abs(np.diff(logarithms))) / (0.6745 * np.sqrt(2))
+    penalty = 2 * noise**2 * np.log(len(values))
+    search = ruptures.KernelCPD(kernel="linear", min_size=2).fit(logarithms)  # PELT, compiled
+    found: list[int] = search.predict(pen=penalty)[:-1]
+    return found
+
+
+def asv(values: Array) -> list[int]:
+    """Return where the steps of asv's step detection begin."""
+    from asv.step_detect import detect_steps  # noqa: PLC0415  only for the benchmark
+
+    return [int(step[0]) for step in detect_steps(list(values))[1:]]
+
+
+def _day_by_day(points: Callable[[Array], list[int]], values: Array, first: int) -> Iterator[Alarm]:
+    found: list[Alarm] = []
+    for runs in range(first, len(values) + 1):
+        ends = [0, *points(values[:runs]), runs]
+        for before, at, after in zip(ends, ends[1:], ends[2:], strict=False):
+            if all(abs(at - alarm.at) > _SAME for alarm in found):
+                drop = np.median(values[at:after]) < np.median(values[before:at])
+                found.append(Alarm(runs - 1, at, bool(drop)))
+                yield found[-1]
+
+
+def _under(floor: float, values: Array) -> list[Alarm]:
+    low = np.flatnonzero(values[FIRST:] < floor) + FIRST
+    return [Alarm(int(run), int(run), is_drop=True) for run in low]
+
+
+def control_chart(values: Array, _: int = 0) -> list[Alarm]:
+    """Return the runs under the mean of the first ones by three standard deviations."""
+    first = values[:FIRST]
+    return _under(float(first.mean() - 3 * first.std(ddof=1)), values)
+
+
+def reframe(values: Array, _: int = 0) -> list[Alarm]:
+    """Return the runs that fail a reference, the median of the first ones, by 10 %."""
+    return _under(0.9 * float(np.median(values[:FIRST])), values)
+
+
+#: Alarms of a series, looked at from a run on.
+PEERS: Final[Mapping[str, Callable[[Array, int], Iterable[Alarm]]]] = {
+    "Apache Otava": lambda values, first: _day_by_day(otava, values, first),
+    "PELT (ruptures)": lambda values, first: _day_by_day(pelt, values, first),
+    "asv step detection": lambda values, first: _day_by_day(asv, values, first),
+    "3 sigma over 20 runs": control_chart,
+    "ReFrame, −10 %": reframe,
+}
+
+
+def ours(values: Array, series: int, prior: Prior) -> list[Alarm]:
+    """Return the alarms of the detector at the threshold of a site of so many series."""
+    chart = follow(values, threshold=threshold_of(series), prior=prior)
+    return [Alarm(each.raised, each.onset, each.direction == DOWN) for each in chart.changes]
+
+
+def delay(alarms: Iterable[Alarm], change: int, longest: int) -> float:
+    """Return the runs from a drop to its alarm, both counted; `NEVER` if there is none in time."""
+    for alarm in alarms:  # day by day, so the first is enough
+        if alarm.is_drop and alarm.raised >= change and alarm.at >= change - _SAME:
+            late = alarm.raised - change + 1
+            return float(late) if late <= longest else NEVER
+    return NEVER

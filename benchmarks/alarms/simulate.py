@@ -1,0 +1,151 @@
+"""Simulations of single series: false alarms of whole sites, and detection delays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from benchmarks.alarms.figures import NEVER, Delays
+from benchmarks.alarms.worlds import WORLDS, Array, Banded, normals, with_outliers
+from iobands.detection import DOWN, UP, WATCH, follow
+from iobands.detection.prior import Prior, prior_of
+from iobands.detection.series import Budget
+
+YEAR: Final = 365
+# A series is judged with what was known of all series at the end of each of these spans.
+_FIRST_YEAR: Final = (45, 90, 180, YEAR)
+_TWO_YEARS: Final = (*_FIRST_YEAR, 2 * YEAR)
+_LONGEST: Final = 150
+_QUIET: Final = 30
+
+
+def threshold_of(series: int) -> float:
+    """Return the threshold of a site of so many daily series at one false alarm a year."""
+    return Budget(1.0, float(series * YEAR)).threshold
+
+
+def years(world: str, correlation: float, series: int, seed: int) -> list[list[int]]:
+    """Return false alarms down and up in the first and in the second year of a healthy site."""
+    random = np.random.default_rng(seed)
+    values = WORLDS[world](normals(random, series, 2 * YEAR, correlation))
+    found = _raised(values, threshold_of(series), _TWO_YEARS)
+    return [
+        [sum(way == each and run // YEAR == year for run, way in found) for each in (DOWN, UP)]
+        for year in (0, 1)
+    ]
+
+
+def outliers(rate: float, pairs: bool, series: int, seed: int) -> int:
+    """Return the false alarms in the first year of a site with outliers."""
+    random = np.random.default_rng(seed)
+    healthy = 0.15 * random.standard_normal((series, YEAR))
+    values = with_outliers(random, healthy, rate, pairs=pairs)
+    return len(_raised(values, threshold_of(series), _FIRST_YEAR))
+
+
+def _raised(values: Array, threshold: float, ends: Sequence[int]) -> list[tuple[int, str]]:
+    """Return the run and the direction of each alarm, as it was raised at the time."""
+    found: list[tuple[int, str]] = []
+    for begin, end in zip((0, *ends), ends, strict=False):
+        prior = prior_of(values[:, :end])
+        for each in values[:, :end]:
+            chart = follow(np.exp(each), threshold=threshold, prior=prior)
+            found += [
+                (point.raised, point.direction) for point in chart.changes if point.raised >= begin
+            ]
+    return found
+
+
+def delays(band: str, factor: float, number: int, seed: int) -> tuple[Delays, Delays]:
+    """Return the delays of mature series at the watch threshold and at 12 nats."""
+    random = np.random.default_rng(seed)
+    past, size = 200, 200 + _QUIET + _LONGEST
+    values = Banded(band).draw(random, number, size)
+    values[:, past + _QUIET :] += np.log(factor)
+    prior = prior_of(values[:, :past])
+    found = []
+    for threshold in (WATCH, 12.0):
+        runs = [
+            _found(each[past:], each[:past], _QUIET, threshold, prior, _LONGEST) for each in values
+        ]
+        found.append(Delays(tuple(run for run in runs if run is not None), _LONGEST))
+    return found[0], found[1]
+
+
+def steady_disk(factor: float, series: int, number: int, seed: int) -> Delays:
+    """Return the runs until a disk with a spread of 0.8 %, 24 runs old, is found throttled."""
+    random = np.random.default_rng(seed)
+    runs = []
+    for _ in range(number):
+        values = 0.008 * random.standard_normal((series, 24))
+        after = 0.008 * random.standard_normal(30) + np.log(factor)
+        prior, every = prior_of(values), np.concatenate((values[0], after))
+        found = _found(every, np.empty(0), 24, threshold_of(series), prior, 30)
+        runs += [] if found is None else [found]
+    return Delays(tuple(runs), 30)
+
+
+def lost_improvement(
+    rise: float, correlation: float, series: int, number: int, seed: int
+) -> Delays:
+    """Return the runs until a fall of half is found, 100 runs after a lasting rise."""
+    random = np.random.default_rng(seed)
+    values = WORLDS["log-normal"](normals(random, number, 260, correlation))
+    prior = prior_of(values)
+    values[:, 100:] += np.log(rise)
+    values[:, 200:] += np.log(0.5)
+    threshold = threshold_of(series)
+    found = [_found(each, np.empty(0), 200, threshold, prior, 60) for each in values]
+    return Delays(tuple(run for run in found if run is not None), 60)
+
+
+def _found(
+    values: Array, past: Array, change: int, threshold: float, prior: Prior, longest: int
+) -> float | None:
+    """Return the delay of the first drop that was raised; None if a drop is open at the change."""
+    chart = follow(np.exp(values), history=np.exp(past), threshold=threshold, prior=prior)
+    drops = [point for point in chart.changes if point.direction == DOWN]
+    if any(point.raised < change and (point.ended or len(values)) > change for point in drops):
+        return None
+    raised = [point.raised - change + 1 for point in drops if point.raised >= change]
+    return float(raised[0]) if raised and raised[0] <= longest else NEVER
+
+
+def oracle(band: str, factor: float, between: float) -> tuple[float, float]:
+    """Return mean and 90 % point of the delay of the CUSUM that knows both distributions.
+
+    Its threshold gives a false alarm in `between` healthy runs on average. Run lengths are those
+    of a Markov chain (Brook and Evans, Biometrika 59, 1972), from the state after 30 healthy runs.
+    """
+    from scipy.stats import norm  # noqa: PLC0415
+
+    world = Banded(band)
+    healthy = world.at(norm.ppf((np.arange(2000) + 0.5) / 2000))
+    shift = np.log(factor)
+    before = world.log_density(healthy - shift) - world.log_density(healthy)
+    after = world.log_density(healthy) - world.log_density(healthy + shift)
+    low, high = 0.05, 30.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        chain = _chain(before, middle)
+        length = float(np.linalg.solve(np.eye(len(chain)) - chain, np.ones(len(chain)))[0])
+        low, high = (middle, high) if 0 < length < between else (low, middle)
+    state = np.linalg.matrix_power(_chain(before, high), _QUIET)[0]
+    state /= state.sum()
+    chain, survival = _chain(after, high), [1.0]
+    while survival[-1] > 1e-6 and len(survival) < 5000:  # noqa: PLR2004
+        state = state @ chain
+        survival.append(float(state.sum()))
+    ninth = next(run for run, left in enumerate(survival) if left <= 0.1)  # noqa: PLR2004
+    return float(np.sum(survival)), float(ninth)
+
+
+def _chain(scores: Array, threshold: float, states: int = 120) -> Array:
+    """Return the probabilities of moves between the states below the threshold."""
+    step = threshold / states
+    to = np.clip(np.rint(np.arange(states)[:, None] + scores / step), 0, states).astype(int)
+    found = np.zeros((states, states + 1))
+    np.add.at(found, (np.arange(states)[:, None], to), 1 / len(scores))
+    return found[:, :states]

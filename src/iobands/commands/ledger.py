@@ -1,0 +1,83 @@
+"""The command `iobands alerts`: open and past alerts, and how each ended."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from iobands.alerts.action import in_force
+from iobands.alerts.ledger import Ledger, ledger_of
+from iobands.commands.options import (
+    AlertsOption,
+    AsOfOption,
+    BandsOption,
+    FalseAlarmsOption,
+    PerflogsOption,
+    SystemOption,
+    moment_of,
+)
+from iobands.commands.site import Places, site_of
+from iobands.reporting.digest import MAIL_WIDTH
+from iobands.reporting.format import percent, plural, printable
+
+_SHOWN: Final = 30
+_DAY: Final = len("2026-11-21")
+_CHANGE: Final = len("CHANGE")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command()(alerts)
+
+
+def alerts(
+    perflogs: PerflogsOption = None,
+    bands: BandsOption = None,
+    alerts: AlertsOption = None,
+    system: SystemOption = None,
+    false_alarms: FalseAlarmsOption = 1,
+    as_of: AsOfOption = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="All of them, and not the newest 30.")
+    ] = False,
+) -> None:
+    """List open and past alerts with how each ended, and the site's own precision and delay.
+
+    The precision is the share of real ones among the alerts that were resolved with a verdict.
+    """
+    places = Places(perflogs, bands, alerts, system)
+    site = site_of(places, false_alarms=false_alarms, as_of=moment_of(as_of))
+    standing = {key: in_force(each, site.now) for key, each in site.actions.items()}
+    found = ledger_of(site.alerts, site.series, site.incidents, standing)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("SINCE", "RAISED", "ENDED"):
+        table.add_column(heading, min_width=_DAY, no_wrap=True)
+    table.add_column("CHANGE", min_width=_CHANGE, justify="right", no_wrap=True)
+    table.add_column("SUBJECT", ratio=3)
+    table.add_column("HOW IT ENDED", ratio=2)
+    shown = found.entries if every else found.entries[:_SHOWN]
+    for entry in shown:
+        days = [f"{when:%Y-%m-%d}" if when else "-" for when in (entry.raised, entry.ended)]
+        change = percent(entry.ratio) if entry.ratio else "-"
+        end = printable(entry.end) or "open"
+        table.add_row(f"{entry.since:%Y-%m-%d}", *days, change, printable(entry.subject), end)
+    console = Console(width=None if sys.stdout.isatty() else MAIL_WIDTH)
+    console.print(table if shown else "No alert so far.")
+    if len(found.entries) > len(shown):
+        console.print(f"and {len(found.entries) - len(shown)} earlier ones: --all")
+    console.print(_figures(found), highlight=False, soft_wrap=True)
+
+
+def _figures(found: Ledger) -> str:
+    judged = found.real + found.false
+    precision = (
+        f"precision {found.real / judged:.0%} of {plural(judged, 'verdict')}"
+        if judged
+        else "no verdict yet: `iobands resolve --verdict real|false` gives one"
+    )
+    delay = "" if found.delay is None else f"; median detection delay {found.delay:g} runs"
+    return f"\n{precision}{delay}"

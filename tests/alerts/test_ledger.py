@@ -1,0 +1,70 @@
+"""The ledger of open and past alerts, on a site whose history is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from iobands.alerts.action import RESOLVE, Action, in_force
+from iobands.alerts.ledger import ledger_of
+from iobands.alerts.log import append
+from iobands.site.site import Site, read_site
+from tests.factory import NOW, daily, write_perflog
+
+
+def site(tmp_path: Path) -> Site:
+    return read_site(tmp_path / "perflogs", tmp_path / "bands", tmp_path / "alerts", now=NOW)
+
+
+def ledger(found: Site):
+    standing = {key: in_force(each, found.now) for key, each in found.actions.items()}
+    return ledger_of(found.alerts, found.series, found.incidents, standing)
+
+
+def steady(runs: int, level: float = 2.0) -> list[float]:
+    """Return values within 2 % of a level."""
+    return [level * (1 + 0.01 * ((7 * run) % 5 - 2)) for run in range(runs)]
+
+
+def test_a_drop_that_recovered_has_an_entry_with_both_ends(tmp_path: Path) -> None:
+    values = [*steady(60), *steady(20, 1.0), *steady(30)]
+    write_perflog(tmp_path / "perflogs", daily(values))
+    found = ledger(site(tmp_path))
+    (entry,) = [each for each in found.entries if each.end == "recovered"]
+    assert entry.ratio is not None
+    assert abs(entry.ratio - 0.5) < 0.02
+    days = [(NOW - when).days for when in (entry.since, entry.ended) if when]
+    assert days[0] == 49
+    assert abs(days[1] - 29) <= 1
+    assert entry.raised is not None
+    assert entry.since < entry.raised < entry.since.replace(year=entry.since.year + 1)
+    assert found.delay is not None
+    assert 1 <= found.delay <= 10
+
+
+def test_an_open_drop_is_listed_without_an_end(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([*steady(60), *steady(20, 1.0)]))
+    (entry,) = ledger(site(tmp_path)).entries
+    assert (entry.end, entry.ended) == ("", None)
+
+
+def test_series_of_one_file_system_that_fell_together_are_one_entry(tmp_path: Path) -> None:
+    values = [*steady(60), *steady(20, 1.0), *steady(30)]
+    for pattern in ("fpp", "ssf", "fpn"):
+        name = f"BenchioSeries{pattern}.log"
+        lines = daily(values, pattern=pattern, display_name=f"Benchio %pattern={pattern}")
+        write_perflog(tmp_path / "perflogs", lines, name=name)
+    recovered = [each for each in ledger(site(tmp_path)).entries if each.end == "recovered"]
+    assert [each.subject for each in recovered] == ["3 series of disk write_bw"]
+
+
+def test_verdicts_give_the_precision(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(steady(60)))
+    for days, verdict in ((3, "real"), (2, "real"), (1, "false")):
+        when = NOW.replace(day=NOW.day - days)
+        series = ({"file_system": "disk"},)
+        times = {"since": when, "until": when}
+        action = Action(RESOLVE, when, "me", "repaired", series, **times, verdict=verdict)
+        append(tmp_path / "alerts", "here", [action])
+    found = ledger(site(tmp_path))
+    assert (found.real, found.false) == (2, 1)
+    assert sum(each.end.startswith("resolved (real) by me") for each in found.entries) == 2

@@ -1,0 +1,178 @@
+"""The benchmark of the alerts: its figures by hand, and a small year day by day."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.alarms import peers, real_page, simulate, together
+from benchmarks.alarms.figures import NEVER, Delays, Rate
+from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
+from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
+from iobands.model.fields import SERIES_FIELDS
+from iobands.model.series import SeriesKey
+from iobands.status.outliers import TransientRuns
+
+_FIRST = datetime(2026, 1, 1, 5, tzinfo=timezone.utc)
+_DAYS, _DROP = 45, 30
+
+
+def key(tool: str, variable: str = "write_bw") -> SeriesKey:
+    fields = dict.fromkeys(SERIES_FIELDS) | {"system": "s", "file_system": "fs", "tool": tool}
+    return SeriesKey(**fields, variable=variable)
+
+
+def said(day: int, severity: str, *tools: str) -> Said:
+    keys = frozenset(key(tool) for tool in tools)
+    return Said(date(2026, 1, day), severity, "x", keys, date(2026, 1, 1), 0.5, "likely", "")
+
+
+def test_figures_by_hand() -> None:
+    assert str(Rate(4, 2)) == "2 ± 1"
+    assert str(Rate(0, 10)) == "0 (< 0.3)"
+    delays = Delays((1.0, 2.0, 3.0, NEVER), 10)
+    assert (delays.mean, delays.missed, delays.quantile(0.5)) == (4.0, 0.25, 3.0)
+    assert delays.error == pytest.approx(math.sqrt((9 + 4 + 1 + 36) / 3) / 2)
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_worlds_have_the_correlation_that_was_asked_for(world: str) -> None:
+    random = np.random.default_rng(1)
+    normal = normals(random, 20, 2000, 0.6)
+    assert np.corrcoef(normal[:, 1:].ravel(), normal[:, :-1].ravel())[0, 1] == pytest.approx(
+        0.6, abs=0.02
+    )
+    assert np.isfinite(WORLDS[world](normal)).all()
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_outliers_come_at_their_rate(pairs: bool) -> None:
+    values = with_outliers(np.random.default_rng(1), np.zeros((50, 2000)), 0.02, pairs=pairs)
+    assert np.mean(values < 0) == pytest.approx(0.02, rel=0.1)
+    again = np.mean(values[:, 1:][values[:, :-1] < 0] < 0)
+    assert again > 0.4 if pairs else again < 0.1
+
+
+@pytest.mark.parametrize(("band", "mean", "ninth"), [("NVMe FPP", 2.8, 5), ("SSF HDD", 7.9, 14)])
+def test_the_oracle_is_that_of_a_simulation(band: str, mean: float, ninth: float) -> None:
+    # The expected figures were simulated with 400 series, by another program.
+    found = simulate.oracle(band, 0.7, 1000.0)
+    assert found == (pytest.approx(mean, rel=0.06), ninth)
+
+
+def test_a_steady_disk_is_found_and_a_healthy_site_is_quiet() -> None:
+    assert simulate.steady_disk(0.58, 12, 3, seed=1).quantile(0.9) <= 5
+    assert simulate.outliers(0.0, pairs=False, series=3, seed=1) <= 1
+
+
+def test_a_group_is_found_before_its_series() -> None:
+    group, alone = together.delays(10, 0.7, 0.0, 0.0, 13.5, 2, seed=1)
+    assert group.mean < alone.mean
+
+
+def test_shuffled_days_break_incidents_and_keep_single_runs() -> None:
+    days = np.arange(100).astype("datetime64[D]").astype("datetime64[ns]")
+    low = np.zeros(100, dtype=bool)
+    low[[20, 50, 80]] = True
+    runs = {key(tool): TransientRuns(days, np.where(low, 0.3, 1.0), low) for tool in "ab"}
+    assert together.shuffled_incidents(runs, (), 20, seed=1) <= 5
+    low[20:30] = True
+    runs = {key(tool): TransientRuns(days, np.where(low, 0.3, 1.0), low) for tool in "ab"}
+    assert together.shuffled_incidents(runs, (), 20, seed=1) > 5
+
+
+def test_an_alert_of_several_days_is_one_event() -> None:
+    found = events_of(
+        [
+            said(1, "degraded", "a"),
+            said(2, "incident", "a"),
+            said(2, "degraded", "a", "b"),
+            said(3, "degraded", "b"),
+            said(20, "degraded", "b"),
+        ]
+    )
+    assert [(event.first.severity, len(event.days)) for event in found] == [
+        ("degraded", 3),
+        ("incident", 1),
+        ("degraded", 1),
+    ]
+
+
+def test_limits_of_the_first_runs() -> None:
+    values = np.concatenate((np.tile([9.0, 11.0], 10), [10.0, 8.9, 6.9, 10.0]))
+    # The mean is 10 and the standard deviation 1.026, so the limits are 6.92 and 9.
+    assert [each.raised for each in peers.control_chart(values)] == [22]
+    assert [each.raised for each in peers.reframe(values)] == [21, 22]
+
+
+@pytest.mark.parametrize("name", ["otava", "ruptures", "asv"])
+def test_peers_find_a_step(name: str) -> None:
+    pytest.importorskip(name)
+    detector = {"otava": peers.otava, "ruptures": peers.pelt, "asv": peers.asv}[name]
+    values = np.exp(0.05 * np.random.default_rng(1).standard_normal(100))
+    values[60:] *= 0.5
+    assert any(abs(point - 60) <= 1 for point in detector(values))
+
+
+def test_the_delay_of_a_peer_is_that_of_its_first_report_of_the_drop() -> None:
+    alarms = [
+        peers.Alarm(70, 20, is_drop=True),
+        peers.Alarm(72, 60, is_drop=False),
+        peers.Alarm(74, 59, is_drop=True),
+    ]
+    assert peers.delay(alarms, 60, 100) == 15
+    assert peers.delay(alarms, 60, 10) == NEVER
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+    """Return what was said of a small year: steady reads, and writes that fall once."""
+    random = np.random.default_rng(3)
+    spread = np.exp(0.02 * random.standard_normal((_DAYS, 2)))
+    lines = [
+        "time,system,file_system,application,pattern,operation,processes,volume_gib,"
+        "bandwidth_gib_s,ost_full_percent"
+    ]
+    for day in range(_DAYS):
+        when = _FIRST + timedelta(days=day)
+        write = 10 * spread[day, 0] * (0.4 if day >= _DROP else 1)
+        for operation, value in (("write", write), ("read", 20 * spread[day, 1])):
+            lines.append(f"{when},site,fs,ior,shared,{operation},8,4,{value:.4f},50")
+    table = tmp_path_factory.mktemp("real") / "year.csv"
+    table.write_text("\n".join(lines) + "\n")
+    with ThreadPoolExecutor(1) as pool:
+        return replay(table, pool, 2)
+
+
+def test_a_drop_is_raised_once_and_in_words(told: Replay) -> None:
+    (event,) = [each for each in told.events if each.first.severity == "degraded"]
+    began = (_FIRST + timedelta(days=_DROP)).date()
+    assert event.first.since == began
+    assert told.sessions(event) == (event.first.day - began).days + 1 <= 5
+    assert event.last.day == (_FIRST + timedelta(days=_DAYS - 1)).date()
+    assert event.first.ratio == pytest.approx(0.4, abs=0.03)
+    assert event.first.line.startswith("degraded  fs shared write_bw  ")
+
+
+def test_a_stretch_is_found_in_what_was_said(told: Replay) -> None:
+    (event,) = [each for each in told.events if each.first.severity == "degraded"]
+    begin = event.first.since
+    stretch = real_page.Stretch("", "fs", "write_bw", begin, begin + timedelta(days=9), 3)
+    assert event in stretch.events(told)
+    assert stretch.sessions(told, event.first.day) == told.sessions(event)
+    other = real_page.Stretch("", "fs", "read_bw", begin, begin + timedelta(days=9), 3)
+    assert other.events(told) == []
+
+
+def test_the_page_shows_and_draws_each_alert(told: Replay, tmp_path: Path) -> None:
+    text = real_page.page(told, Path("year.csv"), "2026-11-21")
+    numbers: dict[int, Event] = real_page.numbered(told)
+    assert all(f"`{event.first.line}`" in text for event in numbers.values())
+    assert real_page.unjudged(told) == [event.name for event in numbers.values()]
+    real_page.draw(told, tmp_path)
+    assert (tmp_path / "real-fs.png").read_bytes().startswith(b"\x89PNG")
