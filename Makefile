@@ -1,7 +1,7 @@
 # The commands that people and CI call. Each does its own set-up first.
 #
-#   make run     measure this machine's file systems, print the digest, write the dashboard
-#   make check   run the tests that need neither MPI nor ReFrame, in a minute
+#   make run     measure this machine's file systems, print the digest, write the page
+#   make check   run the fast tests, without MPI and ReFrame
 #   make test    run every test
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
@@ -84,7 +84,7 @@ format: $(VENV)/.installed-test
 setup: $(VENV)/.installed-run
 
 # One stamp for each set of packages: a second call does nothing. The system's packages are
-# looked at again only then, so that a module that was unloaded is told by the build and not here.
+# looked at again only then, so that the build, not this, reports a module that was unloaded.
 $(VENV)/.installed-run: setup.cfg setup/system-packages
 	@echo "[1/2] System packages"
 	@setup/system-packages run

@@ -1,4 +1,4 @@
-"""What every site shares: where results go and which columns the perflog has.
+"""Shared by every site: where results go and which columns the perflog has.
 
 Knows the layout of the repository and contract 2 (docs/contracts.md); knows nothing of a site.
 """

@@ -1,8 +1,8 @@
 """The site configuration that ReFrame loads: `reframe -C config/site.py`.
 
 Merges config/results.py with every config/systems/<name>.py. A new site is one more file there;
-nothing here names a site. Puts src/ on the path, so that the checks find `iobands.bands` under
-a site's own ReFrame.
+nothing here names a site. Puts src/ on the path, so that the checks find `iobands` under a site's
+own ReFrame.
 """
 
 import argparse

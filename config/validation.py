@@ -75,7 +75,7 @@ def _check_agreement(site: Document) -> None:
 
 
 def _check_selections(site: Document, steps: list, features: dict) -> None:
-    """Check that what selects names what the partition has."""
+    """Check that selections name only what the partition has."""
     partition = site.value["system"]["partitions"][steps[-1]]
     extras = partition["extras"]
     file_systems = extras["filesystems"].values()

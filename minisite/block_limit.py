@@ -1,8 +1,8 @@
 """The block-I/O controller: a limit on the rate of one device, in cgroups of either version.
 
-Version 1 writes data back on behalf of the root group, whoever wrote them; so the limit is put
-there, and what is to be limited has to be in it. Version 2 has no limits in its root, but follows
-data to the group that wrote them; so there is a group for each site.
+Version 1 writes data back on behalf of the root group, so the limit is set there, and limited
+processes have to be in it. Version 2 has no limits in its root but charges the group that wrote
+the data, so each site has a group.
 """
 
 import os

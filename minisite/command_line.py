@@ -1,4 +1,4 @@
-"""What the commands of the minisite say, and the statuses that they end with."""
+"""The commands of the minisite: messages and exit statuses."""
 
 import argparse
 import os
@@ -20,19 +20,19 @@ _ELSEWHERE = (
 def up() -> int:
     """`minisite/up`."""
     _parse("Start the site and wait until each part is ready. Does nothing when it is up.")
-    return _told(_up)
+    return _run(_up)
 
 
 def down() -> int:
     """`minisite/down`."""
     _parse("End the site, however far it was started, and leave nothing of it.")
-    return _told(lifecycle.down)
+    return _run(lifecycle.down)
 
 
 def status() -> int:
     """`minisite/status`."""
     _parse("Say of each part whether it is up. The exit status is 0 when all are, and 1 else.")
-    return _told(_status)
+    return _run(_status)
 
 
 def run() -> int:
@@ -56,7 +56,7 @@ def run() -> int:
         except OSError as error:
             raise SiteError(f"{command[0]}: {error.strerror}") from error
 
-    return _told(work)
+    return _run(work)
 
 
 def throttle() -> int:
@@ -77,7 +77,7 @@ def throttle() -> int:
         rate = slow_disk.rate(site)
         print(f"slow disk: {f'{rate / 2**20:g} MiB/s' if rate else 'no limit'}")
 
-    return _told(work)
+    return _run(work)
 
 
 def _parse(description: str) -> None:
@@ -112,7 +112,7 @@ def _status(site: Place) -> int:
     return 0 if all(part.up for part in parts) else 1
 
 
-def _told(work: Callable[[Place], int | None]) -> int:
+def _run(work: Callable[[Place], int | None]) -> int:
     try:
         return work(find_place()) or 0
     except SiteError as error:

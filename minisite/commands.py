@@ -23,7 +23,7 @@ def environment(place: Place) -> dict[str, str]:
 
 
 def user_environment(place: Place) -> dict[str, str]:
-    """What tells a user's programs which site is meant; templates/env has the same for a shell."""
+    """The variables that name the site to a user's programs; templates/env has them for a shell."""
     return {
         "IOBANDS_MINISITE": str(place.root),
         "SLURM_CONF": str(place.root / "slurm.conf"),

@@ -1,4 +1,4 @@
-"""Starting a whole site, ending it, and saying how it is."""
+"""Starting a whole site, ending it, and reporting its state."""
 
 import json
 import os
@@ -122,9 +122,9 @@ def _end(site: Place, but: Path | None = None) -> None:
     if left:
         raise SiteError(f"still there: {'; '.join(left)}")
     if held:
-        told = ", ".join(f"{process.pid} ({process.name})" for process in users)
+        names = ", ".join(f"{process.pid} ({process.name})" for process in users)
         devices = " and ".join(f"/dev/{device}" for device in held)
-        print(f"{devices} will go by itself when it is let go of by process {told or 'unknown'}")
+        print(f"{devices} is detached once process {names or 'unknown'} closes it")
     _empty(site, but)
 
 

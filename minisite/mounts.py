@@ -96,7 +96,7 @@ def unmount_all(place: Place, patience: float) -> list[str]:
 
 
 def detach_all(place: Place, patience: float) -> list[str]:
-    """Detach the site's loop devices; those that go only when somebody lets go of them."""
+    """Detach the site's loop devices; return those that are still in use."""
     end = time.monotonic() + patience
     while devices := loop_devices(place):
         for device in devices:

@@ -1,4 +1,4 @@
-"""Where a site lies: its directory, what is in it, and who may change it just now."""
+"""The directory of a site: its paths, and a lock on it."""
 
 import fcntl
 import getpass
@@ -176,13 +176,13 @@ def discard(entry: Path) -> None:
 
 @contextmanager
 def held(place: Place, patience: float) -> Iterator[None]:
-    """Make the directory where there is none, and hold it against other calls of `up` and `down`.
+    """Make the directory if there is none, and lock it against other calls of `up` and `down`.
 
-    The lock is on the directory itself: it goes with the process that held it, however that
-    ended, and there is no lock file to be left behind.
+    The lock is on the directory itself: the kernel releases it however the process ends, and no
+    lock file is left behind.
     """
     end = time.monotonic() + patience
-    told = False
+    announced = False
     while True:
         try:
             directory = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY)
@@ -199,9 +199,9 @@ def held(place: Place, patience: float) -> Iterator[None]:
                 return
         finally:
             os.close(directory)
-        if not told:
+        if not announced:
             print(f"Another call is at work on {place.root}: waiting for it", flush=True)
-            told = True
+            announced = True
         if time.monotonic() > end:
             raise SiteError(f"another call of up or down has held {place.root} for too long")
         time.sleep(0.2)

@@ -17,7 +17,7 @@ RETITLED = "slurmstepd"
 
 @dataclass(frozen=True)
 class Process:
-    """A process, told from a later one of the same id by when it started."""
+    """A process; its start time tells it from a later one with the same id."""
 
     pid: int
     started: str
@@ -88,7 +88,7 @@ def find(place: Place) -> list[Process]:
 
 
 def holders(place: Place) -> list[Process]:
-    """The processes, of whomever, that have something in the directory open or stand in it."""
+    """The processes of any user that have a file in the directory open or work in it."""
     return [
         process
         for process in _all()
@@ -114,8 +114,8 @@ def send(process: Process, number: signal.Signals) -> None:
 def end_all(place: Place, patience: float = 10) -> list[Process]:
     """End all processes of the site; those that are still there after a while.
 
-    None is asked first: what they keep goes with the site, and a client that wants to give back
-    what it holds to a server that has just gone would wait for it.
+    By SIGKILL: their data goes with the site, and a client that wants to return locks to a server
+    that has just ended would wait for it.
     """
     end = time.monotonic() + patience
     while found := find(place):

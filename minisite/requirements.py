@@ -1,4 +1,4 @@
-"""What a site needs of its machine, looked at before anything is started."""
+"""Requirements of the machine, checked before anything is started."""
 
 import os
 import shutil

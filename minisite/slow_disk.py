@@ -1,4 +1,4 @@
-"""The slow disk: one that the block-I/O controller holds to a rate, proven by measuring it."""
+"""The slow disk: the block-I/O controller limits its rate, which is measured."""
 
 import shlex
 import time

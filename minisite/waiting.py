@@ -1,4 +1,4 @@
-"""Waiting until something is so, with an end and a reason."""
+"""Waiting for a condition, with a time limit and a message."""
 
 import subprocess
 import time

@@ -1,1 +1,1 @@
-"""What every check stands on: the site's offer, the job, its guards, and what a run must prove."""
+"""What all checks share: site configuration, job, guards, covariates and proofs."""

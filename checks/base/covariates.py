@@ -1,8 +1,7 @@
-"""What else went on while a run measured: a covariate explains a rate and proves nothing.
+"""Covariates: columns that may explain a rate and prove nothing.
 
-Each is None where it could not be had, and where some nodes alone gave it: half a sum would be
-taken for the whole. Job scripts gather what the functions here read, with a time limit of a few
-seconds, and a failure there is no failure of the run.
+Each is None where it could not be measured on every node: half a sum would pass for the whole.
+Job scripts gather the input with a time limit of some seconds; a failure there fails no run.
 """
 
 import re

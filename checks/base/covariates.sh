@@ -1,6 +1,6 @@
 #!/bin/bash
-# Prints what one node knows of what else goes on: its load average of the last minute, and what the
-# file system's client on it has moved so far.
+# Prints the covariates of one node: its load average of the last minute, and how much the file
+# system's client on it has moved so far.
 #
 #   covariates.sh FILE_SYSTEM [SCRIPT]     SCRIPT defines client_statistics
 read -r load _ </proc/loadavg

@@ -1,7 +1,7 @@
 """The base of every check that measures I/O: where, how large, under guard, and what is proven.
 
 A program's own base states its `metrics`, writes the command, and reads the results. What the
-parts of a check do and in which order stands in the five hooks of `IoBase`, and nowhere else.
+parts of a check do, and in which order, is in the five hooks of `IoBase`.
 """
 
 import shlex
@@ -45,7 +45,7 @@ class IoBase(
     HintsMixin,
     BandVerdictMixin,
 ):
-    """Runs a program on one file system, and lets no rate count that the run did not prove."""
+    """Runs a program on one file system, and records a rate only if the run proved it."""
 
     #: What a node of the partition saw of its file systems.
     probe = fixture(EnvProbe, scope="partition")

@@ -1,4 +1,4 @@
-"""Run directories that outlived their run: seen to after it, and kept in mind until they are gone.
+"""Left-overs: run directories that their run could not remove.
 
 A script's trap removes its directory on every exit that a script can notice. A node that went
 down, or a file system that did not answer, leaves it. Such a directory is written down, and each

@@ -1,4 +1,4 @@
-"""A directory of the run's own on the file system: made, guarded, and removed on every exit.
+"""The run directory: made by the job script, guarded, and removed on every exit.
 
 All of it happens in the job script, by the functions of job.sh: ReFrame's own clean-up hooks do
 not run after a failure. The script removes nothing but the directory that it made itself. Where

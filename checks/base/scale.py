@@ -16,7 +16,7 @@ DEFAULT_TIME_LIMIT = "30m"
 
 
 class ScaleMixin(JobMixin):
-    """Parametrises a check over the site's scales, and asks the scheduler for what one says."""
+    """Parametrises a check over the site's scales, and requests their nodes and tasks."""
 
     #: The scale, by its name in the site configuration.
     scale = parameter(site.scales())

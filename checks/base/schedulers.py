@@ -1,10 +1,9 @@
-"""What a job asks of each scheduler beyond what ReFrame says, in that scheduler's own words.
+"""Scheduler options beyond those that ReFrame writes.
 
 ReFrame writes tasks, nodes and time limits for each scheduler, but passes all other options on
-as they are, so what is right for Slurm would be written into a script for PBS. Here, and for Flux
-in flux.py, is the only place that knows their syntax: sbatch(1), qsub(1B) and
-pbs_resources(7B) of PBS Professional, and IBM's reference of bsub. Pure functions; knows nothing
-of ReFrame or of a site.
+as they are, so what is right for Slurm would be written into a script for PBS. This module, and
+flux.py for Flux, know their syntax: sbatch(1), qsub(1B) and pbs_resources(7B) of PBS
+Professional, and IBM's reference of bsub. Pure functions; knows nothing of ReFrame or of a site.
 """
 
 from collections.abc import Mapping
@@ -110,7 +109,7 @@ def node_states(scheduler: str, nodes: str) -> str:
     """What contract 4 calls `idle` and `all` nodes, in ReFrame's words for the states of nodes.
 
     ReFrame's own `idle` leaves out the idle nodes of the reservation that the job asks for, and its
-    `all` has those too that are down or drained, for which the job would wait for ever.
+    `all` includes nodes that are down or drained, for which the job would wait forever.
     """
     if scheduler not in SLURM:
         return nodes

@@ -1,4 +1,4 @@
-"""Which tags a check has: `full` all, and `daily`, `weekly` and `smoke` as the site would have it.
+"""Selections: the tags `full`, `daily`, `weekly` and `smoke` of a check, by the site file.
 
 Pure functions of what a check is and of a partition's `extras` (contract 4); knows no ReFrame.
 """
@@ -33,7 +33,7 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
 
     tags = {FULL}
     is_recommended = any(matches(check, entry, extras) for entry in recommended)
-    # A site that recommends settings for some patterns has said which ones matter to it.
+    # The patterns for which a site recommends settings are those that matter to it.
     patterns = {entry["pattern"] for entry in recommended if "pattern" in entry}
     matters = check["tool"] == DEFAULT_TOOL and (check["pattern"] in patterns or not patterns)
     if check["tool"] in NEVER_UNASKED:
@@ -48,10 +48,10 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
 
 
 def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:
-    """Whether an entry selects a check: what it leaves out may be anything, but the first scale.
+    """Whether an entry selects a check. A field left out matches anything, but the first scale.
 
-    The tool is benchio where no other is named. A stripe count says nothing of a file system
-    without stripes.
+    The tool is benchio where none is named. A stripe count is ignored for a file system without
+    stripes.
     """
     entry = {"scale": next(iter(extras["scales"])), "tool": DEFAULT_TOOL, **entry}
     if check["stripe_count"] is None:
@@ -62,7 +62,7 @@ def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:
 def has_default_settings(
     check: Mapping, extras: Mapping, transport: str, scale: str | None = None
 ) -> bool:
-    """Whether a check runs with what a user has who sets nothing: the first of each list."""
+    """Whether a check runs with the default settings: the first of each list."""
     return check["file_system"] in extras["filesystems"] and (
         check["stripe_count"],
         check["transport"],

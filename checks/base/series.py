@@ -42,7 +42,7 @@ _claims: dict[tuple, list[Claim]] = defaultdict(list)
 class SeriesMixin(rfm.RegressionTestPlugin):
     """Claims the series that a check feeds, and refuses the check where another one does."""
 
-    #: The parameters that say no more than sizes, which are series fields.
+    #: The parameters that only set sizes, which are series fields.
     sizing: tuple[str, ...] = ("scale",)
 
     def claim_series(self) -> None:
@@ -56,7 +56,7 @@ class SeriesMixin(rfm.RegressionTestPlugin):
         """Fail where another check feeds a series of this one.
 
         Raises:
-            SharedSeriesError: one does, and it is not one that extends this check.
+            SharedSeriesError: one does, and it does not extend this check.
         """
         self._claim_for_unloaded_bases()
         for variable in self.metrics:
@@ -73,7 +73,7 @@ class SeriesMixin(rfm.RegressionTestPlugin):
 
     @property
     def measurement(self) -> tuple:
-        """What decides what is measured, and is no series field: the check and its parameters."""
+        """The check and its parameters, which decide what is measured and are no series fields."""
         parameters = {
             name: getattr(self, name)
             for name in type(self).param_space.params

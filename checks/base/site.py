@@ -1,4 +1,4 @@
-"""What the current site offers (contract 4): the values that checks are parametrised over.
+"""The current site (contract 4): the values that checks are parametrised over.
 
 Knows ReFrame's runtime and the partitions' `extras`; config/validation.py has checked them.
 ReFrame sets the runtime up before it loads a check, so these may feed `parameter(...)`.
@@ -101,13 +101,13 @@ def presets_of(partition: SystemPartition) -> dict[str, dict]:
 
 
 def _has_effect(preset: dict, environment: Environment) -> bool:
-    """Whether a preset is of use with the environment: one that names nothing is with any."""
+    """Whether a preset has an effect with the environment; one that names none has with any."""
     transport, mpi = transport_of(environment), environment.extras.get("mpi")
     return transport in preset.get("transports", [transport]) and mpi in preset.get("mpi", [mpi])
 
 
 def asks_spack_for(program: str) -> bool:
-    """Whether some partition gets `program` from Spack, as nothing that comes before has it."""
+    """Whether some partition gets `program` from Spack: neither the site file nor PATH has it."""
     entries = [part.extras.get("programs", {}).get(program, {}) for part in _partitions()]
     found = [programs.find(program, entry, shutil.which) for entry in entries]
     return any(each and each.spack for each in found)
@@ -168,5 +168,5 @@ def stripe_counts_of(file_system: str) -> list[int | None]:
 
 
 def default_transports() -> list[str]:
-    """The transports of the partitions' first environments, which users have who choose none."""
+    """The transports of the partitions' first environments, which are the default."""
     return _unique(transport_of(part.environs[0]) for part in _partitions() if part.environs)

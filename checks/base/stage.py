@@ -14,7 +14,7 @@ def read_output(*paths: Path) -> str:
 
 
 def copy_scripts(scripts: Iterable[Path], directory: Path) -> None:
-    """Copy shell scripts into a stage directory, so that jobs need nothing of the checkout."""
+    """Copy shell scripts into a stage directory, so that jobs do not read the checkout."""
     for script in scripts:
         shutil.copy(script, directory)
 

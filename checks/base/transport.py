@@ -1,7 +1,7 @@
 """Proves which transport carried the messages of an MPI program.
 
-Two witnesses serve any program and are heard outside of every clock: what the library prints of
-itself while it starts, and the libraries that the loader gives the program.
+Two sources serve any program, outside of every clock: what the library prints while it starts,
+and the libraries that the loader resolves for the program.
 """
 
 import re
@@ -69,7 +69,7 @@ def linked(listing: str) -> set[str]:
 def in_effect(mpi: str | None, said: str, listing: str) -> str | None:
     """The transport by all witnesses, by the word of Open MPI's component where it is neither.
 
-    `None` stands for no evidence; witnesses that contradict each other are all named.
+    `None` stands for no evidence; sources that contradict each other are all named.
     """
     return " and ".join(sorted(reported(mpi, said) | linked(listing))) or None
 

@@ -1,4 +1,4 @@
-"""The base of the cases: sizes as their source has them, as far as the site's scale goes.
+"""The base of the cases: sizes as published, limited by the site's scale.
 
 A case states its source, its layer and the sizes that were published; its docstring is its line in
 ReFrame's lists. It has the tag `case` and one for its source, and none of the site's sets: a case
@@ -24,7 +24,7 @@ BYTES_PER_GIB = 2**30
 
 @dataclass(frozen=True)
 class Published:
-    """What a source says of the size of a run."""
+    """The published size of a run."""
 
     nodes: int
     tasks_per_node: int
@@ -78,7 +78,7 @@ class Case(BenchioBase):
             "one": [self.fewest_stripes],
             "all": [self.most_stripes],
             "each": counts,
-            # without stripes there is one point all the same, which says what it needs
+            # without stripes there is one point all the same, which names what is missing
             "each but one": [each for each in counts if each != self.fewest_stripes] or counts[:1],
         }
         if self.stripe_count_asked not in wanted[self.wanted_stripes()]:
@@ -94,7 +94,7 @@ class Case(BenchioBase):
             self.skip_because(reason)
 
     def lacking(self) -> list[str]:
-        """What the case needs and does not have here, each in one line."""
+        """What the case needs and lacks here, a line each."""
         reasons = []
         if self.needs_stripes and self.stripe_count_asked is None:
             reasons.append(
@@ -107,7 +107,7 @@ class Case(BenchioBase):
 
     @property
     def kind(self) -> Layer:
-        """What contract 1 says of the layer."""
+        """The layer's entry in contract 1."""
         return LAYERS[self.layer]
 
     def size_for(self, nodes: int) -> None:

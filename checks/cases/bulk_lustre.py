@@ -46,7 +46,7 @@ class BulkLustreCase(ComparedCase):
 
     @property
     def asked_targets(self) -> int:
-        """How many targets the stripes are taken to be on."""
+        """On how many targets the stripes are assumed to be."""
         return max(self.stripe_count_asked or 0, ASSUMED_TARGETS)
 
     def write_command(self) -> None:

@@ -1,7 +1,7 @@
 """The base of the cases that compare: a setting on and off in one job, and the ratio as a result.
 
 Runs without and with the setting follow each other in pairs (pairs.sh). The rates of the check are
-those with the setting; those without it stand beside them, and the ratio of both with its interval.
+those with the setting; beside them are those without it, and the ratio of both with its interval.
 """
 
 import math
@@ -33,7 +33,7 @@ LIMITS = 4
 
 @dataclass(frozen=True)
 class Setting:
-    """One side of a comparison: all in which it differs from the other."""
+    """One side of a comparison: the settings in which it differs from the other."""
 
     layer: str
     #: Further options of benchio.
@@ -239,7 +239,7 @@ class ComparedCase(Case):
 
 
 class AgainstFewestStripes(rfm.RegressionTestPlugin):
-    """Compares the stripe count of the point with the fewest that the file system is asked for."""
+    """Compares the stripe count of the point with the smallest one of the file system."""
 
     def sides(self) -> tuple[Setting, Setting]:
         return self.plain(stripe_count=self.fewest_stripes), self.plain()

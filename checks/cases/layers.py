@@ -1,4 +1,4 @@
-"""The layers of benchio by the words of contract 1: what a record of each must say."""
+"""The layers of benchio (contract 1): what a record of each must contain."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How a case is called in results: by the name of its class, as words are written there."""
+"""The name of a case in results: that of its class, in lower case with hyphens."""
 
 import re
 

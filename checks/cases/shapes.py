@@ -1,7 +1,7 @@
 """The arguments of benchio for a volume: the sizes of each kind of data, scaled to it.
 
 Pure; knows benchio's command line (contract 1). A case has the volume of its source, and a scale
-of the site may have less (docs/decisions/0055): the kind of data stays the same, there is less.
+of the site may have less (docs/decisions/0009): then there is less of the same kind of data.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Striping of any file system: what is asked, what is in effect, and whether they agree."""
+"""Striping of any file system: what is asked for, what is in effect, and whether both agree."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -13,7 +13,7 @@ from .jobs import EnvMpi, EnvProbe, WithoutEnvironment
 
 
 class EnvCheck(rfm.RunOnlyRegressionTest):
-    """Judges what a fixture has seen; has nothing to run of its own."""
+    """Judges what a fixture has seen; runs nothing itself."""
 
     #: The subject of a failure.
     examines = variable(str, loggable=True)

@@ -47,7 +47,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Findings:
-    """What is wrong: that stops checks, or not; and what could not be seen. A line each."""
+    """Problems that stop checks, problems that do not, and what could not be seen; a line each."""
 
     problems: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def silent(unfinished: str) -> Findings:
-    """What is to be said of a file system that did not answer in time."""
+    """The findings of a file system that did not answer in time."""
     last = list(sections(unfinished)) or ["node"]
     return Findings((f"does not answer within {PATIENCE_SECONDS} s (asked for: {last[-1]})",))
 

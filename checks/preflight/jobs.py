@@ -1,4 +1,4 @@
-"""What every check needs, each once in a session: fixtures that run before what depends on them.
+"""Preflight fixtures: they run once in a session, before the checks that depend on them.
 
 `EnvProbe` looks at all file systems of a partition, and passes whatever it finds: checks of the
 others must go on. `EnvCompiler` and `EnvMpi` fail where they find something, and with that stop

@@ -1,7 +1,7 @@
 """Programs that this suite does not build: IOR, mdtest and IO500.
 
-In this order: what the site configuration names (a path, or modules), the program on PATH, a Spack
-spec of the site configuration. Where there is none of them the check is skipped with that reason.
+Order of search: the site configuration (a path, or modules), PATH, a Spack spec of the site
+configuration. Without the program the check is skipped with that reason.
 """
 
 import re
@@ -68,7 +68,7 @@ class SpackInstall(rfm.CompileOnlyRegressionTest):
             return
         self.build_system.specs = [self.spec]
         self.build_system.install_tree = str(INSTALL_TREE)
-        # ReFrame would say of a build that failed nothing but its exit status.
+        # Of a failed build, ReFrame would report the exit status alone.
         self.prebuild_cmds = [f"trap 'echo $? > {_BUILD_STATUS_FILE}; exit 0' EXIT"]
 
     @property

@@ -118,7 +118,7 @@ system = {
                 "account": "EDIT",
                 # A job that waits longer than this is cancelled; without it, it waits for ever.
                 "max_pending_time": "6h",
-                "max_clock_skew_seconds": 1,  # of nodes and file systems; more is told
+                "max_clock_skew_seconds": 1,  # of nodes and file systems; more is reported
                 # "reservation": "maintenance",
                 # "qos": "standard",
             },

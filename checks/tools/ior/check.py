@@ -1,4 +1,4 @@
-"""IOR: what storage engineers and vendors measure bandwidth with, one check a pattern."""
+"""IOR: bandwidth as storage engineers and vendors measure it, one check a pattern."""
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable

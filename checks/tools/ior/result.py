@@ -4,7 +4,7 @@ Pure functions over files; knows nothing of ReFrame or of a site. IOR writes rat
 into its JSON, but of a verification nothing at all: its count of errors is the exit status modulo
 256, which is 0 for a whole page of wrong data in 3.3, and a line of its output says the same. So
 each run also reads its files against a signature that they were not written with, and unless IOR
-complains then, its silence before is not believed.
+complains then, its silence before proves nothing.
 """
 
 import json

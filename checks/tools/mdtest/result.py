@@ -2,7 +2,7 @@
 
 mdtest writes no JSON in any version, so its summary table is read, whose rows have not changed. Its
 exit status is 0 whatever a verification finds: a line of its output reports it. So each run also
-spoils a file and reads again, and unless mdtest complains then, its silence before is not believed.
+spoils a file and reads again, and unless mdtest complains then, its silence before proves nothing.
 """
 
 import re

@@ -16,13 +16,13 @@ BELOW: Final = "below"
 COLLAPSED: Final = "collapsed"
 NO_BAND: Final = "no band"
 
-#: How far a band has been learnt: it may still move, it holds, or no further run changes it.
+#: The states of a learned band: it may still move, it holds, or no further run changes it.
 PROVISIONAL: Final = "provisional"
 ACTIVE: Final = "active"
 FROZEN: Final = "frozen"
 
-#: The floor is a tenth under the lower quartile at the least. Where values hardly differ, the fence
-#: would lie at the quartile, and the steadiest file systems would "collapse" by a percent.
+#: The floor is at least a tenth below the lower quartile. Where values hardly differ, the fence
+#: is at the quartile, and the steadiest file systems would "collapse" by a percent.
 _LEAST_FALL: Final = 0.9
 
 
@@ -41,7 +41,7 @@ class Band:
 
     `floor` is always a number: the one that the file gives, else `log_fence`. `runs` is how many
     runs the band was computed from, None when that is not known. `epoch` and `source` say where
-    the figures come from. `state` is `PROVISIONAL`, `ACTIVE` or `FROZEN` for a learnt band, None
+    the figures come from. `state` is `PROVISIONAL`, `ACTIVE` or `FROZEN` for a learned band, None
     for a published one; `intervals` has 95 % intervals (low, high) by the names of figures.
     """
 
@@ -90,7 +90,7 @@ class Band:
     def applies_to(self, fields: Mapping[str, object]) -> bool:
         """Tell whether every field that `match` names is equal in `fields`.
 
-        A band of a case names it: a case may differ from all else in no other field.
+        A sample of a case needs a band that names the case: no other field may set it apart.
         """
         if "case" not in self.match and canonical(fields.get("case")) is not None:
             return False

@@ -37,11 +37,11 @@ class Epoch:
 
     def band_for(self, fields: Mapping[str, object]) -> Band | None:
         """Return the band that names the most fields of those that apply, or None."""
-        told = {name: canonical(value) for name, value in fields.items()}
+        known = {name: canonical(value) for name, value in fields.items()}
         applying = [
             band
             for names, by_values in self._by_fields
-            for band in by_values.get(tuple(told.get(name) for name in names), ())
+            for band in by_values.get(tuple(known.get(name) for name in names), ())
             if band.applies_to(fields)
         ]
         return max(applying, key=lambda band: len(band.match), default=None)
@@ -70,9 +70,9 @@ class Span:
 class Bands:
     """The bands of one system, its epochs in the order of time.
 
-    What was measured in one of the spans `left_out` compares with nothing: a person found its
-    cause. `least_change` is by which share of the level before it a change must differ to be told
-    as an alarm, None where the file does not say.
+    Samples in one of the spans `left_out` compare with nothing: a person found their cause.
+    `least_change` is the smallest change that raises an alert, as a share of the level before;
+    None where the file does not set it.
     """
 
     system: str

@@ -9,6 +9,7 @@ import typer
 
 from iobands.commands.options import PerflogsOption, default_path, failure
 from iobands.model.schema import FileError
+from iobands.reporting.format import plural
 
 _SHOWN = 10  # rejected lines
 
@@ -24,7 +25,7 @@ def import_(
     ],
     mapping: Annotated[
         Path | None,
-        typer.Option("--mapping", metavar="FILE", help="What the results leave unsaid, in YAML."),
+        typer.Option("--mapping", metavar="FILE", help="What the results do not contain, in YAML."),
     ] = None,
     perflogs: PerflogsOption = None,
 ) -> None:
@@ -46,7 +47,7 @@ def import_(
     if len(found.rejected) > _SHOWN:
         typer.echo(f"and {len(found.rejected) - _SHOWN} more")
     typer.echo(
-        f"{found.written} rows written to {len(found.perflogs)} perflogs in {target}, "
-        f"{found.known} were there before, {found.passed_over} measure nothing, "
-        f"{len(found.rejected)} lines rejected"
+        f"{plural(found.written, 'row')} written to {plural(len(found.perflogs), 'perflog')} in "
+        f"{target}, {found.known} there before, {found.passed_over} without a rate, "
+        f"{plural(len(found.rejected), 'line')} rejected"
     )

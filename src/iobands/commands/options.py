@@ -1,7 +1,4 @@
-"""What the modules of the command line share: options, where things lie, and how it fails.
-
-May know: where the root is, and the exit statuses; nothing of what a command does.
-"""
+"""Options, default paths and the failure message, shared by the commands."""
 
 from __future__ import annotations
 

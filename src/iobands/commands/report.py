@@ -1,4 +1,4 @@
-"""The command `iobands report`: the page, for no server at all."""
+"""The command `iobands report`: the page."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Measuring: one ReFrame session under a lock, and whether it ran all that it should have.
 
 ReFrame exits with 0 when no check was selected, and when a check could not be loaded. So the
-cases are counted before and after. May know: ReFrame's command line, and the layout of the root
-(`config/site.py`, `checks/`, `perflogs/`); imports nothing of ReFrame.
+cases are counted before and after. Calls ReFrame's command line, and imports nothing of it.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a session: how many cases were expected and ran, and what is wrong."""
+    """The outcome of a session: how many cases were expected and ran, and what is wrong."""
 
     expected: int
     ran: int

@@ -22,7 +22,7 @@ FEWEST_PAIRS: Final = 6
 
 @dataclass(frozen=True)
 class PairedRatio:
-    """The median of the ratios of some pairs, and an interval that holds the true one.
+    """The median of the ratios of some pairs, and an interval that contains the true median.
 
     `confidence` is that of the interval, at least `CONFIDENCE`. The ends are None of fewer pairs
     than `FEWEST_PAIRS`, of which no two ratios are that sure.
@@ -45,8 +45,8 @@ class PairedRatio:
 def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
     """Return the ratio of the first to the second of each pair.
 
-    The median of an even number is the geometric mean of the two in the middle, so that the ratio
-    of what is turned round is the reciprocal.
+    The median of an even number is the geometric mean of the two in the middle, so that swapping
+    the sides gives the reciprocal.
 
     Raises:
         ValueError: there is no pair, or something in them is not above 0.
@@ -67,7 +67,7 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
 
 
 def _place(number: int) -> int | None:
-    """Return how many of `number` sorted ratios to leave out at each end; None: it cannot be."""
+    """Return how many of `number` sorted ratios to leave out at each end; None of too few."""
     fitting = [place for place in range(number // 2) if _confidence(number, place) >= CONFIDENCE]
     return max(fitting, default=None)
 

@@ -1,4 +1,4 @@
-"""What else changed when a series did: what a run records beside its rate."""
+"""Covariates that changed when a series did."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FEW_VALUES: Final = 0.5  # more different texts than this share of runs: it alw
 
 @dataclass(frozen=True)
 class Covariates:
-    """By name: what is to be said of texts that changed, of numbers that moved, and the rest."""
+    """Sentences by column: texts that changed, numbers that moved, and the rest."""
 
     changed: dict[str, str] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
@@ -52,7 +52,8 @@ def covariates(series: Series, since: datetime) -> Covariates:
 def _number_moved(before: Sequence[float], after: Sequence[float]) -> tuple[bool, str]:
     """Tell whether the median since lies well outside the middle 90 % of before.
 
-    By half of their width: what creeps, as a file system that fills up, is always somewhat beyond.
+    Well is half of its width: a slow trend, such as a file system that fills up, is always somewhat
+    outside.
     """
     low, high = (float(each) for each in np.percentile(before, _USUAL))
     margin = (high - low) / 2

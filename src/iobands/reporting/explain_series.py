@@ -1,4 +1,4 @@
-"""Why a series is in its state, with what else moved."""
+"""The explanation of a series: its state, and what else moved."""
 
 from __future__ import annotations
 

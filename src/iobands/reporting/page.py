@@ -1,4 +1,4 @@
-"""The static page: what is known of a site as HTML with figures beside it, for no server."""
+"""The static page: HTML with figures beside it, which needs no server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The lines of perflogs under one header: from bytes to typed rows.
 
-Nearly all that a line says stands in thousands of lines. So neighbouring columns that do not vary
-from run to run are parsed as one cell, and taken apart once for each distinct text.
+Most of a line is the same in thousands of lines. So neighbouring columns that do not vary from
+run to run are parsed as one cell, and split once for each distinct text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Expected samples that are not there: the runs that should have given one, and checks with none.
+"""Missing runs: expected samples that are not there, and checks that never gave one.
 
 Every expected sample is accounted for: a run that gave none is a missing run of its series, or a
 finding where no series has it.
@@ -46,7 +46,7 @@ class MissingRun:
 
 @dataclass(frozen=True)
 class Finding:
-    """A check whose newest run failed and that never gave a series to say it by."""
+    """A check whose newest run failed or was skipped, and that never gave a series."""
 
     name: str
     system: str

@@ -156,7 +156,7 @@ def _changes(paths: Iterable[Path]) -> Iterator[tuple[float, Path]]:
         try:
             yield path.stat().st_mtime, path
         except OSError:
-            yield math.inf, path  # reading it tells what is wrong
+            yield math.inf, path  # reading it will show what is wrong
 
 
 def _load(path: Path) -> Mapping[str, Any]:
@@ -231,7 +231,7 @@ def _reason(said: str, entry: _Entry) -> str:
 
 
 def _examined(entry: _Entry) -> str | None:
-    """Return the name of what an entry examines, if it is a check of the environment."""
+    """Return what an entry examines, if it is a preflight check."""
     name = entry.get(_NAMED_IN.get(str(entry.get("examines")), ""))
     return name if isinstance(name, str) else None
 

@@ -25,7 +25,7 @@ KEY: Final = tuple(
 
 @dataclass(frozen=True)
 class Samples:
-    """What perflogs hold, as frames with the fields that are read, in the order of time.
+    """The content of perflogs as frames, in the order of time.
 
     `measured` has one row a value, `missed` one a run that proved nothing. `others` counts the
     lines of checks that measure nothing, such as builds, and of dry runs.

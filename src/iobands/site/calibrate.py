@@ -1,4 +1,4 @@
-"""New bands from a site's own runs: what can be learned, and what cannot and why."""
+"""New bands from a site's own runs, and why a series gets none."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What a system's runs give; `epoch` is None where no band would change."""
+    """The bands that a system's runs give; `epoch` is None where no band would change."""
 
     system: str
     learned: tuple[Learned, ...]

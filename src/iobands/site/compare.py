@@ -1,7 +1,7 @@
 """Series that differ in one field, such as the transport, compared by their histories.
 
-What cannot be measured in one job (each transport is an environment of its own) is compared by
-samples that were measured near each other.
+One job cannot measure both sides (each transport is an environment of its own), so samples that
+are close in time make pairs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A band from healthy runs of a series: its figures, their intervals, how far it is settled."""
+"""A band from healthy runs of a series: its figures and their intervals."""
 
 from __future__ import annotations
 

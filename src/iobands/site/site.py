@@ -1,4 +1,4 @@
-"""Everything that is known of a site at one time: its series, its alerts, what is missing."""
+"""A site at one time: its series, its alerts, its missing runs."""
 
 from __future__ import annotations
 

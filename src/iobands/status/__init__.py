@@ -1,1 +1,1 @@
-"""Status: everything about a site brought together, one status a series."""
+"""Status: the verdict and the state of each series, its outliers, and what preflight found."""

@@ -1,7 +1,4 @@
-"""What took effect in a run, as the run itself proved it, beside what it was asked for.
-
-May know: the columns of the perflog; nothing of how it is shown.
-"""
+"""The settings in effect in a run, as the run itself proved them."""
 
 from __future__ import annotations
 

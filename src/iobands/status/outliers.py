@@ -1,4 +1,4 @@
-"""Outliers: runs under the floor of their band that are in no lasting drop."""
+"""Outliers: runs below the floor of their band and outside of any lasting drop."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What keeps checks from being run: a file system, an environment or a partition that is not fit.
+"""Obstacles: file systems, environments and partitions that preflight found unfit.
 
-Said once for all the checks that it stopped, and never laid to the performance. May know: the
-runs of run reports, and series.
+An obstacle is reported once for all the checks that it stopped.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _Place = tuple[str, str, str]  # system, partition and subject
 
 @dataclass(frozen=True)
 class Obstacle:
-    """A file system, an environment or a partition that was found unfit, or has stopped checks.
+    """A file system, an environment or a partition that is unfit, or has stopped checks.
 
     `checks` are the names of those that it stopped, and `keys` the series that they would give.
     """
@@ -35,14 +34,14 @@ class Obstacle:
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain data, without the series, which have the reason themselves."""
-        told = {name: value for name, value in vars(self).items() if name != "keys"}
-        return {**told, "when": self.when.isoformat(), "checks": list(self.checks)}
+        fields = {name: value for name, value in vars(self).items() if name != "keys"}
+        return {**fields, "when": self.when.isoformat(), "checks": list(self.checks)}
 
 
 def obstacles(
     runs: Mapping[SeriesKey | None, Sequence[CheckRun]], newest: datetime | None, overdue: timedelta
 ) -> tuple[Obstacle, ...]:
-    """Return what stands in the way now, by the newest run of each check.
+    """Return the obstacles that stand now, by the newest run of each check.
 
     `runs` are those of each series, in the order of time, and `newest` is when the last
     session ended. What was not looked at again for the time `overdue` is dropped.

@@ -96,7 +96,8 @@ def assess(
     detection = detect(history, rows, published, budget, prior, least)
     usable = comparable(history, bands)
     healthy = usable.copy()
-    healthy[detection.rows[~detection.healthy]] = False  # an open alert must not become normal
+    # A run under an open alert must not join the band.
+    healthy[detection.rows[~detection.healthy]] = False
     band = published or learned_band(key, history.values[healthy])
     state, why = _state(detection), ""
     is_resolved = bool(resolved(history, bands)[-1])
@@ -106,7 +107,8 @@ def assess(
         state = State.CALIBRATING
         why = f"{np.count_nonzero(usable) + history.passed[-1]} of {ENOUGH_RUNS} runs"
     missing = _missing(when, missing_runs, now, overdue)
-    if missing and state is not State.DEGRADED:  # a known loss is no better for having no news
+    # A series that has degraded stays so while samples are missing.
+    if missing and state is not State.DEGRADED:
         state = State.NO_DATA
     return Status(
         state=state,

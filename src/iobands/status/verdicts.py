@@ -51,8 +51,8 @@ def comparable(history: History, bands: Bands | None) -> NDArray[np.bool_]:
 def judged(history: History, bands: Bands | None) -> NDArray[np.int_]:
     """Return the places of the samples that the detector judges, in the order of time.
 
-    Runs that failed because they were too slow count: without them a file system whose rates
-    collapse would have a spotless record.
+    Runs that failed because they were too slow count: without them a file system with collapsed
+    rates would look healthy.
     """
     return np.flatnonzero(comparing(history, bands) & (history.passed | history.too_slow))
 

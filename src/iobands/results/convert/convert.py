@@ -1,7 +1,7 @@
 """Converting a directory of results into perflogs of contract 2, beside those of measurements.
 
-A perflog `imported-NAME.log` takes what a file NAME of the source says. Lines that it has are not
-written again, so that a source that grows can be converted again and again.
+A file NAME of the source becomes the perflog `imported-NAME.log`. Lines that it already has are
+not written again, so that a growing source can be converted repeatedly.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def _rows(source: Path, mapping: Mapping) -> Iterator[tuple[_Line, Said | Unusab
 def _row(said: Said, mapping: Mapping) -> Said | Unusable | None:
     """Return a sample in the form of contract 2, None if it is no measurement.
 
-    What tells checks apart is put where no series field says it: the check's class as tool, its
-    whole name as pattern.
+    Where the source has no tool and pattern, the check's class becomes the tool and its whole
+    name the pattern, so that checks keep series of their own.
     """
     name, variable, is_missing = said["display_name"], said.get(VARIABLE), VALUE not in said
     if variable in mapping.variables:

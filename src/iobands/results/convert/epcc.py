@@ -1,7 +1,7 @@
 """EPCC's benchio checks on ARCHER2 and their series, as the public epcc-reframe has them.
 
-What a run was does not stand in their perflogs: it follows from the check's class, its parameter
-and the variable, as the checks define them.
+Their perflogs lack the series fields: these follow from the check's class, its parameter and the
+variable, as the checks define them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The lines of foreign results: what each says, by the names of contract 2's columns, as text.
+"""The lines of foreign results as text, by the names of contract 2's columns.
 
 Perflogs as ReFrame 3 and 4 and EPCC's configuration write them, and CSV tables with a header.
 """

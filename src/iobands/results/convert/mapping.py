@@ -1,4 +1,4 @@
-"""The mapping: a YAML file that says what the results of another tool leave unsaid."""
+"""The mapping: a YAML file with what the results of another tool do not contain."""
 
 from __future__ import annotations
 
