@@ -23,7 +23,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run $(shell find checks -name '*.sh')
 
 export PYTHON
 
-.PHONY: help run test minisite minisite-run minisite-down bench bench-reading bench-alarms lint format setup clean
+.PHONY: help run check test minisite minisite-run minisite-down bench bench-reading bench-alarms lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +32,9 @@ help:
 run: $(VENV)/.installed-run
 	@echo "Measuring this machine's file systems, which takes about half a minute"
 	@$(BIN)/iobands run --report $(DASHBOARD)
+
+check: $(VENV)/.installed-test
+	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder -m "not machine"
 
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadgroup --no-loadscope-reorder
@@ -68,6 +71,7 @@ bench-alarms: $(VENV)-bench/.installed
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 	$(BIN)/fortitude check src/benchio
 	@# fprettify exits with 0 whatever it finds: what it prints is the verdict.
 	test -z "$$($(BIN)/fprettify --diff $(FORTRAN_SOURCES) | tee /dev/stderr)"

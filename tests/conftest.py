@@ -15,6 +15,9 @@ from tests.site_copy import SiteCopy, copy_suite
 #: one minisite before all others.
 _LONGEST_FIRST = ("minisite", "faults", "checks", "kernel", "config", "benchmarks")
 
+#: Folders whose tests all need MPI, a device or a minisite.
+_MACHINE = ("benchmarks", "docs", "faults", "kernel", "lint", "matrix", "minisite")
+
 # How long an example takes says how busy the machine is. In CI the same ones are drawn each time,
 # so that what it refuses is not by chance; elsewhere others.
 settings.register_profile(
@@ -68,7 +71,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """A file's tests run in one process, so that what they share is made once."""
+    """Mark what `make check` leaves out; a file's tests share things, and run in one process."""
 
     def rank(item):
         if item.get_closest_marker("xdist_group"):
@@ -78,6 +81,8 @@ def pytest_collection_modifyitems(items):
 
     items.sort(key=rank)
     for item in items:
+        if item.path.parent.name in _MACHINE or "site_copy" in item.fixturenames:
+            item.add_marker(pytest.mark.machine)
         if not item.get_closest_marker("xdist_group"):
             group = f"{item.path.parent.name}/{item.path.stem}"
             item.add_marker(pytest.mark.xdist_group(group))

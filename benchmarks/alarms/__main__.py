@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
-from benchmarks.alarms import plan, real_page, report
+from benchmarks.alarms import real_page, tables
 from benchmarks.alarms.figures import Rate
 from benchmarks.alarms.real import Replay, replay
 from benchmarks.alarms.together import shuffled_incidents
@@ -35,7 +35,7 @@ def bench(
             envvar="IOBANDS_REAL_DATA", help="A year of a real site, used if it is there."
         ),
     ] = _DATA,
-    effort: Annotated[str, typer.Option(help="test, small or full.")] = "small",
+    effort: Annotated[str, typer.Option(help="small or full.")] = "small",
     simulate: Annotated[bool, typer.Option(help="Simulate as well.")] = True,
     processes: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
 ) -> None:
@@ -59,23 +59,19 @@ def bench(
         else:
             print(f"No real data: {data} is not there")
         if simulate:
-            drawn = plan.EFFORTS[effort]
-            results = plan.run(drawn, pool)
-            text = report.page(results, drawn, today, shuffled, peers)
+            text = tables.page(tables.EFFORTS[effort], pool, today, shuffled, peers)
             _write(directory, "error-rates.md", text)
     print(f"It took {time.monotonic() - started:.0f} s")
 
 
 def _shuffled(found: Replay) -> Rate:
     runs = {each.key: each.transient for each in found.series}
-    number = shuffled_incidents(runs, found.incidents, _SHUFFLED_YEARS, seed=1)
-    return Rate(number, _SHUFFLED_YEARS)
+    return shuffled_incidents(runs, found.incidents, _SHUFFLED_YEARS, seed=1)
 
 
 def _peers(found: Replay, pool: Executor) -> str:
     alarms = list(pool.map(real_page.peers_of_values, [s.history.values for s in found.series]))
-    names = [str(number) for number, _ in enumerate(real_page.stretches(), 1)]
-    return report.peers_on_real(real_page.peer_counts(found, alarms), names)
+    return real_page.peer_table(found, alarms)
 
 
 def _write(directory: Path | None, name: str, text: str) -> None:

@@ -13,14 +13,20 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.figures import NEVER
-from benchmarks.alarms.simulate import threshold_of
-from benchmarks.alarms.worlds import Array
+from benchmarks.alarms.simulate import LARGE, YEAR, threshold_of
+from benchmarks.alarms.worlds import WORLDS, Array, normals
 from iobands.detection import DOWN, follow
-from iobands.detection.prior import Prior
+from iobands.detection.prior import prior_of
 
 #: So many first runs are the reference of the control chart and of ReFrame's.
 FIRST: Final = 20
 _SAME: Final = 10
+#: Losses begin after so many runs and are looked for in so many.
+_PAST: Final = 200
+LONGEST: Final = 100
+_CORRELATION: Final = 0.3
+OURS: Final = "iobands, a site of 300"
+MORE_OF_OURS: Final = 20
 
 
 @dataclass(frozen=True)
@@ -95,10 +101,29 @@ PEERS: Final[Mapping[str, Callable[[Array, int], Iterable[Alarm]]]] = {
 }
 
 
-def ours(values: Array, series: int, prior: Prior) -> list[Alarm]:
-    """Return the alarms of the detector at the threshold of a site of so many series."""
-    chart = follow(values, threshold=threshold_of(series), prior=prior)
-    return [Alarm(each.raised, each.onset, each.direction == DOWN) for each in chart.changes]
+def measured(world: str, number: int, seed: int) -> dict[str, tuple[int, list[float]]]:
+    """Return false alarms in the first year of so many series, and delays of a loss of 30 %.
+
+    The detector of iobands gets `MORE_OF_OURS` times as many, at the threshold of a large site.
+    """
+    random = np.random.default_rng(seed)
+    many, size = MORE_OF_OURS * number, _PAST + LONGEST
+    quiet = WORLDS[world](normals(random, many, YEAR, _CORRELATION))
+    fallen = WORLDS[world](normals(random, many, size, _CORRELATION))
+    prior = prior_of(quiet)
+    fallen[:, _PAST:] += np.log(0.7)
+
+    def ours(values: Array, _: int) -> list[Alarm]:
+        chart = follow(values, threshold=threshold_of(LARGE), prior=prior)
+        return [Alarm(each.raised, each.onset, each.direction == DOWN) for each in chart.changes]
+
+    found = {}
+    for name, peer in {OURS: ours, **PEERS}.items():
+        healthy, lower = (many, many) if name == OURS else (number, 3 * number)
+        false = sum(len(list(peer(each, FIRST))) for each in np.exp(quiet[:healthy]))
+        alarms = [peer(each, _PAST + 1) for each in np.exp(fallen[:lower])]
+        found[name] = (false, [delay(each, _PAST, LONGEST) for each in alarms])
+    return found
 
 
 def delay(alarms: Iterable[Alarm], change: int, longest: int) -> float:

@@ -1,4 +1,4 @@
-"""The page of the real year: each alert in its words, what a person says of it, and pictures."""
+"""The page of the real year: each alert in its words, how it is judged, and pictures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import yaml
@@ -16,20 +16,22 @@ from numpy.typing import NDArray
 from benchmarks.alarms import peers
 from benchmarks.alarms.figures import Rate, table, verdict
 from benchmarks.alarms.real import Event, Replay
-from benchmarks.alarms.report import TEMPLATES, rendered
+from benchmarks.alarms.tables import TEMPLATES, rendered
 from iobands.alerts.alert import Severity
 from iobands.status.series import Series
 
-#: What a person said of each alert after looking at its picture, and the stretches that they see.
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: How each alert is judged by its picture, and the stretches that the eye sees.
 JUDGED: Final = TEMPLATES / "real-data-judged.yaml"
 _ALARMS: Final = (Severity.INCIDENT.value, Severity.DEGRADED.value, Severity.IMPROVED.value)
 _COLOURS: Final = {"incident": "#d55e00", "degraded": "#b3123e", "improved": "#0072b2"}
-_YEAR: Final = 365.25 * 86400e9  # in ns
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Days on which a person sees that series of a file system are low; `aim` is in sessions."""
+    """Days on which series of a file system are low to the eye; `aim` is in sessions."""
 
     what: str
     file_system: str
@@ -62,13 +64,13 @@ class Stretch:
 
 
 def judged() -> dict[str, Any]:
-    """Return what a person said: of each alert by its name, and the stretches."""
+    """Return how alerts are judged, by their names, and the stretches."""
     found: dict[str, Any] = yaml.safe_load(JUDGED.read_text(encoding="utf-8"))
     return found
 
 
 def stretches() -> list[Stretch]:
-    """Return the stretches that a person sees."""
+    """Return the stretches that the eye sees."""
     return [Stretch(**each) for each in judged()["stretches"]]
 
 
@@ -91,46 +93,46 @@ def page(replay: Replay, source: Path, date: str) -> str:
         runs=sum(len(each.history.times) for each in replay.series),
         stretches=_stretches(replay),
         alerts=_alerts(numbered(replay), said, replay),
-        watches=_alerts({n: e for n, e in enumerate(replay.events) if e.first.severity == "watch"},
-                        said, replay),
+        watches=_watches(replay),
         verdicts=Counter(_verdict(said.get(name, "")) for name in names),
         pictures=sorted({each.key.file_system or "none" for each in replay.series}),
     )  # fmt: skip
 
 
 def unjudged(replay: Replay) -> list[str]:
-    """Return the alerts that nobody has said anything of."""
+    """Return the alerts that are not judged."""
     said = judged()["alerts"]
     return [each.name for each in numbered(replay).values() if each.name not in said]
 
 
 def _verdict(text: str) -> str:
-    return (
-        text.split(".", maxsplit=1)[0]
-        .split(",", maxsplit=1)[0]
-        .split(":", maxsplit=1)[0]
-        .split(" ", maxsplit=1)[0]
-        .lower()
-        or "not judged"
-    )
+    return text.partition(":")[0].lower() or "not judged"
 
 
 def _alerts(events: Mapping[int, Event], said: Mapping[str, str], replay: Replay) -> str:
     rows = []
     for number, event in events.items():
         first, last = event.first, event.last
-        ratio = (
-            f"{first.ratio:.2f}"
-            if first.ratio == last.ratio
-            else (f"{first.ratio:.2f}, {last.ratio:.2f} in the end")
-        )
+        ratio = f"{first.ratio:.2f}"
+        if f"{last.ratio:.2f}" != ratio:
+            ratio += f", then {last.ratio:.2f}"
         sure = first.certainty or "–"
         if last.certainty != first.certainty:
             sure += f", then {last.certainty}"
-        rows.append([number, f"`{first.line}`", first.since, f"{first.day} ({replay.sessions(event)})",
-                     last.day, ratio, sure, said.get(event.name, "not judged")])  # fmt: skip
+        raised = f"{first.day} ({replay.sessions(event)})"
+        what = said.get(event.name, "not judged")
+        rows.append([number, f"`{first.line}`", first.since, raised, last.day, ratio, sure, what])
     head = ["", "first said", "began", "raised (runs)", "said last", "×", "certainty"]
-    return table([*head, "a person"], rows)
+    return table([*head, "judged"], rows)
+
+
+def _watches(replay: Replay) -> str:
+    rows = [
+        [f"`{event.first.line}`", event.first.day, event.last.day]
+        for event in replay.events
+        if event.first.severity == Severity.WATCH.value
+    ]
+    return table(["first said", "raised", "said last"], rows)
 
 
 def _stretches(replay: Replay) -> str:
@@ -139,7 +141,7 @@ def _stretches(replay: Replay) -> str:
         found = stretch.events(replay)
         raised = [event for event in found if event.first.severity in _ALARMS]
         watched = [event for event in found if event.first.severity not in _ALARMS]
-        late = min((stretch.sessions(replay, each.first.day) for each in raised), default=None)
+        late = _raised(stretch, replay)
         words = "<br>".join(f"`{each.first.line}`" for each in raised or watched) or "nothing"
         rows.append(
             [
@@ -152,7 +154,7 @@ def _stretches(replay: Replay) -> str:
                 words,
             ]
         )
-    return table(["", "what a person sees", "raised", "aim", "", "in these words"], rows)
+    return table(["", "what the eye sees", "raised", "aim", "", "in these words"], rows)
 
 
 def peers_of_values(values: NDArray[np.float64]) -> dict[str, list[peers.Alarm]]:
@@ -160,25 +162,22 @@ def peers_of_values(values: NDArray[np.float64]) -> dict[str, list[peers.Alarm]]
     return {name: list(peer(values, peers.FIRST)) for name, peer in peers.PEERS.items()}
 
 
-def peer_counts(
-    replay: Replay, found: Sequence[dict[str, list[peers.Alarm]]]
-) -> dict[str, tuple[Rate, list[str]]]:
+def peer_table(replay: Replay, found: Sequence[dict[str, list[peers.Alarm]]]) -> str:
     """Return the alarms a series-year of each detector, and the runs to the first in a stretch."""
-    years = sum(float(each.history.times[-1] - each.history.times[0]) for each in replay.series)
     ours = [event for event in replay.events if event.first.severity in _ALARMS]
-    late = [
-        min((s.sessions(replay, e.first.day) for e in s.events(replay)
-             if e.first.severity in _ALARMS), default=None)
-        for s in stretches()
-    ]  # fmt: skip
-    counts = {"iobands": (Rate(len(ours), years / _YEAR), [_runs(each) for each in late])}
+    late = [_raised(stretch, replay) for stretch in stretches()]
+    rows = [["iobands", Rate(len(ours), replay.years), *map(_runs, late)]]
     for name in peers.PEERS:
-        number = sum(len(each[name]) for each in found)
-        delays = [
-            _first(stretch, replay, [each[name] for each in found]) for stretch in stretches()
-        ]
-        counts[name] = (Rate(number, years / _YEAR), [_runs(each) for each in delays])
-    return counts
+        rate = Rate(sum(len(each[name]) for each in found), replay.years)
+        late = [_first(stretch, replay, [each[name] for each in found]) for stretch in stretches()]
+        rows.append([name, rate, *map(_runs, late)])
+    head = ["", "alarms a series-year", *(str(number) for number in range(1, len(late) + 1))]
+    return table(head, rows)
+
+
+def _raised(stretch: Stretch, replay: Replay) -> int | None:
+    days = [event.first.day for event in stretch.events(replay) if event.first.severity in _ALARMS]
+    return stretch.sessions(replay, min(days)) if days else None
 
 
 def _runs(found: int | None) -> str:
@@ -205,6 +204,7 @@ def draw(replay: Replay, directory: Path) -> None:
     import matplotlib as mpl  # noqa: PLC0415  loaded only for a picture
     from matplotlib.dates import ConciseDateFormatter, MonthLocator  # noqa: PLC0415
     from matplotlib.figure import Figure  # noqa: PLC0415
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter  # noqa: PLC0415
 
     for name in sorted({each.key.file_system or "none" for each in replay.series}):
         chosen = [each for each in replay.series if (each.key.file_system or "none") == name]
@@ -221,12 +221,15 @@ def draw(replay: Replay, directory: Path) -> None:
                 axis.set_title(series.label, loc="left", fontsize=8, pad=2)
                 axis.xaxis.set_major_locator(MonthLocator())
                 axis.xaxis.set_major_formatter(ConciseDateFormatter(MonthLocator()))
+                axis.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+                axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+                axis.yaxis.set_minor_formatter(NullFormatter())
                 axis.spines[["top", "right"]].set_visible(False)
             figure.subplots_adjust(0.04, 0.06, 0.995, 0.96, wspace=0.08, hspace=0.3)
             figure.savefig(directory / f"real-{name}.png", dpi=80, metadata={"Software": None})
 
 
-def _draw_event(axis: Any, number: int, event: Event) -> None:
+def _draw_event(axis: Axes, number: int, event: Event) -> None:
     first, colour = event.first, _COLOURS[event.first.severity]
     axis.axvspan(first.since, event.last.day, color=colour, alpha=0.12, linewidth=0)
     axis.axvline(first.day, color=colour, linewidth=1.2)

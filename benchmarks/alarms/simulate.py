@@ -14,6 +14,8 @@ from iobands.detection.prior import Prior, prior_of
 from iobands.detection.series import Budget
 
 YEAR: Final = 365
+#: A site of the size that the aims are for.
+LARGE: Final = 300
 # A series is judged with what was known of all series at the end of each of these spans.
 _FIRST_YEAR: Final = (45, 90, 180, YEAR)
 _TWO_YEARS: Final = (*_FIRST_YEAR, 2 * YEAR)
@@ -26,14 +28,15 @@ def threshold_of(series: int) -> float:
     return Budget(1.0, float(series * YEAR)).threshold
 
 
-def years(world: str, correlation: float, series: int, seed: int) -> list[list[int]]:
-    """Return false alarms down and up in the first and in the second year of a healthy site."""
+def years(world: str, correlation: float, seed: int, series: int = LARGE) -> list[int]:
+    """Return false alarms in the first year down and up, and in the second, of a healthy site."""
     random = np.random.default_rng(seed)
     values = WORLDS[world](normals(random, series, 2 * YEAR, correlation))
     found = _raised(values, threshold_of(series), _TWO_YEARS)
     return [
-        [sum(way == each and run // YEAR == year for run, way in found) for each in (DOWN, UP)]
+        sum(way == each and run // YEAR == year for run, way in found)
         for year in (0, 1)
+        for each in (DOWN, UP)
     ]
 
 

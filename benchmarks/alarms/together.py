@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.alarms.figures import NEVER, Delays
-from benchmarks.alarms.simulate import YEAR
+from benchmarks.alarms.figures import NEVER, Delays, Rate
+from benchmarks.alarms.simulate import LARGE, YEAR, threshold_of
 from benchmarks.alarms.worlds import Array, shared, with_outliers
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.detection import DOWN, follow
@@ -23,22 +23,22 @@ from iobands.status.outliers import TransientRuns
 #: How many groups a site of some hundred series has.
 GROUPS: Final = 30
 SERIES: Final = 10
+#: What its series share from day to day: a share of the variance, and how lasting.
+SHARED: Final = {"nothing": (0.0, 0.0), "the day": (0.3, 0.0), "lasting days": (0.3, 0.6)}
 _MATURE: Final = 200
-_EVERY: Final = 5
+_EVERY: Final = 10
 _LONGEST: Final = 30
 
 
-def false_drops(share: float, lasting: float, outliers: float, threshold: float, seed: int) -> int:
+def false_drops(what: str, outliers: float, seed: int) -> int:
     """Return how often the healthy groups of a site raise a drop in a year."""
     random = np.random.default_rng(seed)
-    return sum(_false(random, share, lasting, outliers, threshold) for _ in range(GROUPS))
+    return sum(_false(random, what, outliers) for _ in range(GROUPS))
 
 
-def _false(
-    random: np.random.Generator, share: float, lasting: float, outliers: float, threshold: float
-) -> int:
-    size = _MATURE + YEAR
-    values = with_outliers(random, shared(random, SERIES, size, share, lasting), outliers)
+def _false(random: np.random.Generator, what: str, outliers: float) -> int:
+    size, threshold = _MATURE + YEAR, threshold_of(LARGE)
+    values = with_outliers(random, shared(random, SERIES, size, *SHARED[what]), outliers)
     charts = _charts(values, threshold)
     raised = set()
     for end in range(_MATURE + _EVERY, size + 1, _EVERY):
@@ -48,21 +48,13 @@ def _false(
     return len(raised)
 
 
-def delays(
-    fallen: int,
-    factor: float,
-    share: float,
-    lasting: float,
-    threshold: float,
-    number: int,
-    seed: int,
-) -> tuple[Delays, Delays]:
-    """Return the sessions until a group is told, and until the first of its series alone is."""
-    random = np.random.default_rng(seed)
+def delays(what: str, fallen: int, factor: float, number: int, seed: int) -> tuple[Delays, Delays]:
+    """Return the sessions until a group is found, and until the first of its series alone is."""
+    random, threshold = np.random.default_rng(seed), threshold_of(LARGE)
     change = _MATURE + _LONGEST
     group, alone = [], []
     for _ in range(number):
-        values = shared(random, SERIES, change + _LONGEST, share, lasting)
+        values = shared(random, SERIES, change + _LONGEST, *SHARED[what])
         values[:fallen, change:] += np.log(factor)
         charts = _charts(values, threshold)
         found = group_change([_until(chart, chart.runs) for chart in charts], threshold)
@@ -94,15 +86,15 @@ def _delay(raised: list[int], change: int) -> float:
     return min((float(run - change + 1) for run in raised if run >= change), default=NEVER)
 
 
-def false_incidents(rate: float, sites: int, seed: int) -> int:
-    """Return the incidents in a year of `sites` sites whose outliers are all independent.
+def false_incidents(rate: float, number: int, seed: int) -> Rate:
+    """Return the incidents in a year of `number` sites whose outliers are all independent.
 
     A site has three file systems, with four series that write and four that read on each.
     """
     random = np.random.default_rng(seed)
     days = np.arange(YEAR).astype("datetime64[D]").astype("datetime64[ns]")
     found = 0
-    for _ in range(sites):
+    for _ in range(number):
         runs = {}
         for place in range(24):
             fields = dict.fromkeys(SERIES_FIELDS) | {"system": "site", "partition": "compute"}
@@ -111,12 +103,12 @@ def false_incidents(rate: float, sites: int, seed: int) -> int:
             low = random.random(YEAR) < rate
             runs[key] = TransientRuns(days, np.where(low, 0.3, 1.0), low)
         found += len(incidents_of(runs))
-    return found
+    return Rate(found, number)
 
 
 def shuffled_incidents(
     runs: Mapping[SeriesKey, TransientRuns], incidents: tuple[Incident, ...], number: int, seed: int
-) -> int:
+) -> Rate:
     """Return the incidents in `number` years with the days of a real one in random order.
 
     Days keep all of their runs. The days of the real incidents themselves are left out.
@@ -134,7 +126,7 @@ def shuffled_incidents(
     found = 0
     for _ in range(number):
         found += len(incidents_of(_shuffled(left, random)))
-    return found
+    return Rate(found, number)
 
 
 def _shuffled(

@@ -14,26 +14,21 @@ from tests.alerts.keys import KEY
 
 
 def named(*keys: SeriesKey) -> dict[str, Group]:
-    return {group.name: group for group in groups_of(dict.fromkeys(keys))}
+    return {group.value: group for group in groups_of(dict.fromkeys(keys))}
 
 
 def test_the_same_series_are_one_group() -> None:
     keys = (KEY, replace(KEY, pattern="ssf"))
     (group,) = groups_of(dict.fromkeys(keys, "nvme"))
     # they share a file system, a partition, a transport and a medium
-    assert (group.name, group.shared, group.value, group.keys) == (
-        "all a",
-        "file_system",
-        "a",
-        keys,
-    )
+    assert (group.shared, group.value, group.keys) == ("file_system", "a", keys)
 
 
 def test_one_series_of_a_variable_is_no_group() -> None:
     other = replace(KEY, variable="read_bw")
     assert named(KEY, other) == {}
     third = replace(KEY, pattern="ssf")
-    assert named(KEY, other, third)["all a"].keys == (KEY, third)
+    assert named(KEY, other, third)["a"].keys == (KEY, third)
 
 
 def test_what_series_may_share() -> None:
@@ -45,12 +40,14 @@ def test_what_series_may_share() -> None:
     ]
     media = {key: "nvme" if key.file_system == "a" else None for key in keys}
     # all nvme are those of the file system a
-    assert {group.name for group in groups_of(media)} == {
-        *("all a", "all b", "all transport ofi", "all transport ucx"),
-        *("all partition cpu", "all partition gpu", "all pattern fpp", "all pattern ssf"),
+    assert {(group.shared, group.value) for group in groups_of(media)} == {
+        *(("file_system", value) for value in "ab"),
+        *(("transport", value) for value in ("ofi", "ucx")),
+        *(("partition", value) for value in ("cpu", "gpu")),
+        *(("pattern", value) for value in ("fpp", "ssf")),
     }
     media = {**dict.fromkeys(keys), keys[0]: "nvme", keys[-1]: "nvme"}
-    assert "all medium nvme" in {group.name for group in groups_of(media)}
+    assert ("medium", "nvme") in {(group.shared, group.value) for group in groups_of(media)}
 
 
 def test_systems_are_kept_apart() -> None:
@@ -63,7 +60,7 @@ def test_systems_are_kept_apart() -> None:
 def test_cases_and_missing_values_are_in_no_group() -> None:
     assert named(KEY, replace(KEY, case="page 3")) == {}
     no_file_system = [replace(KEY, file_system=None, partition=name) for name in ("x", "y")]
-    assert "all None" not in named(*no_file_system)
+    assert "None" not in named(*no_file_system)
 
 
 KEYS = st.lists(

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.alarms import peers, real_page, simulate, together
+from benchmarks.alarms import peers, real_page, simulate, tables, together
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
 from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
@@ -71,8 +71,22 @@ def test_a_steady_disk_is_found_and_a_healthy_site_is_quiet() -> None:
 
 
 def test_a_group_is_found_before_its_series() -> None:
-    group, alone = together.delays(10, 0.7, 0.0, 0.0, 13.5, 2, seed=1)
+    group, alone = together.delays("nothing", 10, 0.7, number=2, seed=1)
     assert group.mean < alone.mean
+
+
+def test_every_table_of_the_page_has_its_aims() -> None:
+    rate, delays = Rate(1, 2), Delays((1.0, 2.0), 10)
+    drawn = {
+        "years": [0, 1, 0, 0], "delays": (delays, delays), "outliers": 1, "steady": delays,
+        "false": 1, "groups": (delays, delays), "incidents": rate, "improvement": delays,
+    }  # fmt: skip
+    for name, found in drawn.items():
+        table = tables.TABLES[name]
+        for case in table.cases:
+            cells = table.row(case, [found])
+            assert len(cells) == len(table.head.split("|"))
+            assert {"met", "**missed**"} & set(map(str, cells))
 
 
 def test_shuffled_days_break_incidents_and_keep_single_runs() -> None:
@@ -80,10 +94,10 @@ def test_shuffled_days_break_incidents_and_keep_single_runs() -> None:
     low = np.zeros(100, dtype=bool)
     low[[20, 50, 80]] = True
     runs = {key(tool): TransientRuns(days, np.where(low, 0.3, 1.0), low) for tool in "ab"}
-    assert together.shuffled_incidents(runs, (), 20, seed=1) <= 5
+    assert together.shuffled_incidents(runs, (), 20, seed=1).alarms <= 5
     low[20:30] = True
     runs = {key(tool): TransientRuns(days, np.where(low, 0.3, 1.0), low) for tool in "ab"}
-    assert together.shuffled_incidents(runs, (), 20, seed=1) > 5
+    assert together.shuffled_incidents(runs, (), 20, seed=1).alarms > 5
 
 
 def test_an_alert_of_several_days_is_one_event() -> None:

@@ -4,6 +4,8 @@ import pytest
 
 from tests.site_copy import BENCHIO, copy_suite
 
+pytestmark = pytest.mark.machine
+
 MATCH = "match: {{tool: benchio, pattern: fpp, file_system: {0}, variable: write_bw}}"
 BANDS = """
 schema: 1

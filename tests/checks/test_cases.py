@@ -10,6 +10,8 @@ import pytest
 from checks.cases.naming import kebab
 from tests.site_copy import ROOT, copy_suite
 
+pytestmark = pytest.mark.machine
+
 # What this machine lacks, and what is said of it.
 STRIPES = "it needs a file system with stripes, and disk (posix) has none that could be set"
 SKIPPED = {

@@ -15,6 +15,8 @@ from checks.preflight.clocks import DEFAULT_SKEW_SECONDS
 from checks.preflight.findings import Wanted, judge, sections, silent
 from tests.checks.captures import captured
 
+pytestmark = pytest.mark.machine
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
 NODE = os.uname().nodename
 

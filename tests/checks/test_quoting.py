@@ -1,6 +1,10 @@
 """What a site file names is never run by the shell: paths, hints and modules with its signs."""
 
+import pytest
+
 from tests.site_copy import BENCHIO, copy_suite
+
+pytestmark = pytest.mark.machine
 
 #: What each sign would do if the shell saw it.
 EVIL = "a \"b' $(touch ran-1) `touch ran-2`; touch ran-3 & $HOME *"

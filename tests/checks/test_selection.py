@@ -7,6 +7,8 @@ import pytest
 
 from tests.site_copy import BENCHIO, copy_suite
 
+pytestmark = pytest.mark.machine
+
 
 def listed(run):
     """The lines of the checks that measure; those of the environment are listed with every tag."""

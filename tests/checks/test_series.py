@@ -4,6 +4,8 @@ import pytest
 
 from tests.site_copy import copy_suite
 
+pytestmark = pytest.mark.machine
+
 CHECK = "checks/tools/benchio/wide.py"
 
 WIDE = '''

@@ -10,6 +10,8 @@ import pytest
 from tests.checks.fabrics import environments
 from tests.site_copy import BENCHIO, copy_suite
 
+pytestmark = pytest.mark.machine
+
 TAKEN = {"cb_buffer_size": "1048576", "cb_config_list": "*:2", "romio_ds_write": "disable"}
 PRESETS = {
     "romio": {"romio_hints": TAKEN, "hints": TAKEN},

@@ -22,6 +22,8 @@ from iobands.status.state import State
 from tests.commands.fake_root import make_root
 from tests.conftest import Command
 
+pytestmark = pytest.mark.machine
+
 pytest.importorskip("reframe")
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"

@@ -10,6 +10,8 @@ import pytest
 from tests.config.scripts import directives, dry_run, hold_against_golden, scripts
 from tests.site_copy import copy_suite
 
+pytestmark = pytest.mark.machine
+
 # "Number of MPI processes writing: 2048 (16 nodes each with 128 processes)"
 NODES, PROCESSES_PER_NODE, PROCESSES = 16, 128, 2048
 # "Amount of data written: 65,536 MiB (32 MiB per process)"

@@ -13,6 +13,8 @@ import pytest
 from tests.config.scripts import directives, dry_run, hold_against_golden, scripts
 from tests.site_copy import copy_suite
 
+pytestmark = pytest.mark.machine
+
 DATA = Path(__file__).parent / "data"
 MARKS = {"slurmsite": "#SBATCH", "pbsprosite": "#PBS", "lsfsite": "#BSUB", "fluxsite": "#flux:"}
 

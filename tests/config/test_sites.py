@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shlex
 import socket
 from pathlib import Path
 
@@ -92,7 +93,8 @@ def test_the_smoke_test_of_a_site_is_as_its_documentation_says(site_copy, name):
         lines = text.splitlines()
         assert expected["module"] in lines
         assert [line for line in lines if line.startswith(expected["program"])]
-        paths.add(re.search(r'^file_system="(.*)"$', text, re.MULTILINE)[1])
+        (path,) = shlex.split(re.search(r"^file_system=(.*)$", text, re.MULTILINE)[1])
+        paths.add(path)
     assert paths == expected["paths"]
 
 

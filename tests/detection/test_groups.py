@@ -64,7 +64,7 @@ def test_a_healthy_group_has_no_change():
 
 def test_a_drop_among_noise_is_found_sooner_than_in_one_series():
     together, alone = [], []
-    for seed in range(8):
+    for seed in range(4):
         values = site(420, 8, seed, spread=0.3)
         values[BEGUN:] *= 0.7
         change = change_in(values)

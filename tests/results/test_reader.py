@@ -45,7 +45,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(
     lines=LINES,
     end=st.sampled_from([b"\n", b"\r\n"]),

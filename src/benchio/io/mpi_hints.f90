@@ -13,7 +13,7 @@ module mpi_hints
    implicit none(type, external)
    private
 
-   public :: make_info, read_hints, missed_hints
+   public :: make_info, free_info, read_hints, missed_hints
 
    ! A hint that no library knows. Open MPI 4 returns every hint that it was given, this
    ! one too; what it returns proves nothing.
@@ -57,6 +57,17 @@ contains
       end do
    end subroutine make_info
 
+   !> Frees an info object, unless it is null. Keeps an earlier error.
+   subroutine free_info(info, error)
+      type(MPI_Info), intent(inout) :: info
+      type(error_t), allocatable, intent(inout) :: error
+      integer :: ierr
+
+      if (info%MPI_VAL == MPI_INFO_NULL%MPI_VAL) return
+      call MPI_Info_free(info, ierr)
+      call check(ierr, "MPI_Info_free", error)
+   end subroutine free_info
+
    function applies_to(hint, path) result(res)
       type(hint_t), intent(in) :: hint
       character(len=*), intent(in) :: path
@@ -88,8 +99,7 @@ contains
       if (info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
          mine = team%rank
          call get_all(info, text, error)
-         call MPI_Info_free(info, ierr)
-         call check(ierr, "MPI_Info_free", error)
+         call free_info(info, error)
       end if
       call MPI_Allreduce(mine, first, 1, MPI_INTEGER, MPI_MIN, team%world, ierr)
       call check(ierr, "MPI_Allreduce", error)

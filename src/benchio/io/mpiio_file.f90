@@ -9,10 +9,10 @@ module mpiio_file
                       MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_File, MPI_File_close, &
                       MPI_File_get_info, MPI_FILE_NULL, MPI_File_open, &
                       MPI_File_set_errhandler, MPI_File_set_view, MPI_File_sync, &
-                      MPI_Get_elements_x, MPI_Info, MPI_Info_free, MPI_INFO_NULL, &
+                      MPI_Get_elements_x, MPI_Info, MPI_INFO_NULL, &
                       MPI_INTEGER8, MPI_MODE_CREATE, MPI_MODE_RDONLY, MPI_MODE_WRONLY, &
                       MPI_OFFSET_KIND, MPI_Status
-   use mpi_hints, only: make_info
+   use mpi_hints, only: free_info, make_info
    use posix_file, only: library_path, remedy
    use task, only: hint_t
    use text, only: to_text
@@ -147,15 +147,11 @@ contains
    subroutine take_down(self, error)
       class(mpiio_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      integer :: ierr
 
       call self%close_file(error)
       call free_datatype(self%in_memory, error)
       call free_datatype(self%in_file, error)
-      if (self%info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
-         call MPI_Info_free(self%info, ierr)
-         call check(ierr, "MPI_Info_free", error)
-      end if
+      call free_info(self%info, error)
    end subroutine take_down
 
 end module mpiio_file

@@ -5,9 +5,9 @@ module pnetcdf_file
    use array_in_file, only: array_name, axis_names, check_shape
    use errors, only: error_t, fail
    use mpi_checks, only: agree_to_proceed, check
-   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL, &
+   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_INFO_NULL, &
                       MPI_Info_set, MPI_OFFSET_KIND
-   use mpi_hints, only: make_info
+   use mpi_hints, only: free_info, make_info
    use pnetcdf_api, only: check_pnetcdf, nf_64bit_data, nf_clobber, nf_int64, nf_nofill, &
                           nf_nowrite, nfmpi_close, nfmpi_create, nfmpi_def_dim, &
                           nfmpi_def_var, nfmpi_enddef, nfmpi_inq_dimlen, nfmpi_inq_file_info, &
@@ -213,12 +213,9 @@ contains
    subroutine take_down(self, error)
       class(pnetcdf_file_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      integer :: ierr
 
       call self%close_file(error)
-      if (self%info%MPI_VAL == MPI_INFO_NULL%MPI_VAL) return
-      call MPI_Info_free(self%info, ierr)
-      call check(ierr, "MPI_Info_free", error)
+      call free_info(self%info, error)
    end subroutine take_down
 
 end module pnetcdf_file

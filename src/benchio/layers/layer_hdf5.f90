@@ -10,7 +10,7 @@ module layer_hdf5
    use, intrinsic :: iso_fortran_env, only: int64
    use array_in_file, only: array_name, check_shape
    use block_backend, only: block_backend_t
-   use errors, only: error_t, fail, keep_first
+   use errors, only: error_t, fail
    use hdf5, only: H5_INTEGER_KIND, h5dclose_f, h5dcreate_f, H5D_ALLOC_TIME_EARLY_F, &
                    H5D_CONTIGUOUS_F, H5D_FILL_TIME_NEVER_F, h5dget_space_f, &
                    H5D_MPIO_CONTIG_COLLECTIVE_F, h5dopen_f, h5dread_f, h5dwrite_f, &
@@ -27,9 +27,9 @@ module layer_hdf5
    use hdf5_api, only: c_H5Pget_mpio_no_collective_cause
    use hdf5_checks, only: check_hdf5, start_hdf5
    use hdf5_mpi, only: dataset_start, finish_transfer, get_hints
-   use mpi_checks, only: agree_to_proceed, check
-   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL
-   use mpi_hints, only: make_info
+   use mpi_checks, only: agree_to_proceed
+   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_INFO_NULL
+   use mpi_hints, only: free_info, make_info
    use posix_file, only: library_path, remedy
    use team, only: team_t
    use text, only: to_text
@@ -294,29 +294,19 @@ contains
    subroutine take_down(self, error)
       class(hdf5_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      integer :: ierr
 
       call self%close_file(error)
-      call close_selection(self%in_memory, trouble)
-      call keep_first(error, trouble)
-      call close_selection(self%in_file, trouble)
-      call keep_first(error, trouble)
-      call close_properties(self%access, trouble)
-      call keep_first(error, trouble)
-      call close_properties(self%creation, trouble)
-      call keep_first(error, trouble)
-      call close_properties(self%transfer, trouble)
-      call keep_first(error, trouble)
-      if (self%info%MPI_VAL /= MPI_INFO_NULL%MPI_VAL) then
-         call MPI_Info_free(self%info, ierr)
-         call check(ierr, "MPI_Info_free", error)
-      end if
+      call close_selection(self%in_memory, error)
+      call close_selection(self%in_file, error)
+      call close_properties(self%access, error)
+      call close_properties(self%creation, error)
+      call close_properties(self%transfer, error)
+      call free_info(self%info, error)
    end subroutine take_down
 
    subroutine close_selection(space, error)
       integer(hid_t), intent(inout) :: space
-      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable, intent(inout) :: error
       integer :: ierr
 
       if (space == nothing) return
@@ -327,7 +317,7 @@ contains
 
    subroutine close_properties(list, error)
       integer(hid_t), intent(inout) :: list
-      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable, intent(inout) :: error
       integer :: ierr
 
       if (list == nothing) return

@@ -13,9 +13,9 @@ module layer_netcdf
    use block_backend, only: block_backend_t
    use errors, only: error_t, fail
    use hdf5_mpi, only: dataset_start, finish_transfer, get_hints
-   use mpi_checks, only: agree_to_proceed, check
-   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_Info_free, MPI_INFO_NULL
-   use mpi_hints, only: make_info
+   use mpi_checks, only: agree_to_proceed
+   use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_INFO_NULL
+   use mpi_hints, only: free_info, make_info
    use netcdf_api, only: check_netcdf, nc_clobber, nc_close, nc_collective, nc_contiguous, &
                          nc_create_par_fortran, nc_def_dim, nc_def_var, nc_def_var_chunking, &
                          nc_def_var_fill, nc_enddef, nc_get_vara_longlong, nc_inq_dimlen, &
@@ -243,13 +243,10 @@ contains
    subroutine take_down(self, error)
       class(netcdf_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      integer :: ierr
 
       call self%close_file(error)
       if (allocated(self%packed)) deallocate (self%packed)
-      if (self%info%MPI_VAL == MPI_INFO_NULL%MPI_VAL) return
-      call MPI_Info_free(self%info, ierr)
-      call check(ierr, "MPI_Info_free", error)
+      call free_info(self%info, error)
    end subroutine take_down
 
 end module layer_netcdf

@@ -55,7 +55,7 @@ def alerts_of(
     found = [*_of_groups(by_key, drops, budget)]
     covered = frozenset[SeriesKey]().union(*(alert.keys for alert in found))
     changed = [each for each in series if each.status.change and each.key not in covered]
-    found += _correlated([_of_change(each, budget) for each in changed])
+    found += _correlated([_of_change(each, budget) for each in changed], series)
     # A drop explains the low runs of its series; what is left is an incident.
     dropped = covered | {each.key for each in changed if _is_drop(each)}
     trouble = [*_of_incidents(by_key, incidents, dropped)]
@@ -137,9 +137,7 @@ def _of_groups(
         together = [
             each
             for each in left
-            if each.group.name == lead.group.name
-            and each.group.system == lead.group.system
-            and abs(each.since - lead.since) <= _NEAR
+            if each.group.cause == lead.group.cause and abs(each.since - lead.since) <= _NEAR
         ]
         members: list[Member] = []
         evidence = rest = 0.0
@@ -154,10 +152,11 @@ def _of_groups(
         if len(members) > 1 and rest >= _LEFT * evidence:
             taken |= {member.series.key for member in members}
             members.sort(key=_size)
-            score = max(sum(each.change.evidence) for each in together)
+            score = rest
+            every = sum(len(each.group.keys) for each in together)
             yield Alert(
                 Severity.DEGRADED,
-                lead.group.name,
+                _name(lead.group.shared, lead.group.value, len(members), every),
                 tuple(members),
                 lead.since,
                 lead.since,
@@ -207,11 +206,10 @@ def _median(logarithms: Sequence[float]) -> float:
     return float(np.exp(np.median(logarithms)))
 
 
-def _correlated(alerts: Sequence[Alert]) -> list[Alert]:
+def _correlated(alerts: Sequence[Alert], series: Sequence[Series]) -> list[Alert]:
     """Return `alerts` of single series, those of one cause put together.
 
-    The cause is what the most of them share, the most specific of equals; a file system or the
-    like of which most series did not change is none.
+    The cause is what the most of them share, the most specific of equals.
     """
     left, found = list(alerts), []
     while left:
@@ -223,16 +221,30 @@ def _correlated(alerts: Sequence[Alert]) -> list[Alert]:
                 if value is not None and key.case is None:
                     groups[alert.severity, key.system, shared, value].append(alert)
         best: list[Alert] = []
-        name = ""
-        for (_, _, shared, value), candidates in groups.items():
+        cause = ("", "", "")
+        for (_, *place), candidates in groups.items():
             near = _together(candidates)
             if len(near) > max(len(best), 1):
-                best, name = near, SHARED[shared].format(value)
+                best, cause = near, (place[0], place[1], place[2])
         if not best:
             return found + left
-        found.append(_joined(best, name))
+        system, shared, value = cause
+        variables = {alert.members[0].series.key.variable for alert in best}
+        every = sum(
+            each.key.system == system
+            and each.key.variable in variables
+            and _shared(each, shared) == value
+            for each in series
+        )
+        found.append(_joined(best, _name(shared, value, len(best), every)))
         left = [alert for alert in left if alert not in best]
     return found
+
+
+def _name(shared: str, value: str, members: int, every: int) -> str:
+    """Return what series are called that share `value`: all of them, or a part."""
+    most = "all" if 2 * members >= every else "part of"
+    return f"{most} {SHARED[shared].format(value)}"
 
 
 def _shared(series: Series, field: str) -> str | None:

@@ -17,11 +17,11 @@ from iobands.model.series import SeriesKey
 
 #: What series may share, the most specific first: series field, and how a name says it.
 SHARED: Final = {
-    "file_system": "all {}",
-    "partition": "all partition {}",
-    "transport": "all transport {}",
-    "pattern": "all pattern {}",
-    "medium": "all medium {}",
+    "file_system": "{}",
+    "partition": "partition {}",
+    "transport": "transport {}",
+    "pattern": "pattern {}",
+    "medium": "medium {}",
 }
 
 
@@ -36,9 +36,9 @@ class Group:
     keys: tuple[SeriesKey, ...]
 
     @property
-    def name(self) -> str:
-        """What the group is called, such as `all scratch`."""
-        return SHARED[self.shared].format(self.value)
+    def cause(self) -> tuple[str, str, str]:
+        """What the series have in common: system, field and value."""
+        return self.system, self.shared, self.value
 
 
 @dataclass(frozen=True)

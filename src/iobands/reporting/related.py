@@ -101,7 +101,8 @@ def sharing(site: Site, alert: Alert) -> tuple[str, tuple[Series, ...]]:
     for field, name in SHARED.items():
         value = value_of(one, field)
         named = "" if value is None else name.format(value)
-        if named and alert.subject in {named, f"{named} {one.key.variable}"}:
+        subject = alert.subject.removeprefix("all ").removeprefix("part of ")
+        if named and subject in {named, f"{named} {one.key.variable}"}:
             alike = [
                 each
                 for each in site.series

@@ -15,12 +15,12 @@
 #SBATCH --signal=TERM@60
 export OMP_NUM_THREADS=1
 module load PrgEnv-gnu craype-network-ucx cray-mpich-ucx
-export FI_OFI_RXM_SAR_LIMIT=64K
-export MPICH_MPIIO_HINTS='*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier=4'
 export MPICH_MPIIO_HINTS_DISPLAY=1
 export MPICH_ENV_DISPLAY=1
 source ./job.sh || exit 1
 source ./lustre.sh || exit 1
+export FI_OFI_RXM_SAR_LIMIT=64K
+export MPICH_MPIIO_HINTS='*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier=4'
 file_system=/mnt/lustre/a2fs-nvme/work/z19/z19/shared
 require_mounted lustre lustre
 require_commands lustre
