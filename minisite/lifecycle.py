@@ -33,7 +33,7 @@ def up(site: Place) -> None:
             if not down_parts:
                 print(f"The site in {site.root} is up already")
                 return
-            print(f"These parts of the site are down: {', '.join(down_parts)}. Restarting all of it")
+            print(f"Parts of the site are down: {', '.join(down_parts)}. Restarting all of it")
         _end(site)
         place.claim(site)
         began = time.monotonic()
