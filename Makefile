@@ -5,11 +5,11 @@
 #   make test    run every test
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
-#   make minisite-down  end it, and leave nothing of it
-#   make bench   hold benchio against IOR and fio, and write docs/benchmarks.md
-#   make bench-reading  measure what reading perflogs costs, and write docs/reading-costs.md
+#   make minisite-down  end it and remove all of it
+#   make bench   compare benchio with IOR and fio, and write docs/benchmarks.md
+#   make bench-reading  measure the cost of reading perflogs, and write docs/reading-costs.md
 #   make bench-alarms   measure the error rates of the alerts, and write docs/error-rates.md
-#   make lint    look over the Python, Fortran and shell sources
+#   make lint    check the Python, Fortran and shell sources
 #   make format  put them into their standard form
 #   make clean   remove what these made, but never the perflogs
 

@@ -33,7 +33,7 @@ def up(site: Place) -> None:
             if not down_parts:
                 print(f"The site in {site.root} is up already")
                 return
-            print(f"Not all of the site is up, but for: {', '.join(down_parts)}. Starting it anew")
+            print(f"Parts of the site are down: {', '.join(down_parts)}. Restarting all of it")
         _end(site)
         place.claim(site)
         began = time.monotonic()

@@ -104,7 +104,7 @@ def find_place() -> Place:
     if named:
         root = Path(named)
         if not root.is_absolute():
-            raise SiteError(f"IOBANDS_MINISITE is to be an absolute path, not {named}")
+            raise SiteError(f"IOBANDS_MINISITE must be an absolute path, not {named}")
     else:
         # With sudo it is still the user's site, which the user's jobs have to find.
         user = os.environ.get("SUDO_USER") or getpass.getuser()

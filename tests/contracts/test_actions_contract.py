@@ -25,6 +25,7 @@ def test_what_the_log_says():
     assert (acknowledge.since, acknowledge.until) == (utc(7, 1, 29, 12), utc(21, 9, 12))
     assert (acknowledge.direction, acknowledge.ratio) == ("down", 0.71)
     assert (resolve.direction, resolve.ratio, len(resolve.series)) == (None, None, 2)
+    assert (resolve.verdict, acknowledge.verdict) == ("real", None)
     assert (rebaseline.since, rebaseline.until, rebaseline.who) == (utc(20), None, "jané")
     assert undo.of == rebaseline.when == utc(23, 8, 0, 0, 250_000)
     assert in_force(ACTIONS, NOW) == (acknowledge, resolve)

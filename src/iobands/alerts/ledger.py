@@ -1,4 +1,4 @@
-"""The ledger: open and past alerts, how each ended, and what that says about the alarms."""
+"""The ledger: open and past alerts, how each ended, and the site's own precision and delay."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def _request(
     given = {"--reason": " ".join(reason.split()), "--by": " ".join((by or _login()).split())}
     for option, text in given.items():
         if not text:
-            raise failure(f"{option} is empty; say it for the colleague who reads the log")
+            raise failure(f"{option} is empty; the log needs it")
     moment = time_of(since) if since else None
     return Request(kind, given["--by"], given["--reason"], moment, force)
 

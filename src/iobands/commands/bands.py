@@ -172,7 +172,7 @@ def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_
         return
     if not yes:
         if not sys.stdin.isatty():
-            raise failure("nothing was written: there is nobody to ask; give --yes or --dry-run")
+            raise failure("nothing was written: no terminal to ask on; give --yes or --dry-run")
         if not typer.confirm("\nWrite this?"):
             typer.echo("Nothing was written.")
             return

@@ -102,7 +102,7 @@ def time_of(text: str, option: str = "--since") -> datetime:
             f"{option} {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
         ) from None
     if not is_of_this_age(when):
-        raise failure(f"{option} {text}: the year {when.year} is none that a run was made in")
+        raise failure(f"{option} {text}: no run can be of the year {when.year}")
     if when.utcoffset() is None:
         raise failure(f"{option} {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
     return when
