@@ -145,7 +145,9 @@ def _of_groups(
             for place in each.change.members:
                 key = each.group.keys[place]
                 evidence += each.change.evidence[place]
-                if key not in taken:
+                own = series[key].status.change
+                fell_before = own is not None and own.since_high < each.since - _NEAR
+                if key not in taken and not fell_before:
                     rest += each.change.evidence[place]
                     members.append(_member(series[key], each.change.ratios[place]))
         left = [each for each in left if each not in together]

@@ -1,7 +1,8 @@
 """Incidents: trouble that need not last, most series of a file system far down at the same time.
 
 A session is bad when more than half of the runs on a file system, of one variable, are under
-their floors. Two bad sessions of three open an incident, three good ones in a row resolve it.
+their floors. Two bad sessions of three within a week open an incident, three good ones in a row
+resolve it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from iobands.status.outliers import TransientRuns
 _WINDOW: Final = 3
 _BAD: Final = 2
 _SEVERAL: Final = 2
+_DAYS: Final = 7
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Incident:
 
 def incidents_of(runs: Mapping[SeriesKey, TransientRuns]) -> tuple[Incident, ...]:
     """Return all incidents in the order of time, open ones included."""
-    sessions = sessions_of({key: each.times for key, each in runs.items()}).numbers
+    sessions = sessions_of({key: each.times for key, each in runs.items()})
+    week = _DAYS * sessions.a_day
     groups: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
     for key in runs:
         if key.file_system is not None and key.case is None:
@@ -59,16 +62,19 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns]) -> tuple[Incident, ...
     found = []
     for place, keys in groups.items():
         if len(keys) >= _SEVERAL:
-            mine = {key: (runs[key], sessions[key]) for key in keys}
-            found += [_incident(place, mine, *span) for span in _spans(list(mine.values()))]
+            mine = {key: (runs[key], sessions.numbers[key]) for key in keys}
+            found += [_incident(place, mine, *span) for span in _spans(list(mine.values()), week)]
     return tuple(sorted(found, key=lambda each: each.since))
 
 
 _Runs = tuple[TransientRuns, NDArray[np.int_]]
 
 
-def _spans(runs: Sequence[_Runs]) -> list[tuple[int, int, int, bool]]:
-    """Return of each incident the first bad session, the opening and the last bad one."""
+def _spans(runs: Sequence[_Runs], week: int) -> list[tuple[int, int, int, bool]]:
+    """Return of each incident the first bad session, the opening and the last bad one.
+
+    `week` is how much the numbers of sessions rise in a week.
+    """
     numbers, places = np.unique(
         np.concatenate([sessions for _, sessions in runs]), return_inverse=True
     )
@@ -81,8 +87,9 @@ def _spans(runs: Sequence[_Runs]) -> list[tuple[int, int, int, bool]]:
     raised = 0
     for place in range(_WINDOW - 1, len(bad)):
         window = bad[place - _WINDOW + 1 : place + 1]
-        if begun is None and window.sum() >= _BAD:
-            begun, raised = place - _WINDOW + 1 + int(np.argmax(window)), place
+        recent = window & (numbers[place - _WINDOW + 1 : place + 1] > numbers[place] - week)
+        if begun is None and recent.sum() >= _BAD:
+            begun, raised = place - _WINDOW + 1 + int(np.argmax(recent)), place
         elif begun is not None and not window.any():
             found.append((numbers[begun], numbers[raised], numbers[place - _WINDOW], False))
             begun = None

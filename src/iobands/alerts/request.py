@@ -14,7 +14,7 @@ from iobands.model.series import SeriesKey, slug
 from iobands.status.series import Series
 
 #: The alerts that can be acted on: those of a change.
-CHANGES: Final = (Severity.DEGRADED, Severity.IMPROVED)
+CHANGES: Final = (Severity.INCIDENT, Severity.DEGRADED, Severity.IMPROVED)
 
 # After the newest sample, whose time may have a fraction.
 _NEXT: Final = timedelta(seconds=1)
