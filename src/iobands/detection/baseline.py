@@ -31,7 +31,7 @@ _PRIOR_RUNS: Final = 100
 # A run is deep that lies under the outer fence of the baseline and this far under its median.
 _FENCE: Final = 3.0
 _DEEP: Final = 0.8
-_MOST_DEEP: Final = 0.1
+_MOST_DEEP: Final = 0.05
 
 
 @dataclass(frozen=True)
