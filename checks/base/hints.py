@@ -66,9 +66,7 @@ def read_back(records: list[dict]) -> Values:
 
 def in_effect(asked: dict[str, str], *sources: Values) -> dict[str, str]:
     """The values of the hints in `asked` by both sources; one that neither shows is left out."""
-    seen = {
-        name: set().union(*(source.get(name, set()) for source in sources)) for name in asked
-    }
+    seen = {name: set().union(*(source.get(name, set()) for source in sources)) for name in asked}
     return {name: " and ".join(sorted(values)) for name, values in sorted(seen.items()) if values}
 
 
