@@ -152,7 +152,7 @@ TABLES: Final[Mapping[str, Table]] = {
         _steady,
         number=lambda effort, case: effort.changed // (1 if case[1] == SMALL else 5),
     ),
-    "false": Table(
+    "groups_false": Table(
         together.false_drops,
         list(product(together.SHARED, (0.0, 0.02))),
         "series share|outliers|a year in 30 groups|aim|",

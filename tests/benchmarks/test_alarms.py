@@ -79,7 +79,7 @@ def test_every_table_of_the_page_has_its_aims() -> None:
     rate, delays = Rate(1, 2), Delays((1.0, 2.0), 10)
     drawn = {
         "years": [0, 1, 0, 0], "delays": (delays, delays), "outliers": 1, "steady": delays,
-        "false": 1, "groups": (delays, delays), "incidents": rate, "improvement": delays,
+        "groups_false": 1, "groups": (delays, delays), "incidents": rate, "improvement": delays,
     }  # fmt: skip
     for name, found in drawn.items():
         table = tables.TABLES[name]
