@@ -147,7 +147,7 @@ def is_mounted(place: Place) -> bool:
 
 
 def state(place: Place) -> dict:
-    """The cluster's own word on itself, and nothing when it gives none."""
+    """The cluster's own status; empty if it gives none."""
     words = ["ceph", "-c", str(place.root / "ceph.conf"), "--connect-timeout", "15"]
     try:
         return json.loads(run(place, [*words, "status", "--format=json"], seconds=40))

@@ -17,7 +17,7 @@ from minisite.requirements import check, free_ports, is_free
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a site: what it is called, whether it works, and what it is just now."""
+    """One part of a site: its name, whether it works, and a description."""
 
     name: str
     up: bool
@@ -138,7 +138,7 @@ def _empty(site: Place, but: Path | None) -> None:
 
 
 def parts(site: Place) -> list[Part]:
-    """How each part of the site is, by using it."""
+    """The state of each part of the site, by using it."""
     with ThreadPoolExecutor() as together:
         tasks = [
             together.submit(look, site)

@@ -53,7 +53,7 @@ class Place:
 
     @property
     def spool(self) -> Path:
-        """What daemons keep."""
+        """The data of the daemons."""
         return self.root / "spool"
 
     @property
@@ -87,7 +87,7 @@ class Place:
         return f"iobands-{hashlib.sha256(str(self.root).encode()).hexdigest()[:8]}"
 
     def read_settings(self) -> dict:
-        """What the running site was started with; nothing when there is none."""
+        """The settings of the running site; empty if there is none."""
         try:
             return json.loads(self.settings.read_text())
         except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Why a program failed, in one line of what was said: its own words, or its MPI library's.
+"""Why a program failed: one line of output, its own or its MPI library's.
 
 Pure; knows how MPI libraries fail to start, which is before the program can say anything.
 """
@@ -29,7 +29,7 @@ _REASONS = [
 
 
 def reason_in(said: str) -> str | None:
-    """The line that says best why the program failed, if any does."""
+    """The line that best explains the failure, if any does."""
     for pattern in _REASONS:
         found = pattern.search(said)
         if found:

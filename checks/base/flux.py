@@ -1,4 +1,4 @@
-"""Flux jobs of more than one process: what ReFrame's backend for Flux leaves out.
+"""Flux jobs of more than one process, which ReFrame's backend for Flux lacks.
 
 ReFrame 4.10 submits every job to Flux as one process on one core, without a time limit, and has
 no launcher for it. Here the job gets an instance of Flux on whole nodes, in which the script runs

@@ -1,7 +1,7 @@
 """Sets the MPI-IO hints of a preset, and proves those that it demands.
 
-There are two witnesses of what was in effect: the open file, asked by benchio, which leaves out
-what a library merely echoes (contract 1), and what the library displays of the hints it holds.
+Two sources show the hints in effect: the open file, read by benchio, which leaves out what a
+library merely echoes (contract 1), and the hints that the library displays.
 """
 
 import re
@@ -30,7 +30,7 @@ COLLECTIVE_BUFFERING = {
 }
 
 #: What makes an MPI library display the hints that it holds of each file that it opens. MPICH
-#: and Intel's library need not be asked: there the open file is a witness.
+#: and Intel's library need not be asked: there the open file shows them.
 REPORT_VARIABLES = {
     # Of its ROMIO alone: OMPIO displays nothing, so with it no hint is proven.
     "openmpi": {"ROMIO_PRINT_HINTS": "1"},
@@ -64,11 +64,9 @@ def read_back(records: list[dict]) -> Values:
     return {name: {each.get(name, NOT_SET) for each in hints} for name in set().union(*hints)}
 
 
-def in_effect(asked: dict[str, str], *witnesses: Values) -> dict[str, str]:
-    """What the witnesses say of the hints in `asked`; one that none speaks of is left out."""
-    seen = {
-        name: set().union(*(witness.get(name, set()) for witness in witnesses)) for name in asked
-    }
+def in_effect(asked: dict[str, str], *sources: Values) -> dict[str, str]:
+    """The values of the hints in `asked` by both sources; one that neither shows is left out."""
+    seen = {name: set().union(*(source.get(name, set()) for source in sources)) for name in asked}
     return {name: " and ".join(sorted(values)) for name, values in sorted(seen.items()) if values}
 
 
@@ -89,7 +87,7 @@ def as_text(proven: dict[str, str]) -> str | None:
 class HintsMixin(rfm.RegressionTestPlugin):
     """Brings the preset named by the parameter `hints` into the job script."""
 
-    #: Those of the preset's hints that a witness spoke of, as `name=value,…`.
+    #: The preset's hints that a source showed, as `name=value,…`.
     hints_in_effect = variable(str, type(None), value=None, loggable=True)
 
     #: The file from which ROMIO reads hints, in the stage directory.

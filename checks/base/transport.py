@@ -67,7 +67,7 @@ def linked(listing: str) -> set[str]:
 
 
 def in_effect(mpi: str | None, said: str, listing: str) -> str | None:
-    """The transport by all witnesses, by the word of Open MPI's component where it is neither.
+    """The transport by all sources, or the name of Open MPI's component where it is neither.
 
     `None` stands for no evidence; sources that contradict each other are all named.
     """

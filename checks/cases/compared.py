@@ -72,13 +72,13 @@ class ComparedCase(Case):
     #: How many times the volume is on the file system at once, at the most.
     copies = variable(int, value=2)
 
-    #: The layer that is compared with, where it is another one.
+    #: The layer of the side without the setting, where it is another one.
     other_layer: str | None = None
 
     scripts = (Path(__file__).with_name("pairs.sh"),)
 
     def sides(self) -> tuple[Setting, Setting]:
-        """What is compared with, and what the case is about."""
+        """The side without the setting, and the side with it."""
         return self.plain(layer=self.other_layer or self.layer), self.plain()
 
     def plain(self, layer: str | None = None, **asked: int) -> Setting:
@@ -87,7 +87,7 @@ class ComparedCase(Case):
 
     def hinted(self, hints: dict[str, str], **asked: int) -> Setting:
         """A side with hints, which must be in effect; `asked` are changes to the striping."""
-        # What a library knows of stripes it knows of file systems that have them.
+        # Libraries take hints on stripes only on file systems that have stripes.
         striped = self.stripe_count_asked is not None and self.file_system_type == "lustre"
         demanded = {
             name: value

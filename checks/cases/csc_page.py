@@ -1,4 +1,4 @@
-"""CSC's page on Lustre: NAS BT-IO through PnetCDF, and the hints that it goes through."""
+"""CSC's page on Lustre: NAS BT-IO through PnetCDF, with the page's hints."""
 
 import math
 

@@ -29,7 +29,7 @@ class StripingError(ValueError):
 
 @dataclass(frozen=True)
 class Asked:
-    """What a run asks of a file system; None leaves the file system's own, which is recorded."""
+    """The striping that a run asks for; None leaves the file system's own, which is recorded."""
 
     stripe_count: int | None = None
     size_kib: int | None = None

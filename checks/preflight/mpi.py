@@ -15,7 +15,7 @@ TIME_AFTER = 'echo "iobands-after $(uname -n) $(date +%s.%N)"'
 #: Shell command of the job script, after the program: what its processes complained of.
 COMPLAINTS = "find . -name 'complaint-*' -exec cat {} + >&2"
 
-#: As few as show that messages get from one to another, so that the job waits for no more.
+#: Two show that messages get from one node to another; for more the job would wait longer.
 NODES = 2
 
 

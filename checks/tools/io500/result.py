@@ -16,7 +16,7 @@ _PHASES = (
     *("mdtest-easy-delete", "mdtest-hard-read", "mdtest-hard-delete"),
 )
 
-#: What is measured, by the variable of the perflog: the section of result.txt and the name there.
+#: By variable of the perflog: the section of result.txt and the name there.
 VARIABLES = {
     **{variable: ("SCORE", name) for variable, name in _SCORES.items()},
     **{phase.replace("-", "_"): (phase, "score") for phase in _PHASES},

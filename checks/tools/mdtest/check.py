@@ -53,7 +53,7 @@ class Mdtest(IoBase, ProgramMixin):
 
     @property
     def measurement(self) -> tuple:
-        """The number of files too, which scales may have and no series field has."""
+        """The number of files too: scales may set it, and no series field has it."""
         return (*super().measurement, self.files_per_task)
 
     @property
