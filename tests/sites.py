@@ -106,7 +106,7 @@ class SiteFiles:
         """Log what jane does about the one alert or series that `words` name."""
         site = self.read(now)
         request = Request(kind, "jane", reason, since, force)
-        subjects = subjects_of(site.series, site.alerts)
+        subjects = subjects_of(site.series, site.alerts, site.actions, site.now)
         (subject,) = selected(subjects, words, request, every=False, log=site.actions)
         action = action_of(subject, request, site.series, site.actions, now)
         assert action is not None

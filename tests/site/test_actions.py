@@ -268,6 +268,13 @@ def test_a_shared_drop_is_resolved_in_one_go_and_undone_one_by_one(shared: Growi
     ]
 
 
+def test_a_shared_action_is_undone_by_the_name_of_the_alert_that_is_gone(shared: Growing) -> None:
+    shared.does(RESOLVE, "all disk", force=True)
+    assert shared.again().alerts == ()
+    shared.does(UNDO, "all disk")
+    assert [alert.subject for alert in shared.again().alerts] == ["all disk"]
+
+
 def test_a_shared_rebaseline(shared: Growing) -> None:
     shared.does(REBASELINE, "disk")
     assert [each.status.state for each in shared.again().series] == [

@@ -33,7 +33,7 @@ class Action:
     The change began at `since` at the earliest, and its samples were known up to `until`; for a
     rebaseline `since` is the beginning of the new baseline. `direction` and `ratio` are of the
     change. An `UNDO` takes back the action that was done at `of`. A `RESOLVE` may have the verdict
-    whether the alert was `real` or `false`.
+    whether the alert was `real` or `false`. `subject` is what the alert was called.
     """
 
     kind: str
@@ -47,6 +47,7 @@ class Action:
     ratio: float | None = None
     of: datetime | None = None
     verdict: str | None = None
+    subject: str | None = None
 
     def names(self, key: SeriesKey) -> bool:
         """Return whether the action is about the series `key`."""

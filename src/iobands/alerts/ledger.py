@@ -148,7 +148,7 @@ def _incidents(incidents: Iterable[Incident]) -> list[Entry]:
 
 def _resolved(action: Action, series: Sequence[Series]) -> Entry:
     named = [each for each in series if action.names(each.key)]
-    subject = named[0].label if len(named) == 1 else f"{len(named)} series"
+    subject = action.subject or (named[0].label if len(named) == 1 else f"{len(named)} series")
     verdict = f" ({action.verdict})" if action.verdict else ""
     assert action.since is not None
     return Entry(

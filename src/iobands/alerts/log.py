@@ -32,6 +32,7 @@ SCHEMA: Final = 1
 
 _FIELDS: Final = (
     "when", "who", "reason", "series", "since", "until", "direction", "ratio", "of", "verdict",
+    "subject",
 )  # fmt: skip
 _TIMES: Final = ("when", "since", "until", "of")
 _NEEDED: Final = {
@@ -150,8 +151,8 @@ def parse(line: bytes) -> Action:
     for name in ("when", "who", "reason", "series", *_NEEDED[kind]):
         if not fields.get(name):
             raise LogError(f"{name} is missing")
-    for name in ("who", "reason"):
-        if not isinstance(fields[name], str):
+    for name in ("who", "reason", "subject"):
+        if not isinstance(fields.get(name, ""), str):
             raise LogError(f"{name} is {fields[name]!r}, not a text")
     if fields.get("direction") not in (None, DOWN, UP):
         raise LogError(f"direction is {fields['direction']!r}; one of {DOWN}, {UP}")
@@ -168,6 +169,7 @@ def parse(line: bytes) -> Action:
         direction=fields.get("direction"),
         ratio=ratio,
         verdict=fields.get("verdict"),
+        subject=fields.get("subject"),
         **times,
     )
 

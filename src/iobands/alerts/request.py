@@ -21,6 +21,9 @@ _NEXT: Final = timedelta(seconds=1)
 _NAMED: Final = 8
 
 
+_Log = Mapping[SeriesKey, Sequence[Action]]
+
+
 class RequestError(ValueError):
     """There is nothing to act on; the message says why and what to do."""
 
@@ -51,16 +54,25 @@ class Subject:
         return self.series[0].key.system
 
 
-def subjects_of(series: Sequence[Series], alerts: Sequence[Alert]) -> list[Subject]:
-    """Return what can be acted on, alerts of several series first."""
+def subjects_of(
+    series: Sequence[Series], alerts: Sequence[Alert], log: _Log, now: datetime
+) -> list[Subject]:
+    """Return what can be acted on: alerts of several series, alerts of the past, every series."""
     changed = [alert for alert in alerts if alert.severity in CHANGES]
-    shared = [
-        Subject(alert.subject, tuple(member.series for member in alert.members), alert)
+    shared = {
+        alert.subject: Subject(
+            alert.subject, tuple(member.series for member in alert.members), alert
+        )
         for alert in changed
         if len(alert.members) > 1
-    ]
+    }
+    for action in [each for actions in log.values() for each in in_force(actions, now)]:
+        named = tuple(each for each in series if action.names(each.key))
+        if action.subject and len(named) > 1:  # what an undo names
+            shared.setdefault(action.subject, Subject(action.subject, named))
     of_series = {key: alert for alert in changed for key in alert.keys}
-    return [*shared, *(Subject(each.label, (each,), of_series.get(each.key)) for each in series)]
+    own = (Subject(each.label, (each,), of_series.get(each.key)) for each in series)
+    return [*shared.values(), *own]
 
 
 def selected(
@@ -92,9 +104,6 @@ def selected(
     return able
 
 
-_Log = Mapping[SeriesKey, Sequence[Action]]
-
-
 def action_of(
     subject: Subject, request: Request, every: Sequence[Series], log: _Log, now: datetime
 ) -> Action | None:
@@ -107,7 +116,8 @@ def action_of(
     """
     if request.since and request.since > now:
         raise RequestError(f"{request.since.isoformat()} is in the future; act when it has come")
-    action = Action(request.kind, now, request.who, request.reason, _matches(subject.series, every))
+    matches = _matches(subject.series, every)
+    action = Action(request.kind, now, request.who, request.reason, matches, subject=subject.name)
     if request.kind == UNDO:
         last = last_action(subject, log, now)
         if last is None:

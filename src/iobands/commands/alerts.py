@@ -185,7 +185,7 @@ def _log(
 ) -> None:
     """Log the actions, and print what each of them changed."""
     site = site_of(places, false_alarms=false_alarms)
-    subjects = subjects_of(site.series, site.alerts)
+    subjects = subjects_of(site.series, site.alerts, site.actions, site.now)
     try:
         chosen = selected(subjects, " ".join(words), request, every=every, log=site.actions)
         # to the microsecond, as an undo names the time of what it takes back
