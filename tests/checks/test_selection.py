@@ -124,7 +124,8 @@ def test_a_mistake_in_a_site_file_is_named_without_a_traceback(site_copy):
     path.write_text(text.replace('"lustre"', '"luster"'), encoding="utf-8")
     run = site_copy.reframe("--system=local", "-l")
     assert run.returncode == 1
-    assert "archer2.py: partition 'compute': file system 'work1': type 'luster'" in run.stderr
+    assert "archer2.py: partition 'compute', filesystem '" in run.stderr
+    assert "type is 'luster'" in run.stderr
     assert "Traceback" not in run.stderr
 
 
