@@ -167,7 +167,7 @@ def test_up_again_after_daemons_died_and_after_the_directory_was_deleted(fresh):
     assert [line.split()[1] for line in said.splitlines() if line.startswith("slurm")] == ["DOWN"]
     status, said = fresh.call("up")
     assert status == 0, said
-    assert "anew" in said
+    assert "slurm" in said
     assert answers(fresh)
     # What `rm -rf` does, but for the mount points, which it cannot.
     shutil.rmtree(fresh.root / "slow", ignore_errors=True)
