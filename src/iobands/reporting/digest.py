@@ -175,8 +175,9 @@ def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -
         line = Text(_GAP).append(f"{alert.severity.value:{first}}", style=style)
         line.append(f"{_GAP}{_squeezed(name, second - len(end)) + end:{second}}")
         if len(row) == 1:
+            reason = printable(row[0])
             left = width - line.cell_len - len(_GAP)
-            line.append(f"{_GAP}{_cut(printable(row[0]), left)}")
+            line.append(f"{_GAP}{reason if most is None else _cut(reason, left)}")
         else:
             for cell, column in zip(row, columns, strict=True):
                 line.append(f"{_GAP}{printable(cell):{column}}" if column else "")
