@@ -1,6 +1,7 @@
 # The commands that people and CI call. Each does its own set-up first.
 #
 #   make run     measure this machine's file systems, print the digest, write the page
+#   make demo    write a made-up site and its page to demo/, for a first look
 #   make check   run the fast tests, without MPI and ReFrame
 #   make test    run every test
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
@@ -23,7 +24,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run $(shell find checks -name '*.sh')
 
 export PYTHON
 
-.PHONY: help run check test minisite minisite-run minisite-down bench bench-reading bench-alarms lint format setup clean
+.PHONY: help run demo check test minisite minisite-run minisite-down bench bench-reading bench-alarms lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -32,6 +33,10 @@ help:
 run: $(VENV)/.installed-run
 	@echo "Measuring this machine's file systems, which takes about half a minute"
 	@$(BIN)/iobands run --report $(DASHBOARD)
+
+# Needs no compiler and no MPI.
+demo: $(VENV)/.installed
+	@$(BIN)/iobands demo demo
 
 check: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder -m "not machine"
@@ -86,6 +91,12 @@ setup: $(VENV)/.installed-run
 
 # One stamp for each set of packages: a second call does nothing. The system's packages are
 # looked at again only then, so that the build, not this, reports a module that was unloaded.
+$(VENV)/.installed: setup.cfg
+	@echo "Python packages, in $(VENV)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
 $(VENV)/.installed-run: setup.cfg setup/system-packages
 	@echo "[1/2] System packages"
 	@setup/system-packages run
@@ -110,4 +121,4 @@ $(VENV)-bench/.installed: setup.cfg
 	@touch $@
 
 clean:
-	rm -rf -- $(VENV) $(VENV)-bench $(DASHBOARD) build stage output
+	rm -rf -- $(VENV) $(VENV)-bench $(DASHBOARD) demo build stage output

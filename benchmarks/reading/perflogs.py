@@ -12,6 +12,8 @@ from typing import Final
 
 import numpy as np
 
+from iobands.site.demo import perflog_header, perflog_line
+
 #: What the site measures: file systems, patterns with their interface, transports, operations.
 _FILE_SYSTEMS: Final = (
     ("work1", "hdd"),
@@ -39,15 +41,6 @@ _LOSS: Final = 0.7
 _LOST_DAYS: Final = 40
 _LOST_EVERY: Final = 800
 
-HEADER: Final = (
-    "job_completion_time|result|fail_phase|display_name|hashcode|system|partition|environ|jobid"
-    "|job_nodelist|version|suite_version|tool|tool_version|pattern|interface|file_system|medium"
-    "|file_system_type|stripe_count_asked|stripe_count|stripe_size|transport|transport_in_effect"
-    "|hints|hints_in_effect|fsync|cache|nodes|tasks|gib|fullness_percent|targets_active"
-    "|targets_inactive|load_per_node|other_jobs|client_written_gib|client_read_gib|band_verdict"
-    "|perf_var|perf_value|perf_unit|perf_ref|perf_lower_thres|perf_upper_thres|perf_result"
-)
-
 
 def write_perflogs(directory: Path, series: int, days: int, seed: int = 1) -> int:
     """Write a run a day of each series, up to 500 in steps of `PER_PRESET`; return the rows."""
@@ -58,7 +51,7 @@ def write_perflogs(directory: Path, series: int, days: int, seed: int = 1) -> in
         path = directory / "bench" / "compute" / f"{check}.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="ascii") as log:
-            log.write(f"{HEADER}\n")
+            log.write(f"{perflog_header()}\n")
             for day in range(1 - days, 1):
                 lines = _day(draw, check, pattern, interface, day, presets)
                 log.write("".join(lines))
@@ -89,20 +82,55 @@ def _day(
             for preset in presets:
                 when += timedelta(seconds=97)
                 jobid = 10_000_000 + 1000 * day + number
-                stamp = f"{when:%Y-%m-%dT%H:%M:%S}+00:00"
                 node = first_node[number]
-                head = (
-                    f"{stamp}|pass|null|{check} %file_system={name} %environ={environ}"
-                    f" %hints={preset}|{hash_of(check, name, environ, preset)}|bench|compute"
-                    f"|{environ}|{jobid}|nid[{node:06d}-{node + 15:06d}]|4.10.4|0.1.0|benchio|1.0"
-                    f"|{pattern}|{interface}|{name}|{medium}|lustre|-1|12|1048576|{transport}"
-                    f"|{transport}|{preset}|romio_cb_write=enable,cb_nodes=16|true|dropped"
-                    f"|16|2048|64|{fullness[number]:.1f}|12|0|{load[number]:.2f}|31|64.1|64.2"
-                    f"|write_bw=within,read_bw=within"
-                )
+                run = {
+                    "job_completion_time": f"{when:%Y-%m-%dT%H:%M:%S}+00:00",
+                    "result": "pass",
+                    "display_name": f"{check} %file_system={name} %environ={environ} "
+                    f"%hints={preset}",
+                    "hashcode": hash_of(check, name, environ, preset),
+                    "system": "bench",
+                    "partition": "compute",
+                    "environ": environ,
+                    "jobid": jobid,
+                    "job_nodelist": f"nid[{node:06d}-{node + 15:06d}]",
+                    "version": "4.10.4",
+                    "suite_version": "0.1.0",
+                    "tool": "benchio",
+                    "tool_version": "1.0",
+                    "pattern": pattern,
+                    "interface": interface,
+                    "file_system": name,
+                    "medium": medium,
+                    "file_system_type": "lustre",
+                    "stripe_count_asked": -1,
+                    "stripe_count": 12,
+                    "stripe_size": 1048576,
+                    "transport": transport,
+                    "transport_in_effect": transport,
+                    "hints": preset,
+                    "hints_in_effect": "romio_cb_write=enable,cb_nodes=16",
+                    "fsync": "true",
+                    "cache": "dropped",
+                    "nodes": 16,
+                    "tasks": 2048,
+                    "gib": 64,
+                    "fullness_percent": f"{fullness[number]:.1f}",
+                    "targets_active": 12,
+                    "targets_inactive": 0,
+                    "load_per_node": f"{load[number]:.2f}",
+                    "other_jobs": 31,
+                    "client_written_gib": 64.1,
+                    "client_read_gib": 64.2,
+                    "band_verdict": "write_bw=within,read_bw=within",
+                    "perf_unit": "GiB/s",
+                    "perf_ref": 9.5,
+                    "perf_lower_thres": -0.5,
+                    "perf_result": "pass",
+                }
                 for variable in _VARIABLES:
-                    rate = rates[number % count]
-                    lines.append(f"{head}|{variable}|{rate!s}|GiB/s|9.5|-0.5|null|pass\n")
+                    named = {"perf_var": variable, "perf_value": rates[number % count]}
+                    lines.append(f"{perflog_line(run | named)}\n")
                     number += 1
     return lines
 

@@ -15,6 +15,7 @@ from iobands.commands import (
     alerts,
     bands,
     compare,
+    demo,
     explain,
     importing,
     ledger,
@@ -55,6 +56,10 @@ app = typer.Typer(
     Results of other tools:
       iobands import     convert them into perflogs
 
+    \b
+    A first look, without measuring:
+      iobands demo       write a made-up site and its page
+
     The exit status is that of a monitoring plug-in: 0 all is well, 1 watch, 2 degraded, 3 no data
     (a sample is missing, or nothing could be read). 2 goes before 3, and 3 before 1.
     """
@@ -85,7 +90,7 @@ def main(
     """Take the options that stand before the command."""
 
 
-for module in (session, status, report, explain, compare, ledger, alerts, bands, importing):
+for module in (session, status, report, explain, compare, ledger, alerts, bands, importing, demo):
     module.register(app)
 
 

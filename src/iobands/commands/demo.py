@@ -1,0 +1,44 @@
+"""The command `iobands demo`: a made-up site and its page, for a first look."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iobands.commands.options import failure
+from iobands.commands.report import report_to
+from iobands.commands.site import Places, site_of
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to `app`."""
+    app.command()(demo)
+
+
+def demo(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="A new directory for it.")
+    ] = Path("demo"),
+) -> None:
+    """Write the files of a made-up site and its page below DIR.
+
+    Two file systems, a year up to today, with an upgrade, an incident, a maintenance, gaps, a drop
+    that was repaired and one that lasts. Nothing in it was measured.
+    """
+    from iobands.site.demo import SYSTEM, write_demo  # noqa: PLC0415
+
+    mine = directory / "perflogs" / SYSTEM
+    try:
+        if directory.is_dir() and any(directory.iterdir()) and not mine.is_dir():
+            raise failure(f"{directory}: is not empty; name a new directory")
+        write_demo(directory, datetime.now(timezone.utc))
+    except OSError as error:
+        raise failure(f"{error.filename or directory}: {error.strerror}") from error
+    config = directory / "config"
+    site = site_of(Places(directory / "perflogs", config / "bands", config / "alerts"))
+    typer.echo(f"A made-up site of {len(site.series)} series is in {directory}.")
+    report_to(directory / "dashboard", site)
+    typer.echo(f"In {directory}, other commands show more, such as `iobands status`.")

@@ -1,0 +1,71 @@
+"""The made-up site shows what it promises, and is a whole site by the contracts."""
+
+from __future__ import annotations
+
+import runpy
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from config.validation import check_site
+from iobands.alerts.alert import Severity
+from iobands.site.demo import SYSTEM, write_demo
+from iobands.site.site import Site, read_site
+from iobands.status.state import State
+
+NOW = datetime(2026, 11, 21, 7, tzinfo=timezone.utc)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("demo")
+    write_demo(root, NOW)
+    return root
+
+
+@pytest.fixture(scope="module")
+def site(root: Path) -> Site:
+    config = root / "config"
+    return read_site(root / "perflogs", config / "bands", config / "alerts", now=NOW)
+
+
+def test_one_drop_of_all_writes_on_one_file_system_is_open(site: Site) -> None:
+    assert not site.rejected
+    (alert,) = (each for each in site.alerts if each.severity is not Severity.COLLAPSED)
+    assert alert.severity is Severity.DEGRADED
+    assert {(each.series.key.file_system, each.series.key.variable) for each in alert.members} == {
+        ("scratch", "write_bw")
+    }
+    assert alert.since is not None
+    assert abs(alert.since - (NOW - timedelta(days=11))) < timedelta(days=3)
+
+
+def test_the_past_has_an_incident_an_epoch_and_a_drop_that_was_resolved(site: Site) -> None:
+    assert {incident.file_system for incident in site.incidents} == {"scratch"}
+    resolved = {key for key, actions in site.actions.items() if actions}
+    assert {(key.file_system, key.variable) for key in resolved} == {("fast", "read_bw")}
+    epochs = {series.epoch.name for series in site.series if series.epoch}
+    assert epochs == {"upgrade"}
+    assert State.CALIBRATING in site.counts()
+
+
+def test_no_run_is_in_the_gaps(site: Site) -> None:
+    days = {time.astype("datetime64[D]") for each in site.series for time in each.history.times}
+    assert 350 < len(days) < 365
+
+
+def test_its_site_file_is_one(root: Path) -> None:
+    path = root / "config" / "systems" / f"{SYSTEM}.py"
+    found = runpy.run_path(str(path))
+    check_site(found["system"], found["environments"], path)
+
+
+@pytest.mark.machine  # draws every series
+def test_the_command_writes_a_page_and_nothing_into_a_directory_in_use(iobands, tmp_path) -> None:
+    done = iobands("demo", "look")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert SYSTEM in (tmp_path / "look" / "dashboard" / "index.html").read_text(encoding="utf-8")
+    done = iobands("demo", ".")
+    assert done.returncode == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["look"]
