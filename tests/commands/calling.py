@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import typer
 from typer.testing import CliRunner
 
-from iobands.commands import alerts, bands
-
-_APP = typer.Typer()
-alerts.register(_APP)
-bands.register(_APP)
+from iobands.commands.main import app
 
 
 def call(*arguments: str) -> tuple[int, str]:
     """Call a command; return its exit status and all that it says."""
-    done = CliRunner().invoke(_APP, list(arguments))
+    done = CliRunner().invoke(app, list(arguments))
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done.exit_code, done.output

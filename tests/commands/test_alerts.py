@@ -13,7 +13,7 @@ import pytest
 
 from iobands.alerts.action import Action
 from iobands.alerts.log import parse, path_of, read_log
-from iobands.commands.site import Places, site_of
+from iobands.commands.site import SiteOptions, site_of
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import levels
@@ -37,7 +37,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def status() -> int:
-    return site_of(Places()).exit_status
+    return site_of(SiteOptions()).exit_status
 
 
 def logged() -> tuple[Action, ...]:
@@ -56,7 +56,7 @@ def test_a_person_deals_with_an_alert(site: Path) -> None:
     assert status() == 0
     # of the two series of disk only the reads have an alert
     assert call("rebaseline", "disk", "--reason", "new disks")[0] == 0
-    assert site_of(Places()).alerts == ()
+    assert site_of(SiteOptions()).alerts == ()
     assert call("undo", "disk", "fpp", "write_bw", "--reason", "slow again")[0] == 0
     assert status() == 1  # acknowledged, as before it was resolved
     assert [(each.kind, each.who, each.reason) for each in logged()] == [

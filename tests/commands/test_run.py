@@ -15,8 +15,8 @@ import pytest
 from filelock import FileLock
 
 from iobands.alerts.alert import Severity
-from iobands.commands.run import find_root
-from iobands.commands.site import Places, site_of
+from iobands.commands.options import find_root
+from iobands.commands.site import SiteOptions, site_of
 from iobands.site.site import Site
 from iobands.status.state import State
 from tests.commands.fake_root import make_root
@@ -35,7 +35,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def measured(root: Path) -> Site:
-    return site_of(Places(root=root))
+    return site_of(SiteOptions(root=root))
 
 
 def states(root: Path) -> dict[str, State]:

@@ -10,8 +10,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock
-
 from iobands.alerts.action import (
     ACKNOWLEDGE,
     KINDS,
@@ -100,6 +98,8 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
     Raises:
         OSError: the file cannot be written.
     """
+    from filelock import FileLock  # noqa: PLC0415 (slow to load, and only writing needs it)
+
     path = path_of(directory, system)
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock", timeout=_LOCK_SECONDS), path.open("a+b") as stream:

@@ -22,18 +22,13 @@ from iobands.alerts.request import (
     subjects_of,
 )
 from iobands.commands.options import (
-    AlertsOption,
-    BandsOption,
     DryRunOption,
-    FalseAlarmsOption,
-    PerflogsOption,
     SeriesArgument,
     SinceOption,
-    SystemOption,
     failure,
     time_of,
 )
-from iobands.commands.site import Places, site_of
+from iobands.commands.site import SiteOptions, site_of
 
 
 class Verdict(str, Enum):
@@ -63,31 +58,21 @@ _DONE: Final = {
 }
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to `app`."""
-    for command in (acknowledge, resolve, rebaseline, undo):
-        app.command()(command)
-
-
 def acknowledge(
     series: SeriesArgument,
     reason: ReasonOption,
     by: ByOption = None,
     every: AllOption = False,
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alerts: AlertsOption = None,
-    system: SystemOption = None,
-    false_alarms: FalseAlarmsOption = 1,
     dry_run: DryRunOption = False,
+    *,
+    options: SiteOptions,
 ) -> None:
     """Say that you know of an alert: it is a warning from now on, and no longer critical.
 
     It is critical again after a recovery, or when it has become worse on as much evidence as an
     alert needs. The exit status is 0 once it is logged, and 3 where there is no such alert.
     """
-    places = Places(perflogs, bands, alerts, system)
-    _log(_request(ACKNOWLEDGE, reason, by), series, every, places, false_alarms, dry_run)
+    _log(_request(ACKNOWLEDGE, reason, by), series, every, options, dry_run)
 
 
 def resolve(
@@ -98,22 +83,18 @@ def resolve(
     every: AllOption = False,
     force: ForceOption = False,
     verdict: VerdictOption = None,
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alerts: AlertsOption = None,
-    system: SystemOption = None,
-    false_alarms: FalseAlarmsOption = 1,
     dry_run: DryRunOption = False,
+    *,
+    options: SiteOptions,
 ) -> None:
     """Say that the cause of an alert was repaired, now or at TIME.
 
     The alert ends. Runs from the change until then no longer count, neither for detection nor for
     bands; later runs are judged by the same baseline, so the alert returns if it was no repair.
     """
-    places = Places(perflogs, bands, alerts, system)
     request = _request(RESOLVE, reason, by, since, force)
     request = replace(request, verdict=verdict.value if verdict else None)
-    _log(request, series, every, places, false_alarms, dry_run)
+    _log(request, series, every, options, dry_run)
 
 
 def rebaseline(
@@ -122,21 +103,17 @@ def rebaseline(
     since: SinceOption = None,
     by: ByOption = None,
     every: AllOption = False,
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alerts: AlertsOption = None,
-    system: SystemOption = None,
-    false_alarms: FalseAlarmsOption = 1,
     dry_run: DryRunOption = False,
+    *,
+    options: SiteOptions,
 ) -> None:
     """Say that the level since a change, or since TIME, is the baseline from now on.
 
     Earlier runs and bands no longer count for these series. For a change of a whole system use
     `iobands epoch`; `iobands calibrate` writes a new band once there are 20 runs.
     """
-    places = Places(perflogs, bands, alerts, system)
     request = _request(REBASELINE, reason, by, since)
-    _log(request, series, every, places, false_alarms, dry_run)
+    _log(request, series, every, options, dry_run)
 
 
 def undo(
@@ -144,16 +121,12 @@ def undo(
     reason: ReasonOption,
     by: ByOption = None,
     every: AllOption = False,
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alerts: AlertsOption = None,
-    system: SystemOption = None,
-    false_alarms: FalseAlarmsOption = 1,
     dry_run: DryRunOption = False,
+    *,
+    options: SiteOptions,
 ) -> None:
     """Undo the last action about an alert or a series. Both stay in the log."""
-    places = Places(perflogs, bands, alerts, system)
-    _log(_request(UNDO, reason, by), series, every, places, false_alarms, dry_run)
+    _log(_request(UNDO, reason, by), series, every, options, dry_run)
 
 
 def _request(
@@ -179,12 +152,11 @@ def _log(
     request: Request,
     words: list[str],
     every: bool,
-    places: Places,
-    false_alarms: float,
+    options: SiteOptions,
     dry_run: bool,
 ) -> None:
     """Log the actions, and print what each of them changed."""
-    site = site_of(places, false_alarms=false_alarms)
+    site = site_of(options)
     subjects = subjects_of(site.series, site.alerts, site.actions, site.now)
     try:
         chosen = selected(subjects, " ".join(words), request, every=every, log=site.actions)
@@ -200,10 +172,10 @@ def _log(
         if action is None:
             typer.echo(f"{subject.name}: acknowledged already, for the same reason")
         elif dry_run:
-            typer.echo(f"{path_of(places.alerts_directory, subject.system)}: {as_line(action)}")
+            typer.echo(f"{path_of(options.alerts_directory, subject.system)}: {as_line(action)}")
         else:
             try:
-                written.add(append(places.alerts_directory, subject.system, [action]))
+                written.add(append(options.alerts_directory, subject.system, [action]))
             except OSError as error:
                 raise failure(f"{error.filename}: {error.strerror}") from error
             typer.echo(f"{subject.name}: {_DONE[request.kind]}")

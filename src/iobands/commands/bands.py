@@ -13,48 +13,37 @@ import typer
 from iobands.bands import Band, Epoch, load_bands
 from iobands.bands.epoch_file import epoch_text, path_of, write_epoch
 from iobands.commands.options import (
-    AlertsOption,
     BandsOption,
     DryRunOption,
     PerflogsOption,
     SinceOption,
-    SystemOption,
     YesOption,
     failure,
     time_of,
 )
-from iobands.commands.site import Places, site_of
+from iobands.commands.site import SiteOptions, site_of
 from iobands.model.schema import FileError
 from iobands.reporting.format import plural
 from iobands.site.calibrate import Learned, epoch_by_hand
 from iobands.site.calibrate import calibrate as learn
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to `app`."""
-    app.command()(calibrate)
-    app.command()(epoch)
-
-
 def calibrate(
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alerts: AlertsOption = None,
-    system: SystemOption = None,
     series: Annotated[
         str, typer.Option("--series", metavar="TEXT", help="Only series with TEXT in their name.")
     ] = "",
     since: SinceOption = None,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
+    *,
+    options: SiteOptions,
 ) -> None:
     """Propose bands from the site's own runs, and write them as a new epoch once you agree.
 
     A band is provisional from 20 healthy runs of one level, active from 60 and frozen at 200.
     Series with an open alert are left out. The exit status is 0, and 3 for an error.
     """
-    places = Places(perflogs, bands, alerts, system)
-    site = site_of(places)
+    site = site_of(options)
     found = list(learn(site, series, time_of(since) if since else None))
     if not found:
         raise failure("no series" + (f" with {series!r} in its name" if series else ""))
@@ -66,7 +55,7 @@ def calibrate(
         for left_out in each.left_out:
             typer.echo(f"  {left_out.label}: {left_out.why}")
     epochs = [(each.system, each.epoch) for each in found if each.epoch]
-    _write(places.bands_directory, epochs, yes, dry_run)
+    _write(options.bands_directory, epochs, yes, dry_run)
 
 
 def epoch(
@@ -92,7 +81,7 @@ def epoch(
     For what iobands cannot see itself, such as an upgrade of the file system. A change of the
     kernel, of fsync or of the suite's first number is seen without it.
     """
-    places = Places(perflogs, bands)
+    places = SiteOptions(perflogs, bands)
     directory = places.bands_directory
     ran = _systems(places.perflogs_directory)
     there = directory.iterdir() if directory.is_dir() else ()

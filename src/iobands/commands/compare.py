@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from iobands.commands.options import PerflogsOption, SystemOption, failure
-from iobands.commands.site import Places
+from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
 from iobands.reporting.comparison import comparison_lines
 from iobands.site.compare import FIELDS, read_histories
 from iobands.site.compare import compare as compared
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(compare)
 
 
 def compare(
@@ -46,7 +41,7 @@ def compare(
     """
     if field not in FIELDS:
         raise failure(f"{field}: cannot be compared; one of {', '.join(FIELDS)} can")
-    directory = Places(perflogs).perflogs_directory
+    directory = perflogs or default_path(Path("perflogs"))
     try:
         samples = read_histories(directory, system, case)
     except FileNotFoundError:

@@ -10,12 +10,7 @@ import typer
 
 from iobands.commands.options import failure
 from iobands.commands.report import report_to
-from iobands.commands.site import Places, site_of
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(demo)
+from iobands.commands.site import SiteOptions, site_of
 
 
 def demo(
@@ -38,7 +33,7 @@ def demo(
     except OSError as error:
         raise failure(f"{error.filename or directory}: {error.strerror}") from error
     config = directory / "config"
-    site = site_of(Places(directory / "perflogs", config / "bands", config / "alerts"))
+    site = site_of(SiteOptions(directory / "perflogs", config / "bands", config / "alerts"))
     typer.echo(f"A made-up site of {len(site.series)} series is in {directory}.")
     report_to(directory / "dashboard", site)
     typer.echo(f"In {directory}, other commands show more, such as `iobands status`.")

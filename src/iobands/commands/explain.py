@@ -7,41 +7,20 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import (
-    AlertsOption,
-    AsOfOption,
-    BandsOption,
-    FalseAlarmsOption,
-    OverdueOption,
-    PerflogsOption,
-    SeriesArgument,
-    SystemOption,
-    failure,
-    moment_of,
-)
-from iobands.commands.site import Places, site_of
+from iobands.commands.options import SeriesArgument, failure
+from iobands.commands.site import PastSiteOptions, site_of
 from iobands.reporting.explain import chosen, explanation, name_of
 from iobands.reporting.format import nearest
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(explain)
-
-
 def explain(
     words: SeriesArgument,
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alerts: AlertsOption = None,
-    system: SystemOption = None,
-    overdue: OverdueOption = 3,
-    false_alarms: FalseAlarmsOption = 1,
-    as_of: AsOfOption = None,
     figure: Annotated[
         Path | None,
         typer.Option("--figure", metavar="FILE", help="Also draw it, as .svg or .png."),
     ] = None,
+    *,
+    options: PastSiteOptions,
 ) -> None:
     """Explain the state of a series: since when, how sure, what else moved and what did not.
 
@@ -51,8 +30,7 @@ def explain(
     form = figure.suffix[1:].lower() if figure else ""
     if figure and form not in {"svg", "png"}:
         raise failure(f"{figure}: give --figure a file that ends in .svg or .png")
-    places = Places(perflogs, bands, alerts, system)
-    site = site_of(places, overdue=overdue, false_alarms=false_alarms, as_of=moment_of(as_of))
+    site = site_of(options)
     wanted = " ".join(words)
     found = chosen(site, wanted)
     if len(found) > 1:

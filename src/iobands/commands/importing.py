@@ -14,11 +14,6 @@ from iobands.reporting.format import plural
 _SHOWN = 10  # rejected lines
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command("import")(import_)
-
-
 def import_(
     source: Annotated[
         Path, typer.Argument(metavar="DIR", help="Where the results of the other tool are.")

@@ -11,16 +11,7 @@ from rich.table import Table
 
 from iobands.alerts.action import in_force
 from iobands.alerts.ledger import Ledger, ledger_of
-from iobands.commands.options import (
-    AlertsOption,
-    AsOfOption,
-    BandsOption,
-    FalseAlarmsOption,
-    PerflogsOption,
-    SystemOption,
-    moment_of,
-)
-from iobands.commands.site import Places, site_of
+from iobands.commands.site import PastSiteOptions, site_of
 from iobands.reporting.digest import MAIL_WIDTH
 from iobands.reporting.format import percent, plural, printable
 
@@ -29,28 +20,18 @@ _DAY: Final = len("2026-11-21")
 _CHANGE: Final = len("CHANGE")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(alerts)
-
-
 def alerts(
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alerts: AlertsOption = None,
-    system: SystemOption = None,
-    false_alarms: FalseAlarmsOption = 1,
-    as_of: AsOfOption = None,
     every: Annotated[
         bool, typer.Option("--all", help="All of them, and not the newest 30.")
     ] = False,
+    *,
+    options: PastSiteOptions,
 ) -> None:
     """List open and past alerts with how each ended, and the site's own precision and delay.
 
     The precision is the share of real ones among the alerts that were resolved with a verdict.
     """
-    places = Places(perflogs, bands, alerts, system)
-    site = site_of(places, false_alarms=false_alarms, as_of=moment_of(as_of))
+    site = site_of(options)
     standing = {key: in_force(each, site.now) for key, each in site.actions.items()}
     found = ledger_of(site.alerts, site.series, site.incidents, standing)
     table = Table(box=None, pad_edge=False)

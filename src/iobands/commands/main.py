@@ -4,28 +4,56 @@ from __future__ import annotations
 
 import sys
 import traceback
+from importlib import import_module
 from inspect import cleandoc
-from typing import Annotated, NoReturn
+from typing import Annotated, Final, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from iobands import __version__
 from iobands.alerts.alert import UNKNOWN
-from iobands.commands import (
-    alerts,
-    bands,
-    compare,
-    demo,
-    explain,
-    importing,
-    ledger,
-    report,
-    session,
-    status,
-)
+from iobands.commands.site import with_site_options
+
+#: The module below and function of each command, in the order of the help.
+COMMANDS: Final = {
+    "run": ("session", "run"),
+    "status": ("status", "status"),
+    "report": ("report", "report"),
+    "explain": ("explain", "explain"),
+    "compare": ("compare", "compare"),
+    "alerts": ("ledger", "alerts"),
+    "acknowledge": ("alerts", "acknowledge"),
+    "resolve": ("alerts", "resolve"),
+    "rebaseline": ("alerts", "rebaseline"),
+    "undo": ("alerts", "undo"),
+    "calibrate": ("bands", "calibrate"),
+    "epoch": ("bands", "epoch"),
+    "import": ("importing", "import_"),
+    "demo": ("demo", "demo"),
+}
+
+
+class _Commands(TyperGroup):
+    """The commands, whose modules are imported when they are called: that takes its time."""
+
+    def __init__(self, **attributes: object) -> None:
+        super().__init__(**attributes)
+        self.commands = dict.fromkeys(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> object:
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, function = COMMANDS[cmd_name]
+        command = getattr(import_module(f"iobands.commands.{module}"), function)
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone.command(cmd_name)(with_site_options(command))
+        return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="iobands",
+    cls=_Commands,
     help=cleandoc(
         """Watch the I/O performance of an HPC site.
 
@@ -88,10 +116,6 @@ def main(
     ] = False,
 ) -> None:
     """Take the options that stand before the command."""
-
-
-for module in (session, status, report, explain, compare, ledger, alerts, bands, importing, demo):
-    module.register(app)
 
 
 def entry() -> NoReturn:

@@ -1,4 +1,4 @@
-"""Options, default paths and the failure message, shared by the commands."""
+"""Options of the commands and what they stand for, or a message and the exit for unknown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from iobands.alerts.alert import UNKNOWN
-from iobands.commands.run import find_root
 from iobands.model.times import is_of_this_age
 
 PerflogsOption = Annotated[
@@ -68,7 +67,6 @@ SinceOption = Annotated[
     str | None,
     typer.Option("--since", metavar="TIME", help="A date (UTC), or a time with its offset."),
 ]
-
 AsOfOption = Annotated[
     str | None,
     typer.Option(
@@ -77,6 +75,12 @@ AsOfOption = Annotated[
         help="As it was known then: without later runs and actions. [default: now]",
     ),
 ]
+
+
+def find_root(start: Path) -> Path | None:
+    """Return the nearest directory from `start` upwards that holds `config/site.py`."""
+    here = start.resolve()
+    return next((p for p in (here, *here.parents) if (p / "config" / "site.py").is_file()), None)
 
 
 def default_path(path: Path) -> Path:
@@ -106,8 +110,3 @@ def time_of(text: str, option: str = "--since") -> datetime:
     if when.utcoffset() is None:
         raise failure(f"{option} {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
     return when
-
-
-def moment_of(as_of: str | None) -> datetime | None:
-    """Return the moment that `--as-of` says, None for now."""
-    return time_of(as_of, "--as-of") if as_of else None

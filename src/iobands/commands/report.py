@@ -7,42 +7,21 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import (
-    AlertsOption,
-    AsOfOption,
-    BandsOption,
-    FalseAlarmsOption,
-    OverdueOption,
-    PerflogsOption,
-    SystemOption,
-    failure,
-    moment_of,
-)
-from iobands.commands.site import Places, site_of
+from iobands.commands.options import failure
+from iobands.commands.site import PastSiteOptions, site_of
 from iobands.site.site import Site
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(report)
 
 
 def report(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where the page is written.")],
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alerts: AlertsOption = None,
-    system: SystemOption = None,
-    overdue: OverdueOption = 3,
-    false_alarms: FalseAlarmsOption = 1,
-    as_of: AsOfOption = None,
+    *,
+    options: PastSiteOptions,
 ) -> None:
     """Write DIR/index.html, a page that needs no server, and print where it is.
 
     The exit status is 0 once the page is written, whatever it says; 3 when it could not be.
     """
-    places = Places(perflogs, bands, alerts, system)
-    site = site_of(places, overdue=overdue, false_alarms=false_alarms, as_of=moment_of(as_of))
+    site = site_of(options)
     report_to(directory, site)
 
 

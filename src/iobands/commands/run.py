@@ -66,12 +66,6 @@ class Outcome:
     problems: tuple[str, ...]
 
 
-def find_root(start: Path) -> Path | None:
-    """Return the nearest directory from `start` upwards that holds `config/site.py`."""
-    here = start.resolve()
-    return next((p for p in (here, *here.parents) if (p / "config" / "site.py").is_file()), None)
-
-
 def find_reframe() -> Path:
     """Return the command `reframe`: the one on PATH, else the one beside this Python.
 

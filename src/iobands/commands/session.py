@@ -10,16 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.alerts.alert import OK, UNKNOWN, worst
-from iobands.commands.options import FalseAlarmsOption, OverdueOption, failure
+from iobands.commands.options import FalseAlarmsOption, OverdueOption, failure, find_root
 from iobands.commands.report import report_to
-from iobands.commands.run import Outcome, RunError, Selection, find_root, measure
-from iobands.commands.site import Places, site_of
+from iobands.commands.run import Outcome, RunError, Selection, measure
+from iobands.commands.site import SiteOptions, site_of
 from iobands.commands.status import print_digest
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(run)
 
 
 def run(
@@ -61,7 +56,7 @@ def run(
         raise failure(f"{where}; run it in the repository, or name the repository with --root")
     found = found.resolve()
     outcome = _measure(found, Selection(tag, system, tuple(extra or ())), verbose)
-    site = site_of(Places(root=found), overdue=overdue, false_alarms=false_alarms)
+    site = site_of(SiteOptions(root=found, overdue=overdue, false_alarms=false_alarms))
     print_digest(site)
     if page:
         report_to(page, site)

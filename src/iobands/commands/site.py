@@ -1,75 +1,123 @@
-"""The site that the commands show and act on, or a message and the exit status for unknown."""
+"""The options of the commands that read a site, and the site that they stand for."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta, timezone
+from functools import wraps
 from pathlib import Path
+from typing import get_type_hints
 
-from iobands.commands.options import default_path, failure
+from iobands.commands.options import (
+    AlertsOption,
+    AsOfOption,
+    BandsOption,
+    FalseAlarmsOption,
+    OverdueOption,
+    PerflogsOption,
+    SystemOption,
+    default_path,
+    failure,
+    time_of,
+)
 from iobands.model.schema import FileError
-from iobands.site.site import OVERDUE, Site, read_site
+from iobands.site.site import Site, read_site
 
 
 @dataclass(frozen=True)
-class Places:
-    """Where the files of a site are, as the options say; None for the default.
+class SiteOptions:
+    """Where the files of a site are and how it is judged; the fields with options are options.
 
-    The defaults are below `root`, or else here or in the repository around.
+    The default paths are below `root`, or else here or in the repository around. `overdue` is in
+    days, `as_of` a time in the past, or None for now.
     """
 
-    perflogs: Path | None = None
-    bands: Path | None = None
-    alerts: Path | None = None
-    system: str | None = None
+    perflogs: PerflogsOption = None
+    bands: BandsOption = None
+    alerts: AlertsOption = None
+    system: SystemOption = None
+    overdue: OverdueOption = 3
+    false_alarms: FalseAlarmsOption = 1
+    as_of: str | None = None
     root: Path | None = None
 
     @property
     def perflogs_directory(self) -> Path:
         """The directory of the perflogs."""
-        return self._place(self.perflogs, "perflogs")
+        return self._path(self.perflogs, "perflogs")
 
     @property
     def bands_directory(self) -> Path:
         """The directory of the bands files."""
-        return self._place(self.bands, "config/bands")
+        return self._path(self.bands, "config/bands")
 
     @property
     def alerts_directory(self) -> Path:
         """The directory of the logs of what people did about alerts."""
-        return self._place(self.alerts, "config/alerts")
+        return self._path(self.alerts, "config/alerts")
 
-    def _place(self, given: Path | None, default: str) -> Path:
+    def _path(self, given: Path | None, default: str) -> Path:
         if given:
             return given
         return self.root / default if self.root else default_path(Path(default))
 
 
-def site_of(
-    places: Places,
-    *,
-    overdue: float = OVERDUE / timedelta(days=1),
-    false_alarms: float = 1,
-    as_of: datetime | None = None,
-) -> Site:
-    """Return the site now or `as_of` a time in the past; `overdue` is in days.
+@dataclass(frozen=True)
+class PastSiteOptions(SiteOptions):
+    """The same of a site that may also be seen as it was in the past."""
 
-    Ends with a message where it cannot be read.
-    """
-    for given, option in ((places.bands, "--bands"), (places.alerts, "--alerts")):
+    as_of: AsOfOption = None
+
+
+def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return `command` with the options of the dataclass that is one of its parameters, if any."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = dict(signature.parameters)
+    taken = next((each for each in parameters.values() if is_dataclass(each.annotation)), None)
+    if taken is None:
+        return command
+    options = taken.annotation
+    hints = get_type_hints(options, include_extras=True)
+    names = [each.name for each in fields(options) if hasattr(hints[each.name], "__metadata__")]
+
+    @wraps(command)
+    def call(**given: object) -> None:
+        site = options(**{name: given.pop(name) for name in names})
+        command(**given, **{taken.name: site})
+
+    del parameters[taken.name]
+    for name in names:
+        parameters[name] = inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=getattr(options, name),
+            annotation=hints[name],
+        )
+    shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters.values()]
+    call.__signature__ = signature.replace(parameters=shown)
+    call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+    return call
+
+
+def site_of(options: SiteOptions) -> Site:
+    """Return the site that the options name, or end with a message where it cannot be read."""
+    for given, option in ((options.bands, "--bands"), (options.alerts, "--alerts")):
         if given and not given.is_dir():  # the default need not exist
             raise failure(f"{given}: no such directory; give {option} the directory of the files")
-    perflogs = places.perflogs_directory
+    perflogs = options.perflogs_directory
+    as_of = time_of(options.as_of, "--as-of") if options.as_of else None
     try:
         site = read_site(
             perflogs,
-            places.bands_directory,
-            places.alerts_directory,
+            options.bands_directory,
+            options.alerts_directory,
             now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
             as_of=as_of is not None,
-            system=places.system,
-            overdue=timedelta(days=overdue),
-            false_alarms=false_alarms,
+            system=options.system,
+            overdue=timedelta(days=options.overdue),
+            false_alarms=options.false_alarms,
         )
     except FileNotFoundError:
         raise failure(
@@ -80,7 +128,7 @@ def site_of(
         raise failure(f"{error.filename}: {error.strerror}") from error
     except FileError as error:
         raise failure(str(error)) from error
-    if places.system and not (site.series or site.alerts):
+    if options.system and not (site.series or site.alerts):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
-        raise failure(f"{perflogs}: nothing of the system {places.system}; systems there: {known}")
+        raise failure(f"{perflogs}: nothing of the system {options.system}; systems there: {known}")
     return site

@@ -10,17 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from iobands.commands.options import (
-    AlertsOption,
-    AsOfOption,
-    BandsOption,
-    FalseAlarmsOption,
-    OverdueOption,
-    PerflogsOption,
-    SystemOption,
-    moment_of,
-)
-from iobands.commands.site import Places, site_of
+from iobands.commands.site import PastSiteOptions, site_of
 from iobands.reporting.digest import MAIL_WIDTH, digest_text
 from iobands.reporting.json import as_json
 from iobands.site.site import Site
@@ -33,32 +23,21 @@ class Format(str, Enum):
     JSON = "json"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command to `app`."""
-    app.command()(status)
-
-
 def status(
-    perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
-    alerts: AlertsOption = None,
-    system: SystemOption = None,
-    overdue: OverdueOption = 3,
-    false_alarms: FalseAlarmsOption = 1,
-    as_of: AsOfOption = None,
     output: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
     every: Annotated[
         bool, typer.Option("--all", help="Show every alert, with its series.")
     ] = False,
     rejected: Annotated[bool, typer.Option("--rejected", help="List all rejected lines.")] = False,
+    *,
+    options: PastSiteOptions,
 ) -> None:
     """Print the digest: the state of the site in one line, what needs attention, every series.
 
     The exit status is 0 when all is well, 1 for watch or a drop that was acknowledged, 2 for
     degraded and 3 for no data.
     """
-    places = Places(perflogs, bands, alerts, system)
-    site = site_of(places, overdue=overdue, false_alarms=false_alarms, as_of=moment_of(as_of))
+    site = site_of(options)
     if output is Format.JSON:
         typer.echo(json.dumps(as_json(site), indent=2))
     else:

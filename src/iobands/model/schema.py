@@ -13,12 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
-from typing import Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-from jsonschema import Draft4Validator, Draft202012Validator
-from jsonschema.exceptions import ValidationError
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
+if TYPE_CHECKING:
+    from jsonschema.exceptions import ValidationError
+    from jsonschema.protocols import Validator
 
 #: The keys and list indices that lead to a value.
 Steps = Sequence[str | int]
@@ -34,11 +34,16 @@ def _is_finite(_checker: object, value: object) -> bool:
     return abs(value) <= sys.float_info.max
 
 
-# As in draft 4, 1.0 is no integer; and NaN and infinities, which JSON has not, are no numbers.
-_Validator: Final = extend(
-    Draft202012Validator,
-    type_checker=Draft4Validator.TYPE_CHECKER.redefine("number", _is_finite),
-)
+@cache
+def _validator_class() -> type[Validator]:
+    from jsonschema import Draft4Validator, Draft202012Validator  # noqa: PLC0415 (slow to load)
+    from jsonschema.validators import extend  # noqa: PLC0415
+
+    # As in draft 4, 1.0 is no integer; and NaN and infinities, which JSON has not, are no numbers.
+    types = Draft4Validator.TYPE_CHECKER.redefine("number", _is_finite)
+    return extend(Draft202012Validator, type_checker=types)
+
+
 _shortened: Final = reprlib.Repr()
 _shortened.maxstring = _shortened.maxother = 60
 _shortened.maxlevel = 2
@@ -59,7 +64,8 @@ class Document:
         Raises:
             FileError: it breaks `schema`; the message is about a place nearest to the top.
         """
-        validator = _Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+        class_ = _validator_class()
+        validator = class_(schema, format_checker=class_.FORMAT_CHECKER)
         try:
             errors = list(validator.iter_errors(self.value))
         except ValueError as error:  # from a number of thousands of digits
