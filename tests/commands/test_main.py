@@ -110,9 +110,12 @@ def test_ascii_where_nothing_else_can_be_sent(good: Path, iobands: Command) -> N
 
 
 def test_report(good: Path, iobands: Command) -> None:
-    done = iobands("report", "page")
-    assert (done.returncode, done.stdout) == (0, f"Page: {good.resolve()}/page/index.html\n")
-    assert (good / "page" / "index.html").is_file()
+    done = iobands("report", "dashboard")
+    assert done.returncode == 0
+    assert f"{good.resolve()}/dashboard/index.html" in done.stdout
+    assert (good / "dashboard" / "index.html").is_file()
+    assert iobands("report", "figures", "--format", "pdf").returncode == 0
+    assert {each.read_bytes()[:5] for each in (good / "figures").iterdir()} == {b"%PDF-"}
     (good / "file").write_text("")
     done = iobands("report", "file")
     assert done.returncode == 3

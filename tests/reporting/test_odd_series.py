@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from iobands.reporting.dashboard.write import write_dashboard
 from iobands.reporting.explain import explanation
 from iobands.reporting.figures import evidence
 from iobands.reporting.json import as_json
-from iobands.reporting.page import write_page
 from tests.factory import case, daily, days_ago, line, write_perflog, write_report
 from tests.reporting.sites import dropped, healthy, look
 from tests.reporting.test_digest import text
@@ -43,7 +43,7 @@ def test_every_view(tmp_path: Path, name: str) -> None:
     assert json.loads(json.dumps(as_json(site), allow_nan=False))["series"][0]["label"]
     assert series.status.state.value in explanation(site, series).splitlines()[0]
     assert (evidence(site, series) is None) == (series.status.runs == 0)
-    assert write_page(site, tmp_path / "page").is_file()
+    assert write_dashboard(site, tmp_path / "dashboard").page.is_file()
 
 
 def test_reasons_of_other_people_are_cut(tmp_path: Path) -> None:

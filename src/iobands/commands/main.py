@@ -63,7 +63,7 @@ app = typer.Typer(
     \b
       iobands run        measure now, then print the digest
       iobands status     print the digest of what was measured so far
-      iobands report     write it as a static web page
+      iobands report     write the dashboard, static files for a browser
       iobands explain    say why a series is in its state
       iobands compare    give the ratio of series that differ in one field
       iobands alerts     list open and past alerts, and how each ended

@@ -1,35 +1,94 @@
-"""The command `iobands report`: the page."""
+"""The command `iobands report`: the dashboard, or a figure of each series."""
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from iobands.commands.options import failure
 from iobands.commands.site import PastSiteOptions, site_of
+from iobands.model.series import slug
 from iobands.site.site import Site
 
 
+class Format(str, Enum):
+    """What `iobands report` writes."""
+
+    HTML = "html"
+    SVG = "svg"
+    PNG = "png"
+    PDF = "pdf"
+
+
 def report(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where the page is written.")],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Where the dashboard is written.")
+    ],
+    public: Annotated[
+        bool,
+        typer.Option("--public", help="Leave out paths, people, nodes, jobs and reasons."),
+    ] = False,
+    output: Annotated[
+        Format,
+        typer.Option("--format", help="The dashboard, or a figure of each series for print."),
+    ] = Format.HTML,
     *,
     options: PastSiteOptions,
 ) -> None:
-    """Write DIR/index.html, a page that needs no server, and print where it is.
+    """Write the dashboard to DIR: static files that need no server, and print where they are.
 
-    The exit status is 0 once the page is written, whatever it says; 3 when it could not be.
+    Open DIR/index.html from the disk, or copy DIR to any web server. Files that have not changed
+    are left as they are. The exit status is 0 once it is written, whatever it says; 3 when it
+    could not be.
     """
     site = site_of(options)
-    report_to(directory, site)
+    if output is Format.HTML:
+        report_to(directory, site, public=public, past=options.as_of is not None)
+    else:
+        _figures_to(directory, site, output.value)
 
 
-def report_to(directory: Path, site: Site) -> None:
-    """Write the page below `directory` and print where it is, or end with a message."""
-    from iobands.reporting.page import write_page  # noqa: PLC0415 (matplotlib is slow to load)
+def report_to(directory: Path, site: Site, *, public: bool = False, past: bool = False) -> None:
+    """Write the dashboard to `directory` and print where it is, or end with a message."""
+    from iobands.reporting.dashboard.write import write_dashboard  # noqa: PLC0415 (slow to load)
 
+    bar = Progress(
+        TextColumn("Writing the dashboard"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
     try:
-        typer.echo(f"Page: {write_page(site, directory).resolve()}")
+        with bar:
+            task = bar.add_task("")
+            written = write_dashboard(
+                site,
+                directory,
+                public=public,
+                past=past,
+                progress=lambda done, of: bar.update(task, completed=done, total=of),
+            )
     except OSError as error:
         raise failure(f"{error.filename or directory}: {error.strerror}") from error
+    typer.echo(f"Dashboard: {written.page.resolve()} ({written.replaced} files replaced)")
+
+
+def _figures_to(directory: Path, site: Site, form: str) -> None:
+    """Write a figure of each series that has a sample, or end with a message."""
+    from iobands.reporting.figures import time_series  # noqa: PLC0415 (matplotlib is slow to load)
+
+    drawn = [series for series in site.series if series.status.runs]
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        for series in drawn:
+            path = directory / f"{slug(series.key)}.{form}"
+            path.write_bytes(time_series(series, site.now, form))
+    except OSError as error:
+        raise failure(f"{error.filename or directory}: {error.strerror}") from error
+    typer.echo(f"Figures: {len(drawn)} in {directory.resolve()}")

@@ -35,8 +35,9 @@ def run(
     ] = None,
     overdue: OverdueOption = 3,
     false_alarms: FalseAlarmsOption = 1,
-    page: Annotated[
-        Path | None, typer.Option("--report", metavar="DIR", help="Also write the page to DIR.")
+    dashboard: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Also write the dashboard to DIR."),
     ] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
@@ -58,8 +59,8 @@ def run(
     outcome = _measure(found, Selection(tag, system, tuple(extra or ())), verbose)
     site = site_of(SiteOptions(root=found, overdue=overdue, false_alarms=false_alarms))
     print_digest(site)
-    if page:
-        report_to(page, site)
+    if dashboard:
+        report_to(dashboard, site)
     for problem in outcome.problems:
         typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
     raise typer.Exit(worst([site.exit_status, UNKNOWN if outcome.problems else OK]))

@@ -37,6 +37,9 @@ from iobands.status.series import Series
 from iobands.status.state import State
 from iobands.status.verdicts import ENOUGH_RUNS
 
+#: A heading and what is said under it.
+Fact = tuple[str, str]
+
 _MOST_MOVED: Final = 12
 _MOST_INCIDENTS: Final = 5
 
@@ -48,23 +51,36 @@ def of_series(site: Site, series: Series) -> Iterator[str]:
     yield f"{series.label}: {_state(series)}"
     yield f"at {time_text(site.now)} UTC; all times are UTC; name in files: {slug(series.key)}"
     yield ""
-    yield from _facts(site, series)
+    for heading, text in facts(site, series):
+        yield from fact(heading, text)
     found = Covariates()
     if onset:
         found = covariates(series, onset.since)
-        moved = [each for each in others if each.direction]
-        moved.sort(key=lambda each: each.change is None)
-        lines = [f"{each.series.label}: {move(site, each)}" for each in moved[:_MOST_MOVED]]
-        more = len(moved) - len(lines)
-        lines += [f"and {more} more that lean without an alert"] if more > 0 else []
-        lines += said(found.changed) + said(found.moved)
         yield from section(
-            f"Moved at the same time, about {day_text(onset.since, site.now)}", lines
+            f"Moved at the same time, about {day_text(onset.since, site.now)}",
+            _moved(site, others, found),
         )
         still = [each for each in others if not each.direction]
         yield from section("Did not move", [*_still(still), *as_before(found.still)])
     yield from ("", f"Look next: {_advice(site, series, others, found)}")
     yield from _newest(series)
+
+
+def moved(site: Site, series: Series) -> Iterator[str]:
+    """Yield what moved when the series did; nothing where it did not."""
+    onset = onset_of(series)
+    if onset:
+        others = related(site, series, onset)
+        yield from _moved(site, others, covariates(series, onset.since))
+
+
+def _moved(site: Site, others: Sequence[Related], found: Covariates) -> Iterator[str]:
+    near = [each for each in others if each.direction]
+    near.sort(key=lambda each: each.change is None)
+    yield from (f"{each.series.label}: {move(site, each)}" for each in near[:_MOST_MOVED])
+    if len(near) > _MOST_MOVED:
+        yield f"and {len(near) - _MOST_MOVED} more that lean without an alert"
+    yield from (*said(found.changed), *said(found.moved))
 
 
 def _state(series: Series) -> str:
@@ -76,39 +92,39 @@ def _state(series: Series) -> str:
     return f"{status.state.value}{f': {status.why}' if status.why else ''}"
 
 
-def _facts(site: Site, series: Series) -> Iterator[str]:
-    """Yield what is known of a series, a heading a line."""
+def facts(site: Site, series: Series) -> Iterator[Fact]:
+    """Yield what is known of a series; an empty heading goes on with the one before."""
     status, unit, detection = series.status, series.key.unit, series.status.detection
     for alert in site.alerts_on(series.key):
-        yield from fact("Alert", _alert(site, alert))
+        yield "Alert", _alert(site, alert)
     if detection is None or status.value is None or status.when is None:
-        yield from fact("Runs", "no sample")
+        yield "Runs", "no sample"
         return
     yield from _change(site, series, detection)
     rank = _rank(detection)
     newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
-    yield from fact("Newest", f"{newest}{rank}")
+    yield "Newest", f"{newest}{rank}"
     if len(detection.times):
         first, last = (str(each.astype("datetime64[D]")) for each in detection.times[[0, -1]])
         judged = f"{len(detection.times)} of {plural(status.runs, 'run')}"
-        yield from fact("Runs", f"{judged} compare with the newest, from {first} to {last}")
+        yield "Runs", f"{judged} compare with the newest, from {first} to {last}"
     if status.band:
         text = f"{band_text(status.band, status.provisional)} {unit} (quartiles), floor "
         source = band_source(status.band, status.provisional)
-        yield from fact("Band", f"{text}{figure(status.band.floor)} {unit}; {source}")
+        yield "Band", f"{text}{figure(status.band.floor)} {unit}; {source}"
         if status.band.intervals:
-            yield from fact("", f"95 % intervals: {intervals_text(status.band)}")
+            yield "", f"95 % intervals: {intervals_text(status.band)}"
     if series.epoch:
-        yield from fact("Epoch", epoch_text(series.epoch))
+        yield "Epoch", epoch_text(series.epoch)
     yield from _evidence(detection, unit)
     yield from _earlier(site, detection)
     yield from _incidents(site, series)
     place = (series.key.system, series.key.file_system or "none")
     outliers = f"{_outliers(site, series.outliers)}; of all {place[1]}: "
-    yield from fact("Outliers", f"{outliers}{_outliers(site, site.outliers[place])}")
+    yield "Outliers", f"{outliers}{_outliers(site, site.outliers[place])}"
     for action in site.actions.get(series.key, ()):
         undone = any(each.of == action.when for each in site.actions[series.key])
-        yield from fact("Action", f"{action_text(action)}{' (undone)' if undone else ''}")
+        yield "Action", f"{action_text(action)}{' (undone)' if undone else ''}"
 
 
 def _alert(site: Site, alert: Alert) -> str:
@@ -121,45 +137,45 @@ def _alert(site: Site, alert: Alert) -> str:
     return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
 
 
-def _change(site: Site, series: Series, detection: Detection) -> Iterator[str]:
+def _change(site: Site, series: Series, detection: Detection) -> Iterator[Fact]:
     """Yield the size and the time of the open change, or of what `watch` is about."""
     unit = series.key.unit
     if change := detection.open_change:
         word = "Drop" if change.is_drop else "Rise"
         level = f"{figure(change.level)} {unit} since {day_text(change.since, site.now)}, was "
-        yield from fact(word, f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}")
+        yield word, f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}"
         began = f"began {between_text(change.since_low, change.since_high, site.now)}"
-        yield from fact("", f"{began}; alert raised {day_text(change.raised, site.now)}")
+        yield "", f"{began}; alert raised {day_text(change.raised, site.now)}"
     elif suspicion := detection.suspicion:
         since = f"since about {day_text(suspicion.since, site.now)}"
-        yield from fact("Suspicion", f"{ratio_text(suspicion.ratio)} the baseline {since}")
+        yield "Suspicion", f"{ratio_text(suspicion.ratio)} the baseline {since}"
 
 
-def _evidence(detection: Detection, unit: str) -> Iterator[str]:
+def _evidence(detection: Detection, unit: str) -> Iterator[Fact]:
     chart = detection.chart
     baseline = chart.baseline
     if not (chart.runs and chart.can_judge):
         return
     level = figure(float(np.exp(np.median(baseline.level()))))
     runs = f"median of {plural(len(baseline.runs), 'accepted run')}"
-    yield from fact("Baseline", f"{level} {unit}, {runs if len(baseline.runs) else 'of the band'}")
-    yield from fact(
+    yield "Baseline", f"{level} {unit}, {runs if len(baseline.runs) else 'of the band'}"
+    yield (
         "Evidence",
         f"{chart.down[-1]:.1f} for a drop, {chart.up[-1]:.1f} for a rise; watch from "
         f"{chart.watch:g}, alert from {chart.threshold:g} (nats)",
     )
     if baseline.correlation:
-        yield from fact(
+        yield (
             "",
             f"divided by {chart.scale:.2f}, as successive runs correlate by "
             f"{baseline.correlation:.2f}",
         )
     power = f"in about {plural(round(detection.power), 'run')}"
     seen = power if np.isfinite(detection.power) else "not at all"
-    yield from fact("Power", f"sees {percent(POWER_DROP)} {seen}")
+    yield "Power", f"sees {percent(POWER_DROP)} {seen}"
 
 
-def _earlier(site: Site, detection: Detection) -> Iterator[str]:
+def _earlier(site: Site, detection: Detection) -> Iterator[Fact]:
     for change in detection.changes:
         if change.ended is None:
             continue
@@ -170,15 +186,15 @@ def _earlier(site: Site, detection: Detection) -> Iterator[str]:
         else:
             word = "drop" if change.is_drop else "rise"
             text = f"{word} from {since} to {ended}, {size}: {change.end}"
-        yield from fact("Earlier", text)
+        yield "Earlier", text
 
 
-def _incidents(site: Site, series: Series) -> Iterator[str]:
+def _incidents(site: Site, series: Series) -> Iterator[Fact]:
     past = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
     for each in past[-_MOST_INCIDENTS:]:
         since, until = (day_text(time, site.now) for time in (each.since, each.until))
         ratio = f"{each.ratios[series.key]:.2f} × the band here"
-        yield from fact("Incident", f"{each.name} from {since} to {until}: {ratio}")
+        yield "Incident", f"{each.name} from {since} to {until}: {ratio}"
 
 
 def _outliers(site: Site, found: Outliers) -> str:

@@ -72,16 +72,20 @@ class _Span:
     provisional: bool
 
 
-def time_series(series: Series, now: datetime) -> str:
-    """Return an SVG of the values of a series, which has a sample, against time up to `now`.
+def time_series(series: Series, now: datetime, form: str = "svg") -> bytes:
+    """Return the values of a series, which has a sample, against time up to `now`.
+
+    `form` is `svg`, `png` or `pdf`.
 
     Each band is shaded from its lower to its upper quartile for as long as it was in force, with
     a line at the median and a dashed one at the floor; lasting changes are shaded too.
     """
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=_SIZE, layout="constrained")
-        _draw_values(figure.add_subplot(), series, now)
-        return _rendered(figure, "svg").decode()
+        axes = figure.add_subplot()
+        _draw_values(axes, series, now)
+        _title(axes, series)
+        return _rendered(figure, form)
 
 
 def evidence(site: Site, found: Alert | Series, form: str = "svg") -> bytes | None:
@@ -119,7 +123,8 @@ def evidence(site: Site, found: Alert | Series, form: str = "svg") -> bytes | No
 
 def _rendered(figure: Figure, form: str) -> bytes:
     buffer = io.BytesIO()
-    metadata = {"Date": None, "Creator": None} if form == "svg" else None
+    # without what makes two files of the same figure differ
+    metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     with warnings.catch_warnings():
         # The reader's browser has the glyphs that our font has not.
         warnings.filterwarnings("ignore", "Glyph .* missing from")

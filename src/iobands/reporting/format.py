@@ -121,6 +121,8 @@ def nearest(names: Sequence[str], wanted: str) -> str:
 
 def printable(text: str) -> str:
     """Return `text` without what could upset a terminal: it may come from anywhere."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
@@ -190,7 +192,7 @@ def acknowledgement_text(alert: Alert) -> str:
 def summary(site: Site) -> str:
     """Return the first line: the state of the site now, as monitoring plug-ins print it."""
     word = WORDS[site.exit_status]
-    parts = [*_alert_counts(site), _series_counts(site)]
+    parts = [counts(site)]
     times = [series.status.when for series in site.series if series.status.when]
     if times:
         parts.append(f"newest run {age_text(site.now - max(times))}")
@@ -199,24 +201,29 @@ def summary(site: Site) -> str:
     return f"IOBANDS {word}: {'; '.join(parts)}"
 
 
+def counts(site: Site) -> str:
+    """Return how many alerts of each severity there are, and how many series."""
+    return "; ".join([*_alert_counts(site), _series_counts(site)])
+
+
 def _alert_counts(site: Site) -> Iterable[str]:
-    counts = []
+    found = []
     for severity in Severity:
         if severity not in _UNCOUNTED:
             alike = [alert for alert in site.alerts if alert.severity is severity]
             quiet = sum(alert.is_quiet for alert in alike)
             loud = len(alike) - quiet
-            counts += [f"{loud} {severity.value}"] if loud else []
-            counts += [f"{quiet} {severity.value} (acknowledged)"] if quiet else []
-    if counts:
-        yield ", ".join(counts)
+            found += [f"{loud} {severity.value}"] if loud else []
+            found += [f"{quiet} {severity.value} (acknowledged)"] if quiet else []
+    if found:
+        yield ", ".join(found)
     elif site.series:
         calibrating = set(site.counts()) == {State.CALIBRATING}
         yield _calibrating(site) if calibrating else "no alerts"
 
 
 def _calibrating(site: Site) -> str:
-    left = min(_runs_left(series.status, series.history.passed[-1]) for series in site.series)
+    left = min(runs_left(series.status, series.history.passed[-1]) for series in site.series)
     return f"calibrating: {plural(left, 'more run')}" if left else "calibrating: one more run"
 
 
@@ -229,5 +236,6 @@ def _series_counts(site: Site) -> str:
     return f"{number}, {calibrating} of them calibrating" if some else number
 
 
-def _runs_left(status: Status, passed: bool) -> int:
+def runs_left(status: Status, passed: bool) -> int:
+    """Return how many runs a series lacks for a band; `passed` is of its newest sample."""
     return max(0, ENOUGH_RUNS - status.usable - int(passed))

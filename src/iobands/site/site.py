@@ -149,7 +149,19 @@ def read_site(
         )
         table = partial(samples.of, key)
         transient = transient_runs(key, history, of_key, status)
-        series.append(Series(key, names[key], history, table, of_key, status, transient))
+        lacking = {each.when: each for each in reversed(missing)}
+        series.append(
+            Series(
+                key,
+                names[key],
+                history,
+                table,
+                of_key,
+                status,
+                transient,
+                tuple(lacking[when] for when in sorted(lacking)),
+            )
+        )
     detections = {each.key: each.status.detection for each in series if each.status.detection}
     drops = group_drops(groups, detections, budget)
     incidents = incidents_of({each.key: each.transient for each in series})

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from iobands.bands import Bands, Epoch
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
+from iobands.results.missing_runs import MissingRun
 from iobands.status.in_effect import InEffect, in_effect
 from iobands.status.outliers import NONE, Outliers, TransientRuns
 from iobands.status.state import Status
@@ -23,6 +24,7 @@ class Series:
     """A series; `history` is what its status comes from, `samples` has all columns.
 
     `bands` are those of its system, after what people did about alerts of this series.
+    `missing` are the runs that gave no sample, in the order of time.
     """
 
     key: SeriesKey
@@ -32,6 +34,7 @@ class Series:
     bands: Bands | None
     status: Status
     transient: TransientRuns = NONE
+    missing: tuple[MissingRun, ...] = ()
 
     @property
     def samples(self) -> pl.DataFrame:

@@ -1,0 +1,217 @@
+// Charts against time, by uPlot: one look, one time axis, zoom and keyboard for all of a page.
+"use strict";
+
+(() => {
+  const { element } = iobands;
+  const MARKS = { above: "up", within: "dot", below: "down", collapsed: "cross", "no band": "ring" };
+  const DENSE = 400; // runs in view from which on marks are drawn smaller
+  const DAY = 86400;
+  const STEP = 0.25; // of what is in view, for each step of zoom and pan
+
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  function drawMark(context, kind, x, y, size) {
+    context.beginPath();
+    if (kind === "up" || kind === "down") {
+      const tip = kind === "up" ? -size : size;
+      context.moveTo(x, y + tip);
+      context.lineTo(x - size, y - tip * 0.8);
+      context.lineTo(x + size, y - tip * 0.8);
+      context.fill();
+    } else if (kind === "cross") {
+      context.moveTo(x - size, y - size);
+      context.lineTo(x + size, y + size);
+      context.moveTo(x + size, y - size);
+      context.lineTo(x - size, y + size);
+      context.stroke();
+    } else {
+      context.arc(x, y, size * 0.75, 0, 7);
+      if (kind === "ring") context.stroke();
+      else context.fill();
+    }
+  }
+
+  // Draws with x and y in the units of the plot, within its frame.
+  iobands.drawIn = (u, draw) => {
+    const { ctx: context, bbox } = u;
+    context.save();
+    context.beginPath();
+    context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    context.clip();
+    draw(context, (time) => u.valToPos(time, "x", true), (value) => u.valToPos(value, "y", true), bbox);
+    context.restore();
+  };
+
+  // The samples of one set, a mark for each verdict.
+  iobands.drawSamples = (u, history, hue) => iobands.drawIn(u, (context, x, y) => {
+    const { min, max } = u.scales.x;
+    const inView = history.times.reduce((count, time) => count + (time >= min && time <= max), 0);
+    const size = (inView > DENSE ? 2 : 4) * devicePixelRatio;
+    const colours = Object.fromEntries(Object.keys(MARKS).map((name) =>
+      [name, hue ?? colour(name === "no band" ? "soft" : `${name}-mark`)]));
+    context.lineWidth = 1.5 * devicePixelRatio;
+    history.times.forEach((time, place) => {
+      if (time < min || time > max) return;
+      const verdict = history.verdicts[place];
+      context.fillStyle = context.strokeStyle = colours[verdict];
+      drawMark(context, MARKS[verdict], x(time), y(history.values[place]), size);
+    });
+  });
+
+  // Bands, epochs, changes, incidents and missing runs of a series.
+  iobands.drawContext = (u, history) => iobands.drawIn(u, (context, x, y, bbox) => {
+    const bottom = bbox.top + bbox.height;
+    const end = u.scales.x.max;
+    const line = (from, to, value, name, dash) => {
+      context.strokeStyle = colour(name);
+      context.lineWidth = 1.2 * devicePixelRatio;
+      context.setLineDash(dash.map((each) => each * devicePixelRatio));
+      context.beginPath();
+      context.moveTo(x(from), y(value));
+      context.lineTo(x(to), y(value));
+      context.stroke();
+      context.setLineDash([]);
+    };
+    const shade = (from, to, name) => {
+      context.fillStyle = colour(name);
+      context.fillRect(x(from), bbox.top, Math.max(x(to) - x(from), devicePixelRatio), bbox.height);
+    };
+    const upright = (time, name, dash, text) => {
+      context.strokeStyle = context.fillStyle = colour(name);
+      context.lineWidth = 1.2 * devicePixelRatio;
+      context.setLineDash(dash.map((each) => each * devicePixelRatio));
+      context.beginPath();
+      context.moveTo(x(time), bbox.top);
+      context.lineTo(x(time), bottom);
+      context.stroke();
+      context.setLineDash([]);
+      context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+      context.textAlign = "left";
+      context.textBaseline = "top";
+      context.fillText(text, x(time) + 4 * devicePixelRatio, bbox.top + 3 * devicePixelRatio);
+    };
+    history.changes.forEach((change) => {
+      shade(change.since, change.ended ?? end, "changed");
+      shade(change.low, change.high, "begin");
+    });
+    history.incidents.forEach((each) => shade(each.since, each.until, "bad-wash"));
+    history.segments.forEach(([begin, place], number) => {
+      if (place < 0) return;
+      const band = history.bands[place];
+      const until = history.segments[number + 1]?.[0] ?? end;
+      context.fillStyle = colour("band");
+      context.fillRect(x(begin), y(band.upper), x(until) - x(begin), y(band.lower) - y(band.upper));
+      line(begin, until, band.median, "median", []);
+      line(begin, until, band.floor, "floor", [6, 4]);
+    });
+    if (history.baseline) line(history.baseline.since, end, history.baseline.level, "baseline", [2, 3]);
+    history.epochs.forEach((epoch) => upright(epoch.since, "soft", [1, 3], epoch.name));
+    history.changes.forEach((change) => upright(change.raised, "low", [], iobands.change(change.ratio)));
+    context.strokeStyle = colour("bad");
+    context.lineWidth = 1.5 * devicePixelRatio;
+    history.missing.forEach(({ when }) => drawMark(context, "cross", x(when), bottom - 7 * devicePixelRatio, 4 * devicePixelRatio));
+  });
+
+  // The labels of the time axis: as much of a date as its ticks need, all of it where it begins.
+  const dates = (u, ticks, _axis, _space, step) => ticks.map((tick, place) => {
+    const [date, hour] = iobands.minute(tick).split(" ");
+    if (step < DAY) return place && hour !== "00:00" ? hour : `${date.slice(5)}\n${hour}`;
+    if (step >= 28 * DAY) return date.slice(0, 7);
+    return place ? date.slice(5) : date;
+  });
+
+  // A chart in `container`. `lines` are [label, times, values, colour, width]; `ceiling` is the
+  // least top of its axis; `draw` and `under` draw over and under the lines.
+  iobands.chart = (container, { lines, unit, height, ceiling = 0, draw, under, axis }) => {
+    const data = uPlot.join(lines.map(({ times, values }) => [times, values]));
+    const axes = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 } };
+    const plot = new uPlot({
+      width: container.clientWidth || 600, height, legend: { show: false },
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
+      scales: {
+        x: { time: true, range: (u, min, max) => [min, max] },
+        y: { range: (u, min, max) => [0, 1.1 * Math.max(max ?? 0, ceiling) || 1] },
+      },
+      series: [{}, ...lines.map((each) => ({
+        label: each.label, stroke: colour(each.colour), width: each.width ?? 1, spanGaps: true, dash: each.dash,
+        points: { show: Boolean(each.points), size: 4, fill: colour(each.colour) },
+      }))],
+      // uPlot draws no axis after one that is not shown
+      axes: [axis === false ? { ...axes, size: 8, values: (u, ticks) => ticks.map(() => "") } : { ...axes, values: dates }, { ...axes, size: 56, values: (u, ticks) => ticks.map((each) => iobands.figure(each)) }],
+      cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: true }, points: { show: false } },
+      hooks: { drawClear: under ? [under] : [], draw: draw ? [draw] : [] },
+    }, data, container);
+    container.prepend(element("h3", {}, `${lines[0].label}${unit ? ` in ${unit}` : ""}`));
+    return plot;
+  };
+
+  // Charts that share their time axis. `changed` is called with what is in view.
+  iobands.together = (plots, whole, changed) => {
+    let busy = false;
+    const set = (min, max) => {
+      const wide = Math.max(max - min, 60);
+      const from = Math.max(whole[0], Math.min(min, whole[1] - wide));
+      const to = Math.min(whole[1], from + wide);
+      busy = true;
+      plots.forEach((plot) => plot.batch(() => plot.setScale("x", { min: from, max: to })));
+      busy = false;
+      changed(from, to, from <= whole[0] && to >= whole[1]);
+    };
+    plots.forEach((plot) => {
+      plot.hooks.setScale = [(u, key) => {
+        const { min, max } = u.scales.x;
+        if (key === "x" && !busy && min !== null) set(min, max);
+      }];
+      // uPlot's own double click shows what it takes for all
+      plot.over.addEventListener("dblclick", () => setTimeout(() => set(...whole)));
+      plot.over.addEventListener("wheel", (event) => {
+        if (!event.ctrlKey) return; // or the page could not be scrolled
+        event.preventDefault();
+        const { min, max } = plot.scales.x;
+        const at = plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x");
+        const factor = event.deltaY < 0 ? 1 - STEP : 1 / (1 - STEP);
+        set(at - (at - min) * factor, at + (max - at) * factor);
+      }, { passive: false });
+    });
+    const view = () => plots[0].scales.x;
+    const zoom = (factor) => {
+      const { min, max } = view();
+      const middle = (min + max) / 2;
+      set(middle - (middle - min) * factor, middle + (max - middle) * factor);
+    };
+    const pan = (share) => {
+      const { min, max } = view();
+      set(min + share * (max - min), max + share * (max - min));
+    };
+    const last = (days) => set(whole[1] - days * DAY, whole[1]);
+    const button = (text, says, act) => element("button", { type: "button", "aria-label": says, title: says, onclick: act }, text);
+    const tools = element("div", { class: "tools", role: "group", "aria-label": "Time in view" },
+      button("◀", "Earlier", () => pan(-STEP)), button("▶", "Later", () => pan(STEP)),
+      button("+", "Zoom in", () => zoom(1 - STEP)), button("−", "Zoom out", () => zoom(1 / (1 - STEP))),
+      button("30 days", "The last 30 days", () => last(30)), button("90 days", "The last 90 days", () => last(90)),
+      button("1 year", "The last year", () => last(365)), button("all", "All runs", () => set(...whole)));
+    return { set, zoom, pan, tools };
+  };
+
+  // Draws again in other colours or another width; returns what ends that.
+  iobands.redraw = (draw) => {
+    const dark = matchMedia("(prefers-color-scheme: dark)");
+    let timer;
+    const later = () => {
+      clearTimeout(timer);
+      timer = setTimeout(draw, 150);
+    };
+    const paper = (on) => () => {
+      document.documentElement.classList.toggle("paper", on);
+      draw();
+    };
+    const listeners = [["resize", later], ["beforeprint", paper(true)], ["afterprint", paper(false)]];
+    listeners.forEach(([name, act]) => addEventListener(name, act));
+    dark.addEventListener("change", draw);
+    return () => {
+      clearTimeout(timer);
+      listeners.forEach(([name, act]) => removeEventListener(name, act));
+      dark.removeEventListener("change", draw);
+    };
+  };
+})();

@@ -1,0 +1,147 @@
+// Sets of runs side by side on one axis, and the ratio of each to the first.
+"use strict";
+
+(() => {
+  const { element, section, figure } = iobands;
+  const COLOURS = ["median", "below-mark", "within-mark", "collapsed-mark", "other", "soft"];
+  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 5]];
+  iobands.mostSets = COLOURS.length;
+
+  // Of each field that can be compared, the series that differ from one in it and what follows.
+  iobands.neighbours = (series) => {
+    const seen = new Set();
+    return differing(series).filter(([, ids]) => ids.length && !seen.has(ids.join()) && seen.add(ids.join()));
+  };
+  const differing = (series) => Object.entries(iobands.site.comparable).map(([field, follows]) => {
+    const free = new Set([field, ...follows]);
+    const names = Object.keys({ ...series.fields });
+    const ids = iobands.site.series.filter((other) => other.variable === series.variable
+      && other.fields[field] !== series.fields[field]
+      && [...new Set([...names, ...Object.keys(other.fields)])].every((name) => free.has(name) || other.fields[name] === series.fields[name]))
+      .map((other) => other.id);
+    return [field, ids];
+  });
+
+  // The address has sets as an id, or as an id@from..to.
+  const parse = (text) => (text ?? "").split(",").map((part) => part.match(/^(\w+)(?:@(\S+)\.\.(\S+))?$/))
+    .filter((found) => found && iobands.byId.has(found[1])).slice(0, iobands.mostSets)
+    .map(([set, id, from, to]) => ({ set, id, from, to }));
+
+  function labelOf({ id, from, to }) {
+    const { label } = iobands.byId.get(id);
+    return from ? `${label}, ${from} to ${to}` : label;
+  }
+
+  async function runsOf(set) {
+    const history = await iobands.history(set.id);
+    if (!set.from) return history;
+    const [from, to] = [set.from, set.to].map((day) => Date.parse(`${day}T00:00Z`) / 1000);
+    const places = history.times.map((_, place) => place)
+      .filter((place) => history.times[place] >= from && history.times[place] < to + 86400);
+    return { ...history, times: places.map((place) => history.times[place]), values: places.map((place) => history.values[place]) };
+  }
+
+  function chooser(sets, change) {
+    const options = element("datalist", { id: "every-series" }, iobands.site.series.slice(0, 1000).map((each) => element("option", { value: each.label })));
+    const name = element("input", { id: "add", type: "search", list: "every-series" });
+    const [from, to] = ["from", "to"].map((id) => element("input", { id: `add-${id}`, type: "date" }));
+    const says = element("span", { role: "status" });
+    return element("form", { class: "filter", onsubmit: (event) => {
+      event.preventDefault();
+      const found = iobands.site.series.find((each) => each.label === name.value.trim()) ?? iobands.chosen({ q: name.value })[0];
+      if (!found || sets.length >= iobands.mostSets) {
+        says.textContent = found ? `No more than ${iobands.mostSets} sets.` : "No series has these words.";
+        return;
+      }
+      change([...sets.map((each) => each.set), from.value && to.value ? `${found.id}@${from.value}..${to.value}` : found.id]);
+    } },
+    element("label", { for: "add" }, "Add a series"), name, options,
+    element("label", { for: "add-from" }, "from"), from, element("label", { for: "add-to" }, "to"), to,
+    element("button", { type: "submit" }, "Add"), says);
+  }
+
+  function ratioRow(set, place, histories, sets, change) {
+    const history = histories[place];
+    const base = histories[0];
+    const quartiles = history.values.length ? [0.25, 0.5, 0.75].map((share) => figure(iobands.quantile(history.values, share))) : [];
+    const ratio = place && base.series.unit === history.series.unit ? iobands.ratio(history, base) : null;
+    const differs = ratio && !(ratio.low <= 1 && 1 <= ratio.high);
+    const text = !place ? "1, what the others are compared with" : !ratio ? "too few runs"
+      : `${figure(ratio.ratio)} × (${figure(ratio.low)} to ${figure(ratio.high)})${differs ? "" : ", no difference shown"}`;
+    return element("tr", {},
+      element("th", { scope: "row" }, element("span", { class: `line line-${place}`, "aria-hidden": "true" }), " ", iobands.link(set.id, labelOf(set))),
+      element("td", { class: "n" }, history.values.length),
+      element("td", {}, quartiles.length ? `${quartiles.join("–")} ${history.series.unit}` : "–"),
+      element("td", {}, text, ratio ? element("span", { class: "note" }, ` ${ratio.how}`) : ""),
+      element("td", {}, element("button", { type: "button", "aria-label": `Remove ${labelOf(set)}`,
+        onclick: () => change(sets.filter((each) => each !== set).map((each) => each.set)) }, "×")));
+  }
+
+  async function show(main, settings) {
+    const sets = parse(settings.sets);
+    const change = (names) => { location.hash = iobands.address("compare", { sets: names.join(",") }); };
+    const parts = [element("h1", {}, "Compare"), chooser(sets, change)];
+    if (!sets.length) {
+      main.replaceChildren(...parts, element("p", { class: "card plain" },
+        "Add two series, or one twice with different dates. The page of a series has links to those that differ from it in one setting, and to its month before."), suggestions());
+      return;
+    }
+    await iobands.ready;
+    const histories = await Promise.all(sets.map(runsOf));
+    if (iobands.place().settings.sets !== settings.sets) return;
+    const together = element("div", { class: "chart card", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table below has the figures` });
+    const time = element("div");
+    const table = element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Ratios" }, element("table", {},
+      element("thead", {}, iobands.row(["Set", "Runs", "Quartiles", "Ratio with interval of 95 %", ""], "th")),
+      element("tbody", {}, sets.map((set, place) => ratioRow(set, place, histories, sets, change)))));
+    main.replaceChildren(...parts, section("ratios", "Ratios", table), section("together", "On one axis", time, together));
+    const drawn = histories.map((history, place) => ({ history, place })).filter(({ history }) => history.times.length);
+    if (!drawn.length) return;
+    // Spans of different months lie on one axis only if each begins at 0.
+    const spans = sets.every((set) => set.from) && new Set(sets.map((set) => set.from)).size > 1;
+    const shift = (history, place) => (spans ? Date.parse(`${sets[0].from}T00:00Z`) / 1000 - Date.parse(`${sets[place].from}T00:00Z`) / 1000 : 0);
+    let plot;
+    function draw() {
+      plot?.destroy();
+      together.replaceChildren();
+      plot = iobands.chart(together, { height: 360, unit: drawn[0].history.series.unit, lines: drawn.map(({ history, place }) => ({
+        label: place ? labelOf(sets[place]) : history.series.variable,
+        times: history.times.map((each) => each + shift(history, place)), values: history.values,
+        colour: COLOURS[place], dash: DASHES[place], width: 1.5, points: history.times.length < 120 })) });
+      const times = plot.data[0];
+      const whole = [times[0] - 3600, times.at(-1) + 3600];
+      const given = ["from", "to"].map((name) => Date.parse(`${iobands.place().settings[name]}Z`) / 1000);
+      const axis = iobands.together([plot], whole, (from, to, all) => {
+        const text = (seconds) => (all ? "" : iobands.minute(seconds).replace(" ", "T"));
+        iobands.keep({ from: text(from), to: text(to) });
+      });
+      time.replaceChildren(axis.tools, spans ? element("p", { class: "note" }, "Each set is moved to the dates of the first.") : "");
+      axis.set(...(given.every(Number.isFinite) ? given : whole));
+    }
+    draw();
+    iobands.leave = iobands.redraw(draw);
+  }
+
+  // A few comparisons to begin with: the first pair of each field.
+  function suggestions() {
+    const items = [];
+    for (const field of Object.keys(iobands.site.comparable)) {
+      for (const series of iobands.site.series) {
+        const found = iobands.neighbours(series).find(([name]) => name === field);
+        if (found) {
+          const ids = [series.id, ...found[1]].slice(0, iobands.mostSets);
+          items.push(element("li", {}, element("a", { href: iobands.address("compare", { sets: ids.join(",") }) },
+            `${field.replaceAll("_", " ")}: ${ids.map((id) => iobands.byId.get(id).fields[field] ?? "none").join(", ")}`), ` of ${series.label}`));
+          break;
+        }
+      }
+    }
+    return items.length ? section("suggestions", "For example", element("ul", { class: "card" }, items)) : "";
+  }
+
+  iobands.showCompare = (main, settings) => {
+    show(main, settings).catch((error) => {
+      main.append(element("p", { class: "card plain", role: "alert" }, String(error.message)));
+    });
+  };
+})();

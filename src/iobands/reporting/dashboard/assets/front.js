@@ -1,0 +1,174 @@
+// The front page: alerts, heat map, what changed, every series, where each file system is.
+"use strict";
+
+(() => {
+  const { element, section, tag, row, link, plural } = iobands;
+  const MOST_ROWS = 100;
+
+  // The level, since when and how sure, as the digest has them.
+  iobands.alertText = (alert) => alert.says
+    .map((text) => (text === alert.certainty ? `how sure: ${text}` : text)).join(" · ");
+
+  function alertItem(alert) {
+    const about = alert.series.filter((id) => iobands.byId.has(id));
+    const some = about.slice(0, iobands.mostSets);
+    const together = iobands.address("compare", { sets: some.join(",") });
+    const name = about.length === 1 ? link(about[0], alert.subject)
+      : about.length ? element("a", { href: together }, alert.subject) : alert.subject;
+    const item = element("li", {}, tag(alert.severity, alert.severity, alert.quiet), " ",
+      element("strong", {}, name), alert.number ? ` (${alert.number})` : "", " ",
+      iobands.alertText(alert));
+    if (about.length > 1) {
+      item.append(element("details", {}, element("summary", {}, `its ${about.length} series`),
+        element("p", { class: "under" }, element("a", { href: together },
+          about.length > some.length ? `the first ${some.length} on one axis` : "all on one axis")),
+        element("ul", { class: "under" },
+          about.map((id) => element("li", {}, link(id, iobands.byId.get(id).label))))));
+    }
+    return item;
+  }
+
+  function alerts(site) {
+    const found = [];
+    for (const heading of ["Needs attention", "Acknowledged", "For information"]) {
+      const here = site.alerts.filter((alert) => alert.heading === heading);
+      if (!here.length) continue;
+      const list = element("ul", { class: "card" });
+      const shown = iobands.more(here.map((alert) => () => alertItem(alert)), 16, list);
+      found.push(section(heading.replace(/ /g, "-").toLowerCase(), heading, shown));
+    }
+    if (!site.alerts.some((alert) => alert.heading === "Needs attention") && site.series.length) {
+      found.unshift(element("p", { class: "card plain" }, calibration(site)
+        ?? "Nothing needs attention: no series has changed for the worse, and none is missing."));
+    }
+    return found;
+  }
+
+  // On a new site, how many runs are missing until something can be judged.
+  function calibration(site) {
+    const waiting = site.series.filter((series) => series.state === "calibrating");
+    if (waiting.length < site.series.length) return null;
+    const left = Math.max(1, Math.min(...waiting.map((series) => series.left)));
+    const time = iobands.duration(left * site.interval);
+    return `Nothing can be judged yet: a series is judged from ${site.enough} runs on. The first `
+      + `lacks ${plural(left, "run")}, which take about ${time} at the present rate.`;
+  }
+
+  function lately(site) {
+    if (!site.lately.length) return null;
+    const list = element("ul", { class: "card" });
+    const items = site.lately.map((each) => () => element("li", {},
+      element("span", { class: "when" }, iobands.day(each.since)), " ",
+      element("strong", {}, each.subject), ` ${each.change} · `,
+      each.ended ? `until ${iobands.day(each.ended)} · ${each.end}` : each.end));
+    return section("lately", "What changed lately", iobands.more(items, 8, list));
+  }
+
+  function fileSystems(site) {
+    if (!site.file_systems.length) return null;
+    const known = (name) => site.file_systems.some((each) => each[name] !== null && each[name] !== undefined);
+    const several = new Set(site.file_systems.map((each) => each.system)).size > 1;
+    const targets = (each) => each.targets_active === null ? "–"
+      : `${each.targets_active} in service${each.targets_inactive ? `, ${each.targets_inactive} not` : ""}`;
+    const columns = [
+      ["File system", (each) => several ? `${each.name} (${each.system})` : each.name],
+      known("path") && ["Path", (each) => each.path ?? "–"],
+      ["Type", (each) => [each.type, each.medium].filter(Boolean).join(", ") || "–"],
+      known("size_gib") && ["Size", (each) => each.size_gib ? `${iobands.figure(each.size_gib)} GiB` : "–"],
+      known("fullness_percent") && ["Full", (each) => each.fullness_percent === null ? "–" : `${each.fullness_percent} %`],
+      known("targets_active") && ["Targets", targets],
+      ["Outliers", (each) => `${each.outliers} runs`],
+      ["Newest run", (each) => iobands.minute(each.when)],
+    ].filter(Boolean);
+    return section("file-systems", "File systems",
+      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "File systems" },
+        element("table", {}, element("thead", {}, row(columns.map(([name]) => name), "th")),
+          element("tbody", {}, site.file_systems.map((each) => row(columns.map(([, cell]) => cell(each))))))),
+      element("p", { class: "note" }, "As the newest run of each saw it. An outlier is a run below the floor of its band, outside a lasting drop."));
+  }
+
+  function seriesRow(series) {
+    const trend = element("td", { class: "trend", "aria-hidden": "true" }, series.trend);
+    return element("tr", {},
+      element("th", { scope: "row" }, link(series.id, series.label)),
+      element("td", {}, tag(series.state, series.says, series.quiet)),
+      element("td", { class: "n" }, series.value === null ? "–" : `${series.value} ${series.unit}`),
+      element("td", {}, tag(series.verdict)),
+      element("td", {}, series.band || (series.state === "calibrating" ? `${plural(series.left, "run")} to go` : "–")),
+      trend,
+      element("td", { class: "n" }, series.runs),
+      element("td", {}, series.effect || "–"),
+      element("td", {}, series.when === null ? "never" : iobands.minute(series.when)));
+  }
+
+  function seriesTable(chosen) {
+    const body = element("tbody");
+    const shown = iobands.more(chosen.map((series) => () => seriesRow(series)), MOST_ROWS, body);
+    const headings = ["Series", "State", "Newest", "Verdict", "Band", "Trend", "Runs", "In effect", "When"];
+    return [
+      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Series" },
+        element("table", {}, element("thead", {}, row(headings, "th")), body)),
+      [shown].flat().slice(1),
+      element("p", { class: "note" }, "Band: lower quartile–median–upper quartile; ~ marks one learned from the series' own runs, provisional. A quarter of healthy runs lie below the lower quartile."),
+    ].flat();
+  }
+
+  // Which series have every word of `q` in a name or a value, and the state.
+  iobands.chosen = ({ q = "", state = "" }) => {
+    const words = q.toLowerCase().split(/\s+/).filter(Boolean);
+    return iobands.site.series.filter((series) => {
+      if (state && series.state !== state) return false;
+      const text = [series.label, series.variable, ...Object.values(series.fields)].join(" ").toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+  };
+
+  function filter(site, settings, change) {
+    const states = [...new Set(site.series.map((series) => series.state))];
+    const search = element("input", { id: "q", type: "search", value: settings.q ?? "", maxlength: "100",
+      oninput: () => change({ q: search.value }) });
+    const state = element("select", { id: "state-filter", onchange: () => change({ state: state.value }) },
+      element("option", { value: "" }, "any state"),
+      states.map((name) => element("option", { value: name, selected: name === settings.state }, name)));
+    return element("form", { class: "filter", role: "search", onsubmit: (event) => event.preventDefault() },
+      element("label", { for: "q" }, "Show only"), search,
+      element("label", { for: "state-filter" }, "in"), state,
+      element("output", { id: "found", for: "q state-filter" }));
+  }
+
+  function lines(id, heading, texts, note) {
+    if (!texts?.length) return null;
+    const list = element("ul", { class: "card" });
+    return section(id, heading, note ? element("p", { class: "note" }, note) : null,
+      iobands.more(texts.map((text) => () => element("li", {}, text)), 10, list));
+  }
+
+  iobands.showFront = (main, settings) => {
+    const { site } = iobands;
+    const map = element("div");
+    const table = element("div");
+    function change(settings) {
+      iobands.keep(settings);
+      show();
+    }
+    function show() {
+      const settings = iobands.place().settings;
+      const chosen = iobands.chosen(settings);
+      iobands.heatMap(map, new Set(chosen.map((series) => series.id)));
+      table.replaceChildren(...seriesTable(chosen));
+      document.getElementById("found").textContent = `${chosen.length} of ${plural(site.series.length, "series")}`;
+    }
+    main.replaceChildren(...[
+      element("h1", { class: "unseen" }, "I/O performance"),
+      alerts(site),
+      site.series.length ? section("recent", "The last sessions", filter(site, settings, change), map) : null,
+      lately(site),
+      site.series.length ? section("series", "Series", table) : null,
+      fileSystems(site),
+      lines("not-measured", "Not measured", site.not_measured),
+      lines("superseded", "Superseded series", site.superseded, "Their checks now run at another scale."),
+      lines("rejected", `Rejected lines: ${site.rejected_lines}`, site.rejected),
+    ].flat().filter(Boolean));
+    if (site.series.length) show();
+  };
+})();

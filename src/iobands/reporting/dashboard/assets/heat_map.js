@@ -1,0 +1,101 @@
+// The heat map: a row a kind of series, a column a session, a cell the worst verdict.
+"use strict";
+
+(() => {
+  const { element } = iobands;
+  const CELLS = {
+    a: "above", w: "within", b: "below", c: "collapsed", n: "no band",
+    ".": "no run", m: "run failed",
+  };
+  const MARKS = { a: "▲", w: "●", b: "▼", c: "✖", n: "○", ".": "", m: "!" };
+  const RANK = "mcbnwa."; // worst first
+  const MOST_ROWS = 60;
+  const ON_A_PHONE = 14;
+
+  function legend() {
+    return element("p", { class: "note key" }, element("span", {}, "The worst verdict of a session:"),
+      Object.entries(CELLS).map(([cell, name]) => element("span", {},
+        element("i", { class: `cell ${name.replace(" ", "-")}`, "aria-hidden": "true" }, MARKS[cell]), ` ${name} `)));
+  }
+
+  // In the order of the newest sessions: what went wrong lately comes first.
+  const badness = (row) => [...row.cells].reverse().slice(0, 7)
+    .reduce((sum, cell, age) => sum + (cell === "c" || cell === "m" ? 3 : cell === "b" ? 1 : 0) / (1 + age / 4), 0);
+
+  function kindOf(row) {
+    const [fileSystem, pattern, variable, transport, system] = row.kind;
+    const several = new Set(iobands.site.rows.map((each) => each.kind[4])).size > 1;
+    return [several ? system : "", fileSystem, pattern, variable, transport === "default" ? "" : transport]
+      .filter(Boolean).join(" ");
+  }
+
+  function cellOf(row, column, time) {
+    const cell = row.cells[column];
+    const id = row.series[row.which ? row.which[column] : 0];
+    const says = `${iobands.minute(time)}: ${CELLS[cell]}`;
+    return element("td", {},
+      element("a", {
+        class: `cell ${CELLS[cell].replace(" ", "-")}`, tabindex: "-1", title: says,
+        href: iobands.address(`series/${id}`, { at: iobands.minute(time).replace(" ", "T") }),
+        "aria-label": `${kindOf(row)}, ${says}`,
+      }, MARKS[cell]));
+  }
+
+  // One cell is in the order of the tab key; the arrow keys lead to the others.
+  function withArrowKeys(table) {
+    const cells = () => [...table.tBodies[0].rows].map((line) => [...line.querySelectorAll("a.cell")]);
+    const first = cells()[0]?.at(-1);
+    if (first) first.tabIndex = 0;
+    table.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+      if (!step || !event.target.matches("a.cell")) return;
+      const grid = cells();
+      const line = grid.findIndex((each) => each.includes(event.target));
+      const next = grid[line + step[0]]?.[grid[line].indexOf(event.target) + step[1]];
+      if (next) {
+        event.target.tabIndex = -1;
+        next.tabIndex = 0;
+        next.focus();
+      }
+      event.preventDefault();
+    });
+  }
+
+  iobands.heatMap = (container, chosen) => {
+    const { rows, sessions } = iobands.site;
+    const shown = rows.filter((row) => row.series.some((id) => chosen.has(id)))
+      .sort((one, other) => badness(other) - badness(one));
+    const first = matchMedia("(max-width: 46rem)").matches ? Math.max(0, sessions.length - ON_A_PHONE) : 0;
+    const columns = sessions.map((time, column) => [time, column]).slice(first);
+    const body = element("tbody");
+    const makers = shown.map((row) => () => element("tr", {},
+      element("th", { scope: "row" }, row.series.length === 1
+        ? iobands.link(row.series[0], kindOf(row))
+        : element("a", { href: iobands.address("", { q: kindOf(row) }) }, kindOf(row))),
+      columns.map(([time, column]) => cellOf(row, column, time))));
+    const head = element("tr", {}, element("th", { scope: "col" }, "Series"),
+      columns.map(([time], place) => {
+        const day = iobands.day(time);
+        const label = place % 7 === (columns.length - 1) % 7 ? day.slice(5) : "";
+        return element("th", { scope: "col", class: "date" },
+          element("span", { "aria-hidden": "true" }, label), element("span", { class: "unseen" }, day));
+      }));
+    const table = element("table", { class: "heat" },
+      element("caption", { class: "unseen" }, "Verdicts of the last sessions; arrow keys move between cells"),
+      element("thead", {}, head), body);
+    const parts = [iobands.more(makers, MOST_ROWS, body)].flat().slice(1);
+    withArrowKeys(table);
+    const scroll = element("div", { class: "card scroll", role: "region", tabindex: "0", "aria-label": "Heat map" }, table);
+    container.replaceChildren(sentence(shown, sessions), scroll, ...parts, legend());
+    scroll.scrollLeft = scroll.scrollWidth;
+  };
+
+  function sentence(rows, sessions) {
+    if (!sessions.length || !rows.length) return element("p", {}, "Nothing was measured lately.");
+    const newest = rows.map((row) => row.cells.at(-1));
+    const counts = [...RANK].filter((cell) => newest.includes(cell))
+      .map((cell) => `${newest.filter((each) => each === cell).length} ${CELLS[cell]}`);
+    return element("p", {}, `In the newest session, of ${iobands.minute(sessions.at(-1))}, of `
+      + `${iobands.plural(rows.length, "row")}: ${counts.join(", ")}.`);
+  }
+})();

@@ -1,0 +1,309 @@
+// The page of a series: its runs with all that explains them.
+"use strict";
+
+(() => {
+  const { element, section, tag, plural, figure } = iobands;
+  const TABLE_ROWS = 100;
+  const BINS = 24;
+  const NAMES = {
+    jobid: "job", job_nodelist: "nodes", hints_in_effect: "hints in effect", stripe_size: "stripe size in bytes",
+    fullness_percent: "fullness in %", client_written_gib: "written by the clients in GiB",
+    client_read_gib: "read by the clients in GiB", load_per_node: "load per node",
+  };
+  const nameOf = (column) => NAMES[column] ?? column.replaceAll("_", " ");
+  const NO_CHART = new Set(["stripe_count", "stripe_size", "targets_active"]);
+
+  const nearest = (times, time) => {
+    let low = 0;
+    let high = times.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (times[middle] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low > 0 && time - times[low - 1] < times[low] - time ? low - 1 : low;
+  };
+
+  function runText(history, place) {
+    const { series } = history;
+    const value = `${figure(history.values[place])} ${series.unit}`;
+    const details = [...history.columns].map((column) => [nameOf(column), history.cells[place](column)])
+      .filter(([, cell]) => cell !== null).map(([name, cell]) => `${name} ${cell}`);
+    return [
+      element("p", {}, element("strong", {}, `${iobands.minute(history.times[place])}: ${value} `),
+        tag(history.verdicts[place]), ` run ${place + 1} of ${history.times.length}`),
+      element("p", {}, details.join(" · ")),
+    ];
+  }
+
+  function inView(history, from, to) {
+    const isIn = (place) => history.times[place] >= from && history.times[place] <= to;
+    const times = history.times.filter((_, place) => isIn(place));
+    const values = history.values.filter((_, place) => isIn(place));
+    return { times, values, quartiles: values.length ? [0.25, 0.5, 0.75].map((share) => iobands.quantile(values, share)) : [] };
+  }
+
+  function sentence(history, from, to) {
+    const { times, values, quartiles } = inView(history, from, to);
+    if (!values.length) return "No run in view.";
+    const [low, middle, high] = quartiles.map(figure);
+    return `In view: ${plural(values.length, "run")} from ${iobands.day(times[0])} to ${iobands.day(times.at(-1))}; median ${middle} `
+      + `${history.series.unit}, half of them from ${low} to ${high}, all from ${figure(Math.min(...values))} to ${figure(Math.max(...values))}.`;
+  }
+
+  function distribution(history, from, to) {
+    const { values } = inView(history, from, to);
+    if (!values.length) return "";
+    const low = Math.min(...values);
+    const wide = (Math.max(...values) - low) / BINS || 1;
+    const counts = new Array(BINS).fill(0);
+    values.forEach((value) => { counts[Math.min(BINS - 1, Math.floor((value - low) / wide))] += 1; });
+    const most = Math.max(...counts);
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("viewBox", `0 0 100 ${BINS * 8}`);
+    svg.setAttribute("preserveAspectRatio", "none");
+    svg.setAttribute("aria-hidden", "true");
+    counts.forEach((count, bin) => {
+      const bar = document.createElementNS(svg.namespaceURI, "rect");
+      const at = { x: 0, y: (BINS - 1 - bin) * 8, height: 7, width: (100 * count) / most };
+      Object.entries(at).forEach(([name, value]) => bar.setAttribute(name, value));
+      svg.append(bar);
+    });
+    return [
+      element("h3", {}, "Distribution in view"),
+      element("p", { class: "note" }, `${figure(Math.max(...values))} ${history.series.unit}`), svg,
+      element("p", { class: "note" }, `${figure(low)} ${history.series.unit}; the longest bar is ${plural(most, "run")}`),
+    ];
+  }
+
+  function events(history) {
+    const until = (end) => (end ? ` to ${iobands.day(end)}` : ", still");
+    return [
+      ...history.changes.map((each) => [each.since, `Change to ${figure(each.level)} ${history.series.unit} from `
+        + `${figure(each.baseline)} (${each.says}): began between ${iobands.day(each.low)} and ${iobands.day(each.high)}, `
+        + `raised ${iobands.day(each.raised)}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : ", lasts"}`]),
+      ...history.incidents.map((each) => [each.since, `Incident ${each.name}: ${iobands.day(each.since)}`
+        + `${until(each.open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
+      ...history.epochs.map((each) => [each.since, `Epoch ${each.name}${each.reason ? `: ${each.reason}` : ""}`]),
+      ...history.missing.map((each) => [each.when, `Missing: ${each.what ?? "a run gave no sample"}`]),
+      ...history.actions.map((each) => [each.when, each.says]),
+    ].sort(([one], [other]) => other - one);
+  }
+
+  function eventList(history) {
+    const found = events(history);
+    if (!found.length) return null;
+    const list = element("ul", { class: "card" });
+    return section("events", "What happened", iobands.more(found.map(([time, text]) => () => element("li", {},
+      element("span", { class: "when" }, iobands.day(time)), " ", text)), 12, list));
+  }
+
+  function factList(id, heading, facts) {
+    return element("div", { class: "card" }, element("h3", { id }, heading),
+      element("dl", {}, facts.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])));
+  }
+
+  function about(history) {
+    const { series } = history;
+    const newest = history.cells.at(-1);
+    const columns = ["stripe_count", "stripe_size", "transport_in_effect", "hints_in_effect", "fsync", "cache", "tool_version", "suite_version", "version"];
+    const effect = newest ? columns.filter((name) => history.columns.has(name) && newest(name) !== null)
+      .map((name) => [nameOf(name), String(newest(name))]) : [];
+    return section("about", "What is known of it", element("div", { class: "facts" },
+      factList("facts", "Judgement", history.facts),
+      factList("asked", "Asked for", Object.entries(series.fields).map(([name, value]) => [nameOf(name), value])),
+      effect.length ? factList("effect", "In effect, as the newest run proved", effect) : null,
+      history.moved.length ? element("div", { class: "card" }, element("h3", {}, "Moved at the same time"),
+        element("ul", { class: "moved" }, history.moved.map((text) => element("li", {}, text)))) : null));
+  }
+
+  function runTable(history) {
+    const columns = [...history.columns].filter((name) => history.cells.some((cells) => cells(name) !== history.cells[0](name)));
+    const body = element("tbody");
+    const details = element("details", { class: "card plain" }, element("summary", {}, "Runs as a table"));
+    details.addEventListener("toggle", () => {
+      const places = history.times.map((_, place) => place).reverse();
+      const rows = places.map((place) => () => iobands.row([
+        iobands.minute(history.times[place]), figure(history.values[place]), history.verdicts[place],
+        ...columns.map((name) => history.cells[place](name) ?? "–")]));
+      const shown = iobands.more(rows, TABLE_ROWS, body);
+      details.append(element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs as a table" },
+        element("table", {}, element("thead", {}, iobands.row(["Time (UTC)", history.series.unit, "Verdict", ...columns.map(nameOf)], "th")), body)),
+        ...[shown].flat().slice(1));
+    }, { once: true });
+    return details;
+  }
+
+  function alertLines(series) {
+    return iobands.site.alerts.filter((alert) => alert.series.includes(series.id)).map((alert) =>
+      element("p", { class: "lead" }, tag(alert.severity, alert.severity, alert.quiet), " ",
+        element("strong", {}, alert.subject), alert.number ? ` (${alert.number}) ` : " ", iobands.alertText(alert)));
+  }
+
+  function neighbours(series) {
+    const others = iobands.site.series.filter((each) => each.job === series.job && each.id !== series.id);
+    const compared = iobands.neighbours(series);
+    const month = 30 * 86400;
+    const day = (seconds) => iobands.day(seconds);
+    const span = (from, to) => `${series.id}@${day(from)}..${day(to)}`;
+    const last = series.when;
+    return element("p", {},
+      others.length ? ["Of the same jobs: ", others.flatMap((each, place) => [place ? ", " : "", iobands.link(each.id, each.variable)]), ". "] : "",
+      "Compare with ", compared.flatMap(([field, ids]) => [
+        element("a", { href: iobands.address("compare", { sets: [series.id, ...ids].slice(0, iobands.mostSets).join(",") }) }, `another ${nameOf(field)}`), ", "]),
+      element("a", { href: iobands.address("compare", { sets: `${span(last - month, last)},${span(last - 2 * month, last - month)}` }) }, "the month before"), ".");
+  }
+
+  function covariateCharts(history, area) {
+    const still = [];
+    const found = [];
+    for (const column of history.columns) {
+      const values = history.cells.map((cells) => cells(column));
+      const numbers = values.filter((value) => typeof value === "number");
+      if (!numbers.length || NO_CHART.has(column)) continue;
+      const low = numbers.reduce((one, other) => Math.min(one, other));
+      const high = numbers.reduce((one, other) => Math.max(one, other));
+      if (low === high) {
+        still.push(`${nameOf(column)} ${figure(low)}`);
+        continue;
+      }
+      const holder = element("div", { class: "chart card", role: "img",
+        "aria-label": `${nameOf(column)} on the same time axis: from ${figure(low)} to ${figure(high)}, newest ${figure(numbers.at(-1))}` });
+      area.append(holder);
+      found.push(iobands.chart(holder, { height: 110, axis: false, ceiling: 0,
+        lines: [{ label: nameOf(column), times: history.times, values, colour: "median", points: numbers.length < 120 }] }));
+    }
+    return [found, still];
+  }
+
+  async function show(main, id, settings) {
+    const series = iobands.byId.get(id);
+    const heading = element("h1", {}, `${series.label} `, tag(series.state, series.says, series.quiet));
+    main.replaceChildren(heading, ...alertLines(series), element("p", { class: "note", role: "status" }, "Loading …"));
+    await iobands.ready;
+    const history = await iobands.history(id);
+    const others = await Promise.all(iobands.site.series
+      .filter((each) => each.job === series.job && each.id !== id && each.unit === series.unit)
+      .map((each) => iobands.history(each.id)));
+    if (iobands.place().place !== `series/${id}`) return;
+    if (!history.times.length) {
+      main.replaceChildren(heading, ...alertLines(series), element("p", { class: "card plain" }, "No run has given a sample so far."), eventList(history), about(history));
+      return;
+    }
+    history.verdicts ??= history.values.map((value, place) => iobands.verdict(iobands.bandAt(history, history.times[place]), value));
+
+    const says = element("p", { class: "note", "aria-live": "polite" });
+    const panel = element("div", { class: "run card", role: "status" });
+    const side = element("div", { class: "side card" });
+    const plot = element("div", { class: "chart card plot", tabindex: "0", role: "group",
+      "aria-label": `${series.label} against time. Left and right go from run to run, plus and minus zoom, 0 shows all.` });
+    const below = element("div");
+    const also = element("div", { class: "tools" });
+    const time = element("div");
+    const first = history.times[0];
+    const margin = Math.max(1200, 0.02 * (history.times.at(-1) - first));
+    const whole = [first - margin, history.times.at(-1) + margin];
+    const given = ["from", "to"].map((name) => Date.parse(`${settings[name]}Z`) / 1000);
+    let view = given.every(Number.isFinite) && given[0] < given[1] ? given : whole;
+    let selected = settings.at ? nearest(history.times, Date.parse(`${settings.at}Z`) / 1000 || whole[1]) : history.times.length - 1;
+    const shown = new Set((settings.with ?? "").split(" ").filter(Boolean));
+    let plots = [];
+    let axis;
+
+    function select(place, keep = true) {
+      selected = Math.max(0, Math.min(history.times.length - 1, place));
+      panel.replaceChildren(...runText(history, selected));
+      if (keep) iobands.keep({ at: iobands.minute(history.times[selected]).replace(" ", "T") });
+      plots[0]?.redraw(false);
+    }
+    function changed(from, to, all) {
+      view = [from, to];
+      says.textContent = sentence(history, from, to);
+      side.replaceChildren(...distribution(history, from, to));
+      const text = (seconds) => (all ? "" : iobands.minute(seconds).replace(" ", "T"));
+      if (text(from) !== (iobands.place().settings.from ?? "")) iobands.keep({ from: text(from), to: text(to) });
+    }
+    function draw() {
+      plots.forEach((each) => each.destroy());
+      plot.replaceChildren();
+      below.replaceChildren();
+      const together = others.filter((other) => shown.has(other.series.variable));
+      const main = iobands.chart(plot, {
+        height: matchMedia("(max-width: 46rem)").matches ? 260 : 340, unit: series.unit,
+        ceiling: Math.max(0, ...history.bands.map((band) => band.upper)),
+        lines: [{ label: series.variable, times: history.times, values: history.values, colour: "line", width: 1 },
+          ...together.map((other) => ({ label: other.series.variable, times: other.times, values: other.values, colour: "other", width: 1.5 }))],
+        under: (u) => iobands.drawContext(u, history),
+        draw: (u) => {
+          iobands.drawSamples(u, history);
+          iobands.drawIn(u, (context, x, y) => {
+            context.strokeStyle = getComputedStyle(plot).color;
+            context.lineWidth = 2 * devicePixelRatio;
+            context.beginPath();
+            context.arc(x(history.times[selected]), y(history.values[selected]), 7 * devicePixelRatio, 0, 7);
+            context.stroke();
+          });
+        },
+      });
+      const [charts, still] = covariateCharts(history, below);
+      if (still.length) below.append(element("p", { class: "note" }, `The same in all runs: ${still.join(", ")}.`));
+      plots = [main, ...charts];
+      plots.forEach((each) => each.over.addEventListener("mousemove", (event) => {
+        const at = each.posToVal(event.clientX - each.over.getBoundingClientRect().left, "x");
+        select(nearest(history.times, at), false);
+      }));
+      main.over.addEventListener("click", () => select(selected));
+      axis = iobands.together(plots, whole, changed);
+      time.replaceChildren(axis.tools);
+      axis.set(...view);
+    }
+    plot.addEventListener("keydown", (event) => {
+      const act = {
+        ArrowLeft: () => select(selected - 1), ArrowRight: () => select(selected + 1),
+        Home: () => select(0), End: () => select(history.times.length - 1),
+        "+": () => axis.zoom(0.75), "-": () => axis.zoom(4 / 3), 0: () => axis.set(...whole),
+      }[event.key];
+      if (!act || event.ctrlKey || event.metaKey) return;
+      event.preventDefault();
+      act();
+      const at = history.times[selected];
+      if (event.key.length > 1 && (at < view[0] || at > view[1])) {
+        const half = (view[1] - view[0]) / 2;
+        axis.set(at - half, at + half);
+      }
+    });
+    others.forEach((other) => {
+      const name = other.series.variable;
+      const box = element("input", { type: "checkbox", id: `with-${name}`, checked: shown.has(name), onchange: () => {
+        if (box.checked) shown.add(name);
+        else shown.delete(name);
+        iobands.keep({ with: [...shown].join(" ") });
+        draw();
+      } });
+      also.append(element("label", {}, box, ` with ${name} of the same jobs`));
+    });
+    main.replaceChildren(...[
+      heading, ...alertLines(series), neighbours(series), time, also,
+      element("div", { class: "with-side" },
+        element("div", {}, plot, says, legend(), panel, section("beside", "On the same time axis", below)), side),
+      eventList(history), about(history), runTable(history),
+    ].filter(Boolean));
+    draw();
+    select(selected, false);
+    iobands.leave = iobands.redraw(draw);
+  }
+
+  function legend() {
+    const swatch = (style, text) => element("span", {}, element("i", { class: `swatch ${style}`, "aria-hidden": "true" }), ` ${text} `);
+    return element("p", { class: "note key" },
+      ["above", "within", "below", "collapsed", "no band"].map((name) => element("span", {}, `${iobands.marks[name]} ${name}`)),
+      swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor"),
+      swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker when it may have begun"), element("span", {}, "× at the foot: missing run"));
+  }
+
+  iobands.showSeries = (main, id, settings) => {
+    show(main, id, settings).catch((error) => {
+      main.append(element("p", { class: "card plain", role: "alert" }, String(error.message)));
+    });
+  };
+})();

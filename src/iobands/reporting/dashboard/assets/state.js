@@ -1,0 +1,29 @@
+// The first line: the state of the site and its age, which only the reader's clock knows.
+"use strict";
+
+(() => {
+  const { element } = iobands;
+
+  // Without a session for two intervals nobody knows the state.
+  iobands.judgement = (site, now) => {
+    if (site.newest === null) return { word: "UNKNOWN", text: "no run so far" };
+    const age = (site.past ? site.made : now) - site.newest;
+    const usual = `one is expected every ${iobands.duration(site.interval)}`;
+    if (age > 2 * site.interval) {
+      const last = `last known: ${site.word}, ${site.counts}`;
+      return { word: "UNKNOWN", text: `no run for ${iobands.duration(age)}, and ${usual}; ${last}` };
+    }
+    return { word: site.word, text: `${site.counts}; newest run ${iobands.duration(age)} ago` };
+  };
+
+  iobands.showState = () => {
+    const { site } = iobands;
+    const { word, text } = iobands.judgement(site, Date.now() / 1000);
+    document.title = `${word} · I/O performance`;
+    const when = site.past ? "as it was known then" : "when this page was made";
+    document.getElementById("state").replaceChildren(
+      element("p", { class: "summary" }, iobands.tag(word), " ", text),
+      element("p", { class: "note" }, `${iobands.minute(site.made)} UTC, ${when}; all times are UTC`),
+    );
+  };
+})();

@@ -1,0 +1,105 @@
+// Quartiles, and the ratio of two sets of runs with its interval.
+"use strict";
+
+(() => {
+  const DAY = 86400;
+  const CONFIDENCE = 0.95;
+  const FEWEST_PAIRS = 6; // of which the smallest and the largest ratio are as sure: 1 - 2 / 2**6
+  const RESAMPLES = 2000;
+
+  const sorted = (values) => Float64Array.from(values).sort();
+
+  // Type 7 of Hyndman and Fan, as everywhere in iobands.
+  iobands.quantile = (values, share) => {
+    const order = sorted(values);
+    const place = share * (order.length - 1);
+    const low = Math.floor(place);
+    return order[low] + (place - low) * ((order[low + 1] ?? order[low]) - order[low]);
+  };
+  const median = (values) => iobands.quantile(values, 0.5);
+
+  // Which band judges a run at `time`, and its verdict.
+  iobands.bandAt = (history, time) => {
+    let found = -1;
+    for (const [begin, place] of history.segments) {
+      if (begin > time) break;
+      found = place;
+    }
+    return found < 0 ? null : history.bands[found];
+  };
+  iobands.verdict = (band, value) => {
+    if (!band) return "no band";
+    if (value < band.floor) return "collapsed";
+    if (value < band.lower) return "below";
+    return value <= band.upper ? "within" : "above";
+  };
+
+  // Runs that are nearest each other in time and at most a day apart, each in one pair.
+  iobands.pairs = (one, other) => {
+    const candidates = [];
+    let after = 0;
+    one.times.forEach((time, place) => {
+      while (after < other.times.length && other.times[after] < time) after += 1;
+      const near = [after - 1, after].filter((each) => each >= 0 && each < other.times.length)
+        .map((each) => [Math.abs(other.times[each] - time), place, each])
+        .sort(([first], [second]) => first - second)[0];
+      if (near && near[0] <= DAY) candidates.push(near);
+    });
+    const taken = new Set();
+    return candidates.sort(([first], [second]) => first - second)
+      .filter(([, , each]) => !taken.has(each) && taken.add(each))
+      .map(([, place, each]) => [one.values[place], other.values[each]])
+      .filter(([first, second]) => first > 0 && second > 0);
+  };
+
+  // How often the median of `number` ratios lies within, `place` being left out at each end.
+  function confidence(number, place) {
+    let outside = 0;
+    let term = 2 ** -number;
+    for (let count = 0; count <= place; count += 1) {
+      outside += term;
+      term *= (number - count) / (count + 1);
+    }
+    return 1 - 2 * outside;
+  }
+
+  // The median ratio of pairs, with the interval of the sign test.
+  function pairedRatio(pairs) {
+    const logs = sorted(pairs.map(([one, other]) => Math.log(one / other)));
+    let place = -1;
+    while (place + 1 < Math.floor(logs.length / 2) && confidence(logs.length, place + 1) >= CONFIDENCE) place += 1;
+    return {
+      ratio: Math.exp(median(logs)), low: Math.exp(logs[place]), high: Math.exp(logs[logs.length - 1 - place]),
+      how: `median of ${iobands.plural(pairs.length, "pair")} of runs at most a day apart, interval of the sign test`,
+    };
+  }
+
+  // A generator of its own, so that the same runs give the same interval.
+  function generator() {
+    let state = 1;
+    return (below) => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return Math.floor((state / 2 ** 32) * below);
+    };
+  }
+
+  // The ratio of two medians, with the percentiles of its bootstrap (Efron 1979).
+  function medianRatio(one, other) {
+    const draw = generator();
+    const resampled = (values) => median(values.map(() => values[draw(values.length)]));
+    const ratios = Array.from({ length: RESAMPLES }, () => resampled(one) / resampled(other));
+    return {
+      ratio: median(one) / median(other),
+      low: iobands.quantile(ratios, 0.025), high: iobands.quantile(ratios, 0.975),
+      how: `ratio of the medians of ${one.length} and ${iobands.plural(other.length, "run")}, interval of the bootstrap`,
+    };
+  }
+
+  // The ratio of one set of runs to another with an interval of 95 %, null of too few runs.
+  iobands.ratio = (one, other) => {
+    const pairs = iobands.pairs(one, other);
+    if (pairs.length >= FEWEST_PAIRS) return pairedRatio(pairs);
+    const values = [one, other].map((set) => set.values.filter((value) => value > 0));
+    return Math.min(...values.map((each) => each.length)) >= FEWEST_PAIRS ? medianRatio(...values) : null;
+  };
+})();

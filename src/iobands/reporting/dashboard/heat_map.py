@@ -1,0 +1,129 @@
+"""The heat map of the last weeks: the worst verdict of each kind of series in each session."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from iobands.detection.sessions import Sessions, sessions_of
+from iobands.model.fields import RATIO_UNIT
+from iobands.reporting.dashboard.names import seconds, series_id
+from iobands.reporting.dashboard.verdicts import Judged
+from iobands.status.series import Series
+
+#: How many sessions are shown: six weeks of daily ones.
+MOST_SESSIONS: Final = 42
+_LEAST_FOR_INTERVAL: Final = 2
+_DAY: Final = 86_400
+
+#: A character a cell: the verdicts by their codes, and why there is none.
+CELLS: Final = "nwabc"
+GAP, MISSED = ".", "m"
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The rows, the times of the sessions, and how far apart sessions are in seconds.
+
+    Times are in seconds since 1970.
+    """
+
+    times: tuple[int, ...]
+    rows: tuple[dict[str, object], ...]
+    interval: int
+
+
+def heat_map(every: Sequence[Series], verdicts: Mapping[str, Judged]) -> HeatMap:
+    """Return the heat map of the series that run by themselves, which are those without a case."""
+    shown = [each for each in every if each.key.case is None and each.key.unit != RATIO_UNIT]
+    measured = {series_id(each.key): each for each in shown if len(each.history)}
+    sessions = sessions_of({name: each.history.times for name, each in measured.items()})
+    begins = _begins(sessions, {name: verdicts[name] for name in measured})
+    numbers = _columns(sorted(begins), sessions.a_day)[-MOST_SESSIONS:]
+    times = _times(numbers, begins, sessions.a_day)
+    place = {number: column for column, number in enumerate(numbers)}
+    kinds: defaultdict[tuple[str, ...], list[Series]] = defaultdict(list)
+    for each in shown:
+        key = each.key
+        kind = (key.file_system, key.pattern, key.variable, key.transport, key.system)
+        kinds[tuple(part or "none" for part in kind)].append(each)
+    rows = []
+    for kind, group in kinds.items():
+        cells, which = [GAP] * len(numbers), [0] * len(numbers)
+        for number, each in enumerate(group):
+            name = series_id(each.key)
+            if name in measured:
+                _fill(cells, which, number, place, sessions.numbers[name], verdicts[name])
+        for number, each in enumerate(group):
+            _mark_missing(cells, which, number, each, times)
+        names = [series_id(each.key) for each in group]
+        row = {"kind": kind, "series": names, "cells": "".join(cells)}
+        rows.append({**row, "which": which} if len(group) > 1 else row)
+    return HeatMap(tuple(times), tuple(rows), _interval(list(begins.values())))
+
+
+def _begins(sessions: Sessions[str], verdicts: Mapping[str, Judged]) -> dict[int, int]:
+    """Return when each session began."""
+    begins: dict[int, int] = {}
+    for name, numbers in sessions.numbers.items():
+        recent = slice(-2 * MOST_SESSIONS, None)
+        pairs = zip(numbers[recent].tolist(), verdicts[name].times[recent].tolist(), strict=True)
+        for number, time in pairs:
+            begins[number] = min(begins.get(number, time), time)
+    return begins
+
+
+def _columns(numbers: Sequence[int], a_day: int) -> list[int]:
+    """Return the sessions, and one for each day without any."""
+    if not numbers:
+        return []
+    days = {number // a_day for number in numbers}
+    without = {day * a_day for day in range(min(days), max(days)) if day not in days}
+    return sorted({*numbers, *without})
+
+
+def _times(numbers: Sequence[int], begins: Mapping[int, int], a_day: int) -> list[int]:
+    """Return when each session began, of days without one when it might have."""
+    known = [begins[number] % _DAY for number in numbers if number in begins]
+    usual = int(np.median(known)) if known else 0
+    return [begins.get(number, number // a_day * _DAY + usual) for number in numbers]
+
+
+def _fill(
+    cells: list[str],
+    which: list[int],
+    series: int,
+    place: Mapping[int, int],
+    numbers: Sequence[int],
+    judged: Judged,
+) -> None:
+    """Let a series say what is worse than what others of its row said."""
+    recent = slice(-2 * MOST_SESSIONS, None)
+    for number, verdict in zip(numbers[recent], judged.verdicts[recent], strict=True):
+        column = place.get(int(number))
+        if column is not None and (
+            cells[column] == GAP or CELLS.index(cells[column]) < int(verdict)
+        ):
+            cells[column], which[column] = CELLS[verdict], series
+
+
+def _mark_missing(
+    cells: list[str], which: list[int], number: int, series: Series, times: Sequence[int]
+) -> None:
+    """Mark the sessions in which a run is known to have failed and no other has a sample."""
+    for miss in series.missing:
+        column = int(np.searchsorted(times, seconds(miss.when) + _DAY // 2)) - 1
+        near = column >= 0 and abs(times[column] - seconds(miss.when)) < _DAY
+        if near and cells[column] == GAP:
+            cells[column], which[column] = MISSED, number
+
+
+def _interval(times: list[int]) -> int:
+    """Return the median time between sessions in seconds, a day where it is not known."""
+    if len(times) < _LEAST_FOR_INTERVAL:
+        return _DAY
+    return int(np.median(np.diff(sorted(times))))

@@ -1,0 +1,162 @@
+"""What the front page shows, and what is known of every series at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from iobands import __version__
+from iobands.alerts.action import in_force
+from iobands.alerts.alert import Alert
+from iobands.alerts.ledger import Entry, ledger_of
+from iobands.model.fields import SERIES_FIELDS
+from iobands.reporting import format as texts
+from iobands.reporting.dashboard.heat_map import heat_map
+from iobands.reporting.dashboard.names import job_id, seconds, series_id
+from iobands.reporting.dashboard.verdicts import Judged
+from iobands.reporting.digest import details, not_measured, number, sections, subject
+from iobands.reporting.table import RECENT, sparkline
+from iobands.site.compare import FIELDS, value_of
+from iobands.site.site import Site
+from iobands.status.series import Series
+from iobands.status.state import State
+from iobands.status.verdicts import ENOUGH_RUNS
+
+#: The version of the form of the data.
+SCHEMA: Final = 1
+
+_LATELY: Final = 30
+_MOST_REJECTED: Final = 100
+# How many recent samples are looked at for the fullness of a file system.
+_FULLNESS: Final = ("fullness_percent", "targets_active", "targets_inactive")
+
+
+def overview(
+    site: Site, verdicts: Mapping[str, Judged], *, public: bool, past: bool
+) -> dict[str, object]:
+    """Return it as plain data; times are in seconds since 1970.
+
+    `past` says that the site is shown as it was, so that its age does not count. With `public`
+    nothing is said of paths, people, nodes, jobs and reasons.
+    """
+    shown = heat_map(site.series, verdicts)
+    newest = max((each.status.when for each in site.series if each.status.when), default=None)
+    found = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "made": seconds(site.now),
+        "past": past,
+        "public": public,
+        "word": texts.WORDS[site.exit_status],
+        "counts": texts.counts(site),
+        "newest": newest and seconds(newest),
+        "interval": shown.interval,
+        "alerts": [
+            {"heading": heading, **_alert(alert, site, public)}
+            for heading, alerts in sections(site).items()
+            for alert in alerts
+        ],
+        "lately": [_entry(each, public) for each in _ledger(site)[:_LATELY]],
+        "sessions": shown.times,
+        "rows": shown.rows,
+        "enough": ENOUGH_RUNS,
+        "file_systems": _file_systems(site),
+        "comparable": {name: list(follows) for name, follows in FIELDS.items()},
+        "series": [_series(each, site) for each in site.series],
+        "superseded": site.superseded,
+    }
+    if not public:
+        found["not_measured"] = [": ".join(line) for line in not_measured(site)]
+        found["rejected"] = [str(each) for each in site.rejected[:_MOST_REJECTED]]
+        found["rejected_lines"] = len(site.rejected)
+    return found
+
+
+def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
+    says = details(alert, site)
+    if public:
+        level = texts.level_text(texts.worst_member(alert)) if alert.members else ""
+        says = [level, alert.certainty.value if alert.certainty else ""]
+        says += ["acknowledged"] if alert.is_quiet else []
+        says = says if alert.direction or not alert.reason else []
+    return {
+        "severity": alert.severity.value,
+        "quiet": alert.is_quiet,
+        "subject": subject(alert),
+        "number": number(alert, site),
+        "says": [text for text in says if text],
+        "certainty": alert.certainty and alert.certainty.value,
+        "since": alert.since and seconds(alert.since),
+        "series": [series_id(member.series.key) for member in alert.members],
+    }
+
+
+def _ledger(site: Site) -> tuple[Entry, ...]:
+    standing = {key: in_force(each, site.now) for key, each in site.actions.items()}
+    return ledger_of(site.alerts, site.series, site.incidents, standing).entries
+
+
+def _entry(entry: Entry, public: bool) -> dict[str, object]:
+    return {
+        "subject": entry.subject,
+        "since": seconds(entry.since),
+        "ended": entry.ended and seconds(entry.ended),
+        "change": texts.percent(entry.ratio) if entry.ratio else "",
+        # who resolved it and why come after the first word
+        "end": (entry.end.split(" by ")[0] if public else entry.end) or "open",
+    }
+
+
+def _file_systems(site: Site) -> list[dict[str, object]]:
+    """Return what the newest sample of each file system says of it."""
+    newest: dict[tuple[str, str], Series] = {}
+    for each in site.series:
+        place = (each.key.system, each.key.file_system or "none")
+        when, known = each.status.when, newest.get(place)
+        if when and (known is None or known.status.when is None or known.status.when < when):
+            newest[place] = each
+    found = []
+    for (system, name), each in newest.items():
+        sample, outliers = each.history.newest, site.outliers.get((system, name))
+        found.append(
+            {
+                "name": name,
+                "system": system,
+                "type": sample.get("file_system_type"),
+                "medium": sample.get("medium"),
+                **{field: sample.get(field) for field in _FULLNESS},
+                "when": each.status.when and seconds(each.status.when),
+                "outliers": outliers and f"{outliers.outliers} of {outliers.runs}",
+            }
+        )
+    return found
+
+
+def _series(series: Series, site: Site) -> dict[str, object]:
+    status, key = series.status, series.key
+    quiet = any(alert.is_quiet for alert in site.alerts_on(key))
+    band = status.band
+    left = 0
+    if status.state is State.CALIBRATING:
+        left = texts.runs_left(status, bool(len(series.history) and series.history.passed[-1]))
+    return {
+        "id": series_id(key),
+        "job": job_id(key),
+        "label": series.label,
+        "fields": {
+            name: value_of(key, name) for name in SERIES_FIELDS if getattr(key, name) is not None
+        },
+        "variable": key.variable,
+        "unit": key.unit,
+        "effect": series.in_effect.brief(),
+        "state": status.state.value,
+        "says": texts.state_text(status, quiet),
+        "quiet": quiet,
+        "verdict": status.verdict,
+        "value": None if status.value is None else texts.figure(status.value),
+        "band": texts.band_text(band, status.provisional) if band else "",
+        "left": left,
+        "runs": status.runs,
+        "when": status.when and seconds(status.when),
+        "trend": sparkline(series.history.values[-RECENT:].tolist()),
+    }

@@ -1,0 +1,111 @@
+"""The runs of the series that the same jobs measure: this year's, last year's and the earlier ones.
+
+The tables are JSON, deflated, in base64: a script can be loaded from a disk, and other data not.
+Of earlier years less is kept, as most of a dashboard is in them: figures with the digits that are
+printed, and not where each run went.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import polars as pl
+
+from iobands.model.fields import FIELDS, TIME, VALUE
+from iobands.status.series import Series
+
+_PLACES: Final = tuple(
+    field.name for field in FIELDS if field.role == "run" and field.name not in {TIME, VALUE}
+)
+_EVIDENCE: Final = tuple(field for field in FIELDS if field.role in {"in_effect", "covariate"})
+_NUMBERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "number")
+_INTEGERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "integer")
+_TEXTS: Final = tuple(field.name for field in _EVIDENCE if field.type == "text")
+#: What names neither people nor nodes: read-back hints may have lists of nodes.
+_PUBLIC_TEXTS: Final = ("suite_version", "tool_version", "transport_in_effect", "fsync", "cache")
+
+_Table = dict[str, object]
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """How many significant digits are kept, and whether it is kept where a run went."""
+
+    of_values: int
+    of_covariates: int
+    places: bool
+
+
+_RECENT: Final = _Detail(4, 3, places=True)
+_EARLIER: Final = _Detail(3, 2, places=False)
+
+
+def parts_of(group: Sequence[Series], now: datetime, *, public: bool) -> Iterator[tuple[str, str]]:
+    """Yield the name of each part that has runs of the series of `group`, and its runs as text.
+
+    The part `earlier` has all years before the last one. Series whose samples are of the same
+    times share a table.
+    """
+    tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
+    for series in group:
+        frame = series.samples
+        if not len(frame):
+            continue
+        for known, values in tables:
+            if known[TIME].equals(frame[TIME]) and known["jobid"].equals(frame["jobid"]):
+                values[series.key.variable] = frame[VALUE]
+                break
+        else:
+            tables.append((frame, {series.key.variable: frame[VALUE]}))
+    parts: dict[str, list[_Table]] = {}
+    for frame, values in tables:
+        year = frame[TIME].dt.year()
+        last = now.year - 1
+        for name, mine, detail in (
+            ("earlier", year < last, _EARLIER),
+            (str(last), year == last, _RECENT),
+            (str(now.year), year > last, _RECENT),
+        ):
+            if mine.any():
+                of_part = {name: each.filter(mine) for name, each in values.items()}
+                table = _table(frame.filter(mine), of_part, detail, public)
+                parts.setdefault(name, []).append(table)
+    for name in sorted(parts, key=lambda name: (name != "earlier", name)):
+        yield name, packed(parts[name])
+
+
+def packed(data: object) -> str:
+    """Return plain data as base64 of deflated JSON."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode("ascii")
+
+
+def _table(
+    frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail, public: bool
+) -> _Table:
+    """Return a column as its only value or as a list; of times the first and the differences."""
+    places = _PLACES if detail.places and not public else ()
+    texts = _PUBLIC_TEXTS if public else _TEXTS
+    columns: dict[str, object] = {}
+    for name in (*places, *texts, *_INTEGERS, *_NUMBERS):
+        column = frame[name]
+        if column.null_count() == len(column):
+            continue
+        if name in _NUMBERS:
+            column = column.round_sig_figs(detail.of_covariates)
+        every = column.to_list()
+        columns[name] = every if column.n_unique() > 1 else every[0]
+    times = frame[TIME].dt.epoch("s")
+    return {
+        "times": [times[0], *times.diff()[1:].to_list()],
+        "values": {
+            name: each.round_sig_figs(detail.of_values).to_list() for name, each in values.items()
+        },
+        "columns": columns,
+    }

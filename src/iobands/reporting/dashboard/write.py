@@ -1,0 +1,137 @@
+"""Writes the dashboard: only files whose content has changed are replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Final
+
+from iobands.reporting.dashboard.details import details
+from iobands.reporting.dashboard.names import by_job, series_id
+from iobands.reporting.dashboard.overview import overview
+from iobands.reporting.dashboard.runs import packed, parts_of
+from iobands.reporting.dashboard.verdicts import judged
+from iobands.reporting.format import printable
+from iobands.site.site import Site
+
+_READABLE: Final = 0o644  # by a web server, which mkstemp's own mode is not
+#: What could end a script, or a line of one, inside of a text.
+_UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_DATA: Final = "data"
+
+
+@dataclass(frozen=True)
+class Written:
+    """The page, and how many of the files were replaced."""
+
+    page: Path
+    files: int
+    replaced: int
+
+
+def write_dashboard(
+    site: Site,
+    directory: Path,
+    *,
+    public: bool = False,
+    past: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _of: None,
+) -> Written:
+    """Write the dashboard below `directory`.
+
+    With `public` it says nothing of paths, people, nodes, jobs and reasons. `past` says that the
+    site is shown as it was. `progress` is given how many of the parts are written.
+
+    The page comes last: a reader meanwhile finds all that it names. Files of an earlier dashboard
+    that are no part of this one are removed.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    made: set[Path] = set()
+    replaced = 0
+    for name, content in _contents(site, public, past, progress):
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replaced += _replace(path, content)
+        made.add(path)
+    for path in (directory / _DATA).rglob("*.js"):
+        if path not in made:
+            path.unlink()
+    return Written(directory / "index.html", len(made), replaced)
+
+
+def _contents(
+    site: Site, public: bool, past: bool, progress: Callable[[int, int], None]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the content of each file."""
+    assets = files("iobands.reporting.dashboard") / "assets"
+    for asset in sorted(assets.iterdir(), key=lambda each: each.name):
+        if asset.name != "index.html":
+            yield f"app/{asset.name}", asset.read_bytes()
+    yield from _uplot(files("uplot") / "static")
+    verdicts = {series_id(each.key): judged(each) for each in site.series}
+    groups = by_job(site.series)
+    for done, (job, group) in enumerate(groups.items()):
+        progress(done, len(groups))
+        of_series = [
+            details(site, each, verdicts[series_id(each.key)], public=public) for each in group
+        ]
+        parts = []
+        for part, runs in parts_of(group, site.now, public=public):
+            parts.append(part)
+            yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
+        about = packed(_printable({"parts": parts, "series": of_series}))
+        yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", about)
+    found = overview(site, verdicts, public=public, past=past)
+    yield f"{_DATA}/site.js", _call("site", found)
+    yield "index.html", (assets / "index.html").read_bytes()
+    progress(len(groups), len(groups))
+
+
+def _uplot(static: Traversable) -> Iterator[tuple[str, bytes]]:
+    for name in ("uPlot.iife.js", "uPlot.min.css"):
+        yield f"app/{name}", (static / name).read_bytes()
+
+
+def _call(name: str, data: object) -> bytes:
+    """Return a script that hands plain data to data.js under a name."""
+    text = json.dumps(_printable(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character, escaped in _UNSAFE.items():
+        text = text.replace(character, escaped)
+    return f'iobands.receive("{name}",{text});\n'.encode("utf-8", "replace")
+
+
+def _printable(value: object) -> object:
+    """Return plain data whose texts have nothing that could upset a page."""
+    match value:
+        case str():
+            return printable(value)
+        case Mapping():
+            return {str(name): _printable(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_printable(each) for each in value]
+    return value
+
+
+def _replace(path: Path, content: bytes) -> bool:
+    """Write `content` so that a reader sees the old file or the new one; False if it is there."""
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        temporary.chmod(_READABLE)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return True

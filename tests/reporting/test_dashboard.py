@@ -1,0 +1,150 @@
+"""The files of the dashboard: what is in them, what is not, and which of them change."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from iobands.reporting.dashboard.names import series_id
+from iobands.reporting.dashboard.write import write_dashboard
+from iobands.site.site import Site, read_site
+from tests.factory import NOW, case, daily, line, write_bands, write_perflog, write_report
+from tests.reporting.sites import everything, look
+
+SECRETS = {
+    "jobid": "7654321",
+    "job_nodelist": "node-of-jane",
+    "hints_in_effect": "cb_config_list=node-of-joe:1",
+}
+
+
+def data_of(path: Path) -> Any:
+    """Return the data that a file of the dashboard hands over."""
+    name, text = re.fullmatch(r'iobands\.receive\("(.+?)",(.*)\);\n', path.read_text()).groups()
+    data = json.loads(text)
+    return data if name == "site" else json.loads(zlib.decompress(base64.b64decode(data)))
+
+
+def everything_in(directory: Path) -> str:
+    """Return all texts below `directory`, unpacked."""
+    data = [json.dumps(data_of(path)) for path in (directory / "data").rglob("*.js")]
+    names = [str(path.relative_to(directory)) for path in directory.rglob("*")]
+    return "\n".join([*data, *names, (directory / "index.html").read_text()])
+
+
+def cells_of(site: Site, directory: Path) -> dict[str, str]:
+    write_dashboard(site, directory)
+    rows = data_of(directory / "data" / "site.js")["rows"]
+    return {row["kind"][0]: row["cells"] for row in rows}
+
+
+def test_public_has_the_evidence_and_nobody(tmp_path: Path) -> None:
+    site = everything(tmp_path)  # with an acknowledgement of jane, a failed check, bad lines
+    write_perflog(tmp_path / "perflogs", daily([1.5] * 30, **SECRETS), name="Named.log")
+    site = look(tmp_path)
+    private = [*SECRETS.values(), "jane", "ticket 4711", str(tmp_path), "oserror", "node-of"]
+    write_dashboard(site, tmp_path / "private")
+    assert all(each in everything_in(tmp_path / "private") for each in private[:4])
+    write_dashboard(site, tmp_path / "public", public=True)
+    shown = everything_in(tmp_path / "public")
+    assert [each for each in private if each in shown] == []
+    assert "scratch fpp write_bw" in shown
+    named = next(each for each in site.series if each.status.runs >= 30)
+    assert f'"{series_id(named.key)}"' in shown
+
+
+def test_only_what_changed_is_written(tmp_path: Path) -> None:
+    rows = daily([1.0 + day % 7 / 70 for day in range(900)])
+    rows += daily([2.0] * 20, file_system="other")
+    write_perflog(tmp_path / "perflogs", rows)
+    first = write_dashboard(look(tmp_path), tmp_path / "page")
+    assert first.replaced == first.files
+    assert write_dashboard(look(tmp_path), tmp_path / "page").replaced == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "page").rglob("*.js")}
+    write_perflog(tmp_path / "perflogs", [*rows, *daily([1.0], last=0)])
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    changed = {path.name for path, content in before.items() if path.read_bytes() != content}
+    assert {"site.js", "2026.js"} <= changed
+    assert not changed & {"earlier.js", "2025.js"}
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "page").rglob("*.*")}
+    assert modes == {0o644}
+
+
+def test_series_that_are_gone_leave_no_file(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", [*daily([1.0]), *daily([1.0], file_system="gone")])
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    write_perflog(tmp_path / "perflogs", daily([1.0]))
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    assert len(list((tmp_path / "page" / "data").glob("*/series.js"))) == 1
+
+
+def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:
+    values = [1.0 + day / 700 for day in range(800)]
+    rows = [*daily(values, jobid=7), *daily(values, jobid=7, perf_var="read_bw")]
+    write_perflog(tmp_path / "perflogs", rows)
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    (job,) = (path for path in (tmp_path / "page" / "data").iterdir() if path.is_dir())
+    about = data_of(job / "series.js")
+    assert about["parts"] == ["earlier", "2025", "2026"]
+    parts = [data_of(job / f"{part}.js") for part in about["parts"]]
+    assert all(len(tables) == 1 for tables in parts)  # write and read share their times
+    found = [value for (table,) in parts for value in table["values"]["read_bw"]]
+    assert len(found) == 800
+    assert max(abs(one / other - 1) for one, other in zip(found, values, strict=True)) < 0.005
+    times = [time for (table,) in parts for time in table["times"]]
+    assert times.count(86_400) == 797  # the first of each part is absolute
+    assert "jobid" not in parts[0][0]["columns"]
+    assert parts[2][0]["columns"]["jobid"] == "7"
+
+
+def test_cells_are_verdicts_gaps_and_failures(tmp_path: Path) -> None:
+    write_bands(tmp_path / "bands", (1, 1.5, 2))  # floor: 1 / 2**1.5 = 0.354
+    values = [1.5, 2.5, 0.9, 0.3, None, 1.0]
+    other = daily([5.0, 5.0, 5.0, 5.0, 5.0, 5.0], file_system="other", perf_var="read_bw")
+    write_perflog(tmp_path / "perflogs", [*daily(values), *other[:1], *other[-1:]])
+    found = cells_of(look(tmp_path), tmp_path / "page")
+    assert found == {"disk": "wabcmw", "other": "n....n"}
+
+
+def test_a_day_without_any_run_is_a_column(tmp_path: Path) -> None:
+    write_bands(tmp_path / "bands")
+    write_perflog(tmp_path / "perflogs", [*daily([1.5, 1.5], last=3.25), *daily([1.5, 1.5])])
+    assert cells_of(look(tmp_path), tmp_path / "page") == {"disk": "ww.ww"}
+
+
+def test_the_interval_is_learned(tmp_path: Path) -> None:
+    for every in (1, 7):
+        rows = [
+            line(job_completion_time=(NOW - timedelta(days=every * n)).isoformat())
+            for n in range(9, -1, -1)
+        ]
+        write_perflog(tmp_path / "perflogs", rows)
+        write_dashboard(look(tmp_path), tmp_path / "page")
+        assert data_of(tmp_path / "page/data/site.js")["interval"] == every * 86_400
+
+
+def test_hostile_values_end_no_script(tmp_path: Path) -> None:
+    evil = "</script><script>alert(1)</script>\u2028&\"'"
+    write_report(tmp_path / "perflogs", [case(display_name=evil, file_system="y")])
+    rows = [*daily([2.0], file_system=evil, medium=evil, jobid=evil), line(perf_unit=evil)]
+    write_perflog(tmp_path / "perflogs", rows)
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    for path in (tmp_path / "page" / "data").rglob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert "<" not in text
+        assert "\u2028" not in text
+        assert text.count("\n") == 1
+    assert data_of(tmp_path / "page/data/site.js")["series"][0]["label"].startswith("</script>")
+
+
+def test_no_series_at_all(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", [])
+    site = read_site(tmp_path / "perflogs", tmp_path / "b", tmp_path / "a", now=NOW)
+    write_dashboard(site, tmp_path / "page")
+    found = data_of(tmp_path / "page" / "data" / "site.js")
+    assert (found["newest"], found["series"], found["word"]) == (None, [], "UNKNOWN")
