@@ -1,7 +1,7 @@
 # The commands that people and CI call. Each does its own set-up first.
 #
-#   make run     measure this machine's file systems, print the digest, write the page
-#   make demo    write a made-up site and its page to demo/, for a first look
+#   make run     measure this machine's file systems, print the digest, write the dashboard
+#   make demo    write a made-up site and its dashboard to demo/, for a first look
 #   make check   run the fast tests, without MPI and ReFrame
 #   make test    run every test
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk

@@ -1,4 +1,4 @@
-"""The command `iobands demo`: a made-up site and its page, for a first look."""
+"""The command `iobands demo`: a made-up site and its dashboard, for a first look."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def demo(
         Path, typer.Argument(metavar="DIR", help="A new directory for it.")
     ] = Path("demo"),
 ) -> None:
-    """Write the files of a made-up site and its page below DIR.
+    """Write the files of a made-up site and its dashboard below DIR.
 
     Two file systems, a year up to today, with an upgrade, an incident, a maintenance, gaps, a drop
     that was repaired and one that lasts. Nothing in it was measured.

@@ -57,12 +57,14 @@ def report_to(directory: Path, site: Site, *, public: bool = False, past: bool =
     """Write the dashboard to `directory` and print where it is, or end with a message."""
     from iobands.reporting.dashboard.write import write_dashboard  # noqa: PLC0415 (slow to load)
 
+    console = Console(stderr=True)
     bar = Progress(
         TextColumn("Writing the dashboard"),
         BarColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
+        disable=not console.is_terminal,  # a line of a log is no progress
     )
     try:
         with bar:
