@@ -29,6 +29,8 @@ COMMANDS: Final = {
     "undo": ("alerts", "undo"),
     "calibrate": ("bands", "calibrate"),
     "epoch": ("bands", "epoch"),
+    "table": ("table", "table"),
+    "advise": ("advise", "advise"),
     "import": ("importing", "import_"),
     "demo": ("demo", "demo"),
 }
@@ -67,6 +69,11 @@ app = typer.Typer(
       iobands explain    say why a series is in its state
       iobands compare    give the ratio of series that differ in one field
       iobands alerts     list open and past alerts, and how each ended
+
+    \b
+    For the users of the file systems:
+      iobands table      print the rates to expect and the settings, or check a page that has them
+      iobands advise     say which settings are best, as far as runs support it
 
     \b
     When an alert comes, each with a reason that is logged:

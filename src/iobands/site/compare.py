@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iobands.model.fields import RATIO_UNIT
 from iobands.model.history import History
@@ -83,7 +84,9 @@ def compare(
             continue
         for key in group:
             if getattr(key, field) != getattr(base, field):
-                pairs = _pairs(samples[key], samples[base], within)
+                mine, theirs = paired(samples[key], samples[base], within)
+                values = samples[key].values[mine], samples[base].values[theirs]
+                pairs = list(zip(*(each.tolist() for each in values), strict=True))
                 yield Comparison(key, base, paired_ratio(pairs) if pairs else None)
 
 
@@ -97,23 +100,25 @@ def value_of(key: SeriesKey, field: str) -> str:
     return f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
-def _pairs(one: History, other: History, within: timedelta) -> list[tuple[float, float]]:
-    """Return the values of samples that are nearest each other in time, each in one pair."""
+def paired(one: History, other: History, within: timedelta) -> NDArray[np.int_]:
+    """Return the places of samples that are nearest each other in time, each in one pair.
+
+    The shape is (2, pairs): places in `one` and in `other`, in the order of time of `one`.
+    """
     if not len(one) or not len(other):
-        return []
+        return np.empty((2, 0), dtype=int)
     # the nearest of the others, one of the two around each place in their order
     after = np.searchsorted(other.times, one.times).clip(1, max(1, len(other) - 1))
     candidates = np.stack([after - 1, np.minimum(after, len(other) - 1)])
     distances = np.abs(other.times[candidates] - one.times)
     nearest = candidates[distances.argmin(axis=0), np.arange(len(one))]
     distance = distances.min(axis=0)
-    taken: set[int] = set()
-    pairs: list[tuple[float, float]] = []
+    of_other: dict[int, int] = {}
     for at in np.argsort(distance, kind="stable"):
-        if distance[at] <= np.timedelta64(within) and int(nearest[at]) not in taken:
-            taken.add(int(nearest[at]))
-            pairs.append((float(one.values[at]), float(other.values[nearest[at]])))
-    return pairs
+        if distance[at] <= np.timedelta64(within):
+            of_other.setdefault(int(nearest[at]), int(at))
+    found = sorted((at, place) for place, at in of_other.items())
+    return np.array(found, dtype=int).reshape(-1, 2).T
 
 
 def _order(key: SeriesKey, field: str) -> tuple[int, float, str]:

@@ -75,7 +75,7 @@ def _rates(scratch: tuple[float, float], fast: tuple[float, float]) -> dict[str,
 # fmt: off
 _CHECKS: Final = (
     _Check("BenchioFPP", "fpp", "posix", 1, "ofi", "default", _rates((42, 35), (88, 96))),
-    _Check("BenchioFPP", "fpp", "posix", -1, "ofi", "default", _rates((36, 34), (80, 96))),
+    _Check("BenchioFPP", "fpp", "posix", -1, "ofi", "default", _rates((42, 35), (88, 96))),
     _Check("BenchioSSF", "ssf", "mpiio", 1, "ofi", "default", _rates((0.9, 1.2), (1.6, 2.0))),
     _Check("BenchioSSF", "ssf", "mpiio", -1, "ofi", "default", _rates((6.1, 6.3), (6.4, 9.2))),
     _Check("BenchioSSF", "ssf", "mpiio", -1, "ucx", "default", _rates((6.1, 6.4), (6.4, 9.3))),
@@ -218,8 +218,8 @@ def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
     if ago > _UPGRADE:
         if place == "scratch":
             factor *= 0.8
-        if check.pattern == "ssf" and check.transport == "ofi" and is_write:
-            factor *= 0.8  # UCX was better once
+        if check.pattern == "fpp" and check.stripe_count < 0 and is_write:
+            factor *= 0.85  # one stripe was better once
     if place == "scratch" and _INCIDENT[0] >= ago > _INCIDENT[1]:
         factor *= 0.25
     if place == "fast" and variable == "read_bw" and _REPAIRED[0] >= ago > _REPAIRED[1]:

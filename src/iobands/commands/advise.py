@@ -1,0 +1,43 @@
+"""The command `iobands advise`: the best settings of each pattern, as far as runs support them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
+from iobands.reporting.advice import advice_lines, advice_section
+from iobands.reporting.document import Format, written
+from iobands.site.advise import advise as advise_on
+from iobands.site.compare import read_histories
+
+
+def advise(
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="A section for a page. [default: lines for a terminal]"),
+    ] = None,
+    perflogs: PerflogsOption = None,
+    system: SystemOption = None,
+) -> None:
+    """Say which file system, stripe count, transport and hints are best for each pattern.
+
+    Runs of one day make pairs, and the ratio is the median of theirs. Advice that the newer half
+    of the pairs no longer supports is withdrawn. Where the runs show nothing it says so, and about
+    how many more are needed.
+    """
+    directory = perflogs or default_path(Path("perflogs"))
+    try:
+        histories = read_histories(directory, system)
+    except FileNotFoundError:
+        raise failure(f"{directory}: no perflogs there; measure with `iobands run`") from None
+    advised, cases = advise_on(histories)
+    if not advised and not cases:
+        raise failure(f"{directory}: no two series differ in one setting alone")
+    if form is None:
+        typer.echo("\n".join(advice_lines(advised, cases)))
+        return
+    name = ", ".join(sorted({key.system for key in histories}))
+    typer.echo(written(advice_section(name, advised, cases), form), nl=False)

@@ -1,0 +1,91 @@
+"""The command `iobands table`: the rates that a site publishes, and where a page drifted."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iobands.alerts.alert import OK, WARNING
+from iobands.commands.options import default_path, failure
+from iobands.commands.site import SiteOptions, site_of
+from iobands.model.schema import FileError
+from iobands.reporting.document import Block, Format, written
+from iobands.reporting.drift import drift
+from iobands.reporting.published import section
+from iobands.site.advise import advise
+from iobands.site.published import HOLDS, Recommended, published
+from iobands.site.site import Site
+from iobands.site.site_file import read_site_file
+
+SystemsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--systems",
+        metavar="DIR",
+        help="Where the site files are. [default: config/systems, here or in the repository]",
+    ),
+]
+FormatOption = Annotated[
+    Format, typer.Option("--format", help="The format of the section; csv is the tables alone.")
+]
+
+
+def table(
+    form: FormatOption = Format.MARKDOWN,
+    check: Annotated[
+        Path | None,
+        typer.Option("--check", metavar="FILE", help="Say where a published page has drifted."),
+    ] = None,
+    holds: Annotated[
+        float,
+        typer.Option(
+            "--holds", metavar="DAYS", min=1, help="How long rates hold after their newest run."
+        ),
+    ] = HOLDS / timedelta(days=1),
+    systems: SystemsOption = None,
+    *,
+    options: SiteOptions,
+) -> None:
+    """Print the section of a documentation page: settings, their commands, and rates to expect.
+
+    Settings are those that the site file recommends, else the best measured. With --check the exit
+    status is 0 if FILE agrees, 1 if it has drifted, and 3 for an error.
+    """
+    site = site_of(options)
+    by_system = _published(site, systems, timedelta(days=holds))
+    if check is None:
+        blocks: list[Block] = []
+        for name, found in by_system.items():
+            blocks += section(name, found, site.now)
+        typer.echo(written(blocks, form), nl=False)
+        return
+    try:
+        text = check.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise failure(f"{check}: {getattr(error, 'strerror', None) or error}") from None
+    problems = drift(text, [each for found in by_system.values() for each in found], site.now)
+    for problem in problems:
+        typer.echo(f"{check}: {problem}")
+    if not problems:
+        typer.echo(f"{check}: agrees with the runs up to {site.now:%Y-%m-%d}")
+    raise typer.Exit(WARNING if problems else OK)
+
+
+def _published(site: Site, systems: Path | None, holds: timedelta) -> dict[str, list[Recommended]]:
+    """Return what to publish of each system, or end with a message."""
+    directory = systems or default_path(Path("config/systems"))
+    advised, _ = advise({each.key: each.history for each in site.series})
+    found = {}
+    for name in sorted({each.key.system for each in site.series}):
+        try:
+            site_file = read_site_file(directory, name)
+        except FileError as error:
+            raise failure(str(error)) from None
+        part = [each for each in site.series if each.key.system == name]
+        found[name] = published(part, site_file, advised, holds)
+    if not found:
+        raise failure("there is no run to publish a rate of")
+    return found

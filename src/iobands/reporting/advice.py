@@ -1,0 +1,127 @@
+"""Advice as lines for a terminal, and as a section of a site's documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iobands.model.series import SeriesKey
+from iobands.reporting.document import Block, Bullets, Heading, Paragraph, Table
+from iobands.reporting.format import figure, plural, printable
+from iobands.reporting.published import PATTERNS, direction, interval_text
+from iobands.site.advise import (
+    FILE_SYSTEM,
+    SETTINGS,
+    Advice,
+    Advised,
+    CaseAdvice,
+    Evidence,
+    Finding,
+)
+from iobands.site.compare import value_of
+
+_NAMES = {FILE_SYSTEM: "file system", "stripe_count_asked": "stripe count"}
+_HEADINGS = ("On", "Setting", "Advice", "Ratio", "Interval", "Paired runs", "From", "To")
+_CASES = ("Case", "Finding", "Ratio", "Interval", "Runs", "From", "To")
+_HOW = (
+    "Ratios are of runs of one day, in pairs; all intervals hold together with 95 % confidence. "
+    "Where there are enough pairs, the newer half of them decides."
+)
+
+
+def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> list[str]:
+    """Return the advice for a terminal."""
+    lines: list[str] = []
+    for each in advised:
+        lines += [*([""] if lines else []), _title(each)]
+        lines += [f"  best: {_best(each, key)}" for key in each.best[:1]]
+        for one in each.advice:
+            where = "" if one.setting == FILE_SYSTEM else f"{one.key.file_system}: "
+            text = f"{where}{_name(one.setting)} {_text(one)}: {_evidence(one.evidence)}"
+            lines.append(f"  {text}, {plural(one.evidence.pairs, 'paired run')}")
+    if cases:
+        lines += ["", "Cases, with their setting against without it"]
+    for case in cases:
+        runs = plural(case.evidence.pairs, "run")
+        lines.append(
+            f"  {_case(case)}: {_finding(case.finding, case.more)}: {_evidence(case.evidence)}, "
+            f"{runs}"
+        )
+    return [printable(line) for line in lines]
+
+
+def advice_section(
+    system: str, advised: Sequence[Advised], cases: Sequence[CaseAdvice]
+) -> list[Block]:
+    """Return the advice for a system as a section."""
+    blocks: list[Block] = [Heading(f"Settings compared on {system}", 1), Paragraph(_HOW)]
+    for each in advised:
+        rows = [
+            (
+                "all" if one.setting == FILE_SYSTEM else str(one.key.file_system),
+                _name(one.setting),
+                _text(one),
+                *_cells(one.evidence),
+            )
+            for one in each.advice
+        ]
+        best = tuple(f"Best on {key.file_system}: {_best(each, key)}" for key in each.best)
+        blocks += [Heading(_title(each), 2), Bullets(best), Table(_HEADINGS, tuple(rows))]
+    if cases:
+        rows = [
+            (_case(case), _finding(case.finding, case.more), *_cells(case.evidence))
+            for case in cases
+        ]
+        blocks += [Heading("Cases", 2), Table(_CASES, tuple(rows))]
+    return blocks
+
+
+def _title(each: Advised) -> str:
+    key = each.best[0]
+    pattern = PATTERNS.get(str(key.pattern), str(key.pattern))
+    scale = f"{key.tasks or 0:g} processes on {plural(int(key.nodes or 0), 'node')}"
+    return f"{pattern}, {direction(key.variable)}, {key.interface}, {scale}"
+
+
+def _best(each: Advised, key: SeriesKey) -> str:
+    settings = [f"{_name(name)} {value_of(key, name)}" for name in (FILE_SYSTEM, *SETTINGS)
+                if getattr(key, name) is not None]  # fmt: skip
+    return f"{', '.join(settings)}: {figure(each.medians[key])} {key.unit}"
+
+
+def _name(setting: str) -> str:
+    return _NAMES.get(setting, setting)
+
+
+def _text(one: Advice) -> str:
+    key, other = (value_of(each, one.setting) for each in (one.key, one.other))
+    if one.finding is Finding.BETTER:
+        return f"{key} rather than {other}"
+    if one.finding is Finding.WITHDRAWN and one.before:
+        before = f"{_evidence(one.before)} until {one.before.last:%Y-%m-%d}"
+        return f"{key} rather than {other} is withdrawn (it was {before})"
+    return f"{key} or {other}, {_finding(one.finding, one.more)}"
+
+
+def _finding(finding: Finding, more: int | None) -> str:
+    return f"{finding.value} (about {more} more)" if more else finding.value
+
+
+def _evidence(evidence: Evidence) -> str:
+    if evidence.interval is None:
+        return f"{evidence.ratio:.2f} ×"
+    return f"{evidence.ratio:.2f} × ({evidence.interval[0]:.2f}–{evidence.interval[1]:.2f})"
+
+
+def _cells(evidence: Evidence) -> tuple[str, ...]:
+    return (
+        f"{evidence.ratio:.2f}",
+        interval_text(evidence.interval),
+        str(evidence.pairs),
+        f"{evidence.first:%Y-%m-%d}",
+        f"{evidence.last:%Y-%m-%d}",
+    )
+
+
+def _case(case: CaseAdvice) -> str:
+    key = case.key
+    return f"{key.case}, {direction(key.variable).replace(' ratio', '')} on {key.file_system}"

@@ -1,0 +1,137 @@
+"""The section of a site's documentation that says which rates to expect, and how to get them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from iobands.model.series import ALL_TARGETS
+from iobands.reporting.document import Block, Bullets, Commands, Heading, Paragraph, Table
+from iobands.reporting.format import figure, listed, percent
+from iobands.site.published import FIGURES, Rates, Recommended
+from iobands.status.in_effect import in_effect
+
+#: What the patterns are called in full, with the usual abbreviation.
+PATTERNS: Final[Mapping[str, str]] = {
+    "serial": "Single writer (serial)",
+    "fpp": "File per process (FPP)",
+    "fpn": "File per node (FPN)",
+    "ssf": "Single shared file with collective I/O (SSF)",
+    "ssf-independent": "Single shared file without collective I/O",
+    "metadata-easy": "Metadata, a directory per process",
+    "metadata-hard": "Metadata, one shared directory",
+}
+#: The headings of the table of rates, in their order.
+HEADINGS: Final = (
+    "Pattern", "Medium", "Direction", "Unit", "Maximum", "Upper quartile", "Median",
+    "Lower quartile", "Median, 95 %", "Runs", "From", "To", "Epoch", "Holds until",
+)  # fmt: skip
+_DIRECTIONS: Final = {"write_bw": "write", "read_bw": "read"}
+_MIB: Final = 2**20
+
+
+def section(system: str, recommended: Sequence[Recommended], now: datetime) -> list[Block]:
+    """Return the section of a system; without a recommendation it says so."""
+    if not recommended:
+        return [Paragraph(f"There is no run of {system} to publish a rate of.")]
+    blocks: list[Block] = [
+        Heading(f"I/O performance of {system}", 1),
+        Paragraph(
+            f"Measured by iobands, as of {now:%Y-%m-%d}. The file systems are shared: expect "
+            "a rate between the lower and the upper quartile. A quarter of the runs are slower, "
+            "and the maximum is seldom reached. GiB is 2³⁰ bytes."
+        ),
+        Heading("Settings", 2),
+    ]
+    for each in recommended:
+        blocks += _settings(each)
+    blocks += [Heading("Rates to expect", 2), rates_table(recommended)]
+    return [*blocks, *_notes(recommended)]
+
+
+def rates_table(recommended: Sequence[Recommended]) -> Table:
+    """Return the table of rates."""
+    rows = [_row(rates) for each in recommended for rates in each.rates]
+    return Table(HEADINGS, tuple(rows))
+
+
+def direction(variable: str) -> str:
+    """Return what readers call a variable."""
+    return _DIRECTIONS.get(variable, variable.replace("_", " "))
+
+
+def interval_text(interval: tuple[float, float] | None) -> str:
+    """Return an interval such as `9.6–10.2`, and a dash without one."""
+    return "–" if interval is None else f"{figure(interval[0])}–{figure(interval[1])}"
+
+
+def _row(rates: Rates) -> tuple[str, ...]:
+    return (
+        rates.pattern,
+        rates.medium,
+        direction(rates.variable),
+        rates.unit,
+        *(figure(rates.figures[name]) for name in FIGURES),
+        interval_text(rates.intervals["median"]),
+        str(rates.runs),
+        f"{rates.first:%Y-%m-%d}",
+        f"{rates.last:%Y-%m-%d}",
+        rates.epoch or "–",
+        f"{rates.holds:%Y-%m-%d}",
+    )
+
+
+def _settings(each: Recommended) -> Iterator[Block]:
+    key, effect = each.key, in_effect(each.newest)
+    yield Heading(PATTERNS.get(str(key.pattern), str(key.pattern)), 3)
+    media: dict[str, list[str]] = {}
+    for rates in each.rates:
+        media.setdefault(rates.medium, []).extend(rates.file_systems)
+    places = [f"{listed(list(dict.fromkeys(names)))} ({m})" for m, names in media.items()]
+    lines = [f"File systems: {listed(places)}"]
+    if key.stripe_count_asked is not None:
+        count = key.stripe_count_asked
+        lines.append(f"Stripe count: {'all targets' if count == ALL_TARGETS else f'{count:g}'}")
+    if effect.stripe_size:
+        lines.append(f"Stripe size: {effect.stripe_size / _MIB:g} MiB")
+    lines.append(f"MPI transport: {key.transport}")
+    hints = effect.hints.replace(",", ", ") if effect.hints else "none"
+    lines.append(f"MPI-IO hints: {hints}")
+    yield Bullets(tuple(lines))
+    for names, commands in each.commands.items():
+        if len(each.commands) > 1:
+            yield Paragraph(f"On {listed(names)}:")
+        yield Commands(commands)
+    if not each.is_asked:
+        yield Paragraph("No setting is recommended by the site; these are the best measured.")
+    yield Paragraph(_configuration(each))
+
+
+def _configuration(each: Recommended) -> str:
+    key, newest = each.key, each.newest
+    words = [
+        f"{key.tool} {newest.get('tool_version') or ''}".strip(),
+        f"interface {key.interface}",
+        f"{key.tasks or 0:g} processes on {key.nodes or 0:g} nodes",
+        f"{key.gib or 0:g} GiB",
+        f"environment {key.environ}",
+        "writes end with fsync" if newest.get("fsync") == "true" else "writes without fsync",
+    ]
+    cache = newest.get("cache")
+    if any(rates.variable.startswith("read") for rates in each.rates):
+        words.append(f"page cache before reads: {cache or 'unknown'}")
+    return f"Measured with: {', '.join(words)}."
+
+
+def _notes(recommended: Sequence[Recommended]) -> Iterator[Block]:
+    changed = tuple(
+        f"{rates.pattern} {direction(rates.variable)} on {rates.medium}: {percent(rates.ratio)} "
+        f"since {rates.holds:%Y-%m-%d}"
+        for each in recommended
+        for rates in each.rates
+        if rates.ratio is not None
+    )
+    if changed:
+        yield Paragraph("These rates have changed since; the table has those of before:")
+        yield Bullets(changed)

@@ -1,0 +1,191 @@
+"""What a site tells its users: for each pattern, medium and direction the rates to expect."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.detection import RECOVERED
+from iobands.detection.correlation import MOST, inflation, serial_correlation
+from iobands.detection.series import moment
+from iobands.model.fields import RATIO_UNIT
+from iobands.model.series import SeriesKey
+from iobands.site.advise import Advised
+from iobands.site.propose import ranks
+from iobands.site.site_file import SiteFile, commands
+from iobands.status.series import Series
+
+#: The figures that are published, and the quantile that each is.
+QUANTILES: Final = {"upper_quartile": 0.75, "median": 0.5, "lower_quartile": 0.25}
+FIGURES: Final = ("maximum", *QUANTILES)
+#: For how long after the newest run figures hold.
+HOLDS: Final = timedelta(days=92)
+
+_CONFIDENCE: Final = 0.95
+
+Interval = tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The rates of a pattern on a medium in one direction, which is the variable, in `unit`.
+
+    They are of the runs from `first` to `last`, which compare: one epoch, one level, outliers
+    included. `intervals` has the 95 % interval of each quartile, None of too few runs. `holds`
+    is until when they hold; `ratio` is the level since then over that before, if it has changed.
+    """
+
+    pattern: str
+    medium: str
+    file_systems: tuple[str, ...]
+    variable: str
+    unit: str
+    figures: Mapping[str, float]
+    intervals: Mapping[str, Interval]
+    runs: int
+    first: datetime
+    last: datetime
+    epoch: str
+    holds: datetime
+    ratio: float | None
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """Settings of a pattern, the commands that set them, and what the rates were measured with.
+
+    `newest` has the fields of the newest sample. `commands` are by the file systems that they are
+    for. `is_asked` tells that the site file recommends the settings; otherwise they are the best
+    that was measured.
+    """
+
+    key: SeriesKey
+    newest: Mapping[str, Any]
+    commands: Mapping[tuple[str, ...], tuple[str, ...]]
+    rates: tuple[Rates, ...]
+    is_asked: bool
+
+
+def published(
+    series: Sequence[Series],
+    site_file: SiteFile,
+    advised: Sequence[Advised],
+    holds: timedelta = HOLDS,
+) -> list[Recommended]:
+    """Return what to publish of one system: the settings that its site file recommends.
+
+    Without any, the best of each pattern for writing, or for what else it measures.
+    """
+    usable = [each for each in series if _is_usable(each)]
+    chosen = [each for each in usable if site_file.recommends(each.key)]
+    is_asked = bool(chosen)
+    if not is_asked:
+        best = _best(usable, advised)
+        chosen = [each for each in usable if _settings(each) in best]
+    groups: defaultdict[tuple[object, ...], list[Series]] = defaultdict(list)
+    for each in chosen:
+        groups[_settings(each)].append(each)
+    found = []
+    for members in groups.values():
+        newest = max(members, key=lambda each: each.history.last)
+        by_row: defaultdict[tuple[str, str], list[Series]] = defaultdict(list)
+        places: defaultdict[tuple[str, ...], dict[str, None]] = defaultdict(dict)
+        for each in members:
+            fields = each.history.newest
+            by_row[str(fields.get("medium")), each.key.variable].append(each)
+            lines = tuple(commands(site_file, each.key, fields))
+            places[lines][str(each.key.file_system)] = None
+        found.append(
+            Recommended(
+                newest.key,
+                newest.history.newest,
+                {tuple(names): lines for lines, names in places.items() if lines},
+                tuple(_rates(each, holds) for each in by_row.values()),
+                is_asked,
+            )
+        )
+    return sorted(found, key=lambda each: str(each.key.pattern))
+
+
+def _is_usable(series: Series) -> bool:
+    detection = series.status.detection
+    return (
+        series.key.case is None
+        and series.key.unit != RATIO_UNIT
+        and detection is not None
+        and len(detection.values) > 0
+    )
+
+
+def _settings(series: Series) -> tuple[object, ...]:
+    """Return all that is the same for the media and the directions of a recommendation."""
+    left_out = {"file_system", "variable"}
+    return tuple(value for name, value in series.key.fields().items() if name not in left_out)
+
+
+def _best(usable: Sequence[Series], advised: Sequence[Advised]) -> set[tuple[object, ...]]:
+    """Return the best settings of each pattern: by the advice, or the only ones."""
+    leading = {each.best[0] for each in advised}
+    compared = {key for each in advised for key in each.medians}
+    found: dict[tuple[object, ...], tuple[object, ...]] = {}
+    for series in sorted(usable, key=lambda each: each.key.variable == "write_bw", reverse=True):
+        if series.key in leading or series.key not in compared:
+            key = series.key
+            scale = (key.partition, key.tool, key.pattern, key.interface, key.nodes, key.tasks)
+            found.setdefault(scale, _settings(series))
+    return set(found.values())
+
+
+def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
+    """Return the rates of series that differ in the file system alone."""
+    times, values, ends, ratios = [], [], [], []
+    for series in members:
+        detection = series.status.detection
+        assert detection is not None  # _is_usable
+        change, points = detection.open_change, detection.chart.changes
+        settled = [each.onset for each in points if each.end not in {None, RECOVERED}]
+        end = (points[-1].onset if change else 0) or len(detection.values)
+        level = slice(max((onset for onset in settled if onset < end), default=0), end)
+        times.append(detection.times[level])
+        values.append(detection.values[level])
+        if change:
+            ends.append(change.since)
+            ratios.append(change.ratio.value)
+    all_times, all_values = np.concatenate(times), np.concatenate(values)
+    ordered = all_values[np.argsort(all_times, kind="stable")]
+    correlation = float(np.clip(serial_correlation(np.log(ordered)), 0.0, MOST))
+    newest = members[0]
+    first, last = moment(all_times.min()), moment(all_times.max())
+    return Rates(
+        pattern=str(newest.key.pattern),
+        medium=str(newest.history.newest.get("medium")),
+        file_systems=tuple(dict.fromkeys(str(each.key.file_system) for each in members)),
+        variable=newest.key.variable,
+        unit=newest.key.unit,
+        figures={
+            "maximum": float(ordered.max()),
+            **{name: float(np.quantile(ordered, share)) for name, share in QUANTILES.items()},
+        },
+        intervals={
+            name: _interval(ordered, share, inflation(correlation))
+            for name, share in QUANTILES.items()
+        },
+        runs=len(ordered),
+        first=first,
+        last=last,
+        epoch=newest.epoch.name if newest.epoch else "",
+        holds=min([last + holds, *ends]),
+        ratio=min(ratios, key=lambda ratio: -abs(np.log(ratio)), default=None),
+    )
+
+
+def _interval(values: NDArray[np.float64], share: float, widened: float) -> Interval:
+    found = ranks(len(values), share, confidence=_CONFIDENCE, widened=widened)
+    order = np.sort(values)
+    return (float(order[found[0] - 1]), float(order[found[1] - 1])) if found else None

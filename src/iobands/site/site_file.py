@@ -1,0 +1,128 @@
+"""The site file (contract 4) as the views need it: file systems, settings, what is recommended."""
+
+from __future__ import annotations
+
+import runpy
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from iobands.model.schema import FileError
+from iobands.model.series import ALL_TARGETS, SeriesKey
+
+#: The directory that published commands stripe.
+DIRECTORY: Final = "results"
+_HINTS_FILE: Final = "romio-hints"
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class SiteFile:
+    """The extras of each partition and the environments of a system, by name."""
+
+    partitions: Mapping[str, Entry] = field(default_factory=dict)
+    environments: Mapping[str, Entry] = field(default_factory=dict)
+
+    def recommends(self, key: SeriesKey) -> bool:
+        """Return whether an entry of `recommended` selects the series."""
+        extras = self.partitions.get(key.partition, {})
+        return any(_selects(entry, key, extras) for entry in extras.get("recommended", ()))
+
+
+def read_site_file(directory: Path, system: str) -> SiteFile:
+    """Return the site file of `system` in `directory`; without one it is empty.
+
+    Raises:
+        FileError: it cannot be run, or has another form.
+    """
+    path = directory / f"{system}.py"
+    if not path.is_file():
+        return SiteFile()
+    try:
+        found = runpy.run_path(str(path))
+        return SiteFile(
+            {each["name"]: each.get("extras", {}) for each in found["system"]["partitions"]},
+            {each["name"]: each for each in found["environments"]},
+        )
+    except Exception as error:
+        raise FileError(f"{path}: {type(error).__name__}: {error}") from error
+
+
+def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> list[str]:
+    """Return the shell commands that set what a series runs with, as far as it is known.
+
+    They load the environment, stripe `DIRECTORY`, and set the variables of the hint preset.
+    `newest` has the fields of the newest sample.
+    """
+    extras = site_file.partitions.get(key.partition, {})
+    environment = site_file.environments.get(key.environ or "", {})
+    preset = extras.get("hint_presets", {}).get(key.hints, {})
+    lines = list(environment.get("prepare_cmds", ()))
+    lines += [_export(name, value) for name, value in environment.get("env_vars", ())]
+    striped = _striping(extras.get("filesystems", {}).get(key.file_system, {}), key, newest)
+    lines += [f"mkdir -p {DIRECTORY}", *striped] if striped else []
+    lines += [_export(name, value) for name, value in preset.get("env_vars", {}).items()]
+    hints = preset.get("romio_hints", {})
+    if hints:
+        words = " ".join(shlex.quote(f"{name} {value}") for name, value in hints.items())
+        lines += [
+            f"printf '%s\\n' {words} > {_HINTS_FILE}",
+            f'export ROMIO_HINTS="$PWD/{_HINTS_FILE}"',
+        ]
+    return lines
+
+
+def _selects(entry: Entry, key: SeriesKey, extras: Entry) -> bool:
+    place = extras.get("filesystems", {}).get(key.file_system, {})
+    scales = extras.get("scales", {})
+    scale = scales.get(entry.get("scale", next(iter(scales), None)), {})
+    wanted = {"tool": "benchio", **entry}
+    wanted.pop("scale", None)
+    known = {
+        **key.fields(),
+        "medium": place.get("medium"),
+        "stripe_count": key.stripe_count_asked,
+    }
+    if key.stripe_count_asked is None:
+        wanted.pop("stripe_count", None)  # a file system without stripes
+    if isinstance(scale.get("nodes"), int):
+        wanted["gib"] = scale["nodes"] * scale["tasks_per_node"] * scale["mib_per_task"] / 1024
+    return all(known.get(name) == value for name, value in wanted.items())
+
+
+def _striping(entry: Entry, key: SeriesKey, newest: Mapping[str, Any]) -> list[str]:
+    count, striping = key.stripe_count_asked, entry.get("striping", {})
+    if count is None:
+        return []
+    size = striping.get("size_kib") or (newest.get("stripe_size") or 0) // 1024
+    pool = striping.get("pool")
+    # Ceph and BeeGFS have no word for all targets
+    number = f"{newest.get('stripe_count') if count == ALL_TARGETS else count:g}"
+    match newest.get("file_system_type"):
+        case "lustre" if "layout" in striping:
+            return [
+                f"lfs setstripe {striping['layout'].replace('{stripe_count}', f'{count:g}')} "
+                f"{DIRECTORY}"
+            ]
+        case "lustre":
+            options = [f"-c {count:g}", *([f"-S {int(size)}k"] if size else [])]
+            options += [f"-p {shlex.quote(pool)}"] if pool else []
+            return [f"lfs setstripe {' '.join(options)} {DIRECTORY}"]
+        case "cephfs":
+            object_size = striping.get("object_size_kib")
+            layout = [f"stripe_unit={int(size) * 1024}"] if size else []
+            layout += [f"stripe_count={number}"]
+            layout += [f"object_size={int(object_size) * 1024}"] if object_size else []
+            layout += [f"pool={pool}"] if pool else []
+            return [f"setfattr -n ceph.dir.layout -v {shlex.quote(' '.join(layout))} {DIRECTORY}"]
+        case "beegfs":
+            chunk = [f"--chunk-size={int(size) * 1024}"] if size else []
+            return [" ".join(["beegfs entry set", f"--num-targets={number}", *chunk, DIRECTORY])]
+    return []
+
+
+def _export(name: str, value: object) -> str:
+    return f"export {name}={shlex.quote(str(value))}"

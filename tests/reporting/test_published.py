@@ -1,0 +1,166 @@
+"""The published section: its figures, its commands in a shell, and where a page drifted."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from checks.filesystems import Asked
+from checks.filesystems.lustre import setstripe_options
+from iobands.reporting.document import Format, written
+from iobands.reporting.drift import drift
+from iobands.reporting.published import section
+from iobands.site.published import Recommended, published
+from iobands.site.site_file import SiteFile, commands
+from tests.factory import NOW, daily, write_perflog
+from tests.reporting.sites import look
+
+# 1 to 20 with no two neighbours alike, so that no run says anything about the next
+VALUES = [float(v) for pair in zip(range(1, 11), range(20, 10, -1), strict=True) for v in pair]
+HINTS = {"romio_cb_write": "enable", "cb_config_list": "*:2"}
+SETTINGS = SiteFile(
+    partitions={
+        "local": {
+            "filesystems": {"disk": {"medium": "hdd", "striping": {"size_kib": 1024}}},
+            "hint_presets": {"tuned": {"env_vars": {"LIMIT": "64K; $HOME"}, "romio_hints": HINTS}},
+            "recommended": [{"pattern": "fpp", "hints": "tuned", "stripe_count": -1}],
+        }
+    },
+    environments={"builtin": {"name": "builtin", "env_vars": [["PML", "ucx"]]}},
+)
+LUSTRE = {
+    "hints": "tuned", "stripe_count_asked": -1, "stripe_count": 12, "stripe_size": 2**20,
+    "file_system_type": "lustre",
+}  # fmt: skip
+
+
+@pytest.fixture
+def found(tmp_path: Path) -> list[Recommended]:
+    rows = [*daily(VALUES, **LUSTRE), *daily([0.1] * 20, **{**LUSTRE, "hints": "default"})]
+    write_perflog(tmp_path / "perflogs", rows)
+    return published(look(tmp_path).series, SETTINGS, [])
+
+
+def test_the_figures_are_of_the_recommended_series(found: list[Recommended]) -> None:
+    (each,) = found
+    (rates,) = each.rates
+    assert (each.key.hints, each.is_asked, rates.runs) == ("tuned", True, 20)
+    # type 7 of Hyndman and Fan: 1 + 19 x 0.25, 0.5, 0.75
+    assert rates.figures == {
+        "maximum": 20, "upper_quartile": 15.25, "median": 10.5, "lower_quartile": 5.75,
+    }  # fmt: skip
+    # of 20 runs the 6th and the 15th (statistical tables of the sign test)
+    assert rates.intervals["median"] == (6, 15)
+    assert f"{rates.first:%m-%d} {rates.last:%m-%d}" == "11-01 11-20"
+
+
+def test_a_shell_runs_the_commands(found: list[Recommended], tmp_path: Path) -> None:
+    lines = (*found[0].commands[("disk",)], "env")
+    calls = tmp_path / "calls"
+    lfs = tmp_path / "lfs"
+    lfs.write_text(f'#!/bin/sh\nprintf "%s " "$@" > {calls}\n')
+    lfs.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "-euc", "\n".join(lines)],
+        cwd=tmp_path,
+        env={"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # as the checks call it, which prove the layout
+    assert calls.read_text().split() == [
+        "setstripe", *setstripe_options(Asked(-1, size_kib=1024)), "results",
+    ]  # fmt: skip
+    assert {"LIMIT=64K; $HOME", "PML=ucx"} <= set(done.stdout.splitlines())
+    assert (tmp_path / "romio-hints").read_text() == "romio_cb_write enable\ncb_config_list *:2\n"
+    assert f"ROMIO_HINTS={tmp_path}/romio-hints" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"),
+    [
+        (
+            "cephfs",
+            "setfattr -n ceph.dir.layout -v 'stripe_unit=1048576 stripe_count=12' results",
+        ),
+        ("beegfs", "beegfs entry set --num-targets=12 --chunk-size=1048576 results"),
+        ("posix", None),
+    ],
+)
+def test_other_file_systems_have_commands_of_their_own(
+    found: list[Recommended], kind: str, command: str | None
+) -> None:
+    newest = {**found[0].newest, "file_system_type": kind}
+    lines = commands(SETTINGS, found[0].key, newest)
+    assert (command in lines) if command else (not any("results" in line for line in lines))
+
+
+def test_a_page_agrees_in_every_format_until_something_in_it_changes(
+    found: list[Recommended],
+) -> None:
+    blocks = section("here", found, NOW)
+    for form in Format:
+        assert drift(written(blocks, form), found, NOW) == []
+    page = written(blocks, Format.MARKDOWN)
+    for old, new, what in (
+        ("| 10.5 |", "| 15.4 |", "median 15.4, is 10.5 (95 %: 6–15) in 20 runs"),
+        ("2027-02-20", "2026-11-20", "held until 2026-11-20"),
+        ("2027-02-20", "soon", "no date"),
+        ("lfs setstripe -c -1", "lfs setstripe -c 1", "lacks the command: lfs setstripe -c -1"),
+        ("'64K; $HOME'", "'64K; $HOME\u201d", "typographic \u201d in a command"),
+        ("| fpp |", "| fpn |", "nothing is measured of it"),
+    ):
+        assert old in page
+        assert any(what in problem for problem in drift(page.replace(old, new), found, NOW)), what
+    (later,) = (replace(found[0].rates[0], epoch="upgrade"),)
+    after = [replace(found[0], rates=(later,))]
+    assert [each for each in drift(page, after, NOW) if "epoch –, is upgrade" in each]
+
+
+def test_a_page_that_was_written_by_hand_is_read_too(found: list[Recommended]) -> None:
+    page = """\
+#### File-Per-Process (FPP)
+
+Environment: `LIMIT=\u201c64K\u201d`
+
+- HDD-based file system:
+    - Maximum: 20 GiB/s
+    - Upper quartile: 15 GiB/s
+    - Median: 30 GiB/s
+    - Lower quartile: 6 GiB/s
+"""
+    problems = drift(page, found, NOW)
+    assert problems[0] == "line 3: typographic \u201c \u201d in a command"
+    assert [each for each in problems if "line 6" in each] == [
+        "line 6: fpp write on hdd: median 30, is 10.5 (95 %: 6–15) in 20 runs"
+    ]
+    assert drift("nothing", found, NOW) == [
+        "no table of rates and no line such as `Median: 150 GiB/s`"
+    ]
+
+
+def test_names_from_a_log_stay_text(found: list[Recommended]) -> None:
+    hostile = "<script>|`x`*\x1b["
+    rates = replace(found[0].rates[0], file_systems=(hostile,), epoch=hostile)
+    blocks = section("here", [replace(found[0], rates=(rates,))], NOW)
+    for form in (Format.HTML, Format.MARKDOWN):
+        text = written(blocks, form)
+        assert "<script>" not in text
+        assert "\x1b" not in text
+
+
+def test_the_command_says_by_its_exit_status_whether_a_page_drifted(iobands, tmp_path) -> None:
+    write_perflog(tmp_path / "perflogs", daily(VALUES))
+    page = tmp_path / "page.md"
+    page.write_text(iobands("table", "--holds", "99999").stdout)
+    assert "| fpp |" in page.read_text()
+    assert iobands("table", "--check", "page.md", "--holds", "99999").returncode == 0
+    page.write_text("")
+    assert iobands("table", "--check", "page.md").returncode == 1
+    done = iobands("table", "--check", "none.md")
+    assert (done.returncode, done.stdout) == (3, "")
