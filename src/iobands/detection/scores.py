@@ -98,8 +98,7 @@ class Cells:
     @cached_property
     def table(self) -> Array:
         """The score of a run in each cell, of shape (designs, k), in nats."""
-        top, bottom = self._robust
-        return (np.log(top / bottom) - self._unweighted[:, None]) * _WEIGHTS[:, None]
+        return (self._logarithms - self._unweighted[:, None]) * _WEIGHTS[:, None]
 
     def scores(self, logarithms: Array) -> Array:
         """Return the score of each run for each design, of shape (runs, designs), in nats.
@@ -127,6 +126,15 @@ class Cells:
         bottom = (1 - _STRAY_HEALTHY) * self.healthy + _STRAY_HEALTHY * self.changed
         return top, bottom
 
+    @cached_property
+    def _ratios(self) -> Array:
+        top, bottom = self._robust
+        return top / bottom
+
+    @cached_property
+    def _logarithms(self) -> Array:
+        return np.log(self._ratios)
+
     @property
     def penalty(self) -> Array:
         """What every score is less by for the error of the reference, of shape (designs,)."""
@@ -137,12 +145,10 @@ class Cells:
         # Two sums are at stake when the healthy probabilities are off by so many standard errors:
         # the mean of the scores must stay as far below zero, and that of the likelihood ratios
         # at one. What meets one of them is enough; which of them is cheaper depends on the shape.
-        top, bottom = self._robust
         errors = self.errors / np.sqrt(self.runs)
-        ratios = top / bottom
-        mean = (ratios * self.healthy).sum(axis=1)
-        by_ratios = np.log(mean + errors * self._deviation(ratios))
-        return np.minimum(by_ratios, errors * self._deviation(np.log(ratios)))
+        mean = (self._ratios * self.healthy).sum(axis=1)
+        by_ratios = np.log(mean + errors * self._deviation(self._ratios))
+        return np.minimum(by_ratios, errors * self._deviation(self._logarithms))
 
     def _deviation(self, numbers: Array) -> Array:
         mean = numbers @ self.healthy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -57,35 +57,38 @@ def series_table(site: Site, width: int) -> Text:
         _row(series, intervals.get(series.key, ()), site.now, series.key in quiet)
         for series in shown
     ]
-    headings = list(_HEADINGS)
+    widths = {heading: _width(heading, (row[heading] for row in rows)) for heading in _HEADINGS}
     if not any(series.in_effect.brief() for series in site.series):
-        _drop("IN EFFECT", headings, rows)
+        del widths["IN EFFECT"]
     if all(series.status.verdict == NO_BAND for series in site.series):
-        _drop("VERDICT", headings, rows)
+        del widths["VERDICT"]
     for spare in _SPARE:
-        if _taken(headings, rows) + LEAST_RECENT > width:
-            _drop(spare, headings, rows)
-    values = max(LEAST_RECENT, min(RECENT, width - _taken(headings, rows)))
+        if sum(widths.values()) - widths["TREND"] + LEAST_RECENT > width:
+            del widths[spare]
+    values = width - sum(widths.values()) + widths["TREND"]
+    values = max(LEAST_RECENT, min(RECENT, values))
     for row, series in zip(rows, shown, strict=True):
-        trend = sparkline(series.history.values[-values:].tolist())
-        row[headings.index("TREND")] = Text(trend)
-    room = width - sum(_widths(headings, rows)[1:])
-    return _lines(headings, rows, max(room, _LEAST_LABEL))
+        row["TREND"] = Text(sparkline(series.history.values[-values:].tolist()))
+    widths["TREND"] = _width("TREND", (row["TREND"] for row in rows))
+    room = width - sum(widths.values()) + widths["SERIES"]
+    return _lines(widths, rows, max(room, _LEAST_LABEL))
 
 
-def _lines(headings: Sequence[str], rows: Sequence[Sequence[Text]], longest: int) -> Text:
+def _lines(widths: dict[str, int], rows: Sequence[dict[str, Text]], longest: int) -> Text:
     """Return rows as lines; a label that is longer than `longest` goes on in the next line.
 
     Of hundreds of series this is much faster than a table of rich.
     """
     console = Console(width=longest)
-    widths = _widths(headings, rows)
-    widths[0] = min(widths[0], longest + 1)
+    widths["SERIES"] = min(widths["SERIES"], longest + 1)
     lines = []
-    for row in [[Text(heading, style="bold") for heading in headings], *rows]:
-        label, *more = row[0].wrap(console, longest, overflow="fold") if row[0] else row[:1]
+    for row in [{heading: Text(heading, style="bold") for heading in widths}, *rows]:
+        label, *more = [row["SERIES"]]
+        if label.cell_len > longest:
+            label, *more = label.wrap(console, longest, overflow="fold")
         line = Text()
-        for heading, cell, cell_width in zip(headings, [label, *row[1:]], widths, strict=True):
+        for heading, cell_width in widths.items():
+            cell = label if heading == "SERIES" else row[heading]
             gap = " " * (cell_width - 1 - cell.cell_len)
             if heading in _NUMBERS:
                 line.append(gap).append_text(cell).append(" ")
@@ -115,44 +118,30 @@ def _is_of_run(one: Series, other: Series) -> bool:
     return (one.status.when, one.status.state) == (other.status.when, other.status.state)
 
 
-def _drop(heading: str, headings: list[str], rows: Sequence[list[Text]]) -> None:
-    at = headings.index(heading)
-    del headings[at]
-    for row in rows:
-        del row[at]
+def _width(heading: str, cells: Iterable[Text]) -> int:
+    """Return how wide a column is, with the space after it."""
+    return max(len(heading), *(cell.cell_len for cell in cells)) + 1
 
 
-def _taken(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> int:
-    """Return the width of all columns but the trend, which gets the rest."""
-    widths = zip(headings, _widths(headings, rows), strict=True)
-    return sum(width for heading, width in widths if heading != "TREND")
-
-
-def _widths(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int]:
-    """Return how wide each column is, with the space after it."""
-    return [
-        max(len(heading), *(cell.cell_len for cell in cells)) + 1
-        for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)
-    ]
-
-
-def _row(series: Series, interval: Sequence[Series], now: datetime, is_quiet: bool) -> list[Text]:
-    """Return the cells of a row; that of the trend is still empty."""
+def _row(
+    series: Series, interval: Sequence[Series], now: datetime, is_quiet: bool
+) -> dict[str, Text]:
+    """Return the cells of a row by their headings; that of the trend is still empty."""
     status = series.status
-    return [
-        Text(printable(series.label)),
-        Text(printable(series.in_effect.brief())),
-        Text(_value(series, interval)),
-        Text(status.verdict, style=STYLES.get(status.verdict, "")),
-        Text(band_cell(series)),
-        Text(str(status.runs)),
-        Text(""),
-        Text(
-            state_text(status, is_quiet),
-            style="" if is_quiet else STYLES.get(status.state.value, ""),
-        ),
-        Text(_when(status.when, now)),
-    ]
+    state = Text(
+        state_text(status, is_quiet), "" if is_quiet else STYLES.get(status.state.value, "")
+    )
+    return {
+        "SERIES": Text(printable(series.label)),
+        "IN EFFECT": Text(printable(series.in_effect.brief())),
+        "NEWEST": Text(_value(series, interval)),
+        "VERDICT": Text(status.verdict, style=STYLES.get(status.verdict, "")),
+        "BAND": Text(band_cell(series)),
+        "RUNS": Text(str(status.runs)),
+        "TREND": Text(""),
+        "STATE": state,
+        "WHEN": Text(_when(status.when, now)),
+    }
 
 
 def _value(series: Series, interval: Sequence[Series]) -> str:

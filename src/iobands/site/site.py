@@ -38,7 +38,7 @@ from iobands.results.missing_runs import (
 )
 from iobands.results.perflog import read_perflogs
 from iobands.results.run_reports import read_run_reports
-from iobands.status.outliers import Outliers, total, transient_runs
+from iobands.status.outliers import Outliers, transient_runs
 from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
 from iobands.status.state import State, assess
@@ -208,12 +208,7 @@ def _text(newest: Mapping[str, object], name: str) -> str | None:
 
 
 def _by_file_system(series: list[Series]) -> dict[tuple[str, str], Outliers]:
-    places = sorted({(each.key.system, each.key.file_system or "none") for each in series})
-    return {
-        place: total(
-            each.outliers
-            for each in series
-            if (each.key.system, each.key.file_system or "none") == place
-        )
-        for place in places
-    }
+    found: defaultdict[tuple[str, str], Outliers] = defaultdict(Outliers)
+    for each in series:
+        found[each.key.system, each.key.file_system or "none"] += each.outliers
+    return dict(sorted(found.items()))

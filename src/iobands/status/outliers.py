@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -81,8 +80,3 @@ def in_drop(detection: Detection) -> NDArray[np.bool_]:
         if point.direction == DOWN:
             found[point.onset : point.ended] = True
     return found
-
-
-def total(counts: Iterable[Outliers]) -> Outliers:
-    """Return the sum of `counts`."""
-    return sum(counts, Outliers())
