@@ -15,7 +15,6 @@ from iobands.detection import (
     ADOPTED,
     DOWN,
     LARGEST_BASELINE,
-    REBASELINED,
     RECOVERED,
     UP,
     Chart,
@@ -109,16 +108,6 @@ def test_a_drop_after_a_small_one_is_seen_as_soon(small: float):
     assert found.ratio.value == pytest.approx(0.7, rel=0.02)
 
 
-def test_a_rebaseline_ends_the_change_and_starts_the_baseline_again():
-    values = levels((150, 1), (150, 0.6))
-    chart = follow(values, NVME, resets=[200])
-    (change,) = chart.changes
-    assert (change.ended, change.end) == (200, REBASELINED)
-    assert chart.baseline.band is None
-    assert np.exp(np.median(chart.baseline.runs)) == pytest.approx(90, rel=0.1)
-    assert chart.open_change is None
-
-
 def test_a_published_band_judges_from_the_first_run_on():
     chart = follow(healthy(12, seed=2, median=100, spread=0.03), NVME)
     assert chart.open_change is not None
@@ -196,7 +185,7 @@ def test_what_is_no_measurement_is_refused(wrong: float):
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"threshold": 0}, {"watch": -1}, {"least": 1.0}, {"least": -0.1}, {"resets": [2]}],
+    [{"threshold": 0}, {"watch": -1}, {"least": 1.0}, {"least": -0.1}],
 )
 def test_what_is_out_of_range_is_refused(wrong: dict[str, object]):
     with pytest.raises(ValueError):

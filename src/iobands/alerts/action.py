@@ -105,7 +105,7 @@ def bands_after(bands: Bands | None, actions: Sequence[Action], system: str) -> 
         if action.kind == RESOLVE and action.since is not None and action.until is not None:
             found = found or Bands(system, ())
             span = Span(action.since, action.until)
-            found = replace(found, left_out=(*found.left_out, span))
+            found = replace(found, resolved=(*found.resolved, span))
     return found
 
 

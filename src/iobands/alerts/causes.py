@@ -272,17 +272,7 @@ def _joined(alerts: Sequence[Alert], name: str) -> Alert:
     lead = max(alerts, key=lambda each: each.score)
     members = [member for each in alerts for member in each.members]
     members.sort(key=_size)
-    return Alert(
-        lead.severity,
-        name,
-        tuple(members),
-        lead.since,
-        lead.since_low,
-        lead.since_high,
-        lead.direction,
-        lead.score,
-        lead.certainty,
-    )
+    return replace(lead, subject=name, members=tuple(members))
 
 
 def _acknowledged(

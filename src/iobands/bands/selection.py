@@ -59,25 +59,24 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Span:
-    """The runs from `begin` to `end`, of any nodes if there are no `nodes`."""
+    """The time from `begin` to `end`, both included."""
 
     begin: datetime
     end: datetime
-    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Bands:
     """The bands of one system, its epochs in the order of time.
 
-    Samples in one of the spans `left_out` compare with nothing: a person found their cause.
+    Samples in one of the spans `resolved` compare with nothing: a person found their cause.
     `least_change` is the smallest change that raises an alert, as a share of the level before;
     None where the file does not set it.
     """
 
     system: str
     epochs: tuple[Epoch, ...]
-    left_out: tuple[Span, ...] = ()
+    resolved: tuple[Span, ...] = ()
     least_change: float | None = None
 
     def epoch_at(self, when: datetime) -> Epoch | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
@@ -38,17 +38,20 @@ class Verdict(str, Enum):
     FALSE = "false"
 
 
-ReasonOption = Annotated[
-    str, typer.Option("--reason", metavar="TEXT", help="Why: the cause, a ticket, who is on it.")
-]
-ByOption = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="Who. [default: your login name]")
-]
-AllOption = Annotated[bool, typer.Option("--all", help="Everything that SERIES may mean.")]
-VerdictOption = Annotated[
-    Verdict | None, typer.Option("--verdict", help="Whether the alert was real or false.")
-]
-ForceOption = Annotated[bool, typer.Option("--force", help="Also where the newest run is low.")]
+@dataclass(frozen=True, kw_only=True)
+class ActionOptions(SiteOptions):
+    """What every action takes; see `SiteOptions`."""
+
+    reason: Annotated[
+        str,
+        typer.Option("--reason", metavar="TEXT", help="Why: the cause, a ticket, who is on it."),
+    ]
+    by: Annotated[
+        str | None, typer.Option("--by", metavar="NAME", help="Who. [default: your login name]")
+    ] = None
+    every: Annotated[bool, typer.Option("--all", help="Everything that SERIES may mean.")] = False
+    dry_run: DryRunOption = False
+
 
 _DONE: Final = {
     ACKNOWLEDGE: "acknowledged, until it recovers or becomes worse",
@@ -58,86 +61,59 @@ _DONE: Final = {
 }
 
 
-def acknowledge(
-    series: SeriesArgument,
-    reason: ReasonOption,
-    by: ByOption = None,
-    every: AllOption = False,
-    dry_run: DryRunOption = False,
-    *,
-    options: SiteOptions,
-) -> None:
+def acknowledge(series: SeriesArgument, *, options: ActionOptions) -> None:
     """Say that you know of an alert: it is a warning from now on, and no longer critical.
 
     It is critical again after a recovery, or when it has become worse on as much evidence as an
     alert needs. The exit status is 0 once it is logged, and 3 where there is no such alert.
     """
-    _log(_request(ACKNOWLEDGE, reason, by), series, every, options, dry_run)
+    _log(_request(ACKNOWLEDGE, options), series, options)
 
 
 def resolve(
     series: SeriesArgument,
-    reason: ReasonOption,
     since: SinceOption = None,
-    by: ByOption = None,
-    every: AllOption = False,
-    force: ForceOption = False,
-    verdict: VerdictOption = None,
-    dry_run: DryRunOption = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also where the newest run is low.")
+    ] = False,
+    verdict: Annotated[
+        Verdict | None, typer.Option("--verdict", help="Whether the alert was real or false.")
+    ] = None,
     *,
-    options: SiteOptions,
+    options: ActionOptions,
 ) -> None:
     """Say that the cause of an alert was repaired, now or at TIME.
 
     The alert ends. Runs from the change until then no longer count, neither for detection nor for
     bands; later runs are judged by the same baseline, so the alert returns if it was no repair.
     """
-    request = _request(RESOLVE, reason, by, since, force)
-    request = replace(request, verdict=verdict.value if verdict else None)
-    _log(request, series, every, options, dry_run)
+    request = _request(RESOLVE, options, since)
+    said = verdict.value if verdict else None
+    _log(replace(request, force=force, verdict=said), series, options)
 
 
 def rebaseline(
-    series: SeriesArgument,
-    reason: ReasonOption,
-    since: SinceOption = None,
-    by: ByOption = None,
-    every: AllOption = False,
-    dry_run: DryRunOption = False,
-    *,
-    options: SiteOptions,
+    series: SeriesArgument, since: SinceOption = None, *, options: ActionOptions
 ) -> None:
     """Say that the level since a change, or since TIME, is the baseline from now on.
 
     Earlier runs and bands no longer count for these series. For a change of a whole system use
     `iobands epoch`; `iobands calibrate` writes a new band once there are 20 runs.
     """
-    request = _request(REBASELINE, reason, by, since)
-    _log(request, series, every, options, dry_run)
+    _log(_request(REBASELINE, options, since), series, options)
 
 
-def undo(
-    series: SeriesArgument,
-    reason: ReasonOption,
-    by: ByOption = None,
-    every: AllOption = False,
-    dry_run: DryRunOption = False,
-    *,
-    options: SiteOptions,
-) -> None:
+def undo(series: SeriesArgument, *, options: ActionOptions) -> None:
     """Undo the last action about an alert or a series. Both stay in the log."""
-    _log(_request(UNDO, reason, by), series, every, options, dry_run)
+    _log(_request(UNDO, options), series, options)
 
 
-def _request(
-    kind: str, reason: str, by: str | None, since: str | None = None, force: bool = False
-) -> Request:
-    given = {"--reason": " ".join(reason.split()), "--by": " ".join((by or _login()).split())}
-    for option, text in given.items():
+def _request(kind: str, options: ActionOptions, since: str | None = None) -> Request:
+    reason, who = (" ".join(text.split()) for text in (options.reason, options.by or _login()))
+    for option, text in (("--reason", reason), ("--by", who)):
         if not text:
             raise failure(f"{option} is empty; the log needs it")
-    moment = time_of(since) if since else None
-    return Request(kind, given["--by"], given["--reason"], moment, force)
+    return Request(kind, who, reason, time_of(since) if since else None)
 
 
 def _login() -> str:
@@ -148,18 +124,12 @@ def _login() -> str:
         raise failure("your login name is unknown here; give --by") from None
 
 
-def _log(
-    request: Request,
-    words: list[str],
-    every: bool,
-    options: SiteOptions,
-    dry_run: bool,
-) -> None:
+def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     """Log the actions, and print what each of them changed."""
     site = site_of(options)
     subjects = subjects_of(site.series, site.alerts, site.actions, site.now)
     try:
-        chosen = selected(subjects, " ".join(words), request, every=every, log=site.actions)
+        chosen = selected(subjects, " ".join(words), request, every=options.every, log=site.actions)
         # to the microsecond, as an undo names the time of what it takes back
         now = datetime.now(timezone.utc)
         actions = [
@@ -171,7 +141,7 @@ def _log(
     for subject, action in actions:
         if action is None:
             typer.echo(f"{subject.name}: acknowledged already, for the same reason")
-        elif dry_run:
+        elif options.dry_run:
             typer.echo(f"{path_of(options.alerts_directory, subject.system)}: {as_line(action)}")
         else:
             try:
@@ -182,5 +152,5 @@ def _log(
     for path in sorted(written):
         back = "" if request.kind == UNDO else " `iobands undo` takes it back."
         typer.echo(f"Logged in {path}; commit it.{back}")
-    if dry_run:
+    if options.dry_run:
         typer.echo("Nothing was written: this is a dry run.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime, timedelta, timezone
 from functools import wraps
 from pathlib import Path
@@ -80,7 +80,13 @@ def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
         return command
     options = taken.annotation
     hints = get_type_hints(options, include_extras=True)
-    names = [each.name for each in fields(options) if hasattr(hints[each.name], "__metadata__")]
+    defaults = {
+        each.name: inspect.Parameter.empty if each.default is MISSING else each.default
+        for each in fields(options)
+        if hasattr(hints[each.name], "__metadata__")
+    }
+    # the command's own before those of every site
+    names = sorted(defaults, key=lambda name: name not in options.__annotations__)
 
     @wraps(command)
     def call(**given: object) -> None:
@@ -92,7 +98,7 @@ def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
         parameters[name] = inspect.Parameter(
             name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=getattr(options, name),
+            default=defaults[name],
             annotation=hints[name],
         )
     shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters.values()]

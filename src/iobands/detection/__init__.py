@@ -7,7 +7,7 @@ a series, `threshold_for` and `power` say what a threshold costs and what it see
 from __future__ import annotations
 
 from iobands.detection.baseline import FIRST_BASELINE, FULL_BASELINE, LARGEST_BASELINE, Baseline
-from iobands.detection.change_point import ADOPTED, REBASELINED, RECOVERED, ChangePoint, Ratio
+from iobands.detection.change_point import ADOPTED, RECOVERED, ChangePoint, Ratio
 from iobands.detection.chart import Chart
 from iobands.detection.cusum import DOWN, UP
 from iobands.detection.detector import DEGRADED, LEAST, WATCH, follow
@@ -21,7 +21,6 @@ __all__ = [
     "FULL_BASELINE",
     "LARGEST_BASELINE",
     "LEAST",
-    "REBASELINED",
     "RECOVERED",
     "UP",
     "WATCH",

@@ -12,7 +12,6 @@ from iobands.detection.scores import Array
 
 #: How a change ended.
 RECOVERED: Final = "recovered"
-REBASELINED: Final = "rebaselined"
 ADOPTED: Final = "adopted"
 
 # Half the 95 % point of chi-squared with one degree of freedom.

@@ -6,7 +6,6 @@ baseline. Runs join the baseline once `LAG` later runs were quiet, never while a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,7 +21,6 @@ from iobands.detection.baseline import (
 )
 from iobands.detection.change_point import (
     ADOPTED,
-    REBASELINED,
     RECOVERED,
     ChangePoint,
     level_ratio,
@@ -58,7 +56,8 @@ ADOPTION: Final = 30
 # The baseline is learned again when it has grown to one of these sizes.
 _GROWTH: Final = (FIRST_BASELINE, 30, 40, FULL_BASELINE, 90, 130, LARGEST_BASELINE)
 _CHUNK: Final = 64
-_NO_RUNS: Final = np.empty(0)
+# So many runs are scored at a time: the rest of years is scored again after each change.
+_AT_A_TIME: Final = 256
 # So many runs whose level is that of the baseline end a change, however steady they are.
 _BACK: Final = 8
 # How far back from the last zero an onset may lie, and how far on from where it was raised.
@@ -71,7 +70,6 @@ def follow(
     band: Quartiles | None = None,
     *,
     history: ArrayLike = (),
-    resets: Sequence[int] = (),
     threshold: float = DEGRADED,
     watch: float = WATCH,
     least: float = LEAST,
@@ -84,26 +82,21 @@ def follow(
         band: published quartiles in the unit of the series.
         history: earlier healthy values in the order of time: a baseline from the first run on.
             The newest `LARGEST_BASELINE` are used.
-        resets: runs, counted from 0, from which on a person rebaselined the series. Baseline and
-            evidence start again there, an open change ends, and the band no longer holds.
         threshold: the evidence in nats at which a change is found.
         watch: the evidence at which the baseline stops growing.
         least: the smallest change of level that counts, as a share of it.
         prior: what all series of the file system say about one of them.
 
     Raises:
-        ValueError: a value, a quartile or a setting is out of its range, or a reset is no run.
+        ValueError: a value, a quartile or a setting is out of its range.
     """
     if not (threshold > 0 and watch > 0 and 0 <= least < 1):
         raise ValueError(f"not in range: threshold {threshold}, watch {watch}, least {least}")
     if band is not None:
         band_cells(band)  # raises for quartiles that are none
     logarithms = logarithms_of(values)
-    marks = sorted(set(resets))
-    if marks and not 0 <= marks[0] <= marks[-1] < max(len(logarithms), 1):
-        raise ValueError(f"resets {marks} are not among {len(logarithms)} runs")
     baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
-    return _Detector(logarithms, baseline, threshold, watch, least, prior).through(marks)
+    return _Detector(logarithms, baseline, threshold, watch, least, prior).chart()
 
 
 def logarithms_of(values: ArrayLike) -> Array:
@@ -159,15 +152,10 @@ class _Detector:
         self.dismissed = 0
         self._learn(baseline, 0)
 
-    def through(self, marks: Sequence[int]) -> Chart:
-        """Judge all runs, starting again at each of `marks`."""
-        for mark in (*marks, self.total):
-            while self.at < mark:
-                self._step(mark)
-            if mark < self.total:
-                if self.open is not None:
-                    self._end(mark, mark, REBASELINED)
-                self._restart(self._baseline(), mark)
+    def chart(self) -> Chart:
+        """Judge all runs."""
+        while self.at < self.total:
+            self._step()
         if self.open is not None:
             self.changes.append(self._dated(self.open))
         return Chart(
@@ -185,26 +173,19 @@ class _Detector:
             scale=self.scale,
         )
 
-    def _step(self, stop: int) -> None:
+    def _step(self) -> None:
         if self.open is not None:
-            self._while_open(stop, self.open)
+            self._while_open(self.open)
         elif not self.baseline.can_judge:
-            self._while_learning(stop)
+            self._while_learning()
         else:
-            self._while_quiet(stop)
+            self._while_quiet()
 
     def _learn(self, baseline: Baseline, joined: int) -> None:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
         self.scale = scale_for(baseline.correlation, self.threshold, WATCH, baseline.youth)
         self.deep_scale = scale_for(baseline.likely_correlation, self.threshold, WATCH)
-
-    def _baseline(self, runs: Array = _NO_RUNS) -> Baseline:
-        return Baseline(runs, None, self.prior.correlation)
-
-    def _restart(self, baseline: Baseline, at: int) -> None:
-        self.sums[:], self.starts[:] = 0.0, at
-        self._learn(baseline, at)
 
     def _scored(self, stop: int) -> Array:
         """Return the scores of the runs up to `stop`, of shape (runs, designs)."""
@@ -221,16 +202,16 @@ class _Detector:
             scores[deep, SIDES[DOWN]] = np.log1p(shares / rates[deep, None]) / self.deep_scale
         return scores
 
-    def _while_learning(self, stop: int) -> None:
-        end = min(stop, self.at + FIRST_BASELINE - len(self.baseline.runs))
+    def _while_learning(self) -> None:
+        end = min(self.total, self.at + FIRST_BASELINE - len(self.baseline.runs))
         runs = np.concatenate((self.baseline.runs, self.logarithms[self.at : end]))
         self.starts[:] = end
         self._learn(replace(self.baseline, runs=runs), end)
         self.at = end
 
-    def _while_quiet(self, stop: int) -> None:
+    def _while_quiet(self) -> None:
         joining, due = self._next_growth()
-        end = min(stop, max(due, self.at) + _CHUNK)
+        end = min(self.total, max(due, self.at) + _CHUNK, self.at + _AT_A_TIME)
         scores = self._scored(end)
         sums = cusum(scores, self.sums)
         best = {name: sums[:, columns].max(axis=1) for name, columns in SIDES.items()}
@@ -294,9 +275,9 @@ class _Detector:
         else:
             self.open = found
 
-    def _while_open(self, stop: int, change: _Open) -> None:
+    def _while_open(self, change: _Open) -> None:
         assert self.baseline.scores is not None
-        scores = self._scored(stop)
+        scores = self._scored(min(self.total, self.at + _AT_A_TIME))
         columns = recovery_designs(change.design)
         # without what is taken off for the error of the baseline, which no longer matters
         penalty = self.baseline.scores.penalty[columns] / self.scale
@@ -357,7 +338,9 @@ class _Detector:
         """Make an improvement that lasted the baseline, from its onset on."""
         onset = self._dated(change).onset
         self._end(self.at, self.at - 1, ADOPTED)
-        self._restart(self._baseline(self.logarithms[onset : self.at]), self.at)
+        self.sums[:], self.starts[:] = 0.0, self.at
+        runs = self.logarithms[onset : self.at]
+        self._learn(Baseline(runs, None, self.prior.correlation), self.at)
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         assert self.open is not None

@@ -158,9 +158,7 @@ def _statistic(totals: Array) -> Array:
         if lag > size:
             break
         since = totals[lag:] - totals[:-lag]
-        np.expm1(since, out=since)
-        since *= SHARE
-        mixed = np.log1p(since, out=since).sum(axis=1)
+        mixed = np.log1p(SHARE * np.expm1(since)).sum(axis=1)
         found[lag - 1 :] = np.maximum(found[lag - 1 :], mixed.max(axis=1))
     return found
 

@@ -32,11 +32,6 @@ class Obstacle:
     checks: tuple[str, ...]
     keys: frozenset[SeriesKey]
 
-    def as_json(self) -> dict[str, object]:
-        """Return it as plain data, without the series, which have the reason themselves."""
-        fields = {name: value for name, value in vars(self).items() if name != "keys"}
-        return {**fields, "when": self.when.isoformat(), "checks": list(self.checks)}
-
 
 def obstacles(
     runs: Mapping[SeriesKey | None, Sequence[CheckRun]], newest: datetime | None, overdue: timedelta

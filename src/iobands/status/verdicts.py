@@ -60,7 +60,7 @@ def judged(history: History, bands: Bands | None) -> NDArray[np.int_]:
 def resolved(history: History, bands: Bands | None) -> NDArray[np.bool_]:
     """Return which samples were taken under an alert that a person resolved."""
     found = np.zeros(len(history), dtype=bool)
-    for span in bands.left_out if bands else ():
+    for span in bands.resolved if bands else ():
         found |= (history.times >= in_utc(span.begin)) & (history.times <= in_utc(span.end))
     return found
 
