@@ -24,7 +24,13 @@ from benchmarks.reading.perflogs import write_perflogs
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _TEMPLATES: Final = _ROOT / "benchmarks" / "templates"
-_SIZES: Final = "300x365,500x365,500x3650"
+_SIZES: Final = "300x365,5000x30,500x3650"
+#: What `iobands status` is to cost, by series and days.
+_AIMS: Final = {
+    (300, 365): "1.5 s",
+    (5000, 30): "a few seconds, 1 GB",
+    (500, 3650): "8 s, 1.5 GB",
+}
 _MIB: Final = 2**20
 _READ: Final = (
     "import sys, pathlib, iobands.results.perflog as perflog\n"
@@ -51,6 +57,11 @@ class Costs:
     mib: float
     read: Cost
     status: Cost
+
+    @property
+    def aim(self) -> str:
+        """What `iobands status` is to cost."""
+        return _AIMS.get((self.series, self.days), "")
 
 
 def main(
@@ -86,9 +97,9 @@ def main(
             lstrip_blocks=True,
             keep_trailing_newline=True,
         )
-        date = datetime.now(timezone.utc).date().isoformat()
+        date = f"{datetime.now(timezone.utc):%Y-%m-%d}"
         page = environment.get_template("reading-costs.md").render(
-            costs=costs, facts=facts, tries=tries, date=date
+            costs=costs, facts=facts, cores=os.cpu_count(), tries=tries, date=date
         )
         report.write_text(page, encoding="utf-8")
         print(f"Written: {report}")

@@ -43,9 +43,15 @@ _LOST_EVERY: Final = 800
 
 
 def write_perflogs(directory: Path, series: int, days: int, seed: int = 1) -> int:
-    """Write a run a day of each series, up to 500 in steps of `PER_PRESET`; return the rows."""
+    """Write a run a day of each series and return the rows.
+
+    Up to 500 series are in steps of `PER_PRESET`; more have more file systems, in steps of 500.
+    """
     draw = np.random.default_rng(seed)
     presets = _PRESETS[: series // PER_PRESET]
+    times = max(1, series // (PER_PRESET * len(_PRESETS)))
+    more = range(len(_FILE_SYSTEMS), times * len(_FILE_SYSTEMS))
+    file_systems = (*_FILE_SYSTEMS, *((f"work{number}", "hdd") for number in more))
     written = 0
     for check, pattern, interface in _PATTERNS:
         path = directory / "bench" / "compute" / f"{check}.log"
@@ -53,7 +59,7 @@ def write_perflogs(directory: Path, series: int, days: int, seed: int = 1) -> in
         with path.open("w", encoding="ascii") as log:
             log.write(f"{perflog_header()}\n")
             for day in range(1 - days, 1):
-                lines = _day(draw, check, pattern, interface, day, presets)
+                lines = _day(draw, check, pattern, interface, day, file_systems, presets)
                 log.write("".join(lines))
                 written += len(lines)
     return written
@@ -65,19 +71,20 @@ def _day(
     pattern: str,
     interface: str,
     day: int,
+    file_systems: Sequence[tuple[str, str]],
     presets: Sequence[str],
 ) -> list[str]:
     lines = []
     when = _END + timedelta(days=day)
     number = 0
-    count = len(_FILE_SYSTEMS) * len(_TRANSPORTS) * len(presets) * len(_VARIABLES)
+    count = len(file_systems) * len(_TRANSPORTS) * len(presets) * len(_VARIABLES)
     rates = 10 * np.exp(0.15 * draw.standard_normal(count))
     rates[draw.random(count) < _COLLAPSED] /= 5
     rates[(day + _LOST_EVERY // 8 * np.arange(count)) % _LOST_EVERY < _LOST_DAYS] *= _LOSS
     fullness = draw.uniform(40, 80, count)
     load = draw.uniform(0, 2, count)
     first_node = draw.integers(1000, 5000, count)
-    for name, medium in _FILE_SYSTEMS:
+    for name, medium in file_systems:
         for environ, transport in _TRANSPORTS:
             for preset in presets:
                 when += timedelta(seconds=97)
