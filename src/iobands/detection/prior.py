@@ -92,7 +92,8 @@ def _is_outlier(values: Array) -> NDArray[np.bool_]:
     if len(values) < _WINDOW:
         level = np.full(len(values), np.median(values)) if len(values) else values
     else:
-        middle = np.median(sliding_window_view(values, _WINDOW), axis=1)
+        windows = sliding_window_view(values, _WINDOW)
+        middle = np.partition(windows, _WINDOW // 2, axis=1)[:, _WINDOW // 2]
         level = np.pad(middle, _WINDOW // 2, mode="edge")
     residuals = values - level
     if not len(values):
