@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Final
 
-from iobands.model.fields import LATER_FIELDS, SERIES_FIELDS, VARIABLE_UNITS, canonical
+from iobands.model.fields import SERIES_FIELDS, VARIABLE_UNITS
 
 # What a label adds to file system, pattern and variable, where series differ in it.
 _FURTHER: Final = (
@@ -58,14 +58,6 @@ class SeriesKey:
     def fields(self) -> dict[str, object]:
         """Return the series fields and `variable`, as `Bands.band_for` takes them."""
         return {name: getattr(self, name) for name in (*SERIES_FIELDS, "variable")}
-
-    def matches(self, fields: Mapping[str, object]) -> bool:
-        """Return whether all series fields (not the variable) equal those in `fields`."""
-        return all(
-            (name in fields or name in LATER_FIELDS)
-            and canonical(fields.get(name)) == canonical(getattr(self, name))
-            for name in SERIES_FIELDS
-        )
 
     def sort_key(self) -> tuple[str, ...]:
         """Return the key that sorts series by file system, pattern and variable."""
