@@ -10,6 +10,7 @@ from pathlib import Path
 from iobands.model.fields import PERFLOG_FORMAT
 
 ROOT = Path(__file__).resolve().parent.parent
+PERFLOGS = ROOT / "perflogs"
 
 
 def logging() -> list[dict]:
@@ -30,7 +31,7 @@ def logging() -> list[dict]:
             "handlers_perflog": [
                 {
                     "type": "filelog",
-                    "basedir": str(ROOT / "perflogs"),
+                    "basedir": str(PERFLOGS),
                     "prefix": "%(check_system)s/%(check_partition)s",
                     "level": "info",
                     "format": PERFLOG_FORMAT,
@@ -49,7 +50,7 @@ def general(system: str) -> dict:
     """The general section of one system: its run reports lie beside its perflogs."""
     return {
         "target_systems": [system],
-        "report_file": str(ROOT / "perflogs" / system / "reports" / "run-report-{sessionid}.json"),
+        "report_file": str(PERFLOGS / system / "reports" / "run-report-{sessionid}.json"),
         # I/O data is never in the stage directory: keeping it costs little and explains failures.
         "keep_stage_files": False,
         # A login shell's profile may change modules behind the environment's back.

@@ -18,6 +18,8 @@ CONFIG = Path(__file__).resolve().parent
 sys.path.insert(0, str(CONFIG.parent / "src"))
 
 from iobands.model.schema import FileError  # noqa: E402
+from iobands.session.refusal import SessionRefusedError  # noqa: E402
+from iobands.session.session import begin_in_reframe, is_run  # noqa: E402
 
 
 def _load(path: Path) -> ModuleType:
@@ -39,6 +41,22 @@ def _is_used(system: dict) -> bool:
     return any(re.match(pattern, host) for pattern in system.get("hostnames", []))
 
 
+def _begin_session(perflogs: Path, system: str) -> str:
+    """Begin the session before anything is measured, and return its identifier."""
+    try:
+        return begin_in_reframe(perflogs, system)
+    except SessionRefusedError as error:
+        raise SystemExit(f"ERROR: {error}") from None
+
+
+def _remove_first_log() -> None:
+    """Remove the log that ReFrame began in TMPDIR before it knew where its log goes."""
+    if "reframe.frontend.cli" in sys.modules:
+        for path in map(Path, sys.modules["reframe.core.logging"].log_files()):
+            if path.name.startswith("rfm-"):
+                path.unlink(missing_ok=True)
+
+
 def _site_configuration() -> dict:
     if " " in str(CONFIG):
         # Its commands in the stage directory would break apart, with messages that do not help.
@@ -51,13 +69,13 @@ def _site_configuration() -> dict:
         key=lambda path: (path.stem == "local", path.stem),
     )
     systems, environments, general = [], [], []
-    is_found = False
+    used = None
     for path in paths:
         site = _load(path)
         try:
             validation.check_site(site.system, site.environments, path)
-            if not is_found and _is_used(site.system):
-                is_found = True
+            if not used and _is_used(site.system):
+                used = site.system["name"]
                 validation.refuse_edit(site.system, path)
         except FileError as error:
             # ReFrame would print a traceback of itself; the message alone is what helps.
@@ -68,6 +86,11 @@ def _site_configuration() -> dict:
             for environment in site.environments
         )
         general.append(results.general(site.system["name"]))
+    if used and is_run(sys.argv[1:]):
+        session = _begin_session(results.PERFLOGS, used)
+        for system in systems:
+            system["stagedir"] = f"{system['stagedir']}/{session}"
+    _remove_first_log()
     return {
         "systems": systems,
         "environments": environments,

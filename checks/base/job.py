@@ -3,9 +3,10 @@
 import os
 
 import reframe as rfm
-from reframe.core.builtins import variable
+from reframe.core.builtins import run_after, variable
 
 from . import flux, schedulers
+from .package import PERFLOGS, note_job
 
 
 class JobMixin(rfm.RegressionTestPlugin):
@@ -28,6 +29,11 @@ class JobMixin(rfm.RegressionTestPlugin):
             # ReFrame's two seconds between TERM and KILL are few for a machine that is busy: what
             # the script has not removed by then would stay.
             self.job.scheduler.CANCEL_GRACE_PERIOD = schedulers.SECONDS_TO_CLEAN_UP
+
+    # The job is submitted: should ReFrame be killed, the next session cancels it.
+    @run_after("run")
+    def note_job_of_session(self) -> None:
+        note_job(PERFLOGS, self.scheduler, self.job.jobid)
 
     def place_processes(self) -> None:
         self.job.options += schedulers.placement(

@@ -63,11 +63,12 @@ make_run_directory() {
 
 # A trap, for which a script that is killed has no time: ReFrame kills the processes of a local job
 # two seconds after it asked them to end. So there is also a process in a session of its own, which
-# is not killed with them, and which reads until none of them is left to write to it.
+# is not killed with them, nor as the rest of a killed session, and which reads until none of them
+# is left to write to it.
 remove_at_the_end() {
     trap 'rm -rf -- "$run_directory"' EXIT
     # shellcheck disable=SC2016,SC2034
-    exec {guard}> >(exec setsid sh -c 'cat; rm -rf -- "$1"' sh "$run_directory" >/dev/null 2>&1)
+    exec {guard}> >(exec env -u IOBANDS_SESSION setsid sh -c 'cat; rm -rf -- "$1"' sh "$run_directory" >/dev/null 2>&1)
     trap 'exit 143' TERM
     trap 'exit 130' INT
 }

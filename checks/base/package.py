@@ -3,6 +3,8 @@
 These modules need nothing beyond PyYAML and jsonschema, which ReFrame brings.
 """
 
+from pathlib import Path
+
 from iobands import __version__ as suite_version
 from iobands.bands import NO_BAND, Bands, load_bands
 from iobands.model.fields import (
@@ -13,18 +15,24 @@ from iobands.model.fields import (
     canonical,
 )
 from iobands.model.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
+from iobands.session.jobs import note_job
+
+#: Where the results of this repository are.
+PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 __all__ = [
     "COVARIATES",
     "FEWEST_PAIRS",
     "MATCH_FIELDS",
     "NO_BAND",
+    "PERFLOGS",
     "SERIES_FIELDS",
     "VARIABLE_UNITS",
     "Bands",
     "PairedRatio",
     "canonical",
     "load_bands",
+    "note_job",
     "paired_ratio",
     "suite_version",
 ]

@@ -13,12 +13,11 @@ from reframe.core.logging import getlogger
 
 from ..filesystems import mount_names
 from .leftovers import sweep
+from .package import PERFLOGS
 from .stage import call, read_output
 
 #: The functions that job scripts source, and what runs on each node of a job.
 JOB_SCRIPTS = (Path(__file__).with_name("job.sh"), Path(__file__).with_name("covariates.sh"))
-
-PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 
 class RunDirectoryMixin(rfm.RegressionTestPlugin):

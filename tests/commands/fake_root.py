@@ -7,9 +7,18 @@ from pathlib import Path
 from tests.factory import COLUMNS
 
 CONFIG = """\
+import sys
 from pathlib import Path
 
+from iobands.session.refusal import SessionRefusedError
+from iobands.session.session import begin_in_reframe, is_run
+
 ROOT = Path(__file__).resolve().parents[1]
+if is_run(sys.argv[1:]):
+    try:
+        begin_in_reframe(ROOT / "perflogs", "here")
+    except SessionRefusedError as error:
+        raise SystemExit(f"ERROR: {{error}}") from None
 COLUMNS = "{columns}"
 
 site_configuration = {{

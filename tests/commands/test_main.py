@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+import iobands
 from iobands import __version__
 from tests.conftest import Command
 from tests.factory import COLUMNS, daily, line, write_bands, write_perflog
@@ -35,6 +39,20 @@ def test_ok(good: Path, iobands: Command) -> None:
     first = done.stdout.splitlines()[0]
     assert first.startswith("IOBANDS OK: ")
     assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize("redirected", [">&-", "2>&-", "| true"])
+def test_the_exit_status_does_not_depend_on_who_reads(good: Path, redirected: str) -> None:
+    status = f"{sys.executable} -m iobands status --overdue 0.01 {redirected}"
+    done = subprocess.run(
+        ["bash", "-c", f"{status}; exit ${{PIPESTATUS[0]}}"],
+        cwd=good,
+        env={**os.environ, "PYTHONPATH": str(Path(iobands.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (3, "")
 
 
 def test_found_from_within_the_repository(good: Path, iobands: Command) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 from iobands.alerts.alert import Severity
 from iobands.commands.options import find_root
 from iobands.commands.site import SiteOptions, site_of
+from iobands.session.lock import read_holder
+from iobands.session.processes import of_session
+from iobands.session.reconcile import reconcile, report_files
+from iobands.session.record import INTERRUPTED, KILLED, LIMIT, read_last_session
 from iobands.site.site import Site
 from iobands.status.state import State
 from tests.commands.fake_root import make_root
@@ -142,56 +144,122 @@ def test_root_is_the_nearest(root: Path) -> None:
     assert find_root(Path("/")) is None
 
 
-def test_a_second_run_says_who_holds_the_lock(root: Path, iobands: Command) -> None:
-    perflogs = root / "perflogs"
-    perflogs.mkdir()
-    holder = {"pid": 4711, "host": "login1", "since": "2026-11-21T01:00:00+00:00"}
-    (perflogs / ".iobands-run.holder").write_text(json.dumps(holder))
-    with FileLock(perflogs / ".iobands-run.lock"):
-        done = iobands("run", cwd=root)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert all(str(value) in done.stderr for value in holder.values())
+STARTED = """\
+    @run_before("run")
+    def wait(self):
+        self.prerun_cmds = ["touch ../../../../../started", "sleep 600"]
+"""
 
 
-def test_fewer_cases_than_selected_is_an_error(
-    root: Path, tmp_path: Path, iobands: Command
-) -> None:
-    """A ReFrame that leaves a case out: the real one, which loses a check after the listing."""
-    real = Path(sys.executable).with_name("reframe")
-    wrapper = tmp_path / "bin" / "reframe"
-    wrapper.parent.mkdir()
-    wrapper.write_text(
-        f'#!/bin/sh\ncase " $* " in *" -r "*) set -- "$@" -n Good;; esac\nexec {real} "$@"\n'
-    )
-    wrapper.chmod(0o755)
-    done = iobands("run", cwd=root, PATH=f"{wrapper.parent}{os.pathsep}{os.environ['PATH']}")
-    assert done.returncode == 3
-    assert "1 of 2" in done.stderr
-
-
-def test_being_ended_ends_reframe_and_its_job(root: Path) -> None:
+@pytest.fixture
+def hanging(root: Path) -> Iterator[subprocess.Popen[str]]:
+    """A session in the middle of its first job, which never ends by itself."""
     checks = root / "checks" / "trivial.py"
-    checks.write_text(
-        checks.read_text().replace(
-            'executable_opts = ["write 1.5"]',
-            'executable_opts = ["write 1.5"]\n'
-            '    prerun_cmds = ["touch ../../../../../started", "sleep 600"]',
-        )
-    )
-    child = subprocess.Popen(
+    good = 'executable_opts = ["write 1.5"]\n'
+    checks.write_text(checks.read_text().replace(good, f"{good}\n{STARTED}"))
+    with subprocess.Popen(
         [sys.executable, "-m", "iobands", "run", "--", "-n", "Good"],
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-    )
+    ) as child:
+        wait_until((root / "started").exists)
+        (root / "started").unlink()
+        checks.write_text(checks.read_text().replace(STARTED, ""))
+        yield child
+        child.kill()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what must come; the bound is generous, since it only ends a failed test."""
     deadline = time.monotonic() + 300
-    while not (root / "started").exists() and time.monotonic() < deadline:
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)
-    assert (root / "started").exists()
-    child.send_signal(signal.SIGTERM)
-    _, said = child.communicate(timeout=300)
-    assert child.returncode == 3, said
-    with (root / "perflogs" / ".iobands-run.lock").open("r+") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_being_ended_ends_reframe_and_its_job(
+    root: Path, hanging: subprocess.Popen[str], iobands: Command
+) -> None:
+    perflogs = root / "perflogs"
+    holder = read_holder(perflogs)
+    assert holder is not None
+    assert len(of_session(holder.session)) > 1  # ReFrame, and what its job runs
+
+    # meanwhile nobody else measures, and listing is free
+    reframe = [Path(sys.executable).with_name("reframe"), "-C", "config/site.py", "-c", "checks"]
+    by_hand = subprocess.run(
+        [*reframe, "-r"], cwd=root, capture_output=True, text=True, check=False
+    )
+    refused = iobands("run", cwd=root)
+    assert (by_hand.returncode, refused.returncode) == (1, 3)
+    for said in (by_hand.stderr, refused.stderr):
+        assert str(hanging.pid) in said
+        assert holder.began in said
+    assert subprocess.run([*reframe, "-l"], cwd=root, check=False).returncode == 0
+
+    hanging.send_signal(signal.SIGTERM)
+    _, said = hanging.communicate(timeout=300)
+    assert hanging.returncode == 3, said
+    assert of_session(holder.session) == []
+    assert read_holder(perflogs) is None
+    last = read_last_session(perflogs)
+    assert last is not None
+    assert (last.how, last.counts["aborted"]) == (INTERRUPTED, 1)
+
+
+def test_a_killed_session_is_taken_over(
+    root: Path, hanging: subprocess.Popen[str], iobands: Command
+) -> None:
+    perflogs = root / "perflogs"
+    holder = read_holder(perflogs)
+    assert holder is not None
+    hanging.kill()
+    hanging.wait()
+    wait_until(lambda: holder.is_stale)  # the kernel asks ReFrame to end
+    last = read_last_session(perflogs)
+    assert last is not None
+    assert last.how == KILLED
+    done = iobands("run", cwd=root)
+    assert done.returncode == 0
+    assert holder.began in done.stderr
+    assert of_session(holder.session) == []
+    assert list(states(root)) == ["disk fpp write_bw", "disk ssf write_bw"]
+
+
+def test_a_limit_ends_the_session(root: Path, iobands: Command) -> None:
+    checks = root / "checks" / "trivial.py"
+    slow = 'executable_opts = ["write 0.25"]\n'
+    checks.write_text(checks.read_text().replace(slow, f'{slow}    prerun_cmds = ["sleep 600"]\n'))
+    assert iobands("run", "--limit", "0s", cwd=root).returncode == 3
+    done = iobands("run", "--limit", "8s", cwd=root)
+    assert done.returncode == 3
+    last = read_last_session(root / "perflogs")
+    assert last is not None
+    assert last.how == LIMIT
+    assert last.reason is not None
+    assert last.reason in done.stderr
+    assert last.counts["expected"] == 2
+
+
+def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
+    root: Path, iobands: Command
+) -> None:
+    assert iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
+    perflogs = root / "perflogs"
+    (perflog,) = perflogs.glob("here/local/Good.log")
+    (report,) = report_files(perflogs)
+    written = perflog.read_bytes()
+    assert reconcile(report, perflogs).values == 1
+    assert perflog.read_bytes() == written
+    header, line = written.splitlines(keepends=True)
+    for left in (header, header + line[:-9], header + line[:-1]):
+        perflog.write_bytes(left)
+        found = reconcile(report, perflogs)
+        assert (len(found.restored), found.lost) == (1, ())
+        assert perflog.read_bytes().endswith(b"\n" + line)
+    perflog.unlink()
+    perflog.mkdir()
+    assert len(reconcile(report, perflogs).lost) == 1

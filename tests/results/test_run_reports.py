@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.results.run_reports import number_of_checks, read_run_reports
+from iobands.results.run_reports import case_counts, read_run_reports
 from tests.factory import NOW, case, write_report
 
 
@@ -79,7 +79,7 @@ def test_the_last_of_several_attempts_counts(tmp_path: Path) -> None:
     report["runs"].append({"testcases": [case(result="pass")]})
     path.write_text(json.dumps(report))
     assert [found.result for found in read_run_reports(tmp_path).runs] == ["pass"]
-    assert number_of_checks(path) == 1
+    assert case_counts(path)["ran"] == 1
 
 
 def test_reports_come_in_the_order_of_time(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_damaged_reports_are_reported(tmp_path: Path, content: bytes, reason: st
     assert reason in rejected.reason
     assert "\n" not in rejected.reason
     with pytest.raises(ValueError, match="not"):
-        number_of_checks(bad)
+        case_counts(bad)
 
 
 JSON = st.recursive(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import traceback
 from importlib import import_module
 from inspect import cleandoc
-from typing import Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -52,6 +54,9 @@ class _Commands(TyperGroup):
         alone.command(cmd_name)(with_site_options(command))
         return typer.main.get_command(alone)
 
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer as ReadableBuffer
 
 app = typer.Typer(
     name="iobands",
@@ -125,12 +130,36 @@ def main(
     """Take the options that stand before the command."""
 
 
+class _Output(io.FileIO):
+    """A standard stream whose reader may have gone: the exit status counts, not who reads."""
+
+    def write(self, text: ReadableBuffer) -> int | None:
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            return len(text)
+
+
+def _survive_readers() -> None:
+    """Go on after `iobands ... | head`, and without the standard streams."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.TextIOWrapper(io.FileIO(os.devnull, "w")))
+        elif stream is getattr(sys, f"__{name}__"):
+            stream.flush()
+            raw = io.BufferedWriter(_Output(stream.fileno(), "w", closefd=False))
+            text = io.TextIOWrapper(raw, stream.encoding, stream.errors, line_buffering=True)
+            setattr(sys, name, text)
+
+
 def entry() -> NoReturn:
     """Run the command and exit.
 
     A wrong option or an error of our own is "unknown", 3: the usual 2 and 1 would tell a monitor
     that the I/O is degraded.
     """
+    _survive_readers()
     try:
         status = app(prog_name="iobands", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):

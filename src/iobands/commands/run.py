@@ -1,43 +1,33 @@
-"""Measuring: one ReFrame session under a lock, and whether it ran all that it should have.
+"""Measuring: one session, and whether it ran and recorded all that it should have.
 
-ReFrame exits with 0 when no check was selected, and when a check could not be loaded. So the
-cases are counted before and after. Calls ReFrame's command line, and imports nothing of it.
+ReFrame exits with 0 when no check was selected, and when a check could not be loaded, so its
+output and its run report are looked at. Calls its command line, and imports nothing of it.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Final
 
-from filelock import FileLock, Timeout
+from iobands.commands.reframe import Ended, find_reframe, run_reframe
+from iobands.results.run_reports import case_counts
+from iobands.session.lock import Holder
+from iobands.session.perflogs import require_room
+from iobands.session.processes import VARIABLE
+from iobands.session.prune import prune
+from iobands.session.reconcile import reconcile, report_files
+from iobands.session.record import COMPLETED, FAILED, INTERRUPTED, LIMIT, begin_record, end_record
+from iobands.session.refusal import SessionRefusedError, refusal
+from iobands.session.session import close_session, end_rest, open_session
 
-from iobands.results.run_reports import number_of_checks, report_files
-
-_CONCRETIZED: Final = re.compile(r"Concretized (\d+) test case")
-# "skipping test 'X': ..." and "skipping test file ...": ReFrame warns, and goes on without
-_NOT_LOADED: Final = re.compile(r"skipping test.*")
-_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
-_PROGRESS: Final = re.compile(r"\(\s*(\d+/\d+)\) (\S+)")
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
-_TAIL: Final = 5  # lines of ReFrame's output in a message
-_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
+_LOG: Final = "iobands-run.log"
 
 
 class RunError(Exception):
-    """Nothing was measured; the message says why and what to do."""
+    """Nothing was measured, or not to the end; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -59,192 +49,123 @@ class Selection:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a session: how many cases were expected and ran, and what is wrong."""
+    """What came of a session: how it ended, the number of test cases, what is wrong, and notes."""
 
-    expected: int
-    ran: int
-    problems: tuple[str, ...]
-
-
-def find_reframe() -> Path:
-    """Return the command `reframe`: the one on PATH, else the one beside this Python.
-
-    Raises:
-        RunError: there is none.
-    """
-    beside = Path(sys.executable).with_name("reframe")
-    found = shutil.which("reframe")
-    if found:
-        return Path(found)
-    if beside.is_file():
-        return beside
-    raise RunError("reframe is not on PATH; load its module, or pip install 'iobands[checks]'")
+    how: str
+    counts: dict[str, int] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def measure(
     root: Path,
     selection: Selection,
     *,
+    limit: float,
     show: Callable[[str], None],
     progress: Callable[[str], None],
 ) -> Outcome:
     """Run the selected checks one after the other, and return what came of it.
 
-    `show` is given each line of ReFrame's output, and `progress` a short text at each step. The
-    output of the last session is also kept as `perflogs/iobands-run.log`.
+    After `limit` seconds the session ends. `show` is given each line of ReFrame's output, and
+    `progress` a short text at each step. The output of the last session is also kept as
+    `perflogs/iobands-run.log`, and how it ended as `perflogs/last-session.json`.
 
     Raises:
-        RunError: another run holds the lock, no check was selected, or ReFrame did not run.
+        RunError: another session runs, no check was selected, ReFrame did not run, or it was
+            interrupted.
     """
     perflogs = root / "perflogs"
-    command = _command(find_reframe(), root)
     try:
-        perflogs.mkdir(exist_ok=True)
+        holder, notes = open_session(perflogs, f"iobands run --tag {selection.tag}")
+    except SessionRefusedError as error:
+        raise RunError(str(error)) from error
+    try:
+        record = begin_record(perflogs, holder, selection.tag, selection.system)
+        try:
+            outcome = _session(root, selection, holder, limit, show, progress)
+        except (RunError, OSError) as error:
+            end_record(perflogs, record, FAILED, {}, str(error))
+            raise
+        outcome = Outcome(outcome.how, outcome.counts, outcome.problems, (*notes, *outcome.notes))
+        end_record(
+            perflogs, record, outcome.how, outcome.counts, "; ".join(outcome.problems) or None
+        )
+        prune(root)
     except OSError as error:
-        raise RunError(f"{perflogs}: {error.strerror}") from error
-    with _lock(perflogs):
-        progress("selecting checks")
-        expected, problems = _expected(command, root, selection)
-        before = set(report_files(perflogs))
-        status = _session(
-            [*command, "-r", "--exec-policy=serial", *selection.arguments()],
-            root,
-            perflogs / "iobands-run.log",
-            show,
-            progress,
-        )
-        new = sorted(set(report_files(perflogs)) - before, key=lambda path: path.stat().st_mtime)
-    if not new or status not in {0, _FAILED_CASES}:
-        raise RunError(
-            f"ReFrame ended with status {status} and left {len(new)} run reports; "
-            f"its output is in {perflogs / 'iobands-run.log'}"
-        )
-    try:
-        ran = number_of_checks(new[-1])
-    except ValueError as error:
-        raise RunError(f"{new[-1]}: {error}") from error
-    if ran < expected:
-        problems = (*problems, f"{ran} of {expected} expected test cases ran")
-    return Outcome(expected, ran, problems)
-
-
-def _command(reframe: Path, root: Path) -> list[str]:
-    return [str(reframe), "-C", str(root / "config" / "site.py"), "-c", str(root / "checks"), "-R"]
-
-
-def _expected(
-    command: Sequence[str], root: Path, selection: Selection
-) -> tuple[int, tuple[str, ...]]:
-    """Return how many test cases are selected, and what ReFrame could not load."""
-    try:
-        listing = subprocess.run(
-            [*command, "-lC", *selection.arguments()],
-            cwd=root,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except OSError as error:
-        raise RunError(f"{command[0]}: {error.strerror}") from error
-    output = _COLOURS.sub("", listing.stdout)
-    counts = _CONCRETIZED.findall(output)
-    if listing.returncode or not counts:
-        said = [line.strip() for line in output.splitlines() if line.strip()]
-        why = [line for line in said if line.startswith("ERROR")][:1] or said[-_TAIL:]
-        raise RunError(f"ReFrame could not list the checks: {' / '.join(why) or 'no output'}")
-    problems = tuple(f"not loaded: {line}" for line in _NOT_LOADED.findall(output))
-    if not int(counts[-1]):
-        why = "; ".join(problems) or f"no check has the tag {selection.tag} and runs on this system"
-        raise RunError(
-            f"no check was selected: {why}; `reframe -C config/site.py -c checks -R -L` lists all"
-        )
-    return int(counts[-1]), problems
+        raise RunError(str(refusal(error, Path(error.filename or perflogs)))) from error
+    finally:
+        close_session(perflogs, holder.session)
+    if outcome.how == INTERRUPTED:
+        raise RunError("; ".join(outcome.problems))
+    return outcome
 
 
 def _session(
-    command: Sequence[str],
     root: Path,
-    log: Path,
+    selection: Selection,
+    holder: Holder,
+    limit: float,
     show: Callable[[str], None],
     progress: Callable[[str], None],
-) -> int:
-    """Run ReFrame to its end and return its exit status."""
-    with (
-        log.open("w", encoding="utf-8") as kept,
-        subprocess.Popen(
-            command,
-            cwd=root,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        ) as child,
-        _passed_on(child),
-    ):
-        for coloured in child.stdout or ():
-            line = _COLOURS.sub("", coloured)
-            kept.write(line)
-            kept.flush()
-            show(line.rstrip("\n"))
-            step = _PROGRESS.search(line)
-            if step:
-                progress(f"{step[1]} {step[2]}")
-        return child.wait()
+) -> Outcome:
+    """Run ReFrame in the session of `holder`, and look at what it left."""
+    perflogs = root / "perflogs"
+    reframe = find_reframe()
+    if reframe is None:
+        raise RunError("reframe is not on PATH; load its module, or pip install 'iobands[checks]'")
+    before = set(report_files(perflogs))
+    progress("selecting checks")
+    where = ["-C", str(root / "config" / "site.py"), "-c", str(root / "checks"), "-R"]
+    ended = run_reframe(
+        [str(reframe), *where, "-r", "--exec-policy=serial", *selection.arguments()],
+        root,
+        environment={VARIABLE: holder.session},
+        limit=limit,
+        log=perflogs / _LOG,
+        show=show,
+        progress=progress,
+    )
+    notes = end_rest(perflogs, holder.session)
+    reports = sorted(set(report_files(perflogs)) - before)
+    counts: dict[str, int] = {}
+    problems = [f"not loaded: {each}" for each in ended.not_loaded]
+    for report in reports:
+        counts = {"expected": ended.cases or 0, **_counts(report, perflogs)}
+        problems += reconcile(report, perflogs).problems
+    if ended.how != COMPLETED:
+        what = f"its limit of {limit:g} s" if ended.how == LIMIT else "a signal"
+        ran = f"{counts.get('ran', 0)} of {ended.cases or 'the'} test cases were begun"
+        problems.insert(0, f"the session was ended by {what}: {ran}")
+    elif not reports or ended.status not in {0, _FAILED_CASES}:
+        raise RunError(_why_nothing(ended, selection, len(reports), perflogs))
+    elif counts["ran"] < counts["expected"]:
+        problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
+    return Outcome(ended.how, counts, tuple(problems), tuple(notes))
 
 
-@contextmanager
-def _passed_on(child: subprocess.Popen[str]) -> Iterator[None]:
-    """Pass on what asks us to end, so that ReFrame cancels its jobs and they clean up."""
-
-    def end(_number: int, _frame: FrameType | None) -> None:
-        child.terminate()
-
-    before = {number: signal.signal(number, end) for number in _SIGNALS}
+def _counts(report: Path, perflogs: Path) -> dict[str, int]:
+    """Return the numbers of a report's test cases; a full disk is why it cannot be read."""
     try:
-        yield
-    except KeyboardInterrupt:
-        child.wait()  # the terminal has sent it the same signal
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        return case_counts(report)
+    except ValueError as error:
+        try:
+            require_room(report.parent)
+        except OSError as why:
+            raise RunError(str(refusal(why, report))) from error
+        raise RunError(f"{report}: {error}; ReFrame's output is in {perflogs / _LOG}") from error
 
 
-@contextmanager
-def _lock(perflogs: Path) -> Iterator[None]:
-    """Hold the lock of the root; the kernel releases it however we end.
-
-    Raises:
-        RunError: another run holds it.
-    """
-    holder = perflogs / ".iobands-run.holder"
-    try:
-        with FileLock(perflogs / ".iobands-run.lock", timeout=0):
-            holder.write_text(
-                json.dumps(
-                    {
-                        "pid": os.getpid(),
-                        "host": socket.gethostname(),
-                        "since": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-                    }
-                ),
-                encoding="utf-8",
-            )
-            yield
-    except Timeout:
-        raise RunError(
-            f"another run holds the lock ({_holder(holder)}); wait for it to end"
-        ) from None
-    except OSError as error:
-        raise RunError(f"{error.filename or perflogs}: {error.strerror or error}") from error
-
-
-def _holder(path: Path) -> str:
-    try:
-        said = json.loads(path.read_text(encoding="utf-8"))
-        return f"pid {said['pid']} on {said['host']} since {said['since']}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "it has not said who it is"
+def _why_nothing(ended: Ended, selection: Selection, reports: int, perflogs: Path) -> str:
+    if ended.cases is None and ended.status == 0:
+        none = f"no check has the tag {selection.tag} and runs on this system"
+        why = "; ".join(f"not loaded: {each}" for each in ended.not_loaded) or none
+        return (
+            f"no check was selected: {why}; `reframe -C config/site.py -c checks -R -L` lists all"
+        )
+    if ended.cases is None:
+        return ended.said
+    return (
+        f"ReFrame ended with status {ended.status} and left {reports} run reports; "
+        f"its output is in {perflogs / _LOG}: {ended.said}"
+    )

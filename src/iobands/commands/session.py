@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import threading
 from pathlib import Path
 from typing import Annotated
 
@@ -35,6 +37,12 @@ def run(
     ] = None,
     overdue: OverdueOption = 3,
     false_alarms: FalseAlarmsOption = 1,
+    limit: Annotated[
+        str,
+        typer.Option(
+            "--limit", metavar="TIME", help="End the session after so long, such as 90m or 4h."
+        ),
+    ] = "12h",
     dashboard: Annotated[
         Path | None,
         typer.Option("--report", metavar="DIR", help="Also write the dashboard to DIR."),
@@ -56,26 +64,43 @@ def run(
         where = f"{root}: no config/site.py there" if root else "no config/site.py here or above"
         raise failure(f"{where}; run it in the repository, or name the repository with --root")
     found = found.resolve()
-    outcome = _measure(found, Selection(tag, system, tuple(extra or ())), verbose)
+    outcome = _measure(found, Selection(tag, system, tuple(extra or ())), _seconds(limit), verbose)
     site = site_of(SiteOptions(root=found, overdue=overdue, false_alarms=false_alarms))
     print_digest(site)
     if dashboard:
         report_to(dashboard, site)
+    for note in outcome.notes:
+        typer.echo(f"iobands: {note}", err=True)
     for problem in outcome.problems:
         typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
     raise typer.Exit(worst([site.exit_status, UNKNOWN if outcome.problems else OK]))
 
 
-def _measure(root: Path, selection: Selection, verbose: bool) -> Outcome:
+def _seconds(text: str) -> float:
+    """Return the seconds of a duration as ReFrame writes them: 1d2h3m4s."""
+    found = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text)
+    seconds = sum(
+        int(number or 0) * unit
+        for number, unit in zip(
+            found.groups() if found else (), (86_400, 3600, 60, 1), strict=False
+        )
+    )
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise failure(f"--limit {text}: not a time; write 90m, 4h or 1d")
+    return seconds
+
+
+def _measure(root: Path, selection: Selection, limit: float, verbose: bool) -> Outcome:
     """Run ReFrame with a line of progress where somebody looks on, or with all that it says."""
     console = Console(stderr=True, highlight=False, markup=False)
     try:
         if verbose:
-            return measure(root, selection, show=typer.echo, progress=lambda _: None)
+            return measure(root, selection, limit=limit, show=typer.echo, progress=lambda _: None)
         with console.status("iobands run") as line:  # prints nothing unless on a terminal
             return measure(
                 root,
                 selection,
+                limit=limit,
                 show=lambda _: None,
                 progress=lambda text: line.update(Text(f"iobands run: {text}")),
             )

@@ -116,6 +116,8 @@ def _read(
 
 def _blocks(path: Path) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines; the last one may lack its end."""
+    if path.is_fifo() or path.is_char_device():  # opening one waits for a writer, or never ends
+        raise OSError("no regular file")
     with path.open("rb") as stream:
         while block := stream.read(_BLOCK) + stream.readline():
             yield block.replace(b"\r\n", b"\n") if b"\r" in block else block

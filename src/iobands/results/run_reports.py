@@ -119,16 +119,18 @@ def report_files(directory: Path, system: str | None = None) -> list[Path]:
     )
 
 
-def number_of_checks(path: Path) -> int:
-    """Return how many checks the first run of the report at `path` had.
+def case_counts(path: Path) -> dict[str, int]:
+    """Return how many test cases of the report `ran`, `failed`, were `aborted` and `skipped`.
 
     Raises:
         ValueError: the report cannot be read.
     """
-    count = _table(_load(path), "session_info").get("num_cases")
-    if isinstance(count, bool) or not isinstance(count, int):
+    said = _table(_load(path), "session_info")
+    names = {"ran": "cases", "failed": "failures", "aborted": "aborted", "skipped": "skipped"}
+    counts = {name: said.get(f"num_{key}") for name, key in names.items()}
+    if isinstance(counts["ran"], bool) or not isinstance(counts["ran"], int):
         raise Unusable("not a run report: no num_cases")
-    return count
+    return {name: count for name, count in counts.items() if isinstance(count, int)}
 
 
 def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
@@ -161,6 +163,8 @@ def _changes(paths: Iterable[Path]) -> Iterator[tuple[float, Path]]:
 
 def _load(path: Path) -> Mapping[str, Any]:
     try:
+        if path.is_fifo() or path.is_char_device():  # reading one waits for a writer, or never ends
+            raise Unusable("cannot be read: no regular file")
         report = json.loads(path.read_bytes())
     except OSError as error:
         raise Unusable(f"cannot be read: {error.strerror or error}") from error

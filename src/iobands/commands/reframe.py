@@ -1,0 +1,146 @@
+"""One ReFrame process: its output, its limit, and how it is asked to end."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from iobands.session.record import COMPLETED, INTERRUPTED, LIMIT
+
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+_PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")
+# "skipping test 'X': ..." and "skipping test file ...": ReFrame warns, and goes on without
+_NOT_LOADED: Final = re.compile(r"skipping test.*")
+_TAIL: Final = 5  # lines of the output in a message
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a ReFrame process ended: its exit status, and whether by itself.
+
+    `cases` is how many test cases it had before it, None if it never got so far. `not_loaded` is
+    what it could not load, and `said` its first error, or its last words.
+    """
+
+    status: int
+    how: str
+    cases: int | None
+    not_loaded: tuple[str, ...]
+    said: str
+
+
+def find_reframe() -> Path | None:
+    """Return the command `reframe`: the one on PATH, else the one beside this Python, else None."""
+    found = shutil.which("reframe")
+    beside = Path(sys.executable).with_name("reframe")
+    return Path(found) if found else beside if beside.is_file() else None
+
+
+def run_reframe(
+    command: Sequence[str],
+    root: Path,
+    *,
+    environment: Mapping[str, str],
+    limit: float,
+    log: Path,
+    show: Callable[[str], None],
+    progress: Callable[[str], None],
+) -> Ended:
+    """Run ReFrame to its end, for at most `limit` seconds of the monotonic clock.
+
+    Its output goes to `log` and line by line to `show`; `progress` is given a short text at each
+    step. At the limit, and at a signal to this process, ReFrame is asked to end: it cancels its
+    jobs and writes its report.
+
+    Raises:
+        OSError: it cannot be started, or the log cannot be written.
+    """
+    lines: list[str] = []
+    cases = None
+    with (
+        log.open("w", encoding="utf-8") as kept,
+        subprocess.Popen(
+            command,
+            cwd=root,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            # a terminal's Ctrl-C is for us, who ask it to end
+            start_new_session=True,
+        ) as child,
+        _ended_orderly(child, limit) as ending,
+    ):
+        for coloured in child.stdout or ():
+            line = _COLOURS.sub("", coloured)
+            kept.write(line)
+            kept.flush()
+            lines.append(line.strip())
+            show(line.rstrip("\n"))
+            step = _PROGRESS.search(line)
+            if step:
+                cases = int(step[2])
+                progress(f"{step[1]}/{step[2]} {step[3]}")
+        status = child.wait()
+    said = [line for line in lines if line]
+    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")]
+    return Ended(
+        status,
+        ending.how,
+        cases,
+        tuple(found[0] for line in lines if (found := _NOT_LOADED.search(line))),
+        " / ".join(errors[:1] or said[-_TAIL:]) or "no output",
+    )
+
+
+class _Ending:
+    """Asks a process to end, and ends it if it does not."""
+
+    def __init__(self, child: subprocess.Popen[str]) -> None:
+        self.how = COMPLETED
+        self._child = child
+        self._last = threading.Timer(_GRACE_SECONDS, child.kill)
+        self._last.daemon = True
+
+    def ask(self, how: str) -> None:
+        if self.how != COMPLETED:  # asked again
+            self._child.kill()
+            return
+        self.how = how
+        self._child.terminate()
+        self._last.start()
+
+    def cancel(self) -> None:
+        self._last.cancel()
+
+
+@contextmanager
+def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[_Ending]:
+    ending = _Ending(child)
+    timer = threading.Timer(limit, ending.ask, [LIMIT])  # waits by the monotonic clock
+    timer.daemon = True
+    timer.start()
+    before = {
+        number: signal.signal(number, lambda *_: ending.ask(INTERRUPTED)) for number in _SIGNALS
+    }
+    try:
+        yield ending
+    finally:
+        timer.cancel()
+        ending.cancel()
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,101 @@
+"""Perflogs before a session: they can be written, and their last line has its end.
+
+ReFrame opens a perflog when a check has measured: what it cannot write then is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from iobands.session.refusal import SessionRefusedError, name_of, refusal
+
+_ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
+_PROBE: Final = ".writable"
+
+
+def require_writable(perflogs: Path, system: str) -> None:
+    """Refuse the session where perflogs or run reports of `system` could not be written.
+
+    Raises:
+        SessionRefusedError: the message names the file and the remedy.
+    """
+    below = perflogs / system
+    files = [*below.glob("*/*.log"), *below.glob("*/.*.lock")]
+    if os.geteuid() == 0:
+        _refuse_root([path for path in (below, *files) if path.exists()])
+    directories = [perflogs, below, *sorted(p for p in below.glob("*") if p.is_dir())]
+    try:
+        (below / "reports").mkdir(parents=True, exist_ok=True)
+        for directory in directories:
+            require_room(directory)
+        for path in sorted(files):
+            _require_file(path)
+    except OSError as error:
+        raise refusal(error, Path(error.filename)) from error
+
+
+def end_lines(perflogs: Path, system: str) -> list[Path]:
+    """End the last line of each perflog that was cut off, so that the next is one of its own.
+
+    Return the perflogs that had such a line.
+    """
+    torn = []
+    for path in sorted((perflogs / system).glob("*/*.log")):
+        with path.open("rb+") as stream:
+            if stream.seek(0, os.SEEK_END):
+                stream.seek(-1, os.SEEK_END)
+                if stream.read(1) != b"\n":
+                    stream.write(b"\n")
+                    torn.append(path)
+    return torn
+
+
+def require_room(directory: Path) -> None:
+    """Write a file below `directory`, as large as a session's results, and remove it.
+
+    Raises:
+        OSError: there is no room, or nothing can be written.
+    """
+    probe = directory / f"{_PROBE}.{os.getpid()}"
+    with _named(probe), contextlib.ExitStack() as stack:
+        descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        stack.callback(probe.unlink)
+        stack.callback(os.close, descriptor)
+        written = os.write(descriptor, bytes(_ROOM))
+        if written < _ROOM:  # the file system became full: the next write says so
+            os.write(descriptor, bytes(_ROOM - written))
+        os.fsync(descriptor)
+
+
+def _require_file(path: Path) -> None:
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise SessionRefusedError(f"{path}: is no regular file; remove it")
+    with _named(path):
+        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name `path` in an error of a call that takes a descriptor."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _refuse_root(paths: list[Path]) -> None:
+    """Refuse root where another user's perflogs are: what root makes, that user cannot write."""
+    for path in paths:
+        owner = path.stat().st_uid
+        if owner != 0:
+            name = name_of(owner)
+            raise SessionRefusedError(
+                f"{path} belongs to {name}, who could not write what root adds; "
+                f"run it as {name}: sudo -u {name} iobands run"
+            )

@@ -1,0 +1,124 @@
+"""`perflogs/last-session.json`: when the newest `iobands run` began and how it ended.
+
+It is written when a session begins and again when it ends. So one that was killed, or whose
+machine went down, is seen by a record without an end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Final
+
+from iobands.model.times import parse_time
+from iobands.session.lock import Holder, read_holder
+from iobands.session.refusal import SessionRefusedError
+
+NAME: Final = "last-session.json"
+_SCHEMA: Final = 1
+
+#: How a session ended.
+RUNNING: Final = "running"
+COMPLETED: Final = "completed"
+LIMIT: Final = "limit"
+INTERRUPTED: Final = "interrupted"
+FAILED: Final = "failed"
+KILLED: Final = "killed"
+
+
+@dataclass(frozen=True)
+class LastSession:
+    """The newest session that `iobands run` began.
+
+    `ended` is None while it runs, and if it was killed. `counts` has how many test cases were
+    `expected` and `ran`, and of these `failed`, were `aborted` or `skipped`. `reason` says why it
+    did not complete, or what is wrong nevertheless.
+    """
+
+    session: str
+    tag: str
+    system: str | None
+    host: str
+    began: datetime
+    ended: datetime | None = None
+    how: str = RUNNING
+    counts: Mapping[str, int] = field(default_factory=dict)
+    reason: str | None = None
+
+    @property
+    def timestamp(self) -> float:
+        """When it ended, or else began, in seconds since 1970: what a dead man's switch watches."""
+        return (self.ended or self.began).timestamp()
+
+
+def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -> LastSession:
+    """Record that a session has begun.
+
+    Raises:
+        OSError: the record cannot be written.
+    """
+    began = parse_time(holder.began)
+    record = LastSession(holder.session, tag, system, holder.host, began)
+    _write(perflogs, record)
+    return record
+
+
+def end_record(
+    perflogs: Path,
+    record: LastSession,
+    how: str,
+    counts: Mapping[str, int],
+    reason: str | None,
+) -> None:
+    """Record how a session ended.
+
+    Raises:
+        OSError: the record cannot be written.
+    """
+    now = datetime.now(timezone.utc).replace(microsecond=0)
+    _write(perflogs, replace(record, ended=now, how=how, counts=counts, reason=reason))
+
+
+def read_last_session(perflogs: Path) -> LastSession | None:
+    """Return the record, None if there is none or it is damaged.
+
+    A session without an end that runs no more, as far as this host can tell, was `killed`.
+    """
+    try:
+        said = json.loads((perflogs / NAME).read_bytes())
+        if said.pop("schema") != _SCHEMA:
+            return None
+        ended = said.pop("ended")
+        record = LastSession(
+            **{**said, "began": parse_time(said["began"])},
+            ended=parse_time(ended) if ended else None,
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    if record.ended is None and not _runs(perflogs, record):
+        return replace(record, how=KILLED, reason=f"killed, or {record.host} restarted")
+    return record
+
+
+def _runs(perflogs: Path, record: LastSession) -> bool:
+    try:
+        holder = read_holder(perflogs)
+    except SessionRefusedError:
+        return False
+    return holder is not None and holder.session == record.session and not holder.is_stale
+
+
+def _write(perflogs: Path, record: LastSession) -> None:
+    times = {
+        "began": record.began.isoformat(),
+        "ended": record.ended.isoformat() if record.ended else None,
+    }
+    text = json.dumps({"schema": _SCHEMA, **asdict(record), **times}, indent=2)
+    new = perflogs / f".{NAME}.{socket.gethostname()}.{os.getpid()}"
+    new.write_text(f"{text}\n", encoding="utf-8")
+    new.replace(perflogs / NAME)

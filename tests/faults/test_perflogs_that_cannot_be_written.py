@@ -1,0 +1,73 @@
+"""A session whose samples could not be recorded is refused before anything is measured.
+
+The real configuration and a real ReFrame, which is started by hand.
+"""
+
+import os
+import subprocess
+
+import pytest
+
+from tests.site_copy import BENCHIO, copy_suite
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
+
+
+@pytest.fixture
+def site(tmp_path):
+    """A site whose perflogs lie on a file system of their own."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    site = copy_suite(tmp_path / "site", *BENCHIO)
+    site.add_local_system(
+        "odd",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+    )
+    perflogs = site.root / "perflogs"
+    perflogs.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", perflogs], check=True)
+    yield site
+    subprocess.run(["umount", perflogs], check=True)
+
+
+def run(site, action="-r", **environment):
+    return site.reframe(
+        *("--system=odd", "-n", "BenchioSerial", "--exec-policy=serial", action),
+        env={**os.environ, **environment},
+    )
+
+
+def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp_path):
+    perflogs, temporary = site.root / "perflogs", tmp_path / "tmp"
+    perflog = perflogs / "odd" / "node" / "BenchioSerial.log"
+    perflog.parent.mkdir(parents=True)
+
+    os.mkfifo(perflog)
+    done = run(site)
+    assert (done.returncode, "is no regular file; remove it" in done.stderr) == (1, True)
+    perflog.unlink()
+
+    with (perflogs / "filler").open("wb") as filler, pytest.raises(OSError, match="No space"):
+        while True:
+            filler.write(bytes(2**16))
+            filler.flush()
+    done = run(site)
+    assert (done.returncode, "No space left on device" in done.stderr) == (1, True)
+    assert run(site, "-l").returncode == 0  # to list takes no perflog
+    (perflogs / "filler").unlink()
+
+    subprocess.run(["mount", "-o", "remount,ro", perflogs], check=True)
+    done = run(site)
+    assert (done.returncode, "mount it writable" in done.stderr) == (1, True)
+    subprocess.run(["mount", "-o", "remount,rw", perflogs], check=True)
+    assert not (site.root / "stage").exists()
+
+    perflog.write_text("a line that was cut off", encoding="utf-8")
+    temporary.mkdir()
+    done = run(site, TMPDIR=str(temporary))
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [row["perf_var"] for row in site.rows("odd") if row["perf_value"] not in {"null", None}]
+    assert sorted(rows) == ["read_bw", "write_bw"]
+    assert not list(temporary.glob("rfm-*"))
+    assert not list(perflogs.glob(".*"))

@@ -1,0 +1,77 @@
+"""Perflogs that cannot be written are refused before anything is measured."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from iobands.session.perflogs import end_lines, require_writable
+from iobands.session.refusal import SessionRefusedError, refusal
+
+
+@pytest.fixture
+def perflog(tmp_path: Path) -> Path:
+    path = tmp_path / "here" / "node" / "Check.log"
+    path.parent.mkdir(parents=True)
+    path.write_text("header\nline\n")
+    return path
+
+
+def refused(perflogs: Path) -> str:
+    with pytest.raises(SessionRefusedError) as error:
+        require_writable(perflogs, "here")
+    return str(error.value)
+
+
+def test_what_can_be_written_is_left_as_it_is(perflog: Path, tmp_path: Path) -> None:
+    require_writable(tmp_path, "here")
+    assert perflog.read_text() == "header\nline\n"
+    assert {path.name for path in tmp_path.rglob("*")} == {"here", "node", "Check.log", "reports"}
+
+
+def test_no_regular_file(perflog: Path, tmp_path: Path) -> None:
+    perflog.unlink()
+    os.mkfifo(perflog)
+    assert refused(tmp_path) == f"{perflog}: is no regular file; remove it"
+    perflog.unlink()
+    perflog.symlink_to("/dev/full")
+    assert refused(tmp_path) == f"{perflog}: is no regular file; remove it"
+
+
+def test_a_file_where_a_directory_should_be(tmp_path: Path) -> None:
+    (tmp_path / "here").write_text("")
+    assert str(tmp_path / "here") in refused(tmp_path)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away: needs root")
+def test_of_another_user(perflog: Path, tmp_path: Path) -> None:
+    os.chown(perflog, 1, 1)
+    assert refused(tmp_path).startswith(f"{perflog} belongs to daemon")
+    denied = PermissionError(errno.EACCES, "Permission denied")
+    assert f"it belongs to daemon; as root: chown -R root {perflog}" in str(
+        refusal(denied, perflog)
+    )
+
+
+@pytest.mark.machine
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
+def test_a_full_file_system(tmp_path: Path) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], check=True)
+    try:
+        assert "No space left on device" in refused(tmp_path)
+        assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_a_line_that_was_cut_off_gets_its_end(perflog: Path, tmp_path: Path) -> None:
+    empty = perflog.with_name("Empty.log")
+    empty.touch()
+    assert end_lines(tmp_path, "here") == []
+    perflog.write_text("header\nli")
+    assert end_lines(tmp_path, "here") == [perflog]
+    assert (perflog.read_text(), empty.read_text()) == ("header\nli\n", "")

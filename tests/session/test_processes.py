@@ -1,0 +1,27 @@
+"""What a session left running is found, wherever it went, and ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from iobands.session.processes import VARIABLE, end_session, of_session
+
+
+def test_what_a_session_left_is_ended_and_nothing_else() -> None:
+    # one in a session of its own that does not want to end, and one of another session
+    stubborn = (
+        "trap '' TERM; setsid sh -c \"trap '' TERM; echo; while :; do sleep 0.1; done\" & wait"
+    )
+    with (
+        subprocess.Popen(
+            ["sh", "-c", stubborn], env={**os.environ, VARIABLE: "mine"}, stdout=subprocess.PIPE
+        ) as mine,
+        subprocess.Popen(["sleep", "600"], env={**os.environ, VARIABLE: "mine too"}) as other,
+    ):
+        assert mine.stdout is not None
+        mine.stdout.readline()
+        number, left = end_session("mine", patience=1)
+        assert (number >= 2, left, of_session("mine")) == (True, [], [])
+        assert other.poll() is None
+        other.kill()
