@@ -20,6 +20,7 @@ from iobands.commands.site import with_site_options
 #: The module below and function of each command, in the order of the help.
 COMMANDS: Final = {
     "run": ("session", "run"),
+    "cost": ("cost", "cost"),
     "status": ("status", "status"),
     "report": ("report", "report"),
     "explain": ("explain", "explain"),
@@ -69,6 +70,7 @@ app = typer.Typer(
 
     \b
       iobands run        measure now, then print the digest
+      iobands cost       say what a run writes and how many node hours it may take
       iobands status     print the digest of what was measured so far
       iobands report     write the dashboard, static files for a browser
       iobands explain    say why a series is in its state

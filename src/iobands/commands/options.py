@@ -46,6 +46,14 @@ AlertsOption = Annotated[
         help="Where the logs of actions are. [default: config/alerts, here or in the repository]",
     ),
 ]
+RootOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--root",
+        metavar="DIR",
+        help="The repository. [default: the nearest one from here upwards]",
+    ),
+]
 OverdueOption = Annotated[
     float,
     typer.Option(
@@ -81,6 +89,15 @@ def find_root(start: Path) -> Path | None:
     """Return the nearest directory from `start` upwards that holds `config/site.py`."""
     here = start.resolve()
     return next((p for p in (here, *here.parents) if (p / "config" / "site.py").is_file()), None)
+
+
+def root_of(given: Path | None) -> Path:
+    """Return the repository that `--root` says, or the nearest one; end where there is none."""
+    found = given or find_root(Path.cwd())
+    if found is None or not (found / "config" / "site.py").is_file():
+        where = f"{given}: no config/site.py there" if given else "no config/site.py here or above"
+        raise failure(f"{where}; run it in the repository, or name the repository with --root")
+    return found.resolve()
 
 
 def default_path(path: Path) -> Path:

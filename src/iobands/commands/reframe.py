@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import runpy
 import shutil
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from iobands.session.record import COMPLETED, INTERRUPTED, LIMIT
 
@@ -41,11 +43,47 @@ class Ended:
     said: str
 
 
-def find_reframe() -> Path | None:
-    """Return the command `reframe`: the one on PATH, else the one beside this Python, else None."""
-    found = shutil.which("reframe")
+def reframe_command(root: Path) -> list[str]:
+    """Return the command that is ReFrame with the site and the checks of `root`.
+
+    It is the one on PATH, else the one beside this Python.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
     beside = Path(sys.executable).with_name("reframe")
-    return Path(found) if found else beside if beside.is_file() else None
+    found = shutil.which("reframe") or (str(beside) if beside.is_file() else None)
+    if found is None:
+        raise FileNotFoundError(
+            "reframe is not on PATH; load its module, or pip install 'iobands[checks]'"
+        )
+    return [found, "-C", str(root / "config" / "site.py"), "-c", str(root / "checks"), "-R"]
+
+
+def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what ReFrame says of the checks that `arguments` select; nothing is run.
+
+    Raises:
+        OSError: it cannot be started.
+        ValueError: it fails; the message is its own.
+    """
+    done = subprocess.run(
+        [*reframe_command(root), *arguments, "--describe"],
+        cwd=root,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        raise ValueError(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
+    return json.loads(done.stdout)
+
+
+def site_file(root: Path, system: str) -> dict[str, Any]:
+    """Return the `system` of a site file, which ReFrame has read before and found right."""
+    return runpy.run_path(str(root / "config" / "systems" / f"{system}.py"))["system"]
 
 
 def run_reframe(
@@ -96,15 +134,20 @@ def run_reframe(
                 cases = int(step[2])
                 progress(f"{step[1]}/{step[2]} {step[3]}")
         status = child.wait()
-    said = [line for line in lines if line]
-    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")]
     return Ended(
         status,
         ending.how,
         cases,
         tuple(found[0] for line in lines if (found := _NOT_LOADED.search(line))),
-        " / ".join(errors[:1] or said[-_TAIL:]) or "no output",
+        _reason(lines),
     )
+
+
+def _reason(lines: Iterable[str]) -> str:
+    """Return the first error that ReFrame printed, or its last words."""
+    said = [line.strip() for line in lines if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")]
+    return " / ".join(errors[:1] or said[-_TAIL:]) or "no output"
 
 
 class _Ending:

@@ -6,13 +6,16 @@ output and its run report are looked at. Calls its command line, and imports not
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.commands.reframe import Ended, find_reframe, run_reframe
+from iobands.commands.reframe import Ended, describe, reframe_command, run_reframe, site_file
 from iobands.results.run_reports import case_counts
+from iobands.session.budget import Budget, Cost, costs_of, reserve
 from iobands.session.lock import Holder
 from iobands.session.perflogs import require_room
 from iobands.session.processes import VARIABLE
@@ -24,6 +27,7 @@ from iobands.session.session import close_session, end_rest, open_session
 
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _LOG: Final = "iobands-run.log"
+_BUDGET: Final = "daily_budget"  # of a partition in a site file
 
 
 class RunError(Exception):
@@ -111,14 +115,15 @@ def _session(
 ) -> Outcome:
     """Run ReFrame in the session of `holder`, and look at what it left."""
     perflogs = root / "perflogs"
-    reframe = find_reframe()
-    if reframe is None:
-        raise RunError("reframe is not on PATH; load its module, or pip install 'iobands[checks]'")
+    try:
+        command = [*reframe_command(root), "-r", "--exec-policy=serial", *selection.arguments()]
+    except FileNotFoundError as error:
+        raise RunError(str(error)) from error
     before = set(report_files(perflogs))
     progress("selecting checks")
-    where = ["-C", str(root / "config" / "site.py"), "-c", str(root / "checks"), "-R"]
+    cut = _over_budget(root, selection)
     ended = run_reframe(
-        [str(reframe), *where, "-r", "--exec-policy=serial", *selection.arguments()],
+        [*command, *(word for cost in cut for word in ("-x", _exactly(cost.name)))],
         root,
         environment={VARIABLE: holder.session},
         limit=limit,
@@ -130,6 +135,9 @@ def _session(
     reports = sorted(set(report_files(perflogs)) - before)
     counts: dict[str, int] = {}
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
+    if cut:
+        names = ", ".join(cost.name for cost in cut)
+        problems.append(f"left out, as over the daily budget of the site file: {names}")
     for report in reports:
         counts = {"expected": ended.cases or 0, **_counts(report, perflogs)}
         problems += reconcile(report, perflogs).problems
@@ -137,11 +145,39 @@ def _session(
         what = f"its limit of {limit:g} s" if ended.how == LIMIT else "a signal"
         ran = f"{counts.get('ran', 0)} of {ended.cases or 'the'} test cases were begun"
         problems.insert(0, f"the session was ended by {what}: {ran}")
+    elif cut and not reports and ended.cases is None and ended.status == 0:
+        raise RunError(problems[-1])
     elif not reports or ended.status not in {0, _FAILED_CASES}:
         raise RunError(_why_nothing(ended, selection, len(reports), perflogs))
     elif counts["ran"] < counts["expected"]:
         problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
     return Outcome(ended.how, counts, tuple(problems), tuple(notes))
+
+
+def _over_budget(root: Path, selection: Selection) -> list[Cost]:
+    """Reserve what the selection may cost today, and return what is over the budget of a site file.
+
+    Without a budget in any of them, ReFrame is not asked what the selection is.
+    """
+    files = (root / "config" / "systems").glob("*.py")
+    if not any(_BUDGET in path.read_text(encoding="utf-8", errors="replace") for path in files):
+        return []
+    try:
+        costs = costs_of(describe(root, selection.arguments()))
+    except ValueError as error:
+        raise RunError(str(error)) from error
+    budgets = {
+        f"{system}:{partition['name']}": Budget(**partition["extras"][_BUDGET])
+        for system in {cost.partition.partition(":")[0] for cost in costs}
+        for partition in site_file(root, system)["partitions"]
+        if _BUDGET in partition.get("extras", {})
+    }
+    return reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
+
+
+def _exactly(name: str) -> str:
+    """Return the pattern of `reframe -x` for one check, whose name it reads without blanks."""
+    return f"^{re.escape(name.replace(' ', ''))}$"
 
 
 def _counts(report: Path, perflogs: Path) -> dict[str, int]:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.alerts.alert import OK, UNKNOWN, worst
-from iobands.commands.options import FalseAlarmsOption, OverdueOption, failure, find_root
+from iobands.commands.options import FalseAlarmsOption, OverdueOption, RootOption, failure, root_of
 from iobands.commands.report import report_to
 from iobands.commands.run import Outcome, RunError, Selection, measure
 from iobands.commands.site import SiteOptions, site_of
@@ -20,14 +20,7 @@ from iobands.commands.status import print_digest
 
 
 def run(
-    root: Annotated[
-        Path | None,
-        typer.Option(
-            "--root",
-            metavar="DIR",
-            help="The repository. [default: the nearest one from here upwards]",
-        ),
-    ] = None,
+    root: RootOption = None,
     tag: Annotated[str, typer.Option("--tag", help="Run the checks with this tag.")] = "daily",
     system: Annotated[
         str | None,
@@ -59,11 +52,7 @@ def run(
     What follows -- goes to ReFrame as it is. The exit status is that of `iobands status`, and 3
     when the checks could not be run or fewer ran than were selected.
     """
-    found = root or find_root(Path.cwd())
-    if found is None or not (found / "config" / "site.py").is_file():
-        where = f"{root}: no config/site.py there" if root else "no config/site.py here or above"
-        raise failure(f"{where}; run it in the repository, or name the repository with --root")
-    found = found.resolve()
+    found = root_of(root)
     outcome = _measure(found, Selection(tag, system, tuple(extra or ())), _seconds(limit), verbose)
     site = site_of(SiteOptions(root=found, overdue=overdue, false_alarms=false_alarms))
     print_digest(site)

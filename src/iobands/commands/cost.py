@@ -1,0 +1,96 @@
+"""The command `iobands cost`: what a selection writes and how many node hours it may take."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from iobands.commands.options import RootOption, failure, root_of
+from iobands.commands.reframe import describe, site_file
+from iobands.reporting.digest import MAIL_WIDTH
+from iobands.session.budget import GIB_PER_TIB, costs_of
+
+_DAYS_A_YEAR = 365
+
+
+def cost(
+    root: RootOption = None,
+    tag: Annotated[str, typer.Option("--tag", help="Of the checks with this tag.")] = "daily",
+    system: Annotated[
+        str | None,
+        typer.Option(
+            "--system", metavar="NAME", help="As this system. [default: as ReFrame finds]"
+        ),
+    ] = None,
+    every: Annotated[
+        float, typer.Option("--every", metavar="DAYS", min=0.01, help="Days from run to run.")
+    ] = 1,
+) -> None:
+    """Say what a selection costs a run, a day and a year: TiB written and node hours, at most.
+
+    For a file system whose `capacity_tib` the site file declares, also how often a year its whole
+    capacity is written. Nothing is measured.
+    """
+    found = root_of(root)
+    arguments = ["-t", tag, *([f"--system={system}"] if system else [])]
+    try:
+        costs = costs_of(describe(found, arguments))
+    except (OSError, ValueError) as error:
+        raise failure(str(error)) from error
+    if not costs:
+        raise failure(f"no check that measures has the tag {tag} and runs on this system")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("FILE SYSTEM")
+    headings = (
+        "CHECKS",
+        "TiB/RUN",
+        "TiB/DAY",
+        "TiB/YEAR",
+        "WRITES/YEAR",
+        "NODE h/RUN",
+        "NODE h/YEAR",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    capacities = _capacities(found, {each.partition for each in costs})
+    by_file_system = defaultdict(list)
+    for each in costs:
+        by_file_system[each.file_system].append(each)
+    for name, group in [*by_file_system.items(), ("all", costs)]:
+        tib = sum(each.written_gib for each in group) / GIB_PER_TIB
+        hours = sum(each.node_hours for each in group)
+        a_year = _DAYS_A_YEAR / every
+        capacity = capacities.get(name)
+        table.add_row(
+            name,
+            str(len(group)),
+            f"{tib:.3g}",
+            f"{tib / every:.3g}",
+            f"{tib * a_year:.3g}",
+            f"{tib * a_year / capacity:.2g}" if capacity else "",
+            f"{hours:.3g}",
+            f"{hours * a_year:.3g}",
+        )
+    Console(width=MAIL_WIDTH).print(table)
+    typer.echo("\nAt most: volume × repeats; nodes × time limit, of which a run takes a part.")
+    unknown = sum(not each.written_gib and not each.node_hours for each in costs)
+    if unknown:
+        typer.echo(f"Without {unknown} checks whose nodes the scheduler decides on at their time.")
+
+
+def _capacities(root: Path, partitions: set[str]) -> dict[str, float]:
+    """Return the declared capacities of the file systems of these partitions, in TiB."""
+    capacities: dict[str, float] = {}
+    for system, name in (each.split(":") for each in sorted(partitions)):
+        entries: list[dict[str, Any]] = site_file(root, system)["partitions"]
+        for partition in entries:
+            if partition["name"] == name:
+                for file_system, entry in partition["extras"]["filesystems"].items():
+                    if "capacity_tib" in entry:
+                        capacities[file_system] = entry["capacity_tib"]
+    return capacities

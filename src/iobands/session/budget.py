@@ -1,0 +1,111 @@
+"""What checks cost in volume and node hours, and the budget of a day.
+
+A cost is an upper bound, known before anything is submitted: the scale's volume times the repeats,
+and the nodes for as long as the time limit lets them run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+NAME: Final = ".budget.json"
+GIB_PER_TIB: Final = 1024
+#: Which checks are kept first, by tag.
+_PRIORITY: Final = ("smoke", "daily", "weekly")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a check costs on one partition: GiB written, and node hours, at most.
+
+    Both are 0 where the scheduler decides on the number of nodes when the job is made.
+    """
+
+    name: str
+    partition: str
+    file_system: str
+    priority: int
+    written_gib: float
+    node_hours: float
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a partition may spend a day; None is no limit."""
+
+    written_tib: float | None = None
+    node_hours: float | None = None
+
+    def allows(self, written_gib: float, node_hours: float) -> bool:
+        """Whether so much in all is within the budget."""
+        return (self.written_tib is None or written_gib <= self.written_tib * GIB_PER_TIB) and (
+            self.node_hours is None or node_hours <= self.node_hours
+        )
+
+
+def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
+    """Return the cost of each check that `reframe --describe` prints, but of preflight checks."""
+    return [
+        Cost(
+            name=check["display_name"],
+            partition=partition,
+            file_system=check["file_system"],
+            priority=min(
+                (n for n, tag in enumerate(_PRIORITY) if tag in check["tags"]),
+                default=len(_PRIORITY),
+            ),
+            written_gib=check["gib"] * max(check["repeats"], 1) * len(check["valid_prog_environs"]),
+            node_hours=check["nodes"]
+            * (check["time_limit"] or 0)
+            / 3600
+            * len(check["valid_prog_environs"]),
+        )
+        for check in described
+        if check.get("tool") and "gib" in check
+        for partition in check["valid_systems"]
+    ]
+
+
+def reserve(
+    perflogs: Path, costs: Sequence[Cost], budgets: Mapping[str, Budget], day: date
+) -> list[Cost]:
+    """Reserve what the checks may cost on `day`, and return those that exceed the budgets.
+
+    `budgets` is by partition, as `system:partition`. Those of the daily selection come first.
+
+    Raises:
+        OSError: the reservation cannot be recorded.
+    """
+    spent = _spent(perflogs, day)
+    cut = []
+    for cost in sorted(costs, key=lambda each: each.priority):
+        budget = budgets.get(cost.partition)
+        if budget is None:
+            continue
+        written, hours = spent.get(cost.partition, (0.0, 0.0))
+        total = (written + cost.written_gib, hours + cost.node_hours)
+        if budget.allows(*total):
+            spent[cost.partition] = total
+        else:
+            cut.append(cost)
+    new = perflogs / f"{NAME}.{os.getpid()}"
+    new.write_text(json.dumps({"day": day.isoformat(), "spent": spent}) + "\n", encoding="utf-8")
+    new.replace(perflogs / NAME)
+    return cut
+
+
+def _spent(perflogs: Path, day: date) -> dict[str, tuple[float, float]]:
+    """Return the GiB and node hours of each partition that were reserved on `day` before."""
+    try:
+        said = json.loads((perflogs / NAME).read_bytes())
+        if said["day"] != day.isoformat():
+            return {}
+        return {name: (float(gib), float(hours)) for name, (gib, hours) in said["spent"].items()}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return {}

@@ -1,0 +1,56 @@
+"""The budget of a day: reserved before anything runs, and cut by priority."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from pathlib import Path
+
+from iobands.session.budget import NAME, Budget, Cost, costs_of, reserve
+
+TODAY = date(2026, 11, 22)
+FPP = {
+    "display_name": "BenchioFPP %scale=large",
+    "tool": "benchio",
+    "file_system": "disk",
+    "tags": ["full", "weekly"],
+    "gib": 512.0,
+    "repeats": 3,
+    "nodes": 16,
+    "time_limit": 1800.0,
+    "valid_systems": ["here:cpu", "here:gpu"],
+    "valid_prog_environs": ["gnu"],
+}
+PREFLIGHT = {"display_name": "EnvNodes", "valid_systems": ["+io"]}
+
+
+def test_a_check_costs_its_volume_and_its_limit() -> None:
+    assert costs_of([PREFLIGHT, FPP]) == [
+        Cost("BenchioFPP %scale=large", partition, "disk", 2, 1536.0, 8.0)
+        for partition in ("here:cpu", "here:gpu")
+    ]
+
+
+def cost(name: str, priority: int, gib: float = 1024, hours: float = 1) -> Cost:
+    return Cost(name, "here:cpu", "disk", priority, gib, hours)
+
+
+def test_what_exceeds_the_budget_is_cut_by_priority(tmp_path: Path) -> None:
+    full, weekly, daily = cost("full", 3), cost("weekly", 2), cost("daily", 1)
+    small = cost("small", 3, gib=0.5)
+    budgets = {"here:cpu": Budget(written_tib=2.5)}
+    chosen = [full, small, weekly, daily]
+    assert reserve(tmp_path, chosen, budgets, TODAY) == [full]
+    # the same day there is room for what is small, and on the next for all again
+    assert reserve(tmp_path, [daily, small], budgets, TODAY) == [daily]
+    assert reserve(tmp_path, chosen, budgets, TODAY + timedelta(days=1)) == [full]
+    assert reserve(tmp_path, chosen, {"here:cpu": Budget(node_hours=1.5)}, TODAY) == [
+        weekly,
+        full,
+        small,
+    ]
+    assert reserve(tmp_path, chosen, {"here:gpu": Budget(0, 0)}, TODAY) == []
+
+
+def test_a_damaged_reservation_is_none(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(b'{"day": "2026-11-22", "spent": {"here:cpu": [1]}}')
+    assert reserve(tmp_path, [cost("daily", 1)], {"here:cpu": Budget(1, 1)}, TODAY) == []
