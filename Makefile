@@ -20,7 +20,7 @@ BIN := $(VENV)/bin
 DASHBOARD := dashboard
 
 FORTRAN_SOURCES = $(wildcard src/benchio/*/*.f90 src/benchio/*/*.F90)
-SHELL_SCRIPTS := setup/system-packages .ci/run $(shell find checks -name '*.sh')
+SHELL_SCRIPTS := setup/system-packages .ci/run tests/programs/cmake $(shell find checks -name '*.sh')
 
 export PYTHON
 

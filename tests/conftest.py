@@ -2,14 +2,16 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.site_copy import SiteCopy, copy_suite
+from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 
 #: What takes longest comes first, so that no process is left with it in the end; those that use
 #: one minisite before all others.
@@ -35,8 +37,8 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture
 def site_copy(tmp_path) -> SiteCopy:
-    """A fresh copy of the suite."""
-    return copy_suite(tmp_path)
+    """A fresh copy of the suite, of which ReFrame loads benchio's checks."""
+    return copy_suite(tmp_path, *BENCHIO)
 
 
 @pytest.fixture
@@ -63,6 +65,14 @@ def iobands(tmp_path, monkeypatch):
         return subprocess.CompletedProcess(arguments, ended.value.code or 0, *texts)
 
     return call
+
+
+def pytest_configure(config):
+    """Make the directory of the builds that the ReFrame sessions of all workers share."""
+    if not hasattr(config, "workerinput"):
+        builds = tempfile.mkdtemp(prefix="iobands-builds-")
+        os.environ["BENCHIO_TEST_BUILDS"] = builds
+        config.add_cleanup(lambda: shutil.rmtree(builds, ignore_errors=True))
 
 
 def pytest_addoption(parser):

@@ -10,8 +10,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 
-#: benchio's checks and those of the environment, for `copy_suite`.
+#: Checks to load, for `copy_suite`: of all of them ReFrame makes hundreds before it selects any.
 BENCHIO = ("checks/tools/benchio/check.py", "checks/preflight/checks.py")
+OTHER_TOOLS = tuple(f"checks/tools/{tool}/check.py" for tool in ("ior", "mdtest", "io500"))
 
 
 _LOCAL_SYSTEM = """
@@ -44,8 +45,10 @@ class SiteCopy:
     """The root of the copy; its perflogs, stage directories and reports lie below it."""
 
     root: Path
-    #: Where the checks are: of all of them ReFrame makes hundreds before it selects any.
+    #: Where the checks are.
     checks: tuple[str, ...] = ("checks",)
+    #: Whether each session builds benchio by CMake. Else tests/programs/cmake builds it once.
+    builds_itself: bool = False
 
     def add_local_system(
         self,
@@ -88,6 +91,12 @@ class SiteCopy:
         environment = {
             name: text for name, text in (env or os.environ).items() if name != "PYTHONPATH"
         }
+        if not self.builds_itself:
+            environment |= {
+                "PATH": f"{ROOT / 'tests' / 'programs'}:{environment['PATH']}",
+                "BENCHIO_TEST_CMAKE": shutil.which("cmake") or "cmake",
+                "BENCHIO_TEST_BUILDS": os.environ["BENCHIO_TEST_BUILDS"],
+            }
         return {
             "args": [
                 *(program, "-C", "config/site.py", "-R"),

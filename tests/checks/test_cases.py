@@ -196,7 +196,7 @@ KNOWN_PAIRS = Path(__file__).parent / "data" / "known_pairs.sh"
 @pytest.fixture(scope="module")
 def rigged(tmp_path_factory):
     """A site with a case whose pairs are known."""
-    site = copy_suite(tmp_path_factory.mktemp("site"))
+    site = copy_suite(tmp_path_factory.mktemp("site"), "checks/cases/rigged.py")
     source = site.root / "known_pairs"
     source.mkdir()
     shutil.copy(KNOWN_PAIRS, source / "untar.sh")

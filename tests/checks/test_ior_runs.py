@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.faults.test_runs_that_end_early import wait_until
+from tests.site_copy import OTHER_TOOLS, copy_suite
+
+pytestmark = pytest.mark.machine
 
 MIB = 2**20
 
@@ -25,13 +28,14 @@ def disk(tmp_path_factory):
 
 
 @pytest.fixture
-def site(site_copy, disk):
-    site_copy.add_local_system(
+def site(tmp_path, disk):
+    copy = copy_suite(tmp_path, *OTHER_TOOLS)
+    copy.add_local_system(
         "here",
         {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
         {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 4, "repeats": 2, "files_per_task": 50},
     )
-    return site_copy
+    return copy
 
 
 def run(site, *arguments, env=None):
@@ -182,8 +186,7 @@ def test_a_tree_is_removed_whatever_happens(site, disk):
     wait_until(lambda: not list(disk.iterdir()))
 
 
-@pytest.mark.parametrize("check", ["IorFPP", "IorStrided", "Mdtest", "Io500"])
-def test_what_is_not_installed_is_skipped_with_one_line(site, check, tmp_path_factory):
+def test_what_is_not_installed_is_skipped_with_one_line(site, tmp_path_factory):
     # Everything that a job needs, but none of these.
     bare = tmp_path_factory.mktemp("bin")
     for directory in os.environ["PATH"].split(":"):
@@ -191,10 +194,10 @@ def test_what_is_not_installed_is_skipped_with_one_line(site, check, tmp_path_fa
             link = bare / program.name
             if program.name not in ("ior", "mdtest", "io500.sh") and not link.is_symlink():
                 link.symlink_to(program)
-    done = run(site, "-n", check, env={**os.environ, "PATH": str(bare)})
+    done = run(site, "-n", "IorFPP|Mdtest|Io500", env={**os.environ, "PATH": str(bare)})
     assert done.returncode == 0, done.stdout + done.stderr
-    program = {"Mdtest": "mdtest", "Io500": "io500.sh"}.get(check, "ior")
-    for case in cases(site):
-        assert case["result"] == "skip"
-        assert case["skip_reason"].startswith(f"not installed: {program}: ")
-        assert "\n" not in case["skip_reason"]
+    reasons = {case["display_name"].split()[0]: case["skip_reason"] for case in cases(site)}
+    assert {case["result"] for case in cases(site)} == {"skip"}
+    for check, program in {"IorFPP": "ior", "Mdtest": "mdtest", "Io500": "io500.sh"}.items():
+        assert reasons[check].startswith(f"not installed: {program}: ")
+        assert "\n" not in reasons[check]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from checks.base.programs import Found, find, how_to_provide
-from tests.site_copy import ROOT
+from tests.site_copy import OTHER_TOOLS, ROOT, copy_suite
 
 #: What a job's shell reads to have Environment Modules, as Debian installs them.
 INIT = Path("/usr/share/modules/init/bash")
@@ -78,23 +78,30 @@ def test_a_module_is_loaded_or_ends_the_job_with_what_helps(tmp_path):
     )
 
 
+@pytest.fixture
+def tools(tmp_path):
+    """A copy of the suite, of which ReFrame loads the checks of IOR and the like."""
+    return copy_suite(tmp_path / "site", *OTHER_TOOLS)
+
+
+@pytest.mark.machine
 @pytest.mark.skipif(not shutil.which("modulecmd"), reason="Environment Modules are not installed")
-def test_the_jobs_of_a_site_with_modules(site_copy, tmp_path):
-    site_copy.add_local_system(
+def test_the_jobs_of_a_site_with_modules(tools, tmp_path):
+    tools.add_local_system(
         "moduled",
         {"disk": {"path": str(tmp_path), "type": "posix", "medium": "disk"}},
         {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
         programs={"ior": {"modules": ["ior/9"]}},
     )
-    site_file = site_copy.root / "config" / "systems" / "moduled.py"
+    site_file = tools.root / "config" / "systems" / "moduled.py"
     text = site_file.read_text(encoding="utf-8")
     changed = text.replace("'hostnames'", "'modules_system': 'tmod4', 'hostnames'")
     site_file.write_text(changed, encoding="utf-8")
     chosen = ("-n", "IorFPP", "-E", "api == 'posix'")
-    run = site_copy.reframe("--system=moduled", "--dry-run", *chosen)
+    run = tools.reframe("--system=moduled", "--dry-run", *chosen)
     assert run.returncode == 0, run.stdout + run.stderr
     # ReFrame's own loading would not look at the outcome: another ior on PATH would be measured.
-    (script,) = site_copy.scripts("job").values()
+    (script,) = tools.scripts("job").values()
     assert [line for line in script.splitlines() if "load" in line] == ["load_modules ior ior/9"]
 
 
@@ -128,7 +135,7 @@ def script(path, text):
 
 
 @pytest.fixture
-def spacked(site_copy, tmp_path, monkeypatch):
+def spacked(tools, tmp_path, monkeypatch):
     """Runs mdtest of a site that gets it by a stand-in for Spack, which writes down its calls.
 
     The real one cannot be had in a test; what is asked of it was seen to do with Spack 0.23.
@@ -136,7 +143,7 @@ def spacked(site_copy, tmp_path, monkeypatch):
     disk, log = tmp_path / "disk", tmp_path / "log"
     disk.mkdir()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-    site_copy.add_local_system(
+    tools.add_local_system(
         "spacked",
         {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
         {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
@@ -145,22 +152,23 @@ def spacked(site_copy, tmp_path, monkeypatch):
 
     def run(install, load):
         script(tmp_path / "bin" / "spack", SPACK.format(log=log, install=install, load=load))
-        done = site_copy.reframe("--system=spacked", "-r", "--exec-policy=serial", "-n", "Mdtest")
+        done = tools.reframe("--system=spacked", "-r", "--exec-policy=serial", "-n", "Mdtest")
         assert done.returncode == 1
         return done.stdout, log.read_text(encoding="utf-8")
 
     return run
 
 
+@pytest.mark.machine
 @needs_spack_to_be_asked
-def test_spack_installs_once_for_all_checks_and_is_loaded(spacked, site_copy, tmp_path):
+def test_spack_installs_once_for_all_checks_and_is_loaded(spacked, tools, tmp_path):
     # The first job fails for want of a real mdtest, the second as nothing can be loaded.
     script(tmp_path / "it" / "mdtest", "#!/bin/sh\necho 'cannot do anything' >&2; exit 3\n")
     loaded = f"echo 'export PATH={tmp_path / 'it'}:$PATH'"
     said, asked = spacked(":", f"mkdir {tmp_path / 'once'} && {loaded}")
     assert asked.count(" install\n") == 1
     assert "-e rfm_spack_env add ior@4.0.0\n" in asked
-    assert f"config:install_tree:root:{site_copy.root}/build/spack" in asked
+    assert f"config:install_tree:root:{tools.root}/build/spack" in asked
     assert asked.count("/rfm_spack_env load --sh ior@4.0.0\n") == 2
     assert said.count("Reason: sanity error: exit status 3: cannot do anything") == 1
     assert (
@@ -169,6 +177,7 @@ def test_spack_installs_once_for_all_checks_and_is_loaded(spacked, site_copy, tm
     ) in said
 
 
+@pytest.mark.machine
 @needs_spack_to_be_asked
 def test_what_spack_cannot_install_has_its_reason(spacked, tmp_path):
     (tmp_path / "said").write_text(NO_SOURCE, encoding="utf-8")
@@ -179,22 +188,23 @@ def test_what_spack_cannot_install_has_its_reason(spacked, tmp_path):
     ) in said
 
 
-def test_the_job_of_io500_and_its_settings(site_copy, tmp_path):
-    site_copy.add_local_system(
+@pytest.mark.machine
+def test_the_job_of_io500_and_its_settings(tools, tmp_path):
+    tools.add_local_system(
         "here",
         {"work": {"path": str(tmp_path), "type": "lustre", "medium": "hdd", "stripe_counts": [1]}},
         {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
         programs={"io500.sh": {"path": "/opt/io500/io500.sh"}},
     )
     by_the_rules = ("-n", "Io500", "-S", "Io500.most_gib=1")
-    run = site_copy.reframe("--system=here", "--dry-run", *by_the_rules)
+    run = tools.reframe("--system=here", "--dry-run", *by_the_rules)
     assert run.returncode == 0, run.stdout + run.stderr
-    (script,) = (site_copy.root / "stage").rglob("Io500*/rfm_job.sh")
+    (script,) = (tools.root / "stage").rglob("Io500*/rfm_job.sh")
     said = script.read_text(encoding="utf-8")
     # It, too, writes only where the file system is mounted.
     assert "require_mounted lustre lustre\n" in said.partition("make_run_directory")[0]
     # By its own million files mdtest might be done before the stonewall, which is invalid.
-    (settings,) = (site_copy.root / "stage").rglob("Io500*/io500.ini.in")
+    (settings,) = (tools.root / "stage").rglob("Io500*/io500.ini.in")
     assert settings.read_text(encoding="utf-8").splitlines()[3:] == [
         "[debug]",
         "stonewall-time = 300",

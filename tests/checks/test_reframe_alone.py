@@ -3,10 +3,16 @@
 import importlib.metadata
 import subprocess
 import venv
+from dataclasses import replace
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from iobands.model.fields import FIELDS
+from tests.site_copy import copy_suite
+
+pytestmark = pytest.mark.machine
 
 PROGRAM = "#!{python}\nimport sys\nfrom reframe.frontend.cli import main\nsys.exit(main())\n"
 
@@ -44,19 +50,22 @@ def bare_reframe(tmp_path_factory):
     return program
 
 
-def test_every_check_runs(site_copy, bare_reframe, tmp_path_factory):
+def test_every_check_runs(tmp_path, bare_reframe, tmp_path_factory):
+    # All checks are loaded, and benchio is built by CMake, as a user would have it.
+    site = replace(copy_suite(tmp_path), builds_itself=True)
     disk = tmp_path_factory.mktemp("disk")
-    site_copy.add_local_system(
+    site.add_local_system(
         "bare",
         {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
         {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 2, "repeats": 2},
     )
     bare = ("--system=bare", "-n", "Benchio", "-n", "Env")
-    run = site_copy.reframe(*bare, "-r", "--exec-policy=serial", reframe=bare_reframe)
+    run = site.reframe(*bare, "-r", "--exec-policy=serial", reframe=bare_reframe)
     assert run.returncode == 0, run.stdout + run.stderr
     # The build and a check for each pattern; and five of the environment.
     assert "Ran 10/10 test case(s)" in run.stdout
-    rows = [row for row in site_copy.rows("bare") if row["tool"] == "benchio"]
+    rows = [row for row in site.rows("bare") if row["tool"] == "benchio"]
+    assert list(rows[0]) == [field.name for field in FIELDS]
     assert sorted((row["pattern"], row["perf_var"]) for row in rows) == [
         (pattern, variable)
         for pattern in ("fpn", "fpp", "serial", "ssf")

@@ -67,12 +67,13 @@ def test_a_check_runs_where_its_scale_and_its_file_system_are(parts):
         ("extra", "eight", "second"),
     }
     # 8 nodes × 2 processes × 512 MiB
-    assert cases(parts, "-E", "gib == 8") == {
+    chosen = "gib == 8 or tasks == 4 or nodes < 3 and medium == 'nvme'"
+    assert cases(parts, "-E", chosen) == {
+        ("both", "pair", "first"),
         ("both", "eight", "second"),
+        ("extra", "single", "second"),
         ("extra", "eight", "second"),
     }
-    assert cases(parts, "-E", 'nodes < 3 and medium == "nvme"') == {("extra", "single", "second")}
-    assert cases(parts, "-E", "tasks == 4") == {("both", "pair", "first")}
 
 
 def test_the_first_scale_is_the_default_one_of_each_partition(parts):
@@ -83,24 +84,14 @@ def test_the_first_scale_is_the_default_one_of_each_partition(parts):
     }
 
 
-def test_a_name_with_two_meanings_is_refused(parts):
-    path = parts.root / "config" / "systems" / "parts.py"
-    path.write_text(PARTITIONS.replace('{"single": 1, "eight"', '{"single": 4, "eight"'))
-    run = parts.reframe("--system=local", "-l")
-    assert run.returncode == 1
-    assert "partition 'second': scale 'single' is" in run.stderr
-    assert "Traceback" not in run.stderr
-
-
 def test_the_scheduler_says_how_many_nodes_there_are(site_copy, tmp_path_factory):
     disk = tmp_path_factory.mktemp("disk")
     scale = {"nodes": "idle", "tasks_per_node": 2, "mib_per_task": 3}
     site_copy.add_local_system("flexible", {"disk": {"path": str(disk), **DISK}}, scale)
     # 0 stands for a number that is not known yet.
-    run = site_copy.reframe("--system=flexible", "-l", "-E", "nodes == 0", "-n", "BenchioFPP")
-    assert "Found 1 check(s)" in run.stdout
     run = site_copy.reframe(
-        "--system=flexible", "-r", "--exec-policy=serial", "-n", "BenchioFPP", "-n", "BenchioFPN"
+        *("--system=flexible", "-r", "--exec-policy=serial"),
+        *("-n", "BenchioFP[PN]", "-E", "nodes == 0"),
     )
     assert run.returncode == 0, run.stdout + run.stderr
     # This machine is the one node that ReFrame's local scheduler has.
@@ -113,28 +104,29 @@ def test_the_scheduler_says_how_many_nodes_there_are(site_copy, tmp_path_factory
 
 
 SLURM_SITE = """
-system = {{
+system = {
     "name": "slurmsite",
     "hostnames": ["no host is called so"],
     "partitions": [
-        {{
+        {
             "name": "batch",
             "scheduler": "squeue",
             "launcher": "srun",
             "access": ["--partition=batch"],
-            "sched_options": {{"use_nodes_option": True}},
+            "sched_options": {"use_nodes_option": True},
             "environs": ["mpi"],
             "features": ["io"],
-            "extras": {{
-                "filesystems": {{"work": {{"path": "/work", "type": "posix", "medium": "hdd"}}}},
-                "scales": {{
-                    "flexible": {{"nodes": {nodes!r}, "tasks_per_node": 2, "mib_per_task": 512}},
-                }},
-            }},
-        }}
+            "extras": {
+                "filesystems": {"work": {"path": "/work", "type": "posix", "medium": "hdd"}},
+                "scales": {
+                    nodes: {"nodes": nodes, "tasks_per_node": 2, "mib_per_task": 512}
+                    for nodes in ("idle", "all")
+                },
+            },
+        }
     ],
-}}
-environments = [{{"name": "mpi", "cc": "mpicc", "cxx": "mpicxx", "ftn": "mpifort"}}]
+}
+environments = [{"name": "mpi", "cc": "mpicc", "cxx": "mpicxx", "ftn": "mpifort"}]
 """
 
 
@@ -149,17 +141,12 @@ esac
 
 
 @pytest.mark.parametrize(
-    ("nodes", "reservation", "number"),
-    [
-        # n1 is reserved and idle, n2 drained, n3 runs a job on one of its two cores, n4 is idle.
-        ("idle", None, 1),
-        ("idle", "maint", 1),
-        ("all", None, 2),
-        ("all", "maint", 1),
-    ],
+    ("reservation", "idle", "available"),
+    # n1 is reserved and idle, n2 drained, n3 runs a job on one of its two cores, n4 is idle.
+    [(None, 1, 2), ("maint", 1, 1)],
 )
 def test_slurm_says_how_many_nodes_there_are(
-    site_copy, tmp_path, monkeypatch, nodes, reservation, number
+    site_copy, tmp_path, monkeypatch, reservation, idle, available
 ):
     # What scontrol of Slurm 22.05 printed of a cluster of four nodes.
     scontrol = tmp_path / "bin" / "scontrol"
@@ -174,15 +161,20 @@ def test_slurm_says_how_many_nodes_there_are(
     if reservation:
         monkeypatch.setenv("IOBANDS_RESERVATION", reservation)
     path = site_copy.root / "config" / "systems" / "slurmsite.py"
-    path.write_text(SLURM_SITE.format(nodes=nodes), encoding="utf-8")
+    path.write_text(SLURM_SITE, encoding="utf-8")
     limit = ("-S", "BenchioFPP.time_limit=7m")
     run = site_copy.reframe("--system=slurmsite", "--dry-run", "-n", "BenchioFPP", *limit)
     assert run.returncode == 0, run.stdout + run.stderr
-    (script,) = site_copy.scripts("job").values()
-    assert "#SBATCH --time=0:7:0\n" in script
-    assert f"#SBATCH --nodes={number}\n#SBATCH --partition" in script
-    assert f"#SBATCH --ntasks={2 * number}\n" in script
-    assert f"require_space {number} {number}\n" in script
+    found = site_copy.scripts("job")
+    for case in site_copy.test_cases("slurmsite"):
+        number = {"idle": idle, "all": available}.get(case.get("scale"))
+        if number and case["display_name"].startswith("BenchioFPP"):
+            script = found.pop(Path(case["stagedir"]).name)
+            assert "#SBATCH --time=0:7:0\n" in script
+            assert f"#SBATCH --nodes={number}\n#SBATCH --partition" in script
+            assert f"#SBATCH --ntasks={2 * number}\n" in script
+            assert f"require_space {number} {number}\n" in script
+    assert found == {}
 
 
 def test_the_command_line_says_how_many_nodes_there_are(site_copy):

@@ -58,8 +58,7 @@ def suite(tmp_path_factory):
     return run
 
 
-@pytest.mark.parametrize("system", ["fixed", "flexible"])
-@pytest.mark.parametrize("settings", ["pass", "fsync = False"])
+@pytest.mark.parametrize(("system", "settings"), [("fixed", "pass"), ("flexible", "fsync = False")])
 def test_the_one_that_extends_the_other_is_refused(suite, system, settings):
     done, cases = suite(settings, "-n", "Benchio(FPP|Wide)", system=system)
     assert done.returncode == 1

@@ -8,7 +8,7 @@ here from that page. After a change that is meant, look at the new scripts and s
 import pytest
 
 from tests.config.scripts import directives, dry_run, hold_against_golden, scripts
-from tests.site_copy import copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.machine
 
@@ -39,7 +39,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def archer2(tmp_path_factory):
     """The job and build scripts of a dry run of the daily checks."""
-    site = copy_suite(tmp_path_factory.mktemp("archer2"))
+    site = copy_suite(tmp_path_factory.mktemp("archer2"), *BENCHIO)
     printed = dry_run(site, "--system=archer2:compute", "-t", "daily")
     # On each of 5 file systems: file per process, whose recommended settings are the defaults,
     # and the shared file with the recommended and with the default settings. And two builds.

@@ -6,8 +6,10 @@ import re
 import pytest
 
 from tests.config.scripts import dry_run, fill_in
-from tests.config.test_sites import ENVIRONMENT, SITES, site_files
-from tests.site_copy import ROOT
+from tests.config.test_sites import ENVIRONMENT, SITES
+from tests.site_copy import ROOT, copy_suite
+
+pytestmark = pytest.mark.machine
 
 CASES = {
     name
@@ -18,26 +20,37 @@ CASES = {
 PROGRAMS = {"Benchio", "Ior", "Mdtest", "Io500", "EnvFileSystem", "EnvNodes"}
 
 
-@pytest.mark.parametrize("name", [path.stem for path in site_files()])
-def test_every_check_and_case_is_listed(site_copy, name):
-    fill_in(site_copy)
-    run = site_copy.reframe(f"--system={name}", "-l", env={**os.environ, **ENVIRONMENT})
+def listing(site, name):
+    """What ReFrame lists of a site, where nothing is wrong."""
+    fill_in(site)
+    run = site.reframe(f"--system={name}", "-l", env={**os.environ, **ENVIRONMENT})
     assert run.returncode == 0, run.stdout + run.stderr
     assert "WARNING" not in run.stdout + run.stderr
-    listed = re.findall(r"^- (\w+)", run.stdout, re.MULTILINE)
+    return run.stdout
+
+
+# Lustre with transports and presets; one file system without stripes and two with; and MPICH.
+@pytest.mark.parametrize("name", ["archer2", "example", "minisite"])
+def test_every_check_and_case_is_listed(tmp_path, name):
+    said = listing(copy_suite(tmp_path), name)
+    listed = re.findall(r"^- (\w+)", said, re.MULTILINE)
     assert set(listed) >= CASES
     of_the_site = [check for check in listed if check not in CASES]
     assert {re.sub("FP[PN]|SSF|Serial|Strided", "", check) for check in of_the_site} == PROGRAMS
     # Calls of POSIX have no hints, which such a run could never show to be in effect.
-    assert re.findall(r"^- Ior.* %hints=(?!default ).*%api=posix", run.stdout, re.MULTILINE) == []
-    if name in SITES:
-        benchio = [check for check in of_the_site if check.startswith("Benchio")]
-        assert len(benchio) == SITES[name]["checks"]
+    assert re.findall(r"^- Ior.* %hints=(?!default ).*%api=posix", said, re.MULTILINE) == []
 
 
-def test_archer2_is_told_the_published_sizes(site_copy):
-    dry_run(site_copy, "--system=archer2", "-n", "Archer2FPP|CscNonblocking$", **ENVIRONMENT)
-    scripts = site_copy.scripts("job")
+@pytest.mark.parametrize("name", SITES)
+def test_each_site_has_its_number_of_checks(site_copy, name):
+    said = listing(site_copy, name)
+    assert len(re.findall("^- Benchio", said, re.MULTILINE)) == SITES[name]["checks"]
+
+
+def test_archer2_is_told_the_published_sizes(tmp_path):
+    site = copy_suite(tmp_path, "checks/cases/archer2_page.py", "checks/cases/csc_page.py")
+    dry_run(site, "--system=archer2", "-n", "Archer2FPP|CscNonblocking$", **ENVIRONMENT)
+    scripts = site.scripts("job")
     whole = [text for name, text in scripts.items() if "--nodes=16" in text]
     assert whole
     for text in whole:

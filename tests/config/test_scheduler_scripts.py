@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.config.scripts import directives, dry_run, hold_against_golden, scripts
-from tests.site_copy import copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.machine
 
@@ -83,7 +83,7 @@ def _add_site(copy, name: str) -> None:
 @pytest.fixture(scope="module", params=sorted(MARKS))
 def site(request, tmp_path_factory):
     """The name of a site, and the scripts of its two scales."""
-    copy = copy_suite(tmp_path_factory.mktemp(request.param))
+    copy = copy_suite(tmp_path_factory.mktemp(request.param), *BENCHIO)
     _add_site(copy, request.param)
     asked = {}
     if request.param == "fluxsite":
@@ -123,7 +123,6 @@ def test_the_run_directory_is_removed_whatever_the_scheduler_sends(site):
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({}, ["--account=budget"]),
         ({"SBATCH_ACCOUNT": "slurms"}, ["--account=slurms"]),
         ({"SBATCH_ACCOUNT": "slurms", "IOBANDS_ACCOUNT": "ours"}, ["--account=ours"]),
         (

@@ -32,21 +32,6 @@ def test_documented_columns():
     assert f"\n{table}\n" in DOCUMENT.read_text(encoding="utf-8"), table
 
 
-def test_reframe_writes_these_columns(site_copy, tmp_path_factory):
-    disk = tmp_path_factory.mktemp("disk")
-    site_copy.add_local_system(
-        "golden",
-        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
-        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
-    )
-    run = site_copy.reframe("--system=golden", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
-    assert run.returncode == 0, run.stdout + run.stderr
-    perflog = site_copy.root / "perflogs" / "golden" / "node" / "BenchioFPP.log"
-    header, *lines = perflog.read_text(encoding="utf-8").splitlines()
-    assert header.split("|") == golden_columns()
-    assert [len(line.split("|")) for line in lines] == [len(golden_columns())] * 2
-
-
 def test_documented_variables():
     assert set(first_column("## Contract 2", "Variable")) == set(VARIABLE_UNITS)
 

@@ -3,10 +3,7 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -45,20 +42,14 @@ def test_time_limit(site_copy, disk, tmp_path_factory):
 
 def test_terminated_from_outside(site_copy, disk):
     add_slow_system(site_copy, disk)
-    session = subprocess.Popen(
-        [
-            Path(sys.executable).parent / "reframe",
-            *("-C", "config/site.py", "-c", "checks", "-R", "--system=slow"),
-            *("-r", "--exec-policy=serial", "-n", "BenchioFPP"),
-        ],
-        cwd=site_copy.root,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+    session = site_copy.begin_reframe(
+        "--system=slow", "-r", "--exec-policy=serial", "-n", "BenchioFPP"
     )
     try:
         wait_until(lambda: list(disk.glob("iobands-*/proc*.dat")))
         session.send_signal(signal.SIGTERM)
-        assert session.wait(timeout=300) != 0
+        session.communicate(timeout=300)
+        assert session.returncode != 0
     finally:
         session.kill()
         session.wait()
