@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.conftest import Benchio, plain_build
+from tests.kernel.conftest import Benchio, injecting, plain_build
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
 
@@ -215,7 +215,7 @@ def test_a_file_that_another_removes_while_it_is_open(benchio, layer):
         # Each file stays open for a second after it was written.
         done = run(
             benchio, layer, where, sizes=SMALL,
-            wrapper=["strace", "-f", "-o", "/dev/null", "-e", "inject=fsync:delay_enter=1000000"],
+            wrapper=injecting("fsync", "delay_enter=1000000"),
         )  # fmt: skip
     finally:
         is_over.set()
@@ -228,10 +228,8 @@ def test_a_file_that_another_removes_while_it_is_open(benchio, layer):
 def test_a_rank_that_is_killed_stops_the_job(benchio, layer):
     where = benchio.cwd / "here"
     where.mkdir()
-    kill = (
-        f'test "$OMPI_COMM_WORLD_RANK" = {layer.syncs} && set -- strace -f -o /dev/null '
-        '-e inject=fsync:signal=KILL "$@"; exec "$@"'
-    )
+    signal = " ".join(injecting("fsync", "signal=KILL"))
+    kill = f'test "$OMPI_COMM_WORLD_RANK" = {layer.syncs} && set -- {signal} "$@"; exec "$@"'
     done = run(benchio, layer, where, sizes=SMALL, wrapper=["sh", "-c", kill, "sh"])
     assert done.status == 128 + 9
     assert f"process rank {layer.syncs} " in done.err

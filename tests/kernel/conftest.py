@@ -23,6 +23,8 @@ MPI_SETTINGS = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_btl_base_warn_component_unused": "0",
+    # A process that waits gives its core away: on a busy machine the others need it.
+    "OMPI_MCA_mpi_yield_when_idle": "1",
     # Without its semaphores, which are named after the file: concurrent runs would share them,
     # and a killed run leaves them locked.
     "OMPI_MCA_sharedfp": "^sm",
@@ -33,6 +35,23 @@ _LONGEST_RUN_S = 300
 # another.
 _SESSIONS = tempfile.mkdtemp(prefix="mpi")
 atexit.register(shutil.rmtree, _SESSIONS, ignore_errors=True)
+
+
+def strace(calls: str, *options: str) -> list[str]:
+    """A command that stops a process at these system calls only, and not where it waits in MPI."""
+    if shutil.which("strace") is None:
+        pytest.skip("strace is not installed")
+    return ["strace", "-f", "--seccomp-bpf", *options, "-e", f"trace={calls}"]
+
+
+def tracing(calls: str) -> list[str]:
+    """A command that writes these system calls to trace.<process>, with the paths of files."""
+    return strace(calls, "-y", "-ff", "-o", "trace")
+
+
+def injecting(calls: str, fault: str, *options: str) -> list[str]:
+    """A command that has these system calls go wrong."""
+    return [*strace(calls, "-o", "/dev/null", *options), "-e", f"inject={calls}:{fault}"]
 
 
 @dataclass(frozen=True)

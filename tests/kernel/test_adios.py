@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from tests.kernel import reference
-from tests.kernel.conftest import SOURCES, Benchio, _mounted, build_kernel
+from tests.kernel.conftest import SOURCES, Benchio, _mounted, build_kernel, injecting
 
 SEED = 42
 SHAPE = (7, 10, 6)  # four ranks: blocks of (7, 5, 3)
@@ -233,8 +233,7 @@ def test_a_call_that_the_others_never_leave_ends_the_run(adios):
 def test_a_quota_that_one_writer_meets_ends_the_run(adios):
     """As with a user's quota, which cannot be checked before: the others must not hang."""
     path = str(adios.cwd / "unstriped/adios.dat/data.0")
-    fail = ["strace", "-f", "-o", "/dev/null", "-P", path]
-    fail += ["-e", "inject=write,pwrite64,writev,pwritev:error=EDQUOT"]
+    fail = injecting("write,pwrite64,writev,pwritev", "error=EDQUOT", "-P", path)
     script = f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then exec {" ".join(fail)} "$@"; fi; exec "$@"'
     done = adios.run(
         *SHAPE, "global", "adios", "unstriped", ranks=4, wrapper=["sh", "-c", script, "sh"]

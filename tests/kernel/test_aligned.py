@@ -1,7 +1,6 @@
 """The pattern aligned: the stripes of one or many files, and their assignment to ranks."""
 
 import re
-import shutil
 import subprocess
 from collections import Counter
 from itertools import pairwise
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.kernel.conftest import injecting, strace
 from tests.kernel.reference import values
 
 LAYERS = ["aligned", "aligned-single", "aligned-random"]
@@ -64,12 +64,10 @@ def test_every_scheme_makes_the_same_files(benchio, files, stripe):
 
 
 def test_files_are_removed_and_repeats_write_over_them(benchio):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
     done = benchio.run(
         100, 1, 1, "local", "aligned", "unstriped", "--files=2", "--repeats=3", "--verify",
         "--result=result.jsonl",
-        wrapper=["strace", "-fyo", "trace", "-e", "trace=openat,unlink,truncate,pwritev"],
+        wrapper=strace("openat,unlink,truncate,pwritev", "-y", "-o", "trace"),
     )  # fmt: skip
     assert done.status == 0, done.err
     lines = benchio.records()
@@ -174,11 +172,10 @@ def test_more_files_than_elements(benchio):
 
 def _touched(benchio, layer, calls, *more, ranks, preload=()):
     """The calls of each rank, as (path, offset, bytes)."""
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    watch = 'exec strace -f -y -o trace.$OMPI_COMM_WORLD_RANK -e trace=pwritev,preadv,fsync "$@"'
+    watch = strace("pwritev,preadv,fsync", "-y", "-o", "trace.$OMPI_COMM_WORLD_RANK")
+    script = f'exec {" ".join(watch)} "$@"'
     done = benchio.run(
-        *more, layer, f"--seed={SEED}", ranks=ranks, wrapper=["sh", "-c", watch, "sh", *preload]
+        *more, layer, f"--seed={SEED}", ranks=ranks, wrapper=["sh", "-c", script, "sh", *preload]
     )
     assert done.status == 0, done.err
     pattern = rf"(?:{calls})\(\d+<([^>]*)>, .*, (\d+)\) += (\d+)"
@@ -248,9 +245,8 @@ def test_each_process_syncs_each_of_its_files_once(benchio):
 
 
 def test_more_files_than_may_be_open(benchio):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    limit = 'ulimit -n 400; exec strace -f -y -o trace -e trace=fsync "$@"'
+    watch = " ".join(strace("fsync", "-y", "-o", "trace"))
+    limit = f'ulimit -n 400; exec {watch} "$@"'
     done = benchio.run(
         10, 60, 1, "local", "aligned-single", "unstriped", "--files=600", "fsync", "--verify",
         "--keep", f"--seed={SEED}", wrapper=["sh", "-c", limit, "sh"],
@@ -319,11 +315,9 @@ def test_corrupted_swapped_and_truncated_files_are_named(benchio):
 
 
 def test_a_read_that_reads_nothing_is_not_verified(benchio):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
     done = benchio.run(
         40, 1, 1, "local", "aligned", "unstriped", "--stripe-size=64", "--verify",
-        wrapper=["strace", "-f", "-o", "/dev/null", "-e", "inject=preadv:retval=64"],
+        wrapper=injecting("preadv", "retval=64"),
     )  # fmt: skip
     assert done.status == 1
     assert "40 elements differ" in done.messages[0]
@@ -462,8 +456,7 @@ def test_a_round_that_writes_nothing_is_found(benchio):
     """The files of the previous round are complete, but their data are not those of this round."""
     path = str(benchio.cwd / "unstriped/aligned.dat")
     # The first round writes one piece; the second fakes its write.
-    wrapper = ["strace", "-f", "-o", "/dev/null", "-P", path, "-e"]
-    wrapper.append("inject=pwrite64,pwritev:retval=4096:when=2")
+    wrapper = injecting("pwrite64,pwritev", "retval=4096:when=2", "-P", path)
     done = benchio.run(
         8, 8, 8, "local", "aligned", "unstriped", "--repeats=2", "--verify", wrapper=wrapper
     )

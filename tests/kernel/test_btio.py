@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from tests.kernel.conftest import Benchio
+from tests.kernel.conftest import Benchio, injecting, tracing
 from tests.kernel.reference import values
 
 SEED = 1994
@@ -18,8 +18,6 @@ MPIIO = ["btio", "btio-independent"]
 PNETCDF = ["btio-pnetcdf", "btio-pnetcdf-nonblocking"]
 PNETCDF_IS_THERE = shutil.which("pnetcdf-config") is not None
 LAYERS = MPIIO + (PNETCDF if PNETCDF_IS_THERE else [])
-
-needs_strace = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
 
 def parts(length: int, count: int) -> list[range]:
@@ -285,11 +283,10 @@ def test_files_that_are_no_btio_files_do_not_hang(benchio, kept):
     assert path.name in read_back(benchio, layer).messages[0]
 
 
-@needs_strace
 @pytest.mark.parametrize("io", ["ompio", "romio321"])
 def test_every_process_syncs_the_file_once(benchio, io, monkeypatch):
     monkeypatch.setenv("OMPI_MCA_io", io)
-    wrapper = ["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=fsync,fdatasync"]
+    wrapper = tracing("fsync,fdatasync")
     done = benchio.run(
         4, 6, 5, "global", *LAYERS, "unstriped", "fsync", "--result=result.jsonl", ranks=4,
         wrapper=wrapper,
@@ -307,14 +304,12 @@ def test_every_process_syncs_the_file_once(benchio, io, monkeypatch):
     assert all(record["fsync"] for record in benchio.records())
 
 
-@needs_strace
 @pytest.mark.parametrize("io", ["ompio", "romio321"])
 def test_a_read_that_reads_nothing_is_not_verified(benchio, io, monkeypatch):
     """The second step's read is faked: its data must not be in memory."""
     monkeypatch.setenv("OMPI_MCA_io", io)
     path = str(benchio.cwd / "unstriped/btio.dat")
-    wrapper = ["strace", "-f", "-o", "/dev/null", "-P", path, "-e"]
-    wrapper.append("inject=pread64,preadv:retval=1600:when=2")
+    wrapper = injecting("pread64,preadv", "retval=1600:when=2", "-P", path)
     done = benchio.run(
         2, 4, 5, "global", "btio", "unstriped", "--verify", "--steps=2", wrapper=wrapper
     )
@@ -345,14 +340,12 @@ def test_a_directory_that_is_not_there_is_named(benchio):
         assert f"nowhere/{layer}.dat failed: No such file or directory" in done.messages[0]
 
 
-@needs_strace
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_failing_process_does_not_leave_the_others_waiting(benchio, layer, monkeypatch):
     """On one rank of four all writes of data fail, past the first: with ROMIO's locks, too."""
     monkeypatch.setenv("OMPI_MCA_io", "romio321")
     path = str(benchio.cwd / f"unstriped/{layer}.dat")
-    fail = ["strace", "-f", "-o", "/dev/null", "-P", path]
-    fail += ["-e", "inject=pwrite64:error=EIO:when=2+"]
+    fail = injecting("pwrite64", "error=EIO:when=2+", "-P", path)
     script = f'if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then exec {" ".join(fail)} "$@"; fi; exec "$@"'
     done = benchio.run(
         8, 8, 8, "global", layer, "unstriped", "--steps=4", ranks=4,

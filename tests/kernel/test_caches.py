@@ -1,11 +1,12 @@
 """How reads avoid finding their data in memory, as seen in system calls."""
 
 import re
-import shutil
 import subprocess
 from collections import defaultdict
 
 import pytest
+
+from tests.kernel.conftest import tracing
 
 SEED = 31
 RUN = (16, 8, 8, "local")
@@ -17,12 +18,6 @@ NODES = {0: 0, 1: 1, 2: 1, 3: 0}
 @pytest.fixture(scope="module")
 def two_nodes(preloaded):
     return preloaded("two_nodes")
-
-
-def traced(calls):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    return ["strace", "-f", "-y", "-ff", "-o", "trace", "-e", f"trace={calls}"]
 
 
 def traces(benchio):
@@ -64,7 +59,7 @@ def files(benchio):
 
 @pytest.mark.parametrize("more", [(), ("--cache=drop",)], ids=["default", "drop"])
 def test_dropped_pages(benchio, more):
-    done = run(benchio, *more, wrapper=traced("fadvise64"))
+    done = run(benchio, *more, wrapper=tracing("fadvise64"))
     if is_in_memory(benchio.cwd):
         pytest.skip("the file system is in memory")
     assert caches(benchio) == dict.fromkeys(LAYERS, ("dropped", "dropped"))
@@ -76,7 +71,7 @@ def test_dropped_pages(benchio, more):
 
 
 def test_nothing_is_done_where_nothing_was_asked(benchio):
-    done = run(benchio, "--cache=none", wrapper=traced("fadvise64,openat"))
+    done = run(benchio, "--cache=none", wrapper=tracing("fadvise64,openat"))
     assert caches(benchio) == dict.fromkeys(LAYERS, ("none", "none"))
     assert "Note" not in done.out
     calls = "".join(traces(benchio))
@@ -99,7 +94,7 @@ def test_pages_that_cannot_be_dropped(benchio, tiny_file_system):
 
 
 def test_direct_reads(benchio):
-    done = run(benchio, "--cache=direct", wrapper=traced("openat,preadv,fadvise64"))
+    done = run(benchio, "--cache=direct", wrapper=tracing("openat,preadv,fadvise64"))
     if is_in_memory(benchio.cwd):
         pytest.skip("the file system is in memory")
     # MPI-IO cannot use O_DIRECT: there the pages are dropped.
@@ -124,7 +119,7 @@ def test_direct_reads(benchio):
 
 
 def test_what_one_node_wrote_another_reads(benchio, two_nodes):
-    wrapper = [*traced("openat,pwritev,preadv"), *two_nodes]
+    wrapper = [*tracing("openat,pwritev,preadv"), *two_nodes]
     done = run(benchio, "--cache=shift", wrapper=wrapper)
     if benchio.records()[0]["nodes"] == 1:
         pytest.skip("this MPI library's mpi_f08 calls something else")

@@ -4,9 +4,10 @@ MPICH reports truthfully what is in effect. Open MPI 4 does not, so there the sy
 """
 
 import re
-import shutil
 
 import pytest
+
+from tests.kernel.conftest import strace
 
 RUN = (8, 8, 8, "local")
 BUFFER = "cb_buffer_size"
@@ -134,8 +135,6 @@ def test_an_echo_is_no_proof(benchio, io):
 
 
 def test_all_three_reach_the_library_that_does_not_tell(benchio):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
     (benchio.cwd / "hints").write_text(f"{BUFFER} 65536\nromio_cb_write enable\n")
 
     def written(*more, **env):
@@ -143,7 +142,7 @@ def test_all_three_reach_the_library_that_does_not_tell(benchio):
         benchio.run(
             64, 64, 64, "local", "mpiio", "unstriped", *more,
             env={"OMPI_MCA_io": "romio321", **env},
-            wrapper=["strace", "-f", "-y", "-o", "trace", "-e", "trace=pwrite64,write"],
+            wrapper=strace("pwrite64,write", "-y", "-o", "trace"),
         )  # fmt: skip
         sizes = re.findall(r"mpiio\.dat>.* = (\d+)\n", (benchio.cwd / "trace").read_text())
         return set(map(int, sizes))

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from tests.kernel.conftest import SOURCES
+from tests.kernel.conftest import SOURCES, tracing
 from tests.kernel.reference import whole_array
 
 LAYERS = ["hdf5", "netcdf", "pnetcdf", "pnetcdf-nonblocking"]
@@ -159,8 +159,6 @@ def test_files_that_another_run_kept_or_that_were_cut_are_refused(benchio):
 
 def test_hints_reach_mpi(benchio):
     """The buffer of ROMIO's collective calls is as large as asked: no write is larger."""
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
     largest = {}
     for asked in (12288, 4096):
         for trace in benchio.cwd.glob("trace.*"):
@@ -168,7 +166,7 @@ def test_hints_reach_mpi(benchio):
         done = benchio.run(
             16, 16, 12, "global", *LAYERS, "unstriped", "--hint=romio_cb_write=enable",
             f"--hint=cb_buffer_size={asked}", ranks=RANKS, env={"OMPI_MCA_io": "romio321"},
-            wrapper=["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=pwrite64"],
+            wrapper=tracing("pwrite64"),
         )  # fmt: skip
         assert done.status == 0, done.err
         traces = "".join(trace.read_text() for trace in benchio.cwd.glob("trace.*"))
@@ -200,8 +198,6 @@ def test_hints_are_asked_of_the_open_file(benchio, layer):
 
 @pytest.mark.parametrize("io", ["ompio", "romio321"])
 def test_fsync_is_a_system_call(benchio, io):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
     for asked in ((), ("fsync",)):
         (benchio.cwd / "result.jsonl").unlink(missing_ok=True)
         for trace in benchio.cwd.glob("trace.*"):
@@ -209,7 +205,7 @@ def test_fsync_is_a_system_call(benchio, io):
         done = benchio.run(
             *SHAPE, "global", *LAYERS, "unstriped", "--result=result.jsonl", *asked,
             ranks=RANKS, env={"OMPI_MCA_io": io},
-            wrapper=["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=fsync"],
+            wrapper=tracing("fsync"),
         )  # fmt: skip
         assert done.status == 0, done.err
         traces = [trace.read_text() for trace in benchio.cwd.glob("trace.*")]

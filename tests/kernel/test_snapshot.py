@@ -1,12 +1,12 @@
 """The layers of the simulation that appends its array: files, times, failures."""
 
 import re
-import shutil
 import time
 
 import numpy as np
 import pytest
 
+from tests.kernel.conftest import tracing
 from tests.kernel.reference import values
 
 SEED = 1010
@@ -158,9 +158,7 @@ def test_what_was_tampered_with_is_found_and_named(benchio, kept, layer):
 
 @pytest.mark.parametrize("layer", BOTH)
 def test_the_file_is_synced_once_at_the_end(benchio, layer):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    wrapper = ["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=fsync,fdatasync"]
+    wrapper = tracing("fsync,fdatasync")
     for more in ((), ("fsync",)):
         done = benchio.run(
             8, 8, 8, "local", layer, "unstriped", *IDLE, "--steps=2", *more, ranks=3,

@@ -1,11 +1,11 @@
 """The pattern strided: records of any length, round robin."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
 
+from tests.kernel.conftest import injecting, strace, tracing
 from tests.kernel.reference import values
 
 LAYERS = ["strided", "strided-independent", "strided-posix"]
@@ -52,13 +52,9 @@ def test_global_sizes_are_those_of_the_3_d_array_and_its_file(benchio):
 
 
 def test_one_call_a_record_by_the_rank_whose_turn_it_is(benchio):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
     record, segments = 13, 4
-    wrapper = [
-        "sh", "-c",
-        'exec strace -f -y -o trace.$OMPI_COMM_WORLD_RANK -e trace=pwritev,preadv "$@"', "sh",
-    ]  # fmt: skip
+    watch = strace("pwritev,preadv", "-y", "-o", "trace.$OMPI_COMM_WORLD_RANK")
+    wrapper = ["sh", "-c", f'exec {" ".join(watch)} "$@"', "sh"]
     done = benchio.run(
         1, segments, 1, "local", "strided-posix", "unstriped", "--read", f"--record={record}",
         ranks=RANKS, wrapper=wrapper,
@@ -147,9 +143,7 @@ def test_more_than_the_memory_holds_goes_round_by_round(benchio):
 
 
 def test_a_read_that_reads_nothing_is_not_verified(benchio):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    wrapper = ["strace", "-f", "-o", "/dev/null", "-e", "inject=preadv:retval=64"]
+    wrapper = injecting("preadv", "retval=64")
     done = benchio.run(8, 5, 1, "local", "strided-posix", "unstriped", "--verify", wrapper=wrapper)
     assert done.status == 1
     assert "40 elements differ" in done.messages[0]
@@ -157,9 +151,7 @@ def test_a_read_that_reads_nothing_is_not_verified(benchio):
 
 
 def test_each_process_syncs_the_file_once(benchio):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    wrapper = ["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=fsync,fdatasync"]
+    wrapper = tracing("fsync,fdatasync")
     done = benchio.run(
         8, 5, 1, "local", *LAYERS, "unstriped", "fsync", "--result=result.jsonl",
         ranks=RANKS, wrapper=wrapper,

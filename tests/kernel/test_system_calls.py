@@ -1,11 +1,11 @@
 """fsync and partial transfers, as seen in system calls."""
 
 import re
-import shutil
 import subprocess
 
 import pytest
 
+from tests.kernel.conftest import injecting, tracing
 from tests.kernel.reference import blocks
 
 RANKS = 3
@@ -13,9 +13,7 @@ RANKS = 3
 
 def _synced(benchio, layer, *more):
     """The successful fsyncs of the run, as (process, path)."""
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    wrapper = ["strace", "-f", "-y", "-o", "trace", "-ff", "-e", "trace=fsync,fdatasync"]
+    wrapper = tracing("fsync,fdatasync")
     done = benchio.run(
         8, 8, 9, "global", layer, "unstriped", "--result=result.jsonl", *more,
         ranks=RANKS, wrapper=wrapper,
@@ -64,9 +62,7 @@ def test_repeats_are_synced_each(benchio):
 
 
 def test_an_fsync_that_fails_is_no_measurement(benchio):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    wrapper = ["strace", "-f", "-o", "/dev/null", "-e", "inject=fsync:error=EIO"]
+    wrapper = injecting("fsync", "error=EIO")
     for layer in ("serial", "proc", "node"):
         done = benchio.run(
             8, 8, 9, "global", layer, "unstriped", "fsync", "--result=result.jsonl",
@@ -82,9 +78,7 @@ def test_an_fsync_that_fails_is_no_measurement(benchio):
 
 @pytest.mark.parametrize("call", ["pwritev", "preadv"])
 def test_calls_that_are_interrupted_are_made_again(benchio, call):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
-    wrapper = ["strace", "-f", "-o", "/dev/null", "-e", f"inject={call}:error=EINTR:when=1..3"]
+    wrapper = injecting(call, "error=EINTR:when=1..3")
     done = benchio.run(
         8, 8, 9, "global", "proc", "serial", "unstriped", "--verify", ranks=RANKS, wrapper=wrapper
     )
@@ -106,10 +100,8 @@ def test_calls_that_move_less_than_asked_are_continued(benchio, preloaded):
 
 @pytest.mark.parametrize("layer", ["proc", "serial", "node"])
 def test_a_read_that_reads_nothing_is_not_verified(benchio, layer):
-    if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
     # The call is faked: it returns the bytes of all 512 elements.
-    wrapper = ["strace", "-f", "-o", "/dev/null", "-e", "inject=preadv:retval=4096"]
+    wrapper = injecting("preadv", "retval=4096")
     done = benchio.run(8, 8, 8, "local", layer, "unstriped", "--verify", wrapper=wrapper)
     assert done.status == 1
     assert "512 elements differ" in done.messages[0]
