@@ -40,6 +40,8 @@ LAYERS = [
     Layer("snapshot", "snapshot.dat", 1, ("--steps=2", "--compute=0")),
     Layer("snapshot-nonblocking", "snapshot-nonblocking.dat", 1, ("--steps=2", "--compute=0")),
 ]
+#: One for each way to open a file, and to say what went wrong.
+WAYS = [LAYERS[0], LAYERS[1], LAYERS[2], LAYERS[3], LAYERS[5]]
 # 3 MiB in all, and 128 KiB.
 LARGE = (64, 64, 96, "global")
 SMALL = (32, 32, 16, "global")
@@ -144,11 +146,20 @@ def of_each_layer(test):
     return pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)(test)
 
 
+def of_each_way(test):
+    return pytest.mark.parametrize("layer", WAYS, ids=lambda layer: layer.name)(test)
+
+
 DEVICES = ("full_tmpfs", "full_ext4", "quota")
 
 
-@pytest.mark.parametrize("device", DEVICES)
-@of_each_layer
+@pytest.mark.parametrize(
+    ("device", "layer"),
+    [
+        *(("full_tmpfs", layer) for layer in LAYERS),
+        *((device, layer) for device in DEVICES[1:] for layer in WAYS[1:4]),
+    ],
+)
 def test_no_room(benchio, request, layer, device):
     where = request.getfixturevalue(device)
     done = run(benchio, layer, where)
@@ -178,14 +189,14 @@ def test_what_there_is_room_for(benchio, request, device):
     assert list(where.iterdir()) == []
 
 
-@of_each_layer
+@of_each_way
 def test_a_read_only_file_system(benchio, read_only, layer):
     done = run(benchio, layer, read_only)
     assert_failed(benchio, done, layer, read_only)
     assert "Read-only file system (errno 30)" in done.messages[0]
 
 
-@of_each_layer
+@of_each_way
 def test_a_file_in_the_way_of_a_directory(benchio, layer):
     where = benchio.cwd / "results"
     where.write_text("mine")

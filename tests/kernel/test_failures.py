@@ -7,38 +7,20 @@ LAYERS = ["serial", "proc", "node", "mpiio"]
 TOO_LARGE = (64, 64, 48, "global")
 
 
-def assert_no_figures(benchio, done, where=None):
+def assert_no_figures(benchio, done):
     assert done.status == 1, done.out + done.err
     assert "rate" not in done.out
     assert "Finished" not in done.out
     assert benchio.records() == []
-    if where is not None:
-        assert list(where.iterdir()) == []
 
 
-def run(benchio, layer, where, *more, ranks=3, env=None):
+def run(benchio, layer, where, ranks=3):
     return benchio.run(
-        *TOO_LARGE, layer, f"--directory={where}", "--result=result.jsonl", *more,
-        ranks=ranks, env=env,
-    )  # fmt: skip
+        *TOO_LARGE, layer, f"--directory={where}", "--result=result.jsonl", ranks=ranks
+    )
 
 
-@pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.parametrize("more", [(), ("fsync", "--verify", "--keep")], ids=["plain", "fsync"])
-def test_a_full_device(benchio, tiny_file_system, layer, more):
-    done = run(benchio, layer, tiny_file_system, *more)
-    assert_no_figures(benchio, done, tiny_file_system)
-    assert done.messages[0].startswith("rank ")
-    assert " on host " in done.messages[0]
-    assert f"{tiny_file_system}/{layer}" in done.messages[0]
-    if layer != "mpiio":
-        assert done.messages[0].endswith("failed: No space left on device (errno 28)")
-
-
-def test_a_full_device_under_romio(benchio, tiny_file_system):
-    done = run(benchio, "mpiio", tiny_file_system, env={"OMPI_MCA_io": "romio321"})
-    assert_no_figures(benchio, done, tiny_file_system)
-    assert "/mpiio.dat" in done.messages[0]
+# Full and read-only devices, and a file in place of the directory: tests/faults.
 
 
 def test_what_was_measured_before_a_failure_stays_measured(benchio, tiny_file_system):
@@ -62,21 +44,6 @@ def test_a_missing_directory(benchio, layer):
         "does the directory exist and may you write there?"
     )
     assert done.messages[1:] == (["and on 2 other ranks"] if layer == "proc" else [])
-
-
-@pytest.mark.parametrize("layer", LAYERS)
-def test_a_file_in_place_of_the_directory(benchio, layer):
-    (benchio.cwd / "file").write_text("not a directory")
-    done = run(benchio, layer, "file")
-    assert_no_figures(benchio, done)
-    assert "Not a directory (errno 20)" in done.messages[0]
-
-
-@pytest.mark.parametrize("layer", LAYERS)
-def test_a_read_only_file_system(benchio, read_only_file_system, layer):
-    done = run(benchio, layer, read_only_file_system)
-    assert_no_figures(benchio, done)
-    assert "Read-only file system (errno 30)" in done.messages[0]
 
 
 @pytest.mark.parametrize("layer", LAYERS)
