@@ -29,6 +29,8 @@ MPI_SETTINGS = {
     # and a killed run leaves them locked.
     "OMPI_MCA_sharedfp": "^sm",
 }
+#: Settings of a build beside the one that most tests use, which is optimised as users have it.
+QUICKLY = ("-DCMAKE_BUILD_TYPE=Debug", "-DBENCHIO_WERROR=OFF")
 # Generous: it only ends a test that hangs, and the machine may be busy.
 _LONGEST_RUN_S = 300
 # One for each pytest worker: concurrent runs of Open MPI in one directory remove the files of one
@@ -181,7 +183,7 @@ def mpich_build(needs_tools, tmp_path_factory) -> Path:
     for tool in ("mpifort.mpich", "mpiexec.mpich"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    settings = ("-DMPI_Fortran_COMPILER=mpifort.mpich", "-DBENCHIO_ADIOS=OFF")
+    settings = ("-DMPI_Fortran_COMPILER=mpifort.mpich", "-DBENCHIO_ADIOS=OFF", *QUICKLY)
     return shared_build(tmp_path_factory, "benchio-mpich", *settings)
 
 

@@ -29,6 +29,8 @@ def test_every_case_is_found():
 @pytest.mark.parametrize(("site", "here"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
 def test_a_case_runs(benchio, site, here):
     (benchio.cwd / "scratch").mkdir()
+    # Computing is a wait that proves nothing here.
+    here = re.sub(r"\b(snapshot\b.*?)(?= --directory)", r"\1 --compute=0", here)
     path = f"{benchio.build}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-ec", here],
