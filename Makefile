@@ -41,8 +41,9 @@ demo: $(VENV)/.installed
 check: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder -m "not machine"
 
+# Four on two cores: the tests of the minisite, and others, mostly wait.
 test: $(VENV)/.installed-test
-	@$(BIN)/python -m pytest --numprocesses=3 --dist=loadgroup --no-loadscope-reorder
+	@$(BIN)/python -m pytest --numprocesses=4 --dist=loadgroup --no-loadscope-reorder
 
 minisite:
 	@setup/system-packages minisite

@@ -15,7 +15,10 @@ from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 
 #: What takes longest comes first, so that no process is left with it in the end; those that use
 #: one minisite before all others.
-_LONGEST_FIRST = ("minisite", "faults", "checks", "kernel", "config", "benchmarks")
+_LONGEST_FIRST = (
+    *("minisite", "faults", "checks", "kernel", "config"),
+    *("docs", "lint", "benchmarks", "commands"),
+)
 
 #: Folders whose tests all need MPI, a device or a minisite.
 _MACHINE = ("benchmarks", "docs", "faults", "kernel", "lint", "matrix", "minisite")

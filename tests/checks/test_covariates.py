@@ -60,8 +60,11 @@ def look(*arguments, cwd, path=""):
 
 
 def test_a_node_prints_its_load(tmp_path):
-    gathered = Gathered(1, nodes_before=look("/mnt", cwd=tmp_path))
-    assert measure("load_per_node", gathered) == pytest.approx(os.getloadavg()[0], abs=1)
+    before = os.getloadavg()[0]
+    found = measure("load_per_node", Gathered(1, nodes_before=look("/mnt", cwd=tmp_path)))
+    after = os.getloadavg()[0]
+    # It changes every five seconds, and by much on a machine that is busy.
+    assert min(before, after) - 1 <= found <= max(before, after) + 1
 
 
 def moved(before, after, nodes=1):
