@@ -34,6 +34,26 @@ class BenchioTwin(BenchioFPP):
 '''
 
 
+OF_THEIR_OWN = '''case = "fpp-8mib"
+
+
+@rfm.simple_test
+class BenchioPattern(BenchioFPP):
+    """Of another pattern."""
+
+    pattern = "fpp-8mib"
+
+
+@rfm.simple_test
+class BenchioLate(BenchioFPP):
+    """Named by a hook, as cases are."""
+
+    @run_after("init")
+    def name_it(self):
+        self.case = "fpp-late"
+'''
+
+
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     """Runs a dry run of benchio's checks and one that extends BenchioFPP with these settings."""
@@ -77,19 +97,11 @@ def test_it_is_refused_without_the_other_in_the_session(suite):
     assert (done.returncode, cases["BenchioWide"][0]) == (1, "fail")
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        'case = "fpp-8mib"',
-        'pattern = "fpp-8mib"',
-        # Said by a hook, as cases do.
-        '@run_after("init")\n    def name_it(self):\n        self.case = "fpp-8mib"',
-    ],
-)
-def test_a_series_of_its_own_is_not_refused(suite, settings):
-    done, cases = suite(settings, "-n", "Benchio(FPP|Wide)")
+def test_a_series_of_its_own_is_not_refused(suite):
+    done, cases = suite(OF_THEIR_OWN, "-n", "Benchio(FPP|Wide|Pattern|Late)")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert cases["BenchioWide"][0] == cases["BenchioFPP"][0] == "pass"
+    names = ("BenchioFPP", "BenchioWide", "BenchioPattern", "BenchioLate")
+    assert {name: cases[name][0] for name in names} == dict.fromkeys(names, "pass")
 
 
 def test_of_two_that_extend_neither_both_are_refused(suite):
