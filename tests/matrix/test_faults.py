@@ -108,22 +108,6 @@ def test_a_job_that_takes_too_long(suite):
     assert "its limit of 120 s was near" in case["fail_reason"]
 
 
-def test_more_stripes_than_there_are_targets(suite):
-    suite.change_site_file('"stripe_counts": [1, 4]', '"stripe_counts": [8]')
-    case = failed_case(suite, suite.begin("-r", *of_ceph(8)))
-    assert "stripe count asked: 8; there are 4 OSDs up" in case["fail_reason"]
-
-
-def test_a_transport_that_cannot_start(suite):
-    suite.change_site_file('"OMPI_MCA_pml_ucx_tls": "any"', '"OMPI_MCA_pml_ucx_tls": "none"')
-    run = suite.reframe("-r", *of_ceph(4))
-    assert run.returncode == 1
-    assert suite.the_case()["result"] == "skip"
-    (examined,) = [case for case in suite.copy.test_cases("minisite") if case["result"] == "fail"]
-    assert examined["name"].startswith("EnvMpi")
-    assert "PML ucx cannot be selected" in examined["fail_reason"]
-
-
 def test_a_module_that_is_missing(suite):
     suite.change_site_file('"launcher": "srun",', '"launcher": "srun", "modules": ["gcc/0"],')
     suite.change_site_file('"name": "minisite",', '"name": "minisite", "modules_system": "tmod4",')

@@ -37,18 +37,6 @@ def unfit(suite) -> dict[str, str]:
     return {each["subject"]: each["reason"] for each in alerts if each["severity"] == "unfit"}
 
 
-def test_a_site_that_is_fit(suite):
-    run = suite.reframe("-r", "--exec-policy=serial", "-t", "env")
-    assert run.returncode == 0, run.stdout + run.stderr
-    assert results(suite) == {
-        "EnvProbe": ["pass"],
-        "EnvFileSystem": ["pass"] * 3,
-        "EnvCompiler": ["pass"] * 3,
-        "EnvMpi": ["pass"] * 3,
-        "EnvNodes": ["pass"] * 3,
-    }
-
-
 def test_too_few_nodes_are_waited_for_once(suite):
     try:
         suite.change_site_file('"max_pending_time": "1m"', '"max_pending_time": "30s"')
@@ -67,16 +55,3 @@ def test_too_few_nodes_are_waited_for_once(suite):
         assert found == {"openmpi-ucx": f"{waited}; 4 checks not run"}
     finally:
         suite.site.call("scontrol update nodename=n[2-4] state=resume")
-
-
-def test_one_file_system_that_is_not_mounted_stops_no_other(suite):
-    suite.change_site_file('f"{_directory}/ceph"', 'f"{_directory}/fast"')
-    run = suite.reframe("-r", "--exec-policy=serial", *FPP)
-    assert run.returncode == 0
-    cases = [case for case in suite.copy.test_cases("minisite") if "BenchioFPP" in case["name"]]
-    by_file_system = {case["file_system"]: case["result"] for case in cases}
-    assert by_file_system == {"ceph": "skip", "fast": "pass", "slow": "pass"}
-    found = unfit(suite)
-    assert found.keys() == {"ceph"}
-    assert found["ceph"].startswith("not mounted on ")
-    assert found["ceph"].endswith("; 2 checks not run")
