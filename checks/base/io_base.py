@@ -22,7 +22,7 @@ from .covariates import CovariatesMixin
 from .failure import reason_in
 from .file_system import FileSystemMixin
 from .hints import HintsMixin
-from .package import VARIABLE_UNITS, suite_version
+from .package import ATTEMPT, VARIABLE_UNITS, suite_version
 from .proof import ResultError
 from .run_directory import JOB_SCRIPTS, RunDirectoryMixin
 from .scale import ScaleMixin
@@ -73,6 +73,9 @@ class IoBase(
 
     #: The version of these checks.
     suite_version = variable(str, value=suite_version, loggable=True)
+
+    #: Which attempt it is: 2 where infrastructure spoilt the first.
+    attempt = variable(int, value=ATTEMPT, loggable=True)
 
     #: The stripe count in effect, read back from the files.
     stripe_count = variable(int, type(None), value=None, loggable=True)

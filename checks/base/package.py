@@ -3,6 +3,7 @@
 These modules need nothing beyond PyYAML and jsonschema, which ReFrame brings.
 """
 
+import os
 from pathlib import Path
 
 from iobands import __version__ as suite_version
@@ -16,11 +17,16 @@ from iobands.model.fields import (
 )
 from iobands.model.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
 from iobands.session.jobs import note_job
+from iobands.session.retry import VARIABLE
 
 #: Where the results of this repository are.
 PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
+#: Which attempt the runs of this process are.
+ATTEMPT = 2 if os.environ.get(VARIABLE) == "2" else 1
+
 __all__ = [
+    "ATTEMPT",
     "COVARIATES",
     "FEWEST_PAIRS",
     "MATCH_FIELDS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from iobands.session.processes import of_session
 from iobands.session.reconcile import reconcile, report_files
 from iobands.session.record import INTERRUPTED, KILLED, LIMIT, read_last_session
 from iobands.site.site import Site
+from iobands.status.series import Series
 from iobands.status.state import State
 from tests.commands.fake_root import make_root
 from tests.conftest import Command
@@ -263,3 +265,58 @@ def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
     perflog.unlink()
     perflog.mkdir()
     assert len(reconcile(report, perflogs).lost) == 1
+
+
+LOST = """\
+import os
+import reframe as rfm
+from reframe.core.builtins import *
+from reframe.core.exceptions import SanityError
+from trivial import Base
+
+
+@rfm.simple_test
+class Lost(Base):
+    tags = {"lossy"}
+    executable_opts = ["write 1.0"]
+    attempt = variable(int, value=int(os.environ["IOBANDS_ATTEMPT"]), loggable=True)
+
+    @run_before("sanity")
+    def lose(self):
+        if self.attempt == 1:
+            raise SanityError("JOB 7 ON n1 CANCELLED AT 05:30 DUE TO NODE FAILURE")
+
+
+@rfm.simple_test
+class Low(Base):
+    tags = {"lossy"}
+    file_system = "low"
+    executable_opts = ["write 0.25"]
+    reference = {"*": {"write_bw": (1.0, -0.5, None, "GiB/s")}}
+"""
+
+
+def test_what_infrastructure_spoilt_is_run_once_more_and_a_low_rate_is_not(
+    root: Path, iobands: Command
+) -> None:
+    (root / "checks" / "lost.py").write_text(LOST)
+    done = iobands("run", "--tag", "lossy", cwd=root)
+    assert (done.returncode, "DUE TO NODE FAILURE" in done.stderr) == (0, True)
+    last = read_last_session(root / "perflogs")
+    assert last is not None
+    assert last.counts["repeated"] == 1
+    reports = [json.loads(path.read_bytes()) for path in report_files(root / "perflogs")]
+    cases = [[case for run in each["runs"] for case in run["testcases"]] for each in reports]
+    first, second = cases
+    assert {(case["name"], case["result"]) for case in first} == {("Lost", "fail"), ("Low", "fail")}
+    assert [(case["name"], case["result"], case["attempt"]) for case in second] == [
+        ("Lost", "pass", 2)
+    ]
+    assert {label: len(each.history.values) for label, each in by_label(root).items()} == {
+        "disk fpp write_bw": 1,
+        "low fpp write_bw": 1,
+    }
+
+
+def by_label(root: Path) -> dict[str, Series]:
+    return {series.label: series for series in measured(root).series}

@@ -98,9 +98,9 @@ def run_reframe(
 ) -> Ended:
     """Run ReFrame to its end, for at most `limit` seconds of the monotonic clock.
 
-    Its output goes to `log` and line by line to `show`; `progress` is given a short text at each
-    step. At the limit, and at a signal to this process, ReFrame is asked to end: it cancels its
-    jobs and writes its report.
+    Its output is added to `log` and goes line by line to `show`; `progress` is given a short text
+    at each step. At the limit, and at a signal to this process, ReFrame is asked to end: it cancels
+    its jobs and writes its report.
 
     Raises:
         OSError: it cannot be started, or the log cannot be written.
@@ -108,7 +108,7 @@ def run_reframe(
     lines: list[str] = []
     cases = None
     with (
-        log.open("w", encoding="utf-8") as kept,
+        log.open("a", encoding="utf-8") as kept,
         subprocess.Popen(
             command,
             cwd=root,

@@ -7,8 +7,9 @@ output and its run report are looked at. Calls its command line, and imports not
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
@@ -23,6 +24,8 @@ from iobands.session.prune import prune
 from iobands.session.reconcile import reconcile, report_files
 from iobands.session.record import COMPLETED, FAILED, INTERRUPTED, LIMIT, begin_record, end_record
 from iobands.session.refusal import SessionRefusedError, refusal
+from iobands.session.retry import VARIABLE as ATTEMPT
+from iobands.session.retry import spoilt
 from iobands.session.session import close_session, end_rest, open_session
 
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
@@ -119,27 +122,45 @@ def _session(
         command = [*reframe_command(root), "-r", "--exec-policy=serial", *selection.arguments()]
     except FileNotFoundError as error:
         raise RunError(str(error)) from error
-    before = set(report_files(perflogs))
     progress("selecting checks")
+    (perflogs / _LOG).write_bytes(b"")
     cut = _over_budget(root, selection)
-    ended = run_reframe(
-        [*command, *(word for cost in cut for word in ("-x", _exactly(cost.name)))],
-        root,
-        environment={VARIABLE: holder.session},
-        limit=limit,
-        log=perflogs / _LOG,
-        show=show,
-        progress=progress,
-    )
-    notes = end_rest(perflogs, holder.session)
-    reports = sorted(set(report_files(perflogs)) - before)
+    command += [word for cost in cut for word in ("-x", _exactly(cost.name))]
+    until = time.monotonic() + limit
+
+    def attempt(arguments: Sequence[str], number: int) -> tuple[Ended, list[Path]]:
+        before = set(report_files(perflogs))
+        ended = run_reframe(
+            [*command, *arguments],
+            root,
+            environment={VARIABLE: holder.session, ATTEMPT: str(number)},
+            limit=max(until - time.monotonic(), 0),
+            log=perflogs / _LOG,
+            show=show,
+            progress=progress,
+        )
+        return ended, sorted(set(report_files(perflogs)) - before)
+
+    ended, reports = attempt([], 1)
     counts: dict[str, int] = {}
+    if reports:
+        counts = {"expected": ended.cases or 0, **_counts(reports[-1], perflogs)}
+    again = _spoilt(reports, selection) if ended.how == COMPLETED else {}
+    if again:
+        counts["repeated"] = len(again)
+        progress(f"repeating {len(again)}")
+        second, more = attempt([word for code in again for word in ("-n", f"/{code}")], 2)
+        ended = replace(ended, how=second.how)
+        reports += more
+    notes = [
+        *(f"run once more, as infrastructure failed: {why}" for why in again.values()),
+        *end_rest(perflogs, holder.session),
+    ]
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
     if cut:
         names = ", ".join(cost.name for cost in cut)
         problems.append(f"left out, as over the daily budget of the site file: {names}")
     for report in reports:
-        counts = {"expected": ended.cases or 0, **_counts(report, perflogs)}
         problems += reconcile(report, perflogs).problems
     if ended.how != COMPLETED:
         what = f"its limit of {limit:g} s" if ended.how == LIMIT else "a signal"
@@ -173,6 +194,13 @@ def _over_budget(root: Path, selection: Selection) -> list[Cost]:
         if _BUDGET in partition.get("extras", {})
     }
     return reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
+
+
+def _spoilt(reports: Iterable[Path], selection: Selection) -> dict[str, str]:
+    """Return what is to be run once more; names among the arguments would select other checks."""
+    if any(word.startswith(("-n", "--name")) for word in selection.extra):
+        return {}
+    return {code: why for report in reports for code, why in spoilt(report).items()}
 
 
 def _exactly(name: str) -> str:

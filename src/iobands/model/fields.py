@@ -144,6 +144,8 @@ FIELDS: Final = (
           "variable: `write_bw=0.041,read_bw=0.012`; `null` for a single one"),
     Field("band_verdict", "text", "by_variable",
           "of each variable of the run: `write_bw=within,read_bw=below`"),
+    Field("attempt", "integer", "run",
+          "2 if `iobands run` repeated the run after a failure of infrastructure, else 1"),
     Field("case", "text", "series",
           "name and setting of a case, such as `csc-blocking unit`, where no other field "
           "distinguishes it from daily measurements; `null` otherwise, and where a perflog lacks "

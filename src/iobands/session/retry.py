@@ -1,0 +1,42 @@
+"""Which test cases infrastructure spoilt: a launch that failed, a node that was lost.
+
+Only these are run once more. A case with a rate has one, however low, and none is asked for again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Final
+
+#: The environment variable with the number of the attempt, which the sample keeps.
+VARIABLE: Final = "IOBANDS_ATTEMPT"
+
+_PHASES: Final = frozenset({"run", "run_complete", "run_wait", "sanity"})
+# The words of Slurm (slurmctld, slurmstepd, srun) and of the daemons that start MPI's processes.
+_SPOILT: Final = re.compile(
+    r"DUE TO NODE FAILURE|Node failure on|NODE_FAIL|BOOT_FAIL|Unable to create step"
+    r"|Task launch for \S+ failed|Socket timed out on send/recv|Unable to contact slurm"
+    r"|(ORTE|PRTE) has lost communication|(ORTE|PRTE) daemon has unexpectedly failed",
+    re.IGNORECASE,
+)
+
+
+def spoilt(report: Path) -> dict[str, str]:
+    """Return the cases of `report` that infrastructure spoilt, the reason by ReFrame's hash."""
+    try:
+        cases = [
+            case for run in json.loads(report.read_bytes())["runs"] for case in run["testcases"]
+        ]
+        return {
+            case["hashcode"]: " ".join(str(case["fail_reason"]).split())
+            for case in cases
+            if case["result"] == "fail" and case["fail_phase"] in _PHASES and not case["fixture"]
+            if not any(
+                figures[0] is not None for figures in (case.get("perfvalues") or {}).values()
+            )
+            if _SPOILT.search(str(case["fail_reason"]))
+        }
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return {}
