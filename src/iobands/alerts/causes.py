@@ -25,6 +25,7 @@ from iobands.detection.change_point import Ratio
 from iobands.detection.series import Budget, Change
 from iobands.model.series import SeriesKey
 from iobands.results.missing_runs import Finding
+from iobands.session.record import COMPLETED, RUNNING, LastSession
 from iobands.status.preflight import Obstacle
 from iobands.status.series import Series
 from iobands.status.state import State
@@ -80,6 +81,14 @@ def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert
         stopped = f"{number} check{'' if number == 1 else 's'} not run" if number else ""
         reason = "; ".join(filter(None, (each.why, stopped)))
         yield Alert(Severity.UNFIT, f"{each.subject}{where}", since=each.when, reason=reason)
+
+
+def of_session(last: LastSession | None) -> list[Alert]:
+    """Return the alert of a last session that did not complete, or lost something."""
+    if last is None or (last.how in {COMPLETED, RUNNING} and not last.reason):
+        return []
+    reason = f"{last.how}: {last.reason}; it began {last.began:%d %b %H:%M} UTC on {last.host}"
+    return [Alert(Severity.FAILED, "last session", reason=reason)]
 
 
 def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:

@@ -161,7 +161,9 @@ def _session(
         names = ", ".join(cost.name for cost in cut)
         problems.append(f"left out, as over the daily budget of the site file: {names}")
     for report in reports:
-        problems += reconcile(report, perflogs).problems
+        found = reconcile(report, perflogs)
+        notes += found.notes
+        problems += found.lost
     if ended.how != COMPLETED:
         what = f"its limit of {limit:g} s" if ended.how == LIMIT else "a signal"
         ran = f"{counts.get('ran', 0)} of {ended.cases or 'the'} test cases were begun"

@@ -30,6 +30,7 @@ def as_json(site: Site) -> dict[str, object]:
         "status": site.exit_status,
         "summary": summary(site),
         "time": site.now.isoformat(),
+        "last_session": site.last_session and _fields(site.last_session),
         "false_alarms_a_year": site.budget.false_alarms_a_year,
         "threshold": site.budget.threshold,
         "alerts": [_alert(alert) for alert in site.alerts],

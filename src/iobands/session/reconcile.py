@@ -41,12 +41,11 @@ class Reconciled:
     lost: tuple[str, ...]
 
     @property
-    def problems(self) -> tuple[str, ...]:
-        """What a person should hear of."""
-        written = (
-            f"{each}: missing in the perflog, written from the report" for each in self.restored
+    def notes(self) -> tuple[str, ...]:
+        """What was written."""
+        return tuple(
+            f"{each}: missing in its perflog, written from the report" for each in self.restored
         )
-        return (*written, *self.lost)
 
 
 def report_files(perflogs: Path) -> list[Path]:

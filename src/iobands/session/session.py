@@ -118,7 +118,8 @@ def _close_by_hand(perflogs: Path, session: str, before: frozenset[Path]) -> Non
     if session != os.environ.get(VARIABLE):
         return
     for report in sorted(set(report_files(perflogs)) - before):
-        _say(reconcile(report, perflogs).problems)
+        found = reconcile(report, perflogs)
+        _say([*found.notes, *found.lost])
     close_session(perflogs, session)
 
 

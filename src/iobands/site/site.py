@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from iobands.alerts.action import Action, bands_after, in_force
 from iobands.alerts.alert import OK, UNKNOWN, Alert, ordered, worst
-from iobands.alerts.causes import alerts_of, of_failures, of_preflight
+from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_session
 from iobands.alerts.groups import group_drops, groups_of, sessions_a_year
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.alerts.log import Log, read_log
@@ -38,6 +38,7 @@ from iobands.results.missing_runs import (
 )
 from iobands.results.perflog import read_perflogs
 from iobands.results.run_reports import read_run_reports
+from iobands.session.record import LastSession, read_last_session
 from iobands.status.outliers import Outliers, transient_runs
 from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
@@ -68,6 +69,7 @@ class Site:
     outliers: Mapping[tuple[str, str], Outliers] = field(default_factory=dict)
     actions: Mapping[SeriesKey, tuple[Action, ...]] = field(default_factory=dict)
     budget: Budget = Budget()  # noqa: RUF009 (frozen)
+    last_session: LastSession | None = None
 
     @property
     def exit_status(self) -> int:
@@ -172,10 +174,12 @@ def read_site(
     places |= {(each.system, each.partition) for each in stopped}
     found = alerts_of(series, drops, incidents, standing, budget, unfit)
     every = labels({*histories, *without})
+    last = None if as_of else read_last_session(perflogs)
+    of_all = [*of_preflight(stopped, len(places) > 1), *of_failures(failed), *of_session(last)]
     return Site(
         now=now,
         series=tuple(series),
-        alerts=ordered([*found, *of_preflight(stopped, len(places) > 1), *of_failures(failed)]),
+        alerts=ordered([*found, *of_all]),
         skipped=tuple(findings(runs[None], reports, overdue, lambda result: result == "skip")),
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
         rejected=(*samples.rejected, *reports.rejected, *_rejected(log_of)),
@@ -184,6 +188,7 @@ def read_site(
         outliers=_by_file_system(series),
         actions=actions,
         budget=budget,
+        last_session=last,
     )
 
 
