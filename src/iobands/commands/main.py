@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "epoch": ("bands", "epoch"),
     "table": ("table", "table"),
     "advise": ("advise", "advise"),
+    "export": ("export", "export"),
     "import": ("importing", "import_"),
     "demo": ("demo", "demo"),
 }
@@ -95,8 +96,9 @@ app = typer.Typer(
       iobands epoch      begin an epoch: what is measured has changed
 
     \b
-    Results of other tools:
-      iobands import     convert them into perflogs
+    Other tools:
+      iobands import     convert their results into perflogs
+      iobands export     give them the samples, or the state of the site as metrics
 
     \b
     A first look, without measuring:

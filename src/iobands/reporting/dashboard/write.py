@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -12,6 +10,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
+from iobands.model.replaced import replace_file
 from iobands.reporting.dashboard.details import details
 from iobands.reporting.dashboard.names import by_job, series_id
 from iobands.reporting.dashboard.overview import overview
@@ -20,7 +19,6 @@ from iobands.reporting.dashboard.verdicts import judged
 from iobands.reporting.format import printable
 from iobands.site.site import Site
 
-_READABLE: Final = 0o644  # by a web server, which mkstemp's own mode is not
 #: What could end a script, or a line of one, inside of a text.
 _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _DATA: Final = "data"
@@ -59,7 +57,7 @@ def write_dashboard(
     for name, content in _contents(site, public, past, progress):
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        replaced += _replace(path, content)
+        replaced += replace_file(path, content)
         made.add(path)
     for path in (directory / _DATA).rglob("*.js"):
         if path not in made:
@@ -118,20 +116,3 @@ def _printable(value: object) -> object:
         case list() | tuple():
             return [_printable(each) for each in value]
     return value
-
-
-def _replace(path: Path, content: bytes) -> bool:
-    """Write `content` so that a reader sees the old file or the new one; False if it is there."""
-    if path.is_file() and path.read_bytes() == content:
-        return False
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        temporary.chmod(_READABLE)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    return True

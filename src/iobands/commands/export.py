@@ -1,0 +1,89 @@
+"""The command `iobands export`: the samples, or the state of the site, for other programs."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iobands.commands.options import failure
+from iobands.commands.site import SiteOptions, site_of
+from iobands.model.replaced import replace_file
+from iobands.reporting.openmetrics import history_metrics, state_metrics
+from iobands.results.export import csv_text, json_text, write_parquet
+from iobands.results.perflog import read_perflogs
+from iobands.results.samples import Samples
+
+
+class Format(str, Enum):
+    """What `iobands export` writes."""
+
+    CSV = "csv"
+    JSON = "json"
+    PARQUET = "parquet"
+    OPENMETRICS = "openmetrics"
+
+
+def export(
+    form: Annotated[
+        Format, typer.Option("--format", help="Samples as tables, or the site as metrics.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="PATH",
+            help="A file, replaced at once; of parquet a directory. [default: standard output]",
+        ),
+    ] = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="Of openmetrics: all values, with their times.")
+    ] = False,
+    *,
+    options: SiteOptions,
+) -> None:
+    """Export all samples (csv, json, parquet), or the state of the site now (openmetrics).
+
+    Parquet has a file for each system and month. Metrics without --history are for node_exporter's
+    textfile collector, those with it for `promtool tsdb create-blocks-from openmetrics`.
+    """
+    if history and form is not Format.OPENMETRICS:
+        raise failure("--history is of --format openmetrics; the tables have all values anyway")
+    try:
+        if form is Format.PARQUET:
+            _parquet(output, options)
+            return
+        text = _text(form, history, options)
+        if output:
+            replace_file(output, text.encode("utf-8", "replace"))
+        else:
+            sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+            sys.stdout.flush()
+    except OSError as error:
+        raise failure(f"{output or 'standard output'}: {error.strerror or error}") from None
+
+
+def _text(form: Format, history: bool, options: SiteOptions) -> str:
+    if form is Format.OPENMETRICS:
+        site = site_of(options)
+        return history_metrics(site) if history else state_metrics(site)
+    samples = _samples(options)
+    return csv_text(samples) if form is Format.CSV else json_text(samples)
+
+
+def _samples(options: SiteOptions) -> Samples:
+    directory = options.perflogs_directory
+    try:
+        return read_perflogs(directory, options.system)
+    except FileNotFoundError:
+        raise failure(f"{directory}: no perflogs there; measure with `iobands run`") from None
+
+
+def _parquet(output: Path | None, options: SiteOptions) -> None:
+    if output is None:
+        raise failure("--format parquet needs --output DIR")
+    written = list(write_parquet(_samples(options), output))
+    typer.echo(f"{len(written)} files written below {output}; the others have not changed")

@@ -1,0 +1,27 @@
+"""Files that a reader sees whole at any time: the old one or the new one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+_READABLE: Final = 0o644  # by a web server, which mkstemp's own mode is not
+
+
+def replace_file(path: Path, content: bytes) -> bool:
+    """Write `content` so that a reader sees the old file or the new one; False if it is there."""
+    if path.is_file() and path.read_bytes() == content:
+        return False
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        temporary.chmod(_READABLE)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return True

@@ -1,0 +1,176 @@
+"""Exports are read back by other programs: polars, DuckDB, promtool and node_exporter."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from datetime import datetime, timezone
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+
+from iobands.reporting.openmetrics import history_metrics, state_metrics
+from iobands.results.export import csv_text, json_text, write_parquet
+from iobands.results.perflog import read_perflogs
+from iobands.site.site import Site
+from tests.factory import NOW, daily, write_perflog
+from tests.reporting.sites import look
+
+ROOT = Path(__file__).resolve().parents[2]
+GRAFANA = ROOT / "docs" / "recipes" / "grafana-dashboard.json"
+HOSTILE = 'a "quoted" \\ name'
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("export")
+    rows = [
+        *daily([1.5 + 0.01 * (n % 7) for n in range(40)]),
+        *daily([3.5, 2.5], pattern="ssf", file_system=HOSTILE, stripe_count_asked=-1),
+    ]
+    write_perflog(root / "perflogs", rows)
+    return root
+
+
+@pytest.fixture(scope="module")
+def site(root: Path) -> Site:
+    return look(root)
+
+
+def program(name: str) -> str:
+    """Return where a program is, or skip: Debian's prometheus and prometheus-node-exporter."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def test_tables_have_every_sample_with_its_type(root: Path, tmp_path: Path) -> None:
+    samples = read_perflogs(root / "perflogs")
+    rows = json.loads(json_text(samples))
+    assert len(rows) == 42
+    assert rows[-1]["stripe_count"] is None
+    assert datetime.fromisoformat(rows[-1]["job_completion_time"]).tzinfo is not None
+    table = pl.read_csv(csv_text(samples).encode())
+    assert table["perf_value"].to_list() == [row["perf_value"] for row in rows]
+    written = list(write_parquet(samples, tmp_path))
+    assert [path.relative_to(tmp_path).as_posix() for path in written] == [
+        "here/2026-10.parquet",
+        "here/2026-11.parquet",
+    ]
+    back = pl.read_parquet(written)
+    assert back.schema["job_completion_time"] == pl.Datetime("us", "UTC")
+    assert (back.schema["perf_value"], back.schema["tasks"]) == (pl.Float64, pl.Int64)
+    assert back["perf_value"].sum() == pytest.approx(sum(row["perf_value"] for row in rows))
+    assert list(write_parquet(samples, tmp_path)) == []  # nothing has changed
+
+
+def test_duckdb_answers_the_question_of_the_recipe(root: Path, tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    list(write_parquet(read_perflogs(root / "perflogs"), tmp_path))
+    text = (ROOT / "docs" / "howto" / "export.md").read_text(encoding="utf-8")
+    (query,) = re.findall(r"```sql\n(.+?)```", text, re.S)
+    found = duckdb.sql(query.replace("samples/", f"{tmp_path}/")).fetchall()
+    by_series = {row[:3]: row for row in found}
+    runs, median = by_series["disk", "fpp", "write_bw"][3:]
+    values = [1.5 + 0.01 * (n % 7) for n in range(40)][-30:]
+    assert runs == len(values)
+    assert median == pytest.approx((sorted(values)[14] + sorted(values)[15]) / 2)
+
+
+def test_promtool_takes_the_metrics_and_the_history(site: Site, tmp_path: Path) -> None:
+    promtool = program("promtool")
+    state = state_metrics(site)
+    done = subprocess.run(
+        [promtool, "check", "metrics"], input=state, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in {0, 3}, done.stderr  # 3: remarks on style
+    assert "error" not in done.stderr
+    newest = max(each.status.when for each in site.series).timestamp()
+    assert f'iobands_last_session_timestamp_seconds{{system="here"}} {newest!r}\n' in state
+    history = tmp_path / "history"
+    history.write_text(history_metrics(site), encoding="utf-8")
+    blocks = tmp_path / "blocks"
+    command = [promtool, "tsdb", "create-blocks-from", "openmetrics", history, blocks]
+    subprocess.run(command, capture_output=True, check=True)
+    (blocks / "wal").mkdir()  # which `dump` asks for
+    dump = [promtool, "tsdb", "dump", blocks]
+    lines = subprocess.run(dump, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == 42
+    (newest_of_two,) = (line for line in lines if "quoted" in line and line.split()[-2] == "2.5")
+    moment = datetime.fromtimestamp(int(newest_of_two.split()[-1]) / 1000, timezone.utc)
+    assert (NOW - moment).total_seconds() == 6 * 3600
+
+
+def test_the_textfile_collector_serves_the_metrics(site: Site, tmp_path: Path) -> None:
+    exporter = program("prometheus-node-exporter")
+    (tmp_path / "iobands.prom").write_text(state_metrics(site), encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    command = [
+        exporter, "--collector.disable-defaults", "--collector.textfile",
+        f"--collector.textfile.directory={tmp_path}", f"--web.listen-address={address}",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            text = _served(f"http://{address}/metrics")
+        finally:
+            process.terminate()
+    assert "node_textfile_scrape_error 0" in text
+    assert f"iobands_exit_status {site.exit_status}\n" in text
+    assert text.count("iobands_series_state{") == len(site.series)
+
+
+def _served(url: str) -> str:
+    """Return the text at an address, once somebody listens there."""
+    end = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=60) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.1)
+
+
+def test_the_grafana_dashboard_asks_for_metrics_that_there_are(site: Site, tmp_path: Path) -> None:
+    dashboard = json.loads(GRAFANA.read_text(encoding="utf-8"))
+    queries = [each["expr"] for panel in dashboard["panels"] for each in panel["targets"]]
+    assert queries
+    state = state_metrics(site)
+    for name in re.findall(r"iobands_\w+", " ".join(queries)):
+        assert f"# TYPE {name} gauge\n" in state
+    rules = [
+        {"record": f"panel:{number}", "expr": query.replace("$file_system", ".*")}
+        for number, query in enumerate(queries)
+    ]
+    path = tmp_path / "rules.yml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    command = [program("promtool"), "check", "rules", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_command_replaces_a_file_or_says_why_not(iobands, root: Path, tmp_path: Path) -> None:
+    perflogs = f"--perflogs={root / 'perflogs'}"
+    done = iobands("export", "--format", "openmetrics", "--output", "x.prom", perflogs)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "x.prom").read_text().endswith("# EOF\n")
+    for wrong in (
+        ("--format", "parquet", perflogs),
+        ("--format", "csv", "--history", perflogs),
+        ("--format", "csv", "--output", "none/x", perflogs),
+        ("--format", "csv", "--perflogs", "none"),
+    ):
+        done = iobands("export", *wrong)
+        assert (done.returncode, done.stdout) == (3, ""), wrong
+        assert done.stderr.startswith("IOBANDS UNKNOWN: ")
