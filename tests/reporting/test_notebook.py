@@ -1,4 +1,4 @@
-"""The notebook runs from top to bottom, and is stored without outputs."""
+"""The notebooks run from top to bottom, and are stored without outputs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,33 @@ nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 
 ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOK = ROOT / "notebooks" / "explore.ipynb"
+NOTEBOOKS = ROOT / "notebooks"
+
+pytestmark = pytest.mark.filterwarnings("default")  # of the Jupyter libraries
 
 
-def test_notebook_is_stored_without_outputs() -> None:
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+def run(name: str, perflogs: Path, monkeypatch: pytest.MonkeyPatch) -> list[list]:
+    """Run a notebook on `perflogs`; return the outputs of each of its cells of code."""
+    monkeypatch.setenv("IOBANDS_PERFLOGS", str(perflogs))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"), prepend=os.pathsep)
+    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
+    client = nbclient.NotebookClient(
+        notebook,
+        kernel_name="python3",
+        timeout=300,
+        resources={"metadata": {"path": str(NOTEBOOKS)}},
+    )
+    client.execute()
+    return [cell.outputs for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def kinds(outputs: list) -> set[str]:
+    return {kind for output in outputs for kind in output.get("data", {})}
+
+
+@pytest.mark.parametrize("name", ["explore.ipynb", "archer2.ipynb"])
+def test_it_is_stored_without_outputs(name: str) -> None:
+    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert code
@@ -27,20 +49,21 @@ def test_notebook_is_stored_without_outputs() -> None:
         assert cell.execution_count is None
 
 
-@pytest.mark.filterwarnings("default")  # of the Jupyter libraries
-def test_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_explore_draws_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_perflog(tmp_path, [*daily([1.0, 1.5, 2.0]), *daily([3.0], pattern="ssf"), "damaged"])
-    monkeypatch.setenv("IOBANDS_PERFLOGS", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"), prepend=os.pathsep)
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    client = nbclient.NotebookClient(
-        notebook,
-        kernel_name="python3",
-        timeout=300,
-        resources={"metadata": {"path": str(NOTEBOOK.parent)}},
-    )
-    client.execute()
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert "4 samples, 1 lines rejected" in code[0].outputs[0]["text"]
-    kinds = {kind for output in code[-1].outputs for kind in output.get("data", {})}
-    assert "image/png" in kinds
+    outputs = run("explore.ipynb", tmp_path, monkeypatch)
+    assert "4 samples, 1 lines rejected" in outputs[0][0]["text"]
+    assert "image/png" in kinds(outputs[-1])
+
+
+def test_archer2_draws_own_runs_over_the_published_bands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    like = {"medium": "nvme", "stripe_count_asked": 1, "transport": "ofi"}
+    rows = [*daily([160.0, 190.0, 20.0], **like), *daily([1.0], medium="nvme")]
+    write_perflog(tmp_path, rows)
+    outputs = run("archer2.ipynb", tmp_path, monkeypatch)
+    assert "4 samples, of which the bands apply to 3" in outputs[1][0]["text"]
+    assert "image/png" in kinds(outputs[2])
+    table = outputs[3][0]["data"]["text/plain"]
+    assert {"within", "above", "collapsed"} <= set(table.split())
