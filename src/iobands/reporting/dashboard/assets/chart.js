@@ -141,7 +141,7 @@
       cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: true }, points: { show: false } },
       hooks: { drawClear: under ? [under] : [], draw: draw ? [draw] : [] },
     }, data, container);
-    container.prepend(element("h3", {}, `${lines[0].label}${unit ? ` in ${unit}` : ""}`));
+    container.prepend(element("p", { class: "title" }, `${lines[0].label}${unit ? ` in ${unit}` : ""}`));
     return plot;
   };
 

@@ -91,8 +91,8 @@
     if (iobands.place().settings.sets !== settings.sets) return;
     const together = element("div", { class: "chart card", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table below has the figures` });
     const time = element("div");
-    const table = element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Ratios" }, element("table", {},
-      element("thead", {}, iobands.row(["Set", "Runs", "Quartiles", "Ratio with interval of 95 %", ""], "th")),
+    const table = element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Table of ratios" }, element("table", {},
+      element("thead", {}, iobands.row(["Set", "Runs", "Quartiles", "Ratio with interval of 95 %", "Remove"], "th")),
       element("tbody", {}, sets.map((set, place) => ratioRow(set, place, histories, sets, change)))));
     main.replaceChildren(...parts, section("ratios", "Ratios", table), section("together", "On one axis", time, together));
     const drawn = histories.map((history, place) => ({ history, place })).filter(({ history }) => history.times.length);

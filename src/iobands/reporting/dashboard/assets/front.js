@@ -81,7 +81,7 @@
       ["Newest run", (each) => iobands.minute(each.when)],
     ].filter(Boolean);
     return section("file-systems", "File systems",
-      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "File systems" },
+      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Table of file systems" },
         element("table", {}, element("thead", {}, row(columns.map(([name]) => name), "th")),
           element("tbody", {}, site.file_systems.map((each) => row(columns.map(([, cell]) => cell(each))))))),
       element("p", { class: "note" }, "As the newest run of each saw it. An outlier is a run below the floor of its band, outside a lasting drop."));
@@ -98,7 +98,7 @@
       trend,
       element("td", { class: "n" }, series.runs),
       element("td", {}, series.effect || "–"),
-      element("td", {}, series.when === null ? "never" : iobands.minute(series.when)));
+      element("td", {}, series.when === null ? "never" : iobands.minute(series.when).slice(5)));
   }
 
   function seriesTable(chosen) {
@@ -106,7 +106,7 @@
     const shown = iobands.more(chosen.map((series) => () => seriesRow(series)), MOST_ROWS, body);
     const headings = ["Series", "State", "Newest", "Verdict", "Band", "Trend", "Runs", "In effect", "When"];
     return [
-      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Series" },
+      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Table of series" },
         element("table", {}, element("thead", {}, row(headings, "th")), body)),
       [shown].flat().slice(1),
       element("p", { class: "note" }, "Band: lower quartile–median–upper quartile; ~ marks one learned from the series' own runs, provisional. A quarter of healthy runs lie below the lower quartile."),

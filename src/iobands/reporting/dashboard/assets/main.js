@@ -19,7 +19,7 @@
     else if (kind === "compare") iobands.showCompare(main, settings);
     else if (kind === "") iobands.showFront(main, settings);
     else {
-      main.replaceChildren(iobands.element("p", { class: "card plain" },
+      main.replaceChildren(iobands.element("h1", {}, "No such series"), iobands.element("p", { class: "card plain" },
         "No series has this name any more. ", iobands.element("a", { href: "#/" }, "All series")));
     }
   }

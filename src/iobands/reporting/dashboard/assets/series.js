@@ -70,7 +70,7 @@
       svg.append(bar);
     });
     return [
-      element("h3", {}, "Distribution in view"),
+      element("p", { class: "title" }, "Distribution in view"),
       element("p", { class: "note" }, `${figure(Math.max(...values))} ${history.series.unit}`), svg,
       element("p", { class: "note" }, `${figure(low)} ${history.series.unit}; the longest bar is ${plural(most, "run")}`),
     ];

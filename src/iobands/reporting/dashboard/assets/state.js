@@ -19,7 +19,10 @@
   iobands.showState = () => {
     const { site } = iobands;
     const { word, text } = iobands.judgement(site, Date.now() / 1000);
-    document.title = `${word} · I/O performance`;
+    const systems = [...new Set(site.series.map((series) => series.fields.system))].join(", ");
+    const name = `I/O performance${systems ? ` of ${systems}` : ""}`;
+    document.title = `${word} · ${name}`;
+    document.getElementById("home").textContent = name;
     const when = site.past ? "as it was known then" : "when this page was made";
     document.getElementById("state").replaceChildren(
       element("p", { class: "summary" }, iobands.tag(word), " ", text),

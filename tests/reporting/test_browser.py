@@ -1,0 +1,233 @@
+"""The dashboard in a real browser: what people see and do there, and that nothing goes wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, sync_playwright
+
+from iobands.reporting.dashboard.names import series_id
+from iobands.reporting.dashboard.write import write_dashboard
+from iobands.site.compare import compare
+from iobands.site.site import Site
+from tests.factory import NOW, daily, write_perflog
+from tests.reporting.sites import dropped, healthy, look
+
+pytestmark = [pytest.mark.machine, pytest.mark.xdist_group("browser")]
+
+EVIL = "<img src=x onerror=evil()>\"'"
+PHONE = {"width": 390, "height": 844}
+DESKTOP = {"width": 1280, "height": 900}
+
+Open = Callable[..., Page]
+
+
+def rows_of(file_system: str, transport: str, values: list[float], seed: int) -> list[str]:
+    fields = {"file_system": file_system, "transport": transport, "environ": f"gnu-{transport}"}
+    load = [f"{0.1 + day % 9 / 10:.1f}" for day in range(len(values))]
+    rows = []
+    for variable, measured in (("write_bw", values), ("read_bw", healthy(seed=seed + 50))):
+        for day, value in enumerate(measured):
+            last = 0.25 + len(measured) - 1 - day
+            more = {"jobid": 4000 + day, "load_per_node": load[day], "perf_var": variable}
+            rows += daily([value], last=last, **fields, **more)
+    return rows
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+    """A site with a drop that two series share, a missing run and a hostile name."""
+    root = tmp_path_factory.mktemp("browser")
+    rows = []
+    for seed, (name, transport) in enumerate(
+        (("slow", "ofi"), ("slow", "ucx"), ("good", "ofi"), ("good", "ucx"))
+    ):
+        values = dropped(0.6, seed) if name == "slow" else healthy(seed=seed)
+        rows += rows_of(name, transport, values, seed)
+    rows += daily([1.0] * 3 + [None], file_system=EVIL, jobid=EVIL, hints_in_effect=EVIL)
+    write_perflog(root / "perflogs", rows)
+    site = look(root)
+    write_dashboard(site, root / "page")
+    return site
+
+
+@pytest.fixture(scope="module")
+def opened(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
+    """Opens a place of the dashboard in a new window; nothing may go wrong in any of them."""
+    root = tmp_path_factory.getbasetemp() / "browser0" / "page"
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    wrong: list[str] = []
+    windows = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+
+        def open_(place: str = "", *, later: timedelta = timedelta(0), **options: object) -> Page:
+            options = {"viewport": DESKTOP, "color_scheme": "light", **options}
+            window = browser.new_context(**options)
+            windows.append(window)
+            page = window.new_page()
+            page.set_default_timeout(60_000)
+            page.clock.install(time=NOW + later)
+            page.on("pageerror", lambda error: wrong.append(str(error)))
+            page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else 0)
+            page.on("request", lambda asked: is_own(asked.url) or wrong.append(asked.url))
+            page.on("dialog", lambda dialog: wrong.append(dialog.message))
+            page.goto(f"{root.as_uri()}/index.html{place}")
+            page.wait_for_selector("h1", state="attached")
+            return page
+
+        def is_own(url: str) -> bool:
+            return url.startswith((root.as_uri(), "data:", "blob:"))
+
+        yield open_
+        for window in windows:
+            window.close()
+        browser.close()
+    assert wrong == []
+
+
+def id_of(site: Site, *values: str) -> str:
+    (found,) = (each.key for each in site.series if set(values) <= {*each.key.fields().values()})
+    return series_id(found)
+
+
+def violations(page: Page, **options: object) -> list[str]:
+    # it would fetch the style sheets again, which the page forbids
+    found = Axe().run(page, options={"preload": False, **options}).response["violations"]
+    return [f"{each['id']}: {node['html']}" for each in found for node in each["nodes"]]
+
+
+def test_the_front_page_says_what_is_wrong_since_when_and_how_sure(opened: Open) -> None:
+    page = opened()
+    first = page.locator("#needs-attention li").first.inner_text()
+    assert "all slow" in first
+    assert "since 6 Nov" in first
+    assert "certain" in first
+    assert "CRITICAL" in page.locator("#state").inner_text()
+    assert page.locator(".heat tbody tr").count() == 9
+    assert page.evaluate("window.evil") is None
+    assert page.locator("img").count() == 0
+    cell = page.locator(".heat tbody tr").first.locator("a").last
+    assert "collapsed" in cell.get_attribute("aria-label")
+    cell.click()
+    page.wait_for_selector("h1 >> text=slow")
+    assert "2026-11-20" in page.locator(".run").inner_text()
+
+
+def test_an_old_page_is_never_green(opened: Open) -> None:
+    fresh = opened(later=timedelta(days=1))
+    assert "CRITICAL" in fresh.locator("#state .tag").inner_text()
+    old = opened(later=timedelta(days=3))
+    assert "UNKNOWN" in old.locator("#state .tag").inner_text()
+    assert "no run for 3 days" in old.locator("#state").inner_text()
+    fresh.clock.run_for(timedelta(days=2).total_seconds() * 1000)
+    assert "UNKNOWN" in fresh.locator("#state .tag").inner_text()
+
+
+def test_the_filter_stays_in_the_address(opened: Open) -> None:
+    page = opened()
+    page.fill("#q", "good write ucx")
+    page.select_option("#state-filter", "healthy")
+    assert page.locator(".heat tbody tr").count() == 1
+    assert len(page.url.split("#")[1]) < 200
+    again = opened(f"#{page.url.split('#')[1]}")
+    assert again.locator("#series tbody tr").count() == 1
+    assert again.input_value("#q") == "good write ucx"
+
+
+def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Site) -> None:
+    page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}")
+    page.wait_for_selector(".plot canvas")
+    assert page.locator(".run").inner_text().count("run 120 of 120") == 1
+    page.locator(".plot .u-over").hover(position={"x": 5, "y": 50})
+    assert "job 4000" in page.locator(".run").inner_text()
+    page.locator(".plot").focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    assert "run 119 of 120" in page.locator(".run").inner_text()
+    page.keyboard.press("+")
+    fewer = page.locator("[aria-live]").inner_text()
+    assert "In view: 120 runs" not in fewer
+    address = page.url.split("#")[1]
+    assert len(address) < 200
+    again = opened(f"#{address}")
+    again.wait_for_selector(".plot canvas")
+    assert again.locator("[aria-live]").inner_text() == fewer
+    assert "run 119 of 120" in again.locator(".run").inner_text()
+    page.keyboard.press("0")
+    assert "In view: 120 runs" in page.locator("[aria-live]").inner_text()
+    text = page.locator("main").inner_text()
+    assert "Change to" in text
+    assert "sees −30 % in about" in text
+    assert page.locator(".title", has_text="load per node").count() == 1
+    page.locator("summary", has_text="Runs as a table").click()
+    assert page.locator("details tbody tr").count() == 100
+    page.get_by_label("read_bw").check()
+    assert "with=read_bw" in page.url
+
+
+def test_arrow_keys_lead_through_the_heat_map(opened: Open) -> None:
+    page = opened()
+    page.locator(".heat a.cell[tabindex='0']").focus()
+    before = page.evaluate("document.activeElement.title")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.title") < before
+    assert page.locator(".heat a.cell[tabindex='0']").count() == 1
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".plot canvas")
+
+
+def test_a_comparison_has_the_ratio_of_the_command(opened: Open, site: Site) -> None:
+    samples = {each.key: each.history for each in site.series if len(each.history) > 20}
+    (expected,) = (
+        each.ratio
+        for each in compare(samples, "transport", against="ofi", within=timedelta(days=1))
+        if (each.key.file_system, each.key.variable) == ("good", "write_bw")
+    )
+    page = opened(f"#/series/{id_of(site, 'good', 'ofi', 'write_bw')}")
+    page.get_by_role("link", name="another transport").click()
+    row = page.locator("#ratios tbody tr").nth(1).inner_text()
+    shown = [float(each) for each in re.findall(r"\d\.\d+", row.split("GiB/s")[1])]
+    assert shown[:3] == pytest.approx([expected.median, expected.lower, expected.upper], abs=0.006)
+    assert "120 pairs" in row
+    page.go_back()
+    page.get_by_role("link", name="the month before").click()
+    page.wait_for_selector("#together canvas")
+    assert "bootstrap" in page.locator("#ratios").inner_text()
+    assert len(page.url.split("#")[1]) < 200
+
+
+def test_no_page_violates_wcag_or_is_wider_than_a_phone(opened: Open, site: Site) -> None:
+    slow = id_of(site, "slow", "ofi", "write_bw")
+    both = ",".join(id_of(site, "good", each, "write_bw") for each in ("ofi", "ucx"))
+    places = {"": ".heat", f"#/series/{slow}": "canvas", f"#/compare?sets={both}": "canvas"}
+    for place, waits_for in places.items():
+        page = opened(place, viewport=PHONE)
+        page.wait_for_selector(waits_for)
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        page.emulate_media(color_scheme="dark")
+        assert violations(page, runOnly=["color-contrast"]) == []
+        page.set_viewport_size(DESKTOP)
+        assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
+
+
+def test_print_is_on_white_without_controls(opened: Open, site: Site) -> None:
+    page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}", color_scheme="dark")
+    page.wait_for_selector(".plot canvas")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert not page.locator("nav").is_visible()
+    paper = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--paper')")
+    assert paper == "#ffffff"
+    assert page.pdf()[:5] == b"%PDF-"
+
+
+def test_a_series_that_is_gone(opened: Open) -> None:
+    assert "No series has this name" in opened("#/series/0000000000").locator("main").inner_text()
