@@ -46,6 +46,9 @@ class EnvFileSystem(EnvCheck, WithoutEnvironment):
     #: The file system, by its name in the site configuration.
     file_system = parameter(site.file_systems(), loggable=True)
 
+    #: Its size in GiB, where the node saw it.
+    size_gib = variable(float, type(None), value=None, loggable=True)
+
     #: What a node of the partition saw of its file systems.
     probe = fixture(EnvProbe, scope="partition")
 
@@ -57,6 +60,7 @@ class EnvFileSystem(EnvCheck, WithoutEnvironment):
     def is_fit(self) -> bool:
         """Nothing is wrong with it."""
         findings = self.probe.findings[self.file_system]
+        self.size_gib = findings.size_gib
         return self.report(self.file_system, findings.wrong, ", ".join(findings.unknown) or None)
 
 

@@ -47,11 +47,15 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Findings:
-    """Problems that stop checks, problems that do not, and what could not be seen; a line each."""
+    """Problems that stop checks, problems that do not, and what could not be seen; a line each.
+
+    `size_gib` is that of the file system, None where it was not seen.
+    """
 
     problems: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    size_gib: float | None = None
 
     @property
     def blocking(self) -> str | None:
@@ -84,6 +88,8 @@ def judge(answer: str, wanted: Wanted, targets: Targets | None) -> Findings:
     if away:
         return Findings((away,))
     problems, unknown = [], []
+    space = _numbers(said.get("space", ""))
+    size_gib = space[0] / KIB_PER_GIB if space else None
     if said.get("missing commands"):
         missing = ", ".join(said["missing commands"].splitlines())
         problems.append(f"command missing on {node}: {missing}")
@@ -100,7 +106,7 @@ def judge(answer: str, wanted: Wanted, targets: Targets | None) -> Findings:
     if not clock:
         words = written.rpartition(": ")[2] or "nothing was said"
         problems.append(f"not writable on {node}: {words}")
-        return Findings(tuple(problems), (), tuple(unknown))
+        return Findings(tuple(problems), (), tuple(unknown), size_gib)
     before, time, after = map(float, clock.groups())
     off = disagreement(
         "clock off: new files are",
@@ -108,7 +114,7 @@ def judge(answer: str, wanted: Wanted, targets: Targets | None) -> Findings:
         f"the clock of {node}",
         wanted.skew_seconds,
     )
-    return Findings(tuple(problems), (off,) if off else (), tuple(unknown))
+    return Findings(tuple(problems), (off,) if off else (), tuple(unknown), size_gib)
 
 
 def _not_mounted(mounted: str, wanted: Wanted, node: str) -> str | None:

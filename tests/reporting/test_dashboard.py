@@ -47,10 +47,12 @@ def test_public_has_the_evidence_and_nobody(tmp_path: Path) -> None:
     site = everything(tmp_path)  # with an acknowledgement of jane, a failed check, bad lines
     write_perflog(tmp_path / "perflogs", daily([1.5] * 30, **SECRETS), name="Named.log")
     site = look(tmp_path)
-    private = [*SECRETS.values(), "jane", "ticket 4711", str(tmp_path), "oserror", "node-of"]
-    write_dashboard(site, tmp_path / "private")
-    assert all(each in everything_in(tmp_path / "private") for each in private[:4])
-    write_dashboard(site, tmp_path / "public", public=True)
+    private = [*SECRETS.values(), "jane", "ticket 4711", "/mnt/secret", str(tmp_path)]
+    private += ["oserror", "node-of"]
+    paths = {("here", "disk"): "/mnt/secret"}
+    write_dashboard(site, tmp_path / "private", paths=paths)
+    assert all(each in everything_in(tmp_path / "private") for each in private[:7])
+    write_dashboard(site, tmp_path / "public", paths=paths, public=True)
     shown = everything_in(tmp_path / "public")
     assert [each for each in private if each in shown] == []
     assert "scratch fpp write_bw" in shown
@@ -115,6 +117,16 @@ def test_a_day_without_any_run_is_a_column(tmp_path: Path) -> None:
     write_bands(tmp_path / "bands")
     write_perflog(tmp_path / "perflogs", [*daily([1.5, 1.5], last=3.25), *daily([1.5, 1.5])])
     assert cells_of(look(tmp_path), tmp_path / "page") == {"disk": "ww.ww"}
+
+
+def test_a_file_system_has_its_path_and_size(tmp_path: Path) -> None:
+    seen = {"examines": "file system", "result": "pass", "fail_phase": None, "size_gib": 2048.0}
+    write_report(tmp_path / "perflogs", [case(display_name="EnvFileSystem", **seen)])
+    write_perflog(tmp_path / "perflogs", daily([1.5], targets_active=4))
+    write_dashboard(look(tmp_path), tmp_path / "page", paths={("here", "disk"): "/mnt/disk"})
+    (found,) = data_of(tmp_path / "page/data/site.js")["file_systems"]
+    wanted = ("path", "size_gib", "type", "fullness_percent", "targets_active")
+    assert [found[name] for name in wanted] == ["/mnt/disk", 2048, "posix", 12.5, 4]
 
 
 def test_the_interval_is_learned(tmp_path: Path) -> None:

@@ -35,5 +35,5 @@ def demo(
     config = directory / "config"
     site = site_of(SiteOptions(directory / "perflogs", config / "bands", config / "alerts"))
     typer.echo(f"A made-up site of {len(site.series)} series is in {directory}.")
-    report_to(directory / "dashboard", site)
+    report_to(directory / "dashboard", site, systems=config / "systems")
     typer.echo(f"In {directory}, other commands show more, such as `iobands status`.")

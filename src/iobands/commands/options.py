@@ -54,6 +54,14 @@ RootOption = Annotated[
         help="The repository. [default: the nearest one from here upwards]",
     ),
 ]
+SystemsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--systems",
+        metavar="DIR",
+        help="Where the site files are. [default: config/systems, here or in the repository]",
+    ),
+]
 OverdueOption = Annotated[
     float,
     typer.Option(

@@ -10,10 +10,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from iobands.commands.options import failure
+from iobands.commands.options import SystemsOption, default_path, failure
 from iobands.commands.site import PastSiteOptions, site_of
+from iobands.model.schema import FileError
 from iobands.model.series import slug
+from iobands.reporting.dashboard.write import write_dashboard
 from iobands.site.site import Site
+from iobands.site.site_file import read_site_file
 
 
 class Format(str, Enum):
@@ -37,6 +40,7 @@ def report(
         Format,
         typer.Option("--format", help="The dashboard, or a figure of each series for print."),
     ] = Format.HTML,
+    systems: SystemsOption = None,
     *,
     options: PastSiteOptions,
 ) -> None:
@@ -48,14 +52,33 @@ def report(
     """
     site = site_of(options)
     if output is Format.HTML:
-        report_to(directory, site, public=public, past=options.as_of is not None)
+        past = options.as_of is not None
+        report_to(directory, site, systems=systems, public=public, past=past)
     else:
         _figures_to(directory, site, output.value)
 
 
-def report_to(directory: Path, site: Site, *, public: bool = False, past: bool = False) -> None:
-    """Write the dashboard to `directory` and print where it is, or end with a message."""
-    from iobands.reporting.dashboard.write import write_dashboard  # noqa: PLC0415 (slow to load)
+def report_to(
+    directory: Path,
+    site: Site,
+    *,
+    systems: Path | None = None,
+    public: bool = False,
+    past: bool = False,
+) -> None:
+    """Write the dashboard to `directory` and print where it is, or end with a message.
+
+    The site files are in `systems`, or in the default place.
+    """
+    places = systems or default_path(Path("config/systems"))
+    try:
+        paths = {
+            (system, name): path
+            for system in {each.key.system for each in site.series}
+            for name, path in read_site_file(places, system).paths.items()
+        }
+    except FileError as error:
+        raise failure(str(error)) from None
 
     console = Console(stderr=True)
     bar = Progress(
@@ -72,6 +95,7 @@ def report_to(directory: Path, site: Site, *, public: bool = False, past: bool =
             written = write_dashboard(
                 site,
                 directory,
+                paths=paths,
                 public=public,
                 past=past,
                 progress=lambda done, of: bar.update(task, completed=done, total=of),

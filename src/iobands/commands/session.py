@@ -57,7 +57,7 @@ def run(
     site = site_of(SiteOptions(root=found, overdue=overdue, false_alarms=false_alarms))
     print_digest(site)
     if dashboard:
-        report_to(dashboard, site)
+        report_to(dashboard, site, systems=found / "config" / "systems")
     for note in outcome.notes:
         typer.echo(f"iobands: {note}", err=True)
     for problem in outcome.problems:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from iobands.alerts.alert import OK, WARNING
-from iobands.commands.options import default_path, failure
+from iobands.commands.options import SystemsOption, default_path, failure
 from iobands.commands.site import SiteOptions, site_of
 from iobands.model.schema import FileError
 from iobands.reporting.document import Block, Format, written
@@ -20,14 +20,6 @@ from iobands.site.published import HOLDS, Recommended, published
 from iobands.site.site import Site
 from iobands.site.site_file import read_site_file
 
-SystemsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--systems",
-        metavar="DIR",
-        help="Where the site files are. [default: config/systems, here or in the repository]",
-    ),
-]
 FormatOption = Annotated[
     Format, typer.Option("--format", help="The format of the section; csv is the tables alone.")
 ]

@@ -38,6 +38,7 @@ class CheckRun:
     there was no job, in whole seconds as in perflogs. `reason` is a single line.
     `examines` names the file system, environment or partition that a check of the environment
     looks at, and `lacks` the one that it found unfit, or without which another was not run.
+    `size_gib` is that of a file system that it looked at, None where it was not seen.
     """
 
     name: str
@@ -54,6 +55,7 @@ class CheckRun:
     report: Path
     examines: str | None = None
     lacks: str | None = None
+    size_gib: float | None = None
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
@@ -216,6 +218,7 @@ def _run(entry: _Entry, end: datetime, path: Path, entries: Mapping[_Key, _Entry
         report=path,
         examines=_examined(entry),
         lacks=lacks,
+        size_gib=size if isinstance(size := canonical(entry.get("size_gib")), float) else None,
     )
 
 

@@ -55,7 +55,8 @@ class Site:
     `alerts` are the worst first. `skipped` are checks without a series that were skipped for a
     reason, such as a program that is not installed. `superseded` names series that are no longer
     expected, because their check now runs at another scale. `outliers` is by system and file
-    system. `actions` has all that was done about each series, undone actions included.
+    system. `actions` has all that was done about each series, undone actions included. `sizes_gib`
+    are those of the file systems that preflight saw, by the same names as `outliers`.
     """
 
     now: datetime
@@ -68,6 +69,7 @@ class Site:
     incidents: tuple[Incident, ...] = ()
     outliers: Mapping[tuple[str, str], Outliers] = field(default_factory=dict)
     actions: Mapping[SeriesKey, tuple[Action, ...]] = field(default_factory=dict)
+    sizes_gib: Mapping[tuple[str, str], float] = field(default_factory=dict)
     budget: Budget = Budget()  # noqa: RUF009 (frozen)
     last_session: LastSession | None = None
 
@@ -187,6 +189,11 @@ def read_site(
         incidents=incidents,
         outliers=_by_file_system(series),
         actions=actions,
+        sizes_gib={
+            (run.system, run.examines): run.size_gib
+            for run in reports.runs  # in the order of time
+            if run.examines and run.size_gib
+        },
         budget=budget,
         last_session=last,
     )

@@ -26,6 +26,15 @@ class SiteFile:
     partitions: Mapping[str, Entry] = field(default_factory=dict)
     environments: Mapping[str, Entry] = field(default_factory=dict)
 
+    @property
+    def paths(self) -> dict[str, str]:
+        """The path of each file system."""
+        return {
+            name: entry["path"]
+            for extras in self.partitions.values()
+            for name, entry in extras.get("filesystems", {}).items()
+        }
+
     def recommends(self, key: SeriesKey) -> bool:
         """Return whether an entry of `recommended` selects the series."""
         extras = self.partitions.get(key.partition, {})

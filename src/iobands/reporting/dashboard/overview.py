@@ -27,17 +27,22 @@ SCHEMA: Final = 1
 
 _LATELY: Final = 30
 _MOST_REJECTED: Final = 100
-# How many recent samples are looked at for the fullness of a file system.
-_FULLNESS: Final = ("fullness_percent", "targets_active", "targets_inactive")
+_COVARIATES: Final = ("fullness_percent", "targets_active", "targets_inactive")
 
 
 def overview(
-    site: Site, verdicts: Mapping[str, Judged], *, public: bool, past: bool
+    site: Site,
+    verdicts: Mapping[str, Judged],
+    paths: Mapping[tuple[str, str], str],
+    *,
+    public: bool,
+    past: bool,
 ) -> dict[str, object]:
     """Return it as plain data; times are in seconds since 1970.
 
-    `past` says that the site is shown as it was, so that its age does not count. With `public`
-    nothing is said of paths, people, nodes, jobs and reasons.
+    `paths` are those of the file systems of each system. `past` says that the site is shown as it
+    was, so that its age does not count. With `public` nothing is said of paths, people, nodes, jobs
+    and reasons.
     """
     shown = heat_map(site.series, verdicts)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
@@ -60,7 +65,7 @@ def overview(
         "sessions": shown.times,
         "rows": shown.rows,
         "enough": ENOUGH_RUNS,
-        "file_systems": _file_systems(site),
+        "file_systems": _file_systems(site, {} if public else paths),
         "comparable": {name: list(follows) for name, follows in FIELDS.items()},
         "series": [_series(each, site) for each in site.series],
         "superseded": site.superseded,
@@ -107,7 +112,7 @@ def _entry(entry: Entry, public: bool) -> dict[str, object]:
     }
 
 
-def _file_systems(site: Site) -> list[dict[str, object]]:
+def _file_systems(site: Site, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
     """Return what the newest sample of each file system says of it."""
     newest: dict[tuple[str, str], Series] = {}
     for each in site.series:
@@ -122,9 +127,11 @@ def _file_systems(site: Site) -> list[dict[str, object]]:
             {
                 "name": name,
                 "system": system,
+                "path": paths.get((system, name)),
+                "size_gib": site.sizes_gib.get((system, name)),
                 "type": sample.get("file_system_type"),
                 "medium": sample.get("medium"),
-                **{field: sample.get(field) for field in _FULLNESS},
+                **{field: sample.get(field) for field in _COVARIATES},
                 "when": each.status.when and seconds(each.status.when),
                 "outliers": outliers and f"{outliers.outliers} of {outliers.runs}",
             }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from iobands.model.replaced import replace_file
@@ -37,11 +38,12 @@ def write_dashboard(
     site: Site,
     directory: Path,
     *,
+    paths: Mapping[tuple[str, str], str] = MappingProxyType({}),
     public: bool = False,
     past: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Written:
-    """Write the dashboard below `directory`.
+    """Write the dashboard below `directory`; `paths` are those of each system's file systems.
 
     With `public` it says nothing of paths, people, nodes, jobs and reasons. `past` says that the
     site is shown as it was. `progress` is given how many of the parts are written.
@@ -54,7 +56,7 @@ def write_dashboard(
     """
     made: set[Path] = set()
     replaced = 0
-    for name, content in _contents(site, public, past, progress):
+    for name, content in _contents(site, paths, public, past, progress):
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         replaced += replace_file(path, content)
@@ -66,7 +68,11 @@ def write_dashboard(
 
 
 def _contents(
-    site: Site, public: bool, past: bool, progress: Callable[[int, int], None]
+    site: Site,
+    paths: Mapping[tuple[str, str], str],
+    public: bool,
+    past: bool,
+    progress: Callable[[int, int], None],
 ) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the content of each file."""
     assets = files("iobands.reporting.dashboard") / "assets"
@@ -87,7 +93,7 @@ def _contents(
             yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
         about = packed(_printable({"parts": parts, "series": of_series}))
         yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", about)
-    found = overview(site, verdicts, public=public, past=past)
+    found = overview(site, verdicts, paths, public=public, past=past)
     yield f"{_DATA}/site.js", _call("site", found)
     yield "index.html", (assets / "index.html").read_bytes()
     progress(len(groups), len(groups))
