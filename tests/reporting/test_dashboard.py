@@ -71,8 +71,8 @@ def test_only_what_changed_is_written(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", [*rows, *daily([1.0], last=0)])
     write_dashboard(look(tmp_path), tmp_path / "page")
     changed = {path.name for path, content in before.items() if path.read_bytes() != content}
-    assert {"site.js", "2026.js"} <= changed
-    assert not changed & {"earlier.js", "2025.js"}
+    assert {"site.js", "2026-2.js"} <= changed
+    assert not changed & {"earlier.js", "2026-1.js"}
     modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "page").rglob("*.*")}
     assert modes == {0o644}
 
@@ -92,7 +92,7 @@ def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:
     write_dashboard(look(tmp_path), tmp_path / "page")
     (job,) = (path for path in (tmp_path / "page" / "data").iterdir() if path.is_dir())
     about = data_of(job / "series.js")
-    assert about["parts"] == ["earlier", "2025", "2026"]
+    assert about["parts"] == ["earlier", "2026-1", "2026-2"]
     parts = [data_of(job / f"{part}.js") for part in about["parts"]]
     assert all(len(tables) == 1 for tables in parts)  # write and read share their times
     found = [value for (table,) in parts for value in table["values"]["read_bw"]]

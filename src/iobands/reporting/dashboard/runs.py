@@ -1,8 +1,8 @@
-"""The runs of the series that the same jobs measure: this year's, last year's and the earlier ones.
+"""The runs of the series that the same jobs measure: a part a half-year, and the earlier ones.
 
 The tables are JSON, deflated, in base64: a script can be loaded from a disk, and other data not.
-Of earlier years less is kept, as most of a dashboard is in them: figures with the digits that are
-printed, and not where each run went.
+Of runs before the last half-year less is kept, as most of a dashboard is in them: figures with the
+digits that are printed, and not where each run went.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import polars as pl
 
@@ -49,8 +49,8 @@ _EARLIER: Final = _Detail(3, 2, places=False)
 def parts_of(group: Sequence[Series], now: datetime, *, public: bool) -> Iterator[tuple[str, str]]:
     """Yield the name of each part that has runs of the series of `group`, and its runs as text.
 
-    The part `earlier` has all years before the last one. Series whose samples are of the same
-    times share a table.
+    Parts are half-years such as `2026-1`, and `earlier`, all before the last of them. Series whose
+    samples are of the same times share a table.
     """
     tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
     for series in group:
@@ -65,12 +65,12 @@ def parts_of(group: Sequence[Series], now: datetime, *, public: bool) -> Iterato
             tables.append((frame, {series.key.variable: frame[VALUE]}))
     parts: dict[str, list[_Table]] = {}
     for frame, values in tables:
-        year = frame[TIME].dt.year()
-        last = now.year - 1
+        half = _half(frame[TIME].dt.year(), frame[TIME].dt.month())
+        this = _half(now.year, now.month)
         for name, mine, detail in (
-            ("earlier", year < last, _EARLIER),
-            (str(last), year == last, _RECENT),
-            (str(now.year), year > last, _RECENT),
+            ("earlier", half < this - 1, _EARLIER),
+            (_name(this - 1), half == this - 1, _RECENT),
+            (_name(this), half >= this, _RECENT),
         ):
             if mine.any():
                 of_part = {name: each.filter(mine) for name, each in values.items()}
@@ -78,6 +78,18 @@ def parts_of(group: Sequence[Series], now: datetime, *, public: bool) -> Iterato
                 parts.setdefault(name, []).append(table)
     for name in sorted(parts, key=lambda name: (name != "earlier", name)):
         yield name, packed(parts[name])
+
+
+_Number = TypeVar("_Number", int, pl.Series)
+
+
+def _half(year: _Number, month: _Number) -> _Number:
+    """Return the number of a half-year, which rises with time."""
+    return 2 * year + (month - 1) // 6
+
+
+def _name(half: int) -> str:
+    return f"{half // 2}-{half % 2 + 1}"
 
 
 def packed(data: object) -> str:

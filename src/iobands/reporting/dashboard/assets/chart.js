@@ -86,9 +86,10 @@
       context.stroke();
       context.setLineDash([]);
       context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
-      context.textAlign = "left";
+      const left = x(time) < bbox.left + 0.85 * bbox.width;
+      context.textAlign = left ? "left" : "right";
       context.textBaseline = "top";
-      context.fillText(text, x(time) + 4 * devicePixelRatio, bbox.top + 3 * devicePixelRatio);
+      context.fillText(text, x(time) + (left ? 4 : -4) * devicePixelRatio, bbox.top + 3 * devicePixelRatio);
     };
     history.changes.forEach((change) => {
       shade(change.since, change.ended ?? end, "changed");

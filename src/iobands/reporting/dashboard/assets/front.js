@@ -75,7 +75,7 @@
       known("path") && ["Path", (each) => each.path ?? "–"],
       ["Type", (each) => [each.type, each.medium].filter(Boolean).join(", ") || "–"],
       known("size_gib") && ["Size", (each) => each.size_gib ? `${iobands.figure(each.size_gib)} GiB` : "–"],
-      known("fullness_percent") && ["Full", (each) => each.fullness_percent === null ? "–" : `${each.fullness_percent} %`],
+      known("fullness_percent") && ["Full", (each) => each.fullness_percent === null ? "–" : `${iobands.figure(each.fullness_percent)} %`],
       known("targets_active") && ["Targets", targets],
       ["Outliers", (each) => `${each.outliers} runs`],
       ["Newest run", (each) => iobands.minute(each.when)],
@@ -96,15 +96,17 @@
       element("td", {}, tag(series.verdict)),
       element("td", {}, series.band || (series.state === "calibrating" ? `${plural(series.left, "run")} to go` : "–")),
       trend,
+      element("td", {}, series.when === null ? "never" : iobands.minute(series.when).slice(5)),
       element("td", { class: "n" }, series.runs),
-      element("td", {}, series.effect || "–"),
-      element("td", {}, series.when === null ? "never" : iobands.minute(series.when).slice(5)));
+      element("td", {}, series.effect || "–"));
   }
 
   function seriesTable(chosen) {
     const body = element("tbody");
-    const shown = iobands.more(chosen.map((series) => () => seriesRow(series)), MOST_ROWS, body);
-    const headings = ["Series", "State", "Newest", "Verdict", "Band", "Trend", "Runs", "In effect", "When"];
+    const states = ["degraded", "no data", "watch", "improved", "healthy", "calibrating"];
+    const worst = [...chosen].sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state));
+    const shown = iobands.more(worst.map((series) => () => seriesRow(series)), MOST_ROWS, body);
+    const headings = ["Series", "State", "Newest", "Verdict", "Band", "Trend", "When", "Runs", "In effect"];
     return [
       element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Table of series" },
         element("table", {}, element("thead", {}, row(headings, "th")), body)),

@@ -25,7 +25,7 @@
   function kindOf(row) {
     const [fileSystem, pattern, variable, transport, system] = row.kind;
     const several = new Set(iobands.site.rows.map((each) => each.kind[4])).size > 1;
-    return [several ? system : "", fileSystem, pattern, variable, transport === "default" ? "" : transport]
+    return [several ? system : "", fileSystem, pattern, variable, ["default", "none"].includes(transport) ? "" : transport]
       .filter(Boolean).join(" ");
   }
 

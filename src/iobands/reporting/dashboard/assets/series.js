@@ -80,7 +80,7 @@
     const until = (end) => (end ? ` to ${iobands.day(end)}` : ", still");
     return [
       ...history.changes.map((each) => [each.since, `Change to ${figure(each.level)} ${history.series.unit} from `
-        + `${figure(each.baseline)} (${each.says}): began between ${iobands.day(each.low)} and ${iobands.day(each.high)}, `
+        + `${figure(each.baseline)}: ${each.says}; began between ${iobands.day(each.low)} and ${iobands.day(each.high)}, `
         + `raised ${iobands.day(each.raised)}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : ", lasts"}`]),
       ...history.incidents.map((each) => [each.since, `Incident ${each.name}: ${iobands.day(each.since)}`
         + `${until(each.open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
