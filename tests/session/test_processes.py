@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
+import pytest
+
+from iobands.session.jobs import cancel_jobs, note_job
 from iobands.session.processes import VARIABLE, end_session, of_session
 
 
@@ -25,3 +29,21 @@ def test_what_a_session_left_is_ended_and_nothing_else() -> None:
         assert (number >= 2, left, of_session("mine")) == (True, [], [])
         assert other.poll() is None
         other.kill()
+
+
+def test_jobs_of_a_killed_session_are_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scancel = tmp_path / "bin" / "scancel"
+    scancel.parent.mkdir()
+    scancel.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/cancelled\nexit 1\n')
+    scancel.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{scancel.parent}:{os.environ['PATH']}")
+    monkeypatch.delenv(VARIABLE, raising=False)
+    note_job(tmp_path, "slurm", 11)  # of no session
+    monkeypatch.setenv(VARIABLE, "mine")
+    for scheduler, job in (("slurm", 12), ("local", 13), ("squeue", "14_1"), ("lsf", 15)):
+        note_job(tmp_path, scheduler, job)  # there is no bkill
+    assert cancel_jobs(tmp_path) == ["12", "14_1", "15"]
+    assert (tmp_path / "cancelled").read_text() == "12\n14_1\n"
+    assert cancel_jobs(tmp_path) == []
