@@ -12,6 +12,8 @@ import numpy as np
 from iobands.alerts.action import Action
 from iobands.alerts.log import append
 from iobands.alerts.request import Request, action_of, selected, subjects_of
+from iobands.bands import Span
+from iobands.model.series import SeriesKey
 from iobands.site.site import Site, read_site
 from iobands.status.series import Series
 from tests.factory import NOW, daily, days_ago, line, write_perflog
@@ -101,14 +103,18 @@ class SiteFiles:
         now: datetime = NOW,
         since: datetime | None = None,
         force: bool = False,
+        at: Span | None = None,
         reason: str = "a reason",
     ) -> Action:
         """Log what jane does about the one alert or series that `words` name."""
         site = self.read(now)
-        request = Request(kind, "jane", reason, since, force)
+        request = Request(kind, "jane", reason, since, force, at=at)
+        future: dict[SeriesKey, list[datetime]] = {}
+        for sample in site.future:
+            future.setdefault(sample.key, []).append(sample.when)
         subjects = subjects_of(site.series, site.alerts, site.actions, site.now)
         (subject,) = selected(subjects, words, request, every=False, log=site.actions)
-        action = action_of(subject, request, site.series, site.actions, now)
+        action = action_of(subject, request, site.series, site.actions, now, future)
         assert action is not None
         append(self.alerts, subject.system, [action])
         return action

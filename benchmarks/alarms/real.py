@@ -150,8 +150,7 @@ def _said(perflogs: Path, days: Sequence[date]) -> list[Said]:
 
 def _site(perflogs: Path, now: datetime, *, as_of: bool) -> Site:
     nothing = perflogs.parent / "nothing"
-    overdue = timedelta(days=90)  # the site was switched off for weeks: no data is no news here
-    return read_site(perflogs, nothing, nothing, now=now, overdue=overdue, as_of=as_of)
+    return read_site(perflogs, nothing, nothing, now=now, as_of=as_of)
 
 
 def _alerts(site: Site, day: date) -> Iterator[Said]:

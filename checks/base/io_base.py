@@ -87,6 +87,9 @@ class IoBase(
     #: `write_bw=0.041,read_bw=0.012`; None of a single one.
     spread = variable(str, type(None), value=None, loggable=True)
 
+    #: Within how many days the site's schedule measures it again; None if not declared.
+    interval_days = variable(float, type(None), value=None, loggable=True)
+
     #: Why the check was not run, where its file system is not fit for it.
     not_run = variable(str, type(None), value=None, loggable=True)
 
@@ -221,6 +224,7 @@ class IoBase(
         for extras, transport in site.selecting_partitions(self.valid_systems):
             if self.scale in extras["scales"]:
                 self.tags = {*self.tags, *selections.tags_of(check, extras, transport)}
+                self.interval_days = selections.interval_days(self.tags, extras)
 
     # The job script
 

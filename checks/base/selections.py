@@ -3,6 +3,7 @@
 Pure functions of what a check is and of a partition's `extras` (contract 4); knows no ReFrame.
 """
 
+import re
 from collections.abc import Mapping
 
 FULL = "full"
@@ -45,6 +46,19 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
     if selected("smoke", _is_smoke(check, extras, transport)):
         tags.add("smoke")
     return tags
+
+
+def interval_days(tags: set[str], extras: Mapping) -> float | None:
+    """The shortest interval in days that the site declares for one of `tags`; None for none."""
+    declared = extras.get("schedule", {})
+    found = [declared[tag] for tag in tags if tag in declared]
+    return min((_seconds(each) for each in found), default=0) / 86400 or None
+
+
+def _seconds(duration: str) -> int:
+    """A duration such as `1d12h`, in seconds."""
+    units = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+    return sum(int(n) * units[unit] for n, unit in re.findall(r"(\d+)([dhms])", duration))
 
 
 def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:

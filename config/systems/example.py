@@ -105,6 +105,9 @@ system = {
                 "selections": {
                     "weekly": [{"scale": "standard", "hints": "default", "transport": "ofi"}],
                 },
+                # How often you run each tag, so that a missing run is noticed from the first day;
+                # without it, the intervals are learned.
+                "schedule": {"daily": "1d", "weekly": "7d"},
                 # EDIT: where IOR, mdtest and IO500 are if not on PATH: a path, modules, or a Spack
                 # spec to install. Where there are none, what needs them is skipped.
                 "programs": {

@@ -83,11 +83,11 @@ def test_a_rebaseline_ends_what_was_in_force() -> None:
 
 
 def test_a_resolve_leaves_its_span_out() -> None:
-    bands = Bands("here", (epoch(0, 5),), resolved=(Span(NOW, NOW + DAY),))
+    bands = Bands("here", (epoch(0, 5),), left_out=(Span(NOW, NOW + DAY),))
     done = replace(ONE, kind=RESOLVE, since=NOW + 2 * DAY, until=NOW + 3 * DAY)
     found = bands_after(bands, [done], "here")
     assert found is not None
-    assert [(each.begin, each.end) for each in found.resolved] == [
+    assert [(each.begin, each.end) for each in found.left_out] == [
         (NOW, NOW + DAY),
         (NOW + 2 * DAY, NOW + 3 * DAY),
     ]

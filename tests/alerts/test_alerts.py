@@ -160,7 +160,7 @@ def test_a_few_low_runs_are_watched_and_a_warning(tmp_path: Path) -> None:
 def test_missing_samples_are_one_alert_for_a_file_system_and_a_reason(tmp_path: Path) -> None:
     rows = [row for n in range(6) for row in daily([1.5, None], pattern=f"p{n}")]
     rows += daily([1.5, None], file_system="home")
-    rows += daily([1.5], file_system="home", pattern="old", last=9)
+    rows += daily([1.5] * 4, file_system="home", pattern="old", last=9)
     site = SiteFiles(tmp_path).write(rows).read()
     assert all(alert.severity is Severity.NO_DATA for alert in site.alerts)
     found = sorted(len(alert.members) for alert in site.alerts)

@@ -14,13 +14,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.alerts.action import ACKNOWLEDGE, KINDS, REBASELINE, RESOLVE, UNDO, Action
+from iobands.alerts.action import (
+    ACKNOWLEDGE,
+    DISCARD,
+    KINDS,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    UNDO,
+    Action,
+)
 from iobands.alerts.log import LogError, append, as_line, parse, path_of, read_log
 from tests.alerts.keys import KEY
 from tests.factory import NOW
 
 GOOD = {
-    "schema": 1,
+    "schema": 2,
     "action": "acknowledge",
     "when": "2026-11-20T09:12:00Z",
     "who": "jane",
@@ -44,14 +53,14 @@ MATCHES = st.dictionaries(
 @st.composite
 def actions(draw: st.DrawFn) -> Action:
     kind = draw(st.sampled_from(KINDS))
-    is_change = kind in {ACKNOWLEDGE, RESOLVE}
+    is_change = kind in (ACKNOWLEDGE, RESOLVE, DISCARD)
     return Action(
         kind,
         draw(TIMES),
         draw(TEXTS),
         draw(TEXTS),
         tuple(draw(st.lists(MATCHES, min_size=1, max_size=3))),
-        since=None if kind == UNDO else draw(TIMES),
+        since=None if kind in (UNDO, RETIRE) else draw(TIMES),
         until=draw(TIMES) if is_change else None,
         direction=draw(st.sampled_from(["down", "up"])) if kind == ACKNOWLEDGE else None,
         ratio=draw(st.none() | st.floats(0, 10)) if is_change else None,
@@ -123,7 +132,8 @@ def test_any_line_is_an_action_or_a_reject(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"schema": 2},
+        {"schema": 3},
+        {"schema": True},
         {"schema": None},
         {"action": "close"},
         {"action": ["acknowledge"]},

@@ -163,7 +163,7 @@ WRONG = {
         "schema: 1\nnotes: x",
         ["line 2", "notes", "unknown key"],
     ),
-    "other schema": ("schema: 1", "schema: 5", ["schema is 5", "newer"]),
+    "other schema": ("schema: 1", "schema: 6", ["schema is 6", "newer"]),
     "schema true": ("schema: 1", "schema: true", ["schema is True"]),
     "schema missing": ("schema: 1\n", "", ["schema is missing"]),
     "other system": (

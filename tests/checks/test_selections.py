@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from checks.base.selections import smallest_scale, tags_of
+from checks.base.selections import interval_days, smallest_scale, tags_of
 
 MEDIUM = {"fast": "nvme", "slow": "hdd", "plain": "disk"}
 EXTRAS = {
@@ -138,3 +138,11 @@ def test_what_is_recommended_is_of_benchio_unless_it_says():
     assert selected("daily", "ior", recommended=recommended) == set()
     named = [{**recommended[0], "tool": "ior", "file_system": "fast"}]
     assert selected("daily", "ior", recommended=named) == {"ssf fast 4 ofi many large"}
+
+
+def test_a_check_has_the_shortest_interval_of_its_tags():
+    extras = {"schedule": {"daily": "1d12h", "weekly": "7d"}}
+    assert interval_days({"full", "daily", "weekly"}, extras) == 1.5
+    assert interval_days({"weekly"}, extras) == 7
+    assert interval_days({"full"}, extras) is None
+    assert interval_days({"daily"}, {}) is None

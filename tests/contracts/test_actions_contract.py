@@ -1,4 +1,4 @@
-"""Contract 5: the golden log of version 1 says what it always said, and is written so again."""
+"""Contract 5: the golden logs of its versions say what they always said."""
 
 import json
 from datetime import datetime, timezone
@@ -31,18 +31,27 @@ def test_what_the_log_says():
     assert in_force(ACTIONS, NOW) == (acknowledge, resolve)
 
 
+def test_what_version_2_added():
+    retire, discard = read_log(GOLDEN, "golden-2", NOW).actions
+    assert (retire.kind, retire.since, retire.subject) == ("retire", None, "nvme fpp write_bw")
+    assert (discard.kind, discard.since.year, discard.until.second) == ("discard", 2066, 59)
+
+
 def test_actions_are_written_in_the_same_form():
-    assert [as_line(action) for action in ACTIONS] == LINES
+    newer = [line.replace('"schema": 1', '"schema": 2') for line in LINES]
+    assert [as_line(action) for action in ACTIONS] == newer
+    written = (GOLDEN / "golden-2.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [as_line(each) for each in read_log(GOLDEN, "golden-2", NOW).actions] == written
 
 
 def test_documented_fields_and_actions():
     used = dict.fromkeys(name for line in LINES for name in json.loads(line))
     assert list(used) == first_column("## Contract 5", "Field")
     assert tuple(first_column("## Contract 5", "Action")) == KINDS
-    assert SCHEMA == 1
+    assert SCHEMA == 2
 
 
 def test_the_documented_example():
     section = DOCUMENT.read_text(encoding="utf-8").split("## Contract 5", maxsplit=1)[1]
     example = section.split("```json\n", maxsplit=1)[1].split("\n```", maxsplit=1)[0]
-    assert example == LINES[0]
+    assert example == LINES[0].replace('"schema": 1', '"schema": 2')

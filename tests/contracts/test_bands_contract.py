@@ -94,6 +94,16 @@ def test_what_version_4_added():
         parse_bands(path.read_bytes().replace(b"schema: 4", b"schema: 3"), path, "golden-4")
 
 
+def test_what_version_5_added():
+    once, monthly = load_bands(GOLDEN, "golden-5").maintenance
+    assert (once.begin, once.end) == (at(2026, 12, 2, 8, hours=1), at(2026, 12, 2, 18, hours=1))
+    assert (monthly.repeat, monthly.zone) == ("FREQ=MONTHLY;BYDAY=1WE", "Europe/Paris")
+    assert (once.file_systems, monthly.file_systems) == ((), ("scratch",))
+    path = GOLDEN / "golden-5.yaml"
+    with pytest.raises(FileError, match="maintenance"):
+        parse_bands(path.read_bytes().replace(b"schema: 5", b"schema: 4"), path)
+
+
 @pytest.mark.parametrize(
     ("since", "continues", "void"),
     [

@@ -71,8 +71,8 @@ def everything(root: Path) -> Site:
     rows += daily([1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.2, 1.5])
     rows += daily([1.5, 0.123], pattern="ssf")
     rows += daily([2.5, None], perf_var="read_bw")
-    rows += daily([2.5], last=9, file_system="old", medium="tape", perf_var="read_bw")
-    rows += daily([7.5], last=400, pattern="ssf", perf_var="read_bw", stripe_count_asked=-1)
+    rows += daily([2.5] * 4, last=9, file_system="old", medium="tape", perf_var="read_bw")
+    rows += daily([7.5] * 4, last=400, pattern="ssf", perf_var="read_bw", stripe_count_asked=-1)
     rows += daily([7.5], pattern="ssf", perf_var="read_bw", stripe_count_asked=4)
     rows += [line(perf_value="x")] * 7
     write_perflog(root / "perflogs", rows)

@@ -25,7 +25,7 @@ def as_data(site: Site) -> dict:
 
 def test_the_site(site: Site) -> None:
     found = as_data(site)
-    assert (found["schema"], found["status"]) == ("iobands-status/2", 2)
+    assert (found["schema"], found["status"]) == ("iobands-status/3", 2)
     assert found["summary"].startswith("IOBANDS CRITICAL: 1 degraded, 1 degraded (acknowledged)")
     assert len(found["rejected"]) == 7
     assert found["rejected"][0]["line"] > 1

@@ -106,10 +106,10 @@ def test_what_was_resolved_does_not_count(tmp_path: Path) -> None:
     assert action.since <= site.now - 14.25 * DAY <= action.until
     resolved = site.again()
     status = only(resolved).status
-    assert (status.state, status.is_resolved, resolved.alerts) == (State.HEALTHY, True, ())
+    assert (status.state, status.left_out[:8], resolved.alerts) == (State.HEALTHY, "resolved", ())
     assert status.band.median == pytest.approx(1.5, rel=0.03)
     later = only(site.after(160))
-    assert (later.status.state, later.status.is_resolved) == (State.HEALTHY, False)
+    assert (later.status.state, later.status.left_out) == (State.HEALTHY, "")
     detection = later.status.detection
     assert detection.changes == ()
     begin, end = in_utc(action.since), in_utc(action.until)
@@ -143,7 +143,7 @@ def test_resolved_as_of_an_earlier_repair(tmp_path: Path) -> None:
     action = site.does(RESOLVE, since=NOW - 2 * DAY)
     assert action.until == NOW - 2 * DAY
     status = only(site.again()).status
-    assert (status.state, status.is_resolved) == (State.HEALTHY, False)
+    assert (status.state, status.left_out) == (State.HEALTHY, "")
     with pytest.raises(RequestError):
         site.does(RESOLVE)
 
@@ -205,7 +205,7 @@ def test_the_clock_of_the_runs_may_be_ahead(falling: Growing) -> None:
     write_perflog(falling.perflogs, [*rows[1:], newest])
     action = falling.does(RESOLVE, force=True)
     assert action.until > ahead
-    assert only(falling.again()).status.is_resolved
+    assert only(falling.again()).status.left_out
 
 
 def test_an_action_of_the_future_does_not_hold_and_is_reported(falling: Growing) -> None:

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+from iobands.alerts.action import DISCARD, RETIRE
+from iobands.alerts.request import RequestError
+from iobands.bands import Span, parse_bands
+from iobands.model.schema import FileError
 from iobands.site.site import Site
 from iobands.status.state import State
 from iobands.status.verdicts import OWN_HISTORY, verdicts
-from tests.factory import NOW, case, daily, days_ago, line, write_bands, write_report
+from tests.factory import (
+    COLUMNS,
+    NOW,
+    case,
+    daily,
+    days_ago,
+    line,
+    write_bands,
+    write_perflog,
+    write_report,
+)
 from tests.sites import DAY, SiteFiles, levels, only
 
 #: 1 to 20: quartiles 5.75, 10.5, 15.25 (type 7: 1 + 19 q), floor 5.75 (5.75 / 15.25)^1.5 = 1.3313
@@ -181,20 +195,54 @@ def test_a_run_that_gave_nothing_is_no_data(files: SiteFiles, report: dict[str, 
 
 
 @pytest.mark.parametrize(
-    ("days", "overdue", "state"),
+    ("gaps", "age", "state"),
     [
-        (3, 3, State.CALIBRATING),
-        (3.01, 3, State.NO_DATA),
-        (3.01, 4, State.CALIBRATING),
-        (-30, 3, State.NO_DATA),  # a clock is wrong
-        (-1 / 24, 3, State.CALIBRATING),  # a clock is ahead
+        ([1, 1, 1], 3, State.CALIBRATING),  # two intervals and a day
+        ([1, 1, 1], 3.01, State.NO_DATA),
+        ([1, 1, 1, 0.01, 0.01], 3.1, State.NO_DATA),  # repeats by hand are one visit
+        ([1, 1, 9, 1, 1], 3.01, State.NO_DATA),  # an outage is no habit
+        ([7, 7, 7], 14.9, State.CALIBRATING),
+        ([7, 7, 7], 15.1, State.NO_DATA),
+        ([1, 1, 1, 1, 1, 1, 1, 7, 7, 7], 14.9, State.CALIBRATING),  # from daily to weekly
+        ([], 400, State.CALIBRATING),  # run once
+        ([1, 1], 400, State.CALIBRATING),  # a campaign of three days
+        ([1, 1, 1], -1 / 24, State.CALIBRATING),  # a clock is ahead
     ],
 )
-def test_a_newest_sample_of_long_ago_or_of_the_future(
-    files: SiteFiles, days: float, overdue: int, state: State
+def test_when_a_series_is_overdue_is_learned(
+    files: SiteFiles, gaps: list[float], age: float, state: State
 ) -> None:
-    files.write(daily([1.5], last=days))
-    assert only(files.read(overdue=timedelta(days=overdue))).status.state is state
+    days = [age + sum(gaps[place:]) for place in range(len(gaps) + 1)]
+    files.write([line(job_completion_time=days_ago(each)) for each in days])
+    assert only(files.read()).status.state is state
+
+
+@pytest.mark.parametrize(("age", "state"), [(14, State.CALIBRATING), (16, State.NO_DATA)])
+def test_an_interval_that_the_site_declares_goes_first(
+    files: SiteFiles, age: float, state: State
+) -> None:
+    header = f"{COLUMNS}|interval_days\n"
+    rows = "".join(f"{row}|7\n" for row in daily([1.5] * 5, last=age))
+    path = write_perflog(files.perflogs, [])
+    path.write_text(header + rows)
+    assert only(files.read()).status.state is state
+
+
+def test_one_run_of_2066_is_set_aside(files: SiteFiles) -> None:
+    rows = daily([*HISTORY, 6])
+    late = line(job_completion_time="2066-01-01T05:30:12+00:00")
+    files.write([*rows, late])
+    write_report(files.perflogs, [case()], days=-14_000)  # of the same session
+    write_report(files.perflogs, [case(display_name="Other", pattern="ssf")], number=1)
+    site = files.read()
+    assert (only(site).status.state, only(site).status.runs) == (State.HEALTHY, len(rows))
+    (future,) = site.future
+    assert (future.label, future.when.year) == ("disk fpp write_bw", 2066)
+    assert [alert.subject for alert in site.alerts] == ["Other"]  # other reports are still read
+    # in 2066 it is a sample like any other
+    assert files.read(future.when).future == ()
+    files.write([late])
+    assert only(files.read()).status.state is State.NO_DATA
 
 
 def test_a_case_is_never_overdue(files: SiteFiles) -> None:
@@ -295,3 +343,88 @@ def test_lines_that_are_none_are_rejected_with_their_place(files: SiteFiles) -> 
     site: Site = files.read()
     assert [rejected.line for rejected in site.rejected] == [3, 4, 0]
     assert [rejected.path.suffix for rejected in site.rejected] == [".log", ".log", ".json"]
+
+
+MAINTENANCE = """
+schema: 5
+system: here
+epochs: []
+maintenance:
+  - from: 2026-11-11T00:00:00Z
+    to: 2026-11-20T12:00:00Z
+    reason: new disks
+  - {from: 2027-01-01T00:00:00Z, to: 2028-01-01T00:00:00Z, reason: later, file_systems: [disk]}
+"""
+
+
+def test_samples_in_a_maintenance_are_not_judged_and_none_is_missed(files: SiteFiles) -> None:
+    values = levels((105, 1), (9, 0.5))
+    files.write(daily(values, last=1.25))  # to 19 November
+    assert only(files.read()).status.state is State.DEGRADED
+    files.bands.mkdir()
+    path = files.bands / "here.yaml"
+    path.write_text(MAINTENANCE)
+    site = files.read()
+    assert (only(site).status.state, site.alerts) == (State.HEALTHY, ())
+    assert only(site).status.left_out == "maintenance: new disks"
+    assert (only(site).status.runs, len(only(site).status.detection.rows)) == (114, 105)
+    # what failed in it, and the days without a sample, are expected
+    write_report(files.perflogs, [case(), case(display_name="Other")], days=1)
+    assert files.read().alerts == ()
+    assert files.read(NOW + 2 * DAY).alerts == ()
+    assert [each.severity for each in files.read(NOW + 4 * DAY).alerts] == ["no data"]
+    path.write_text(MAINTENANCE.replace("2026-11-20T12", "2026-11-11T01"))
+    assert only(files.read()).status.state is State.DEGRADED  # only a window of the future is left
+
+
+def test_a_maintenance_that_repeats_follows_the_clock_of_its_zone() -> None:
+    text = """
+schema: 5
+system: here
+epochs: []
+maintenance:
+  - from: 2026-10-07T08:00:00+02:00
+    to: 2026-10-07T18:00:00+02:00
+    reason: first Wednesday of the month
+    repeat: FREQ=MONTHLY;BYDAY=1WE
+    zone: Europe/Paris
+"""
+    (window,) = parse_bands(text.encode(), Path("here.yaml")).maintenance
+    spans = window.spans(datetime(2026, 11, 4, 7, tzinfo=timezone.utc))
+    assert [f"{span.begin:%m-%d %H}" for span in spans] == [
+        "10-07 06",
+        "11-04 07",  # winter time
+    ]
+    assert window.following(NOW).begin.isoformat() == "2026-12-02T07:00:00+00:00"
+    with pytest.raises(FileError, match="write a time zone, such as Europe/Paris"):
+        parse_bands(text.replace("Europe/Paris", "Here").encode(), Path("here.yaml"))
+    with pytest.raises(FileError, match="FREQ=HOURLY"):
+        parse_bands(text.replace("MONTHLY", "HOURLY").encode(), Path("here.yaml"))
+
+
+def test_a_series_is_retired_until_it_is_run_again(files: SiteFiles) -> None:
+    files.write(daily([1.5] * 5, last=30))
+    assert [each.severity for each in files.read().alerts] == ["no data"]
+    files.act(RETIRE)
+    site = files.read()
+    assert (site.series, site.alerts, [each.label for each in site.retired]) == (
+        (),
+        (),
+        ["disk fpp write_bw"],
+    )
+    files.write([*daily([1.5] * 5, last=30), line(job_completion_time=days_ago(-0.5))])
+    assert (len(files.read(NOW + DAY).series), files.read(NOW + DAY).retired) == (1, ())
+
+
+def test_a_sample_is_discarded(files: SiteFiles) -> None:
+    files.write([*daily([*HISTORY, 0.1]), line(job_completion_time="2066-01-01T05:30:12+00:00")])
+    assert [each.severity for each in files.read().alerts] == ["collapsed"]
+    action = files.act(DISCARD)  # the newest, which is that of 2066
+    assert action.since.year == 2066
+    assert files.read().future == ()
+    files.act(DISCARD, at=Span(NOW - DAY, NOW))
+    status = only(files.read()).status
+    assert (status.left_out, status.runs) == ("discarded: a reason", len(HISTORY) + 1)
+    assert files.read().alerts == ()
+    with pytest.raises(RequestError, match=r"the nearest is of 2026-11-2\d"):
+        files.act(DISCARD, at=Span(NOW, NOW))

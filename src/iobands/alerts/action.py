@@ -1,4 +1,4 @@
-"""What people did about alerts: acknowledged, resolved or rebaselined them, or undid that."""
+"""What people did about alerts, series and samples, and how each of it counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ ACKNOWLEDGE: Final = "acknowledge"
 RESOLVE: Final = "resolve"
 REBASELINE: Final = "rebaseline"
 UNDO: Final = "undo"
-KINDS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO)
+RETIRE: Final = "retire"
+DISCARD: Final = "discard"
+KINDS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE, DISCARD)
 #: What a person says of an alert that was resolved.
 REAL: Final = "real"
 FALSE: Final = "false"
@@ -24,6 +26,9 @@ VERDICTS: Final = (REAL, FALSE)
 
 #: Clocks of different machines differ by no more than this.
 CLOCKS: Final = timedelta(hours=1)
+
+# Why the samples of an action are not judged.
+_LEFT_OUT: Final = {RESOLVE: "resolved: {}", DISCARD: "discarded: {}"}
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,8 @@ class Action:
     The change began at `since` at the earliest, and its samples were known up to `until`; for a
     rebaseline `since` is the beginning of the new baseline. `direction` and `ratio` are of the
     change. An `UNDO` takes back the action that was done at `of`. A `RESOLVE` may have the verdict
-    whether the alert was `real` or `false`. `subject` is what the alert was called.
+    whether the alert was `real` or `false`. A `DISCARD` is of the samples from `since` to `until`.
+    `subject` is what the alert was called.
     """
 
     kind: str
@@ -96,16 +102,17 @@ def bands_after(bands: Bands | None, actions: Sequence[Action], system: str) -> 
     """Return `bands` for one series after `actions`, all in force and about it.
 
     A rebaseline begins an epoch of this series in which no earlier band holds. Samples of an
-    alert that was resolved are left out.
+    alert that was resolved, and those that were discarded, are left out.
     """
     found = bands
     for action in actions:
         if action.kind == REBASELINE and action.since is not None:
             found = _rebaselined(found or Bands(system, ()), action, action.since)
-        if action.kind == RESOLVE and action.since is not None and action.until is not None:
+        if action.kind in _LEFT_OUT and action.since is not None and action.until is not None:
             found = found or Bands(system, ())
-            span = Span(action.since, action.until)
-            found = replace(found, resolved=(*found.resolved, span))
+            why = _LEFT_OUT[action.kind].format(action.reason)
+            span = Span(action.since, action.until, why)
+            found = replace(found, left_out=(*found.left_out, span))
     return found
 
 

@@ -333,7 +333,7 @@ def _collapsed(series: Sequence[Series]) -> Iterator[Alert]:
     found: defaultdict[tuple[str, str], list[Member]] = defaultdict(list)
     for each in series:
         status = each.status
-        if status.verdict == COLLAPSED and not status.is_resolved and status.band and status.value:
+        if status.verdict == COLLAPSED and not status.left_out and status.band and status.value:
             ratio = status.value / status.band.median
             member = Member(each, Ratio(ratio, ratio, ratio), status.band.median)
             found[each.key.system, each.key.file_system or ""].append(member)

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from iobands.alerts.action import (
     ACKNOWLEDGE,
+    DISCARD,
     KINDS,
     REBASELINE,
     RESOLVE,
+    RETIRE,
     UNDO,
     VERDICTS,
     Action,
@@ -26,7 +28,7 @@ from iobands.model.rejected import Rejected
 from iobands.model.series import SeriesKey
 
 #: The version of contract 5 that is written.
-SCHEMA: Final = 1
+SCHEMA: Final = 2
 
 _FIELDS: Final = (
     "when", "who", "reason", "series", "since", "until", "direction", "ratio", "of", "verdict",
@@ -38,7 +40,11 @@ _NEEDED: Final = {
     RESOLVE: ("since", "until"),
     REBASELINE: ("since",),
     UNDO: ("of",),
+    RETIRE: (),
+    DISCARD: ("since", "until"),
 }
+# The actions of version 1; its lines stay valid.
+_FIRST: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO)
 _MATCHES: Final = frozenset((*SERIES_FIELDS, "variable")) - {"system"}
 _LOCK_SECONDS: Final = 10
 
@@ -139,11 +145,12 @@ def parse(line: bytes) -> Action:
         raise LogError(f"not JSON: {error}") from None
     if not isinstance(fields, dict):
         raise LogError("not an object")
-    if fields.get("schema") != SCHEMA:
-        raise LogError(f"schema is {fields.get('schema')!r}; this version reads {SCHEMA}")
-    kind = fields.get("action")
-    if kind not in KINDS:
-        raise LogError(f"action is {kind!r}; one of {', '.join(KINDS)}")
+    schema = fields.get("schema")
+    if schema not in (1, SCHEMA) or isinstance(schema, bool):
+        raise LogError(f"schema is {schema!r}; this version reads 1 and {SCHEMA}")
+    kind, kinds = fields.get("action"), _FIRST if schema == 1 else KINDS
+    if kind not in kinds:
+        raise LogError(f"action is {kind!r}; one of {', '.join(kinds)}")
     unknown = sorted(fields.keys() - {"schema", "action", *Action.__dataclass_fields__})
     if unknown or "kind" in fields:
         raise LogError(f"unknown field {[*unknown, 'kind'][0]!r}")

@@ -6,10 +6,22 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Final
 
-from iobands.alerts.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action, in_force
+from iobands.alerts.action import (
+    ACKNOWLEDGE,
+    DISCARD,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    UNDO,
+    Action,
+    in_force,
+)
 from iobands.alerts.alert import Alert, Member, Severity
+from iobands.bands import Span
+from iobands.model.history import moment_of
 from iobands.model.series import SeriesKey, slug
 from iobands.status.series import Series
 
@@ -30,7 +42,7 @@ class RequestError(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asks for; `since` is None unless given."""
+    """What a person asks for; `since` is None unless given, `at` the samples to discard."""
 
     kind: str
     who: str
@@ -38,6 +50,7 @@ class Request:
     since: datetime | None = None
     force: bool = False
     verdict: str | None = None
+    at: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -104,12 +117,18 @@ def selected(
     return able
 
 
-def action_of(
-    subject: Subject, request: Request, every: Sequence[Series], log: _Log, now: datetime
+def action_of(  # noqa: PLR0911 (a kind of action each)
+    subject: Subject,
+    request: Request,
+    every: Sequence[Series],
+    log: _Log,
+    now: datetime,
+    future: Mapping[SeriesKey, Sequence[datetime]] = MappingProxyType({}),
 ) -> Action | None:
     """Return the action to log, or None where the same was done already.
 
-    `every` are all series of the site, `log` has all actions about each.
+    `every` are all series of the site, `log` has all actions about each, and `future` has the
+    times of samples that no history has, as they are dated in the future.
 
     Raises:
         RequestError: there is no such alert, nothing to undo, or the time cannot be.
@@ -123,6 +142,13 @@ def action_of(
         if last is None:
             raise RequestError(f"{subject.name}: there is nothing to undo")
         return replace(action, of=last.when)
+    if request.kind == RETIRE:
+        last = last_action(subject, log, now)
+        is_done = last is not None and last.kind == RETIRE
+        return None if is_done else action
+    if request.kind == DISCARD:
+        span = _discarded(subject, request, future)
+        return replace(action, since=span.begin, until=span.end)
     alert = subject.alert
     if alert is None:
         if request.kind == REBASELINE and request.since:
@@ -152,6 +178,32 @@ def action_of(
     return replace(action, since=min(begins), until=until, verdict=request.verdict)
 
 
+def _discarded(
+    subject: Subject, request: Request, future: Mapping[SeriesKey, Sequence[datetime]]
+) -> Span:
+    """Return the span of the samples to discard: those asked for, or else the newest.
+
+    Raises:
+        RequestError: a series has none there.
+    """
+    times = {
+        each.label: [*map(moment_of, each.history.times), *future.get(each.key, ())]
+        for each in subject.series
+    }
+    newest = [max(found) for found in times.values() if found]
+    if not newest:
+        raise RequestError(f"{subject.name} has no sample")
+    span = request.at or Span(min(newest), max(newest))
+    for label, found in times.items():
+        if found and not any(when in span for when in found):
+            near = min(found, key=lambda when: abs(when - span.begin))
+            raise RequestError(
+                f"{label} has no sample at {span.begin.isoformat()}; the nearest is of "
+                f"{near.isoformat()}"
+            )
+    return span
+
+
 def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
     """Return the newest action in force about all series of `subject`, or None."""
     of_each = [in_force(log.get(each.key, ()), now) for each in subject.series]
@@ -166,6 +218,8 @@ def _slug(subject: Subject) -> str | None:
 def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
     if request.kind == UNDO:
         return any(log.get(each.key) for each in subject.series)
+    if request.kind in (RETIRE, DISCARD):
+        return len(subject.series) == 1
     return subject.alert is not None or (request.kind == REBASELINE and request.since is not None)
 
 

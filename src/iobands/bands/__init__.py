@@ -16,7 +16,9 @@ from iobands.bands.band import (
     log_fence,
 )
 from iobands.bands.file import load_bands, parse_bands
-from iobands.bands.selection import Bands, Epoch, Span
+from iobands.bands.maintenance import Window
+from iobands.bands.selection import Bands, Epoch
+from iobands.bands.span import Span, covered
 
 __all__ = [
     "ABOVE",
@@ -31,6 +33,8 @@ __all__ = [
     "Bands",
     "Epoch",
     "Span",
+    "Window",
+    "covered",
     "load_bands",
     "log_fence",
     "parse_bands",

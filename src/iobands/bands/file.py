@@ -9,8 +9,10 @@ from datetime import datetime
 from itertools import combinations, combinations_with_replacement, pairwise
 from pathlib import Path
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from iobands.bands.band import Band, log_fence
+from iobands.bands.maintenance import Window
 from iobands.bands.selection import Bands, Epoch
 from iobands.model.fields import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
 from iobands.model.schema import Document, FileError, Steps, one_of, unknown
@@ -44,9 +46,10 @@ def load_bands(directory: Path, system: str) -> Bands | None:
                 f"the beginning of {one.name!r} in {first}; correct one"
             )
     least = next((part.least_change for part in parts if part.least_change is not None), None)
+    windows = tuple(window for part in parts for window in part.maintenance)
     epochs = sorted((epoch for epoch, _ in every), key=lambda epoch: epoch.since)
     valid = (replace(each, bands=()) if each.is_void(epochs) else each for each in epochs)
-    return Bands(system, tuple(valid), least_change=least)
+    return Bands(system, tuple(valid), least_change=least, maintenance=windows)
 
 
 def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
@@ -67,7 +70,27 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     _refuse_twins(epochs, document)
     percent = document.value.get("least_change_percent")
     ordered = tuple(sorted(epochs, key=lambda epoch: epoch.since))
-    return Bands(system, ordered, least_change=None if percent is None else percent / 100)
+    least = None if percent is None else percent / 100
+    entries = range(len(document.value.get("maintenance", [])))
+    windows = tuple(_window(document, number) for number in entries)
+    return Bands(system, ordered, least_change=least, maintenance=windows)
+
+
+def _window(document: Document, number: int) -> Window:
+    steps = ("maintenance", number)
+    fields = document.value["maintenance"][number]
+    begin, end = (_time(document, [*steps, name]) for name in ("from", "to"))
+    if end <= begin:
+        raise document.error([*steps, "to"], f"is not after from, {begin.isoformat()}; correct one")
+    zone = fields.get("zone", "")
+    if zone:
+        try:
+            ZoneInfo(zone)
+        except (KeyError, ValueError, OSError):  # which it is depends on the text
+            problem = f"is {zone!r}; write a time zone, such as Europe/Paris"
+            raise document.error([*steps, "zone"], problem) from None
+    names = tuple(fields.get("file_systems", ()))
+    return Window(begin, end, fields["reason"], fields.get("repeat", ""), zone, names)
 
 
 def _epoch(document: Document, number: int) -> Epoch:

@@ -8,6 +8,8 @@ from datetime import datetime
 from functools import cached_property
 
 from iobands.bands.band import Band
+from iobands.bands.maintenance import Window
+from iobands.bands.span import Span
 from iobands.model.fields import canonical
 
 _Values = tuple[float | str | None, ...]
@@ -58,26 +60,20 @@ class Epoch:
 
 
 @dataclass(frozen=True)
-class Span:
-    """The time from `begin` to `end`, both included."""
-
-    begin: datetime
-    end: datetime
-
-
-@dataclass(frozen=True)
 class Bands:
     """The bands of one system, its epochs in the order of time.
 
-    Samples in one of the spans `resolved` compare with nothing: a person found their cause.
+    Samples in one of the spans `left_out` are kept and not judged. `maintenance` are the windows
+    that the file declares; `iobands.site` adds those of a series to its spans.
     `least_change` is the smallest change that raises an alert, as a share of the level before;
     None where the file does not set it.
     """
 
     system: str
     epochs: tuple[Epoch, ...]
-    resolved: tuple[Span, ...] = ()
+    left_out: tuple[Span, ...] = ()
     least_change: float | None = None
+    maintenance: tuple[Window, ...] = ()
 
     def epoch_at(self, when: datetime) -> Epoch | None:
         """Return the epoch in force at `when`: the last that began by then, or None.

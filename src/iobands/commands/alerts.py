@@ -1,18 +1,18 @@
-"""The commands by which a person answers an alert; each is logged with its reason."""
+"""The commands by which a person answers an alert or a missing sample, logged with reasons."""
 
 from __future__ import annotations
 
 import getpass
 import os
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from iobands.alerts.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO
+from iobands.alerts.action import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO
 from iobands.alerts.log import append, as_line, path_of
 from iobands.alerts.request import (
     Request,
@@ -21,6 +21,7 @@ from iobands.alerts.request import (
     selected,
     subjects_of,
 )
+from iobands.bands import Span
 from iobands.commands.options import (
     DryRunOption,
     SeriesArgument,
@@ -29,6 +30,7 @@ from iobands.commands.options import (
     time_of,
 )
 from iobands.commands.site import SiteOptions, site_of
+from iobands.model.series import SeriesKey
 
 
 class Verdict(str, Enum):
@@ -58,6 +60,8 @@ _DONE: Final = {
     RESOLVE: "resolved: runs from the change until now no longer count, later runs do",
     REBASELINE: "rebaselined: earlier runs and bands no longer count",
     UNDO: "undone",
+    RETIRE: "retired: no sample is expected until it is run again",
+    DISCARD: "discarded: the sample is kept in the perflog and not judged",
 }
 
 
@@ -108,6 +112,42 @@ def undo(series: SeriesArgument, *, options: ActionOptions) -> None:
     _log(_request(UNDO, options), series, options)
 
 
+def retire(series: SeriesArgument, *, options: ActionOptions) -> None:
+    """Say that a series is not measured any more: no sample of it is missed.
+
+    It leaves the digest, and comes back with its next sample.
+    """
+    _log(_request(RETIRE, options), series, options)
+
+
+def discard(
+    series: SeriesArgument,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at", metavar="TIME", help="The day, minute or second. [default: of the newest]"
+        ),
+    ] = None,
+    *,
+    options: ActionOptions,
+) -> None:
+    """Discard samples of a series, such as those of a wrong clock or of a test by hand.
+
+    They stay in the perflog and are not judged.
+    """
+    request = replace(_request(DISCARD, options), at=_span_of(at) if at else None)
+    _log(request, series, options)
+
+
+def _span_of(text: str) -> Span:
+    """Return the day, minute or second that `text` names."""
+    begin = time_of(text, "--at")
+    clock = text.partition("T")[2].partition("+")[0].partition("-")[0].rstrip("Z")
+    lengths = {0: timedelta(days=1), len("06:00"): timedelta(minutes=1)}
+    length = lengths.get(len(clock), timedelta(seconds=1))
+    return Span(begin, begin + length - timedelta(microseconds=1))
+
+
 def _request(kind: str, options: ActionOptions, since: str | None = None) -> Request:
     reason, who = (" ".join(text.split()) for text in (options.reason, options.by or _login()))
     for option, text in (("--reason", reason), ("--by", who)):
@@ -127,20 +167,25 @@ def _login() -> str:
 def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     """Log the actions, and print what each of them changed."""
     site = site_of(options)
-    subjects = subjects_of(site.series, site.alerts, site.actions, site.now)
+    known = (*site.series, *site.retired)
+    subjects = subjects_of(known, site.alerts, site.actions, site.now)
+    future: dict[SeriesKey, list[datetime]] = {}
+    for sample in site.future:
+        future.setdefault(sample.key, []).append(sample.when)
     try:
         chosen = selected(subjects, " ".join(words), request, every=options.every, log=site.actions)
         # to the microsecond, as an undo names the time of what it takes back
         now = datetime.now(timezone.utc)
         actions = [
-            (each, action_of(each, request, site.series, site.actions, now)) for each in chosen
+            (each, action_of(each, request, known, site.actions, now, future)) for each in chosen
         ]
     except RequestError as error:
         raise failure(str(error)) from error
     written: set[Path] = set()
     for subject, action in actions:
         if action is None:
-            typer.echo(f"{subject.name}: acknowledged already, for the same reason")
+            done = {ACKNOWLEDGE: "acknowledged already, for the same reason"}
+            typer.echo(f"{subject.name}: {done.get(request.kind, 'retired already')}")
         elif options.dry_run:
             typer.echo(f"{path_of(options.alerts_directory, subject.system)}: {as_line(action)}")
         else:

@@ -29,6 +29,8 @@ COMMANDS: Final = {
     "acknowledge": ("alerts", "acknowledge"),
     "resolve": ("alerts", "resolve"),
     "rebaseline": ("alerts", "rebaseline"),
+    "retire": ("alerts", "retire"),
+    "discard": ("alerts", "discard"),
     "undo": ("alerts", "undo"),
     "calibrate": ("bands", "calibrate"),
     "epoch": ("bands", "epoch"),
@@ -88,6 +90,8 @@ app = typer.Typer(
       iobands acknowledge  you know the cause: it is no longer critical
       iobands resolve      the cause was repaired
       iobands rebaseline   the new level is normal
+      iobands retire       a series is not measured any more
+      iobands discard      a sample does not count
       iobands undo         take one of these back
 
     \b

@@ -62,12 +62,6 @@ SystemsOption = Annotated[
         help="Where the site files are. [default: config/systems, here or in the repository]",
     ),
 ]
-OverdueOption = Annotated[
-    float,
-    typer.Option(
-        "--overdue", metavar="DAYS", min=0, help="A newest sample older than this is missed."
-    ),
-]
 FalseAlarmsOption = Annotated[
     float,
     typer.Option(

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.alerts.alert import OK, UNKNOWN, worst
-from iobands.commands.options import FalseAlarmsOption, OverdueOption, RootOption, failure, root_of
+from iobands.commands.options import FalseAlarmsOption, RootOption, failure, root_of
 from iobands.commands.report import report_to
 from iobands.commands.run import Outcome, RunError, Selection, measure
 from iobands.commands.site import SiteOptions, site_of
@@ -28,7 +28,6 @@ def run(
             "--system", metavar="NAME", help="Run as this system. [default: as ReFrame finds]"
         ),
     ] = None,
-    overdue: OverdueOption = 3,
     false_alarms: FalseAlarmsOption = 1,
     limit: Annotated[
         str,
@@ -54,7 +53,7 @@ def run(
     """
     found = root_of(root)
     outcome = _measure(found, Selection(tag, system, tuple(extra or ())), _seconds(limit), verbose)
-    site = site_of(SiteOptions(root=found, overdue=overdue, false_alarms=false_alarms))
+    site = site_of(SiteOptions(root=found, false_alarms=false_alarms))
     print_digest(site)
     if dashboard:
         report_to(dashboard, site, systems=found / "config" / "systems")

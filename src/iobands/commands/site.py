@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from functools import wraps
 from pathlib import Path
 from typing import get_type_hints
@@ -15,7 +15,6 @@ from iobands.commands.options import (
     AsOfOption,
     BandsOption,
     FalseAlarmsOption,
-    OverdueOption,
     PerflogsOption,
     SystemOption,
     default_path,
@@ -30,15 +29,14 @@ from iobands.site.site import Site, read_site
 class SiteOptions:
     """Where the files of a site are and how it is judged; the fields with options are options.
 
-    The default paths are below `root`, or else here or in the repository around. `overdue` is in
-    days, `as_of` a time in the past, or None for now.
+    The default paths are below `root`, or else here or in the repository around. `as_of`
+    is a time in the past, or None for now.
     """
 
     perflogs: PerflogsOption = None
     bands: BandsOption = None
     alerts: AlertsOption = None
     system: SystemOption = None
-    overdue: OverdueOption = 3
     false_alarms: FalseAlarmsOption = 1
     as_of: str | None = None
     root: Path | None = None
@@ -122,7 +120,6 @@ def site_of(options: SiteOptions) -> Site:
             now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
             as_of=as_of is not None,
             system=options.system,
-            overdue=timedelta(days=options.overdue),
             false_alarms=options.false_alarms,
         )
     except FileNotFoundError:

@@ -139,6 +139,9 @@ FIELDS: Final = (
           "several nodes as `load_per_node`", "GiB"),
     Field("client_read_gib", "number", "covariate",
           "the same of reads, those served from memory included", "GiB"),
+    Field("interval_days", "number", "run",
+          "within how many days the site's schedule measures it again; `null` if the site file "
+          "declares no interval for its tags", "d"),
     Field("spread", "text", "by_variable",
           "how far the repeats of one job lie apart, (largest − smallest) / median of each "
           "variable: `write_bw=0.041,read_bw=0.012`; `null` for a single one"),

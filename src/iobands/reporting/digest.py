@@ -16,6 +16,7 @@ from iobands.reporting.format import (
     day_text,
     epoch_text,
     level_text,
+    maintenance_text,
     plural,
     printable,
     ratio_text,
@@ -87,6 +88,17 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
     if without:
         yield Text("\nNot measured", style="bold")
         yield from (Text(f"  {printable(': '.join(line))}") for line in without)
+    yield from _maintenance(site)
+    if site.future:
+        first, last = site.future[0], site.future[-1]
+        yield Text("\nSet aside: dated in the future by a clock that was wrong", style="bold")
+        samples = plural(len(site.future), "sample")
+        yield Text(f"  {samples}, the newest of {time_text(last.when)}; to end this notice:")
+        at = f"{first.when:%Y-%m-%dT%H:%M:%SZ}"
+        yield Text(f"  iobands discard '{printable(first.label)}' --at {at} --reason TEXT")
+    if site.retired:
+        yield Text("\nRetired: no sample is expected", style="bold")
+        yield from (Text(f"  {printable(each.label)}") for each in site.retired)
     if site.superseded:
         yield Text("\nSuperseded: their checks now run at another scale", style="bold")
         yield from (Text(f"  {printable(label)}") for label in site.superseded)
@@ -230,6 +242,15 @@ def _notes(site: Site) -> Iterator[Text]:
     ]
     for epoch in dict.fromkeys(epochs):
         yield Text(f"\ncalibrating in the epoch {printable(epoch)}")
+
+
+def _maintenance(site: Site) -> Iterator[Text]:
+    for system, windows in site.maintenance.items():
+        for window in windows:
+            if any(site.now in span for span in window.spans(site.now)[-1:]):
+                where = ", ".join(window.file_systems) or system
+                text = maintenance_text(window, site.now)
+                yield Text(f"\nMaintenance of {printable(where)}: {printable(text)}")
 
 
 def _is_new(series: Series) -> bool:

@@ -24,6 +24,7 @@ from iobands.reporting.format import (
     figure,
     intervals_text,
     listed,
+    maintenance_text,
     percent,
     plural,
     ratio_text,
@@ -116,6 +117,7 @@ def facts(site: Site, series: Series) -> Iterator[Fact]:
             yield "", f"95 % intervals: {intervals_text(status.band)}"
     if series.epoch:
         yield "Epoch", epoch_text(series.epoch)
+    yield from _maintenance(site, series)
     yield from _evidence(detection, unit)
     yield from _earlier(site, detection)
     yield from _incidents(site, series)
@@ -125,6 +127,13 @@ def facts(site: Site, series: Series) -> Iterator[Fact]:
     for action in site.actions.get(series.key, ()):
         undone = any(each.of == action.when for each in site.actions[series.key])
         yield "Action", f"{action_text(action)}{' (undone)' if undone else ''}"
+
+
+def _maintenance(site: Site, series: Series) -> Iterator[tuple[str, str]]:
+    for window in site.maintenance.get(series.key.system, ()):
+        text = maintenance_text(window, site.now)
+        if text and window.is_of(series.key.file_system):
+            yield "Maintenance", text
 
 
 def _alert(site: Site, alert: Alert) -> str:

@@ -8,9 +8,17 @@ from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from typing import Final
 
-from iobands.alerts.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action
+from iobands.alerts.action import (
+    ACKNOWLEDGE,
+    DISCARD,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    UNDO,
+    Action,
+)
 from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Member, Severity
-from iobands.bands import PROVISIONAL, Band, Epoch
+from iobands.bands import PROVISIONAL, Band, Epoch, Window
 from iobands.detection import Ratio
 from iobands.site.site import Site
 from iobands.status.state import State, Status
@@ -27,6 +35,8 @@ _DONE: Final = {
     RESOLVE: "resolved",
     REBASELINE: "rebaselined",
     UNDO: "undone",
+    RETIRE: "retired",
+    DISCARD: "discarded",
 }
 # These are not counted in the first line: nobody has to act on them.
 _UNCOUNTED: Final = (Severity.COLLAPSED,)
@@ -127,11 +137,11 @@ def printable(text: str) -> str:
 
 
 def state_text(status: Status, is_quiet: bool = False) -> str:
-    """Return the state, and whether its alert was acknowledged or resolved."""
+    """Return the state, and whether its alert is acknowledged or its newest sample not judged."""
     if is_quiet:
         return f"{status.state.value} (ack)"
-    if status.is_resolved and status.state is State.HEALTHY:
-        return f"{status.state.value} (resolved)"
+    if status.left_out and status.state is State.HEALTHY:
+        return f"{status.state.value} ({status.left_out.partition(':')[0]})"
     return status.state.value
 
 
@@ -167,11 +177,22 @@ def epoch_text(epoch: Epoch) -> str:
     return f"{epoch.name}, since {since}{f': {reason}' if reason else ''}"
 
 
+def maintenance_text(window: Window, now: datetime) -> str:
+    """Return the last maintenance of a window that began by `now`, and the next; maybe empty."""
+    last, following = window.spans(now)[-1:], window.following(now)
+    spans = [("now, " if now in span else "", span) for span in last]
+    spans += [("next ", following)] if following else []
+    times = [f"{word}{time_text(span.begin)} to {time_text(span.end)}" for word, span in spans]
+    return f"{'; '.join(times)}: {window.reason}" if times else ""
+
+
 def action_text(action: Action) -> str:
     """Return what was done, when, by whom and why."""
     span = ""
     if action.kind == RESOLVE and action.since and action.until:
         span = f" (runs of {action.since:%Y-%m-%d} to {action.until:%Y-%m-%d} do not count)"
+    if action.kind == DISCARD and action.since:
+        span = f" (of {time_text(action.since)})"
     if action.kind == REBASELINE and action.since:
         span = f" (from {action.since:%Y-%m-%d} on)"
     return f"{_DONE[action.kind]} {time_text(action.when)} by {action.who}: {action.reason}{span}"

@@ -20,7 +20,7 @@ from iobands.site.site import Site
 from iobands.status.series import Series
 
 #: The version of the data's form.
-SCHEMA = "iobands-status/2"
+SCHEMA = "iobands-status/3"
 
 
 def as_json(site: Site) -> dict[str, object]:
@@ -41,6 +41,9 @@ def as_json(site: Site) -> dict[str, object]:
             for (system, name), outliers in site.outliers.items()
         ],
         "superseded": list(site.superseded),
+        "retired": [series.label for series in site.retired],
+        "future": [{"series": each.label, "when": plain(each.when)} for each in site.future],
+        "maintenance": plain(site.maintenance),
         "skipped": plain(site.skipped),
         "obstacles": [_fields(each, "keys") for each in site.obstacles],
         "rejected": plain(site.rejected),

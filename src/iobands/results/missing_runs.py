@@ -138,16 +138,18 @@ def _what(result: str, phase: str | None, reason: str | None, when: datetime) ->
 def findings(
     runs: Sequence[CheckRun],
     reports: RunReports,
-    overdue: timedelta,
+    default: timedelta,
     wanted: Callable[[str], bool],
 ) -> Iterator[Finding]:
     """Yield the checks without a series whose newest run had a result that is wanted.
 
-    One that later reports no longer hold has left the suite, and is dropped once it is overdue.
+    One that later reports no longer hold has left the suite, and is dropped after two of its
+    declared intervals and a day, or the time `default`.
     """
     newest = {run.identity: run for run in runs}  # they come in the order of time
     for run in newest.values():
-        is_recent = reports.newest is None or reports.newest - run.when <= overdue
+        age = reports.newest - run.when if reports.newest else timedelta()
+        is_recent = age <= (run.overdue or default)
         if wanted(run.result) and run.lacks is None and is_recent:
             yield Finding(
                 run.name, run.system, run.partition, run.phase, run.reason or run.result, run.when

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
+from iobands.model.expected import overdue
 from iobands.model.fields import SERIES_FIELDS, canonical
 from iobands.model.rejected import Rejected, Unusable
 
@@ -25,6 +26,7 @@ _NAMED_IN: Final = {
     "partition": "partition",
 }
 
+_MOST_DAYS: Final = 10_000
 _Entry = Mapping[str, Any]
 _Key = tuple[str, ...]  # name, system with partition, and environment
 
@@ -36,6 +38,7 @@ class CheckRun:
     `fields` are the series fields that the check had set by the end; `recorded` are the variables
     for which it recorded a value. `when` is when its job completed, or when ReFrame ended where
     there was no job, in whole seconds as in perflogs. `reason` is a single line.
+    `interval` is within what time the site's schedule runs the check again, None if not declared.
     `examines` names the file system, environment or partition that a check of the environment
     looks at, and `lacks` the one that it found unfit, or without which another was not run.
     `size_gib` is that of a file system that it looked at, None where it was not seen.
@@ -56,6 +59,12 @@ class CheckRun:
     examines: str | None = None
     lacks: str | None = None
     size_gib: float | None = None
+    interval: timedelta | None = None
+
+    @property
+    def overdue(self) -> timedelta | None:
+        """After what time it is overdue; None where no interval is declared."""
+        return overdue(self.interval) if self.interval else None
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
@@ -82,13 +91,18 @@ class RunReports:
 
 
 def read_run_reports(
-    directory: Path, system: str | None = None, within: timedelta = timedelta.max
+    directory: Path,
+    system: str | None = None,
+    within: timedelta = timedelta.max,
+    until: datetime | None = None,
 ) -> RunReports:
     """Read the `<system>/reports/*.json` below `directory` of sessions `within` the newest one.
 
     Older ones need not be read where a series is overdue after `within`: what they report is older
     than that, and so is the newest sample of every series that it is news of. A report is never
     older than its file, so that the newest files are read until one is out of reach.
+
+    Sessions that ended after `until`, by a clock that was wrong, are left out.
 
     Of a check that ran more than once in one report, as with retries, the last time counts.
     Damaged reports are returned as rejected; bad content never raises.
@@ -104,7 +118,7 @@ def read_run_reports(
         except Unusable as reason:
             rejected.append(Rejected(path, 0, str(reason)))
         else:
-            if found:
+            if found and (until is None or found[0] <= until):
                 end, of_report = found
                 newest = max(newest or end, end)
                 runs += of_report
@@ -219,6 +233,7 @@ def _run(entry: _Entry, end: datetime, path: Path, entries: Mapping[_Key, _Entry
         examines=_examined(entry),
         lacks=lacks,
         size_gib=size if isinstance(size := canonical(entry.get("size_gib")), float) else None,
+        interval=_interval(entry.get("interval_days")),
     )
 
 
@@ -284,6 +299,12 @@ def _recorded(values: object) -> frozenset[str]:
         for key, figures in values.items()
         if isinstance(figures, list) and figures and isinstance(canonical(figures[_VALUE]), float)
     )
+
+
+def _interval(days: object) -> timedelta | None:
+    if isinstance(days, bool) or not isinstance(days, int | float) or not 0 < days < _MOST_DAYS:
+        return None
+    return timedelta(days=days)
 
 
 def _from_unix(seconds: object) -> datetime | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -19,10 +19,11 @@ from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_sessi
 from iobands.alerts.groups import group_drops, groups_of, sessions_a_year
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.alerts.log import Log, read_log
-from iobands.bands import load_bands
+from iobands.bands import Window, load_bands
 from iobands.detection.prior import Prior, prior_of
 from iobands.detection.series import Budget, runs_a_year
 from iobands.detection.sessions import sessions_of
+from iobands.model.expected import overdue
 from iobands.model.history import NOTHING, History
 from iobands.model.rejected import Rejected
 from iobands.model.series import SeriesKey, labels
@@ -37,15 +38,28 @@ from iobands.results.missing_runs import (
     superseded,
 )
 from iobands.results.perflog import read_perflogs
-from iobands.results.run_reports import read_run_reports
+from iobands.results.run_reports import RunReports, read_run_reports
+from iobands.results.samples import Samples
 from iobands.session.record import LastSession, read_last_session
+from iobands.site.set_aside import (
+    AHEAD,
+    FutureSample,
+    future_samples,
+    is_retired,
+    maintenance_of,
+    only_in_future,
+    outside_maintenance,
+    with_maintenance,
+    without_future,
+)
+from iobands.status.expected import overdue_after
 from iobands.status.outliers import Outliers, transient_runs
 from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
 from iobands.status.state import State, assess
 
-#: How old the newest sample of a series may be.
-OVERDUE: Final = timedelta(days=3)
+#: Failures of checks without an interval are dropped when they were not run for so long.
+OVERDUE: Final = overdue(timedelta(days=1))
 
 
 @dataclass(frozen=True)
@@ -54,8 +68,10 @@ class Site:
 
     `alerts` are the worst first. `skipped` are checks without a series that were skipped for a
     reason, such as a program that is not installed. `superseded` names series that are no longer
-    expected, because their check now runs at another scale. `outliers` is by system and file
-    system. `actions` has all that was done about each series, undone actions included. `sizes_gib`
+    expected, because their check now runs at another scale. `retired` are the series that a
+    person retired and `future` the samples dated in the future: nothing is judged of either.
+    `maintenance` are the windows of each system. `outliers` is by system and file system.
+    `actions` has all that was done about each series, undone actions included. `sizes_gib`
     are those of the file systems that preflight saw, by the same names as `outliers`.
     """
 
@@ -64,6 +80,9 @@ class Site:
     alerts: tuple[Alert, ...] = ()
     skipped: tuple[Finding, ...] = ()
     superseded: tuple[str, ...] = ()
+    retired: tuple[Series, ...] = ()
+    future: tuple[FutureSample, ...] = ()
+    maintenance: Mapping[str, tuple[Window, ...]] = field(default_factory=dict)
     rejected: tuple[Rejected, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
     incidents: tuple[Incident, ...] = ()
@@ -96,7 +115,6 @@ def read_site(
     *,
     now: datetime,
     system: str | None = None,
-    overdue: timedelta = OVERDUE,
     false_alarms: float = 1.0,
     as_of: bool = False,
 ) -> Site:
@@ -110,23 +128,26 @@ def read_site(
         FileError: a bands file cannot be used.
         OSError: a log of actions cannot be read.
     """
-    samples = read_perflogs(perflogs, system)
-    reports = read_run_reports(perflogs, system, within=timedelta.max if as_of else overdue)
-    if as_of:
-        samples, reports = samples.until(now), reports.until(now)
-    histories = samples.histories()
+    samples, later, histories, reports = _read(perflogs, system, now, as_of)
     without = missing_in_perflogs(samples.missed)
     seen = sightings(samples)
     past = superseded(seen)
-    keys = sorted({*histories, *without} - past, key=SeriesKey.sort_key)
-    systems = {key.system for key in keys}
+    systems = {key.system for key in {*histories, *without, *(key for key, _ in later)}}
+    systems |= {run.system for run in reports.runs}
     bands_of = {name: load_bands(bands, name) for name in systems}
+    windows = {name: maintenance_of(each, now) for name, each in bands_of.items()}
+    reports = replace(reports, runs=outside_maintenance(reports.runs, windows))
     log_of = {name: read_log(alerts, name, now, as_of=as_of) for name in systems}
+    every = labels({*histories, *without, *(key for key, _ in later)})
+    future = future_samples(later, every, log_of, now)
+    without = {**only_in_future(future, histories), **without}
+    keys = sorted({*histories, *without} - past, key=SeriesKey.sort_key)
     actions = {key: log_of[key.system].of(key) for key in keys}
     standing = {key: in_force(each, now) for key, each in actions.items()}
     names = labels(keys)
     runs = runs_of_series(keys, seen, reports.runs)
-    measured = {key: histories[key] for key in keys if key in histories}
+    gone = {key for key in keys if is_retired(standing[key], histories.get(key, NOTHING))}
+    measured = {key: histories[key] for key in keys if key in histories and key not in gone}
     sessions = sessions_of({key: each.times for key, each in measured.items()})
     groups = groups_of({key: _text(each.newest, "medium") for key, each in measured.items()})
     budget = Budget(
@@ -135,11 +156,15 @@ def read_site(
         + sessions_a_year(groups, sessions),
     )
     priors = _priors(measured, keys)
-    series = []
+    series: list[Series] = []
+    retired: list[Series] = []
     for key in keys:
+        spans = windows[key.system].of(key.file_system)
         # of two at the same time max() takes the first, and reports know more
         missing = [*missing_in_reports(key, runs.get(key, ())), *without.get(key, ())]
+        missing = [each for each in missing if not any(each.when in span for span in spans)]
         of_key = bands_after(bands_of[key.system], standing[key], key.system)
+        of_key = with_maintenance(of_key, key.system, spans)
         history = histories.get(key, NOTHING)
         status = assess(
             key,
@@ -147,14 +172,14 @@ def read_site(
             missing,
             of_key,
             now=now,
-            overdue=timedelta.max if key.case else overdue,  # cases are run on demand
+            spans=spans,
             budget=budget,
             prior=priors[key.system, key.file_system],
         )
         table = partial(samples.of, key)
         transient = transient_runs(key, history, of_key, status)
         lacking = {each.when: each for each in reversed(missing)}
-        series.append(
+        (retired if key in gone else series).append(
             Series(
                 key,
                 names[key],
@@ -169,21 +194,23 @@ def read_site(
     detections = {each.key: each.status.detection for each in series if each.status.detection}
     drops = group_drops(groups, detections, budget)
     incidents = incidents_of({each.key: each.transient for each in series})
-    stopped = obstacles(runs, reports.newest, overdue)
+    stopped = obstacles(runs, reports.newest, OVERDUE)
     unfit = frozenset(key for each in stopped for key in each.keys)
-    failed = findings(runs[None], reports, overdue, lambda result: result not in FINE)
+    failed = findings(runs[None], reports, OVERDUE, lambda result: result not in FINE)
     places = {(each.key.system, each.key.partition) for each in series}
     places |= {(each.system, each.partition) for each in stopped}
-    found = alerts_of(series, drops, incidents, standing, budget, unfit)
-    every = labels({*histories, *without})
+    alerts_found = alerts_of(series, drops, incidents, standing, budget, unfit)
     last = None if as_of else read_last_session(perflogs)
     of_all = [*of_preflight(stopped, len(places) > 1), *of_failures(failed), *of_session(last)]
     return Site(
         now=now,
         series=tuple(series),
-        alerts=ordered([*found, *of_all]),
-        skipped=tuple(findings(runs[None], reports, overdue, lambda result: result == "skip")),
+        alerts=ordered([*alerts_found, *of_all]),
+        skipped=tuple(findings(runs[None], reports, OVERDUE, lambda result: result == "skip")),
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
+        retired=tuple(retired),
+        future=future,
+        maintenance={name: each.maintenance for name, each in bands_of.items() if each},
         rejected=(*samples.rejected, *reports.rejected, *_rejected(log_of)),
         obstacles=stopped,
         incidents=incidents,
@@ -197,6 +224,21 @@ def read_site(
         budget=budget,
         last_session=last,
     )
+
+
+def _read(
+    perflogs: Path, system: str | None, now: datetime, as_of: bool
+) -> tuple[Samples, list[tuple[SeriesKey, datetime]], dict[SeriesKey, History], RunReports]:
+    """Return the samples up to now, later ones, the histories, and the run reports they need."""
+    samples = read_perflogs(perflogs, system)
+    if as_of:
+        samples = samples.until(now)
+    samples, future = without_future(samples, now)
+    histories = samples.histories()
+    longest = max(filter(None, map(overdue_after, histories.values())), default=OVERDUE)
+    within = timedelta.max if as_of else max(longest, OVERDUE)
+    reports = read_run_reports(perflogs, system, within, now if as_of else now + AHEAD)
+    return samples, future, histories, reports.until(now) if as_of else reports
 
 
 def _rejected(logs: Mapping[str, Log]) -> list[Rejected]:

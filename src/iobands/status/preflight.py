@@ -34,12 +34,13 @@ class Obstacle:
 
 
 def obstacles(
-    runs: Mapping[SeriesKey | None, Sequence[CheckRun]], newest: datetime | None, overdue: timedelta
+    runs: Mapping[SeriesKey | None, Sequence[CheckRun]], newest: datetime | None, default: timedelta
 ) -> tuple[Obstacle, ...]:
     """Return the obstacles that stand now, by the newest run of each check.
 
     `runs` are those of each series, in the order of time, and `newest` is when the last
-    session ended. What was not looked at again for the time `overdue` is dropped.
+    session ended. What was not looked at again is dropped once it is overdue, by the interval of
+    its check or the time `default`.
     """
     latest: dict[_Identity, CheckRun] = {}
     keys: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
@@ -51,7 +52,7 @@ def obstacles(
     fit = _last_fit(latest.values())
     found: defaultdict[_Place, list[CheckRun]] = defaultdict(list)
     for run in latest.values():
-        if run.lacks is None or (newest and newest - run.when > overdue):
+        if run.lacks is None or (newest and newest - run.when > (run.overdue or default)):
             continue
         place = (run.system, run.partition, run.lacks)
         # A check that was stopped stays so until it is run, though all may be well by now.

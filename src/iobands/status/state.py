@@ -6,27 +6,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Final
 
 import numpy as np
 
-from iobands.bands import NO_BAND, Band, Bands
+from iobands.bands import NO_BAND, Band, Bands, Span, covered
 from iobands.detection.prior import Prior
 from iobands.detection.series import Budget, Change, Detection, detect
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
 from iobands.results.missing_runs import MissingRun
+from iobands.status.expected import overdue_after
 from iobands.status.verdicts import (
     ENOUGH_RUNS,
     band_in_force,
     comparable,
     judged,
     learned_band,
-    resolved,
 )
-
-#: How far a clock may be ahead of ours.
-_AHEAD: Final = timedelta(days=1)
 
 
 class State(str, Enum):
@@ -48,7 +44,7 @@ class Status:
     learned from the series' own history when `provisional`. `runs` counts the samples, `usable`
     the earlier ones that a band may be learned from. `why` says why a series is calibrating,
     `missing` why the newest sample is not the expected one. `detection` is None without a
-    sample. With `is_resolved` the newest sample is of an alert that was resolved.
+    sample. `left_out` says why the newest sample is not judged, empty where it is.
     """
 
     state: State
@@ -62,7 +58,7 @@ class Status:
     usable: int
     detection: Detection | None = None
     missing: str | None = None
-    is_resolved: bool = False
+    left_out: str = ""
 
     @property
     def change(self) -> Change | None:
@@ -77,12 +73,13 @@ def assess(
     bands: Bands | None,
     *,
     now: datetime,
-    overdue: timedelta,
+    spans: Sequence[Span] = (),
     budget: Budget = Budget(),  # noqa: B008 (frozen)
     prior: Prior = Prior(),  # noqa: B008 (frozen)
 ) -> Status:
     """Return the status of a series from its samples and its missing runs.
 
+    No sample is expected in the maintenances `spans`, nor ever of a case, which is run on demand.
     `prior` is what all series of its file system say about one of them.
     """
     if not len(history):
@@ -100,13 +97,14 @@ def assess(
     healthy[detection.rows[~detection.healthy]] = False
     band = published or learned_band(key, history.values[healthy])
     state, why = _state(detection), ""
-    is_resolved = bool(resolved(history, bands)[-1])
-    if is_resolved:
-        why = "its alert was resolved, and there was no run since"
+    spans_out = bands.left_out if bands else ()
+    out = next((span.why for span in spans_out if when in span), "")
+    if out:
+        why = f"its newest sample is not judged, {out}"
     if band is None:
         state = State.CALIBRATING
         why = f"{np.count_nonzero(usable) + history.passed[-1]} of {ENOUGH_RUNS} runs"
-    missing = _missing(when, missing_runs, now, overdue)
+    missing = _missing(key, history, missing_runs, now, spans)
     # A series that has degraded stays so while samples are missing.
     if missing and state is not State.DEGRADED:
         state = State.NO_DATA
@@ -122,7 +120,7 @@ def assess(
         usable=int(np.count_nonzero(usable)),
         detection=detection,
         missing=missing,
-        is_resolved=is_resolved,
+        left_out=out,
     )
 
 
@@ -134,14 +132,18 @@ def _state(detection: Detection) -> State:
 
 
 def _missing(
-    newest: datetime, missing_runs: Sequence[MissingRun], now: datetime, overdue: timedelta
+    key: SeriesKey,
+    history: History,
+    missing_runs: Sequence[MissingRun],
+    now: datetime,
+    spans: Sequence[Span],
 ) -> str | None:
     """Return why the newest sample is not the expected one, or None."""
+    newest = history.last
     later = [miss for miss in missing_runs if miss.when > newest]
     if later:
         return max(later, key=lambda miss: miss.when).what
-    if newest - now > _AHEAD:
-        return f"the newest sample is of {newest:%Y-%m-%d}, in the future: a clock is wrong"
-    if now - newest > overdue:
+    overdue = None if key.case else overdue_after(history)
+    if overdue is not None and now - newest - covered(spans, newest, now) > overdue:
         return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
     return None

@@ -37,7 +37,7 @@ def comparing(history: History, bands: Bands | None) -> NDArray[np.bool_]:
     if bands is None:
         return history.alike
     since = bands.compares_since(history.last)
-    chosen = history.alike & ~resolved(history, bands)
+    chosen = history.alike & ~left_out(history, bands)
     return chosen if since is None else chosen & (history.times >= in_utc(since))
 
 
@@ -57,10 +57,10 @@ def judged(history: History, bands: Bands | None) -> NDArray[np.int_]:
     return np.flatnonzero(comparing(history, bands) & (history.passed | history.too_slow))
 
 
-def resolved(history: History, bands: Bands | None) -> NDArray[np.bool_]:
-    """Return which samples were taken under an alert that a person resolved."""
+def left_out(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+    """Return which samples are kept and not judged: resolved, discarded or of a maintenance."""
     found = np.zeros(len(history), dtype=bool)
-    for span in bands.resolved if bands else ():
+    for span in bands.left_out if bands else ():
         found |= (history.times >= in_utc(span.begin)) & (history.times <= in_utc(span.end))
     return found
 
@@ -98,7 +98,7 @@ def band_of_each(
     """
     found: list[Band | None] = [learned]
     covered = comparable(history, bands)
-    covered[-1] = not resolved(history, bands)[-1]
+    covered[-1] = not left_out(history, bands)[-1]
     codes = np.where(covered & (learned is not None), 0, -1)
     own = codes.copy()
     for epoch in bands.epochs if bands else ():

@@ -1,0 +1,139 @@
+"""What is kept and not judged: samples of the future, runs in maintenance, retired series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import polars as pl
+
+from iobands.alerts.action import DISCARD, RETIRE, Action, in_force
+from iobands.alerts.log import Log
+from iobands.bands import Bands, Span
+from iobands.model.fields import TIME
+from iobands.model.history import History
+from iobands.model.schema import FileError
+from iobands.model.series import SeriesKey
+from iobands.results.missing_runs import MissingRun
+from iobands.results.run_reports import CheckRun
+from iobands.results.samples import KEY, Samples
+
+#: How far the clock that dated a sample may be ahead of ours.
+AHEAD: Final = timedelta(days=1)
+#: What is said of a sample of the future.
+WRONG: Final = "a clock was wrong"
+
+
+@dataclass(frozen=True)
+class FutureSample:
+    """A sample that is dated in the future, which no series has until then."""
+
+    key: SeriesKey
+    label: str
+    when: datetime
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """The maintenances of one system that began by now, each with its file systems."""
+
+    spans: tuple[tuple[Span, tuple[str, ...]], ...] = ()
+
+    def of(self, file_system: object) -> tuple[Span, ...]:
+        """Return the maintenances of a file system."""
+        return tuple(span for span, names in self.spans if not names or file_system in names)
+
+
+def maintenance_of(bands: Bands | None, now: datetime) -> Maintenance:
+    """Return the maintenances that a bands file declares and that began by `now`.
+
+    Raises:
+        FileError: a rule of repetition is none.
+    """
+    found = []
+    for window in bands.maintenance if bands else ():
+        try:
+            found += [(span, window.file_systems) for span in window.spans(now)]
+        except ValueError as error:
+            raise FileError(
+                f"maintenance of {bands.system if bands else ''}, {window.reason!r}: repeat is "
+                f"{window.repeat!r}: {error}; write a rule such as FREQ=MONTHLY;BYDAY=1WE"
+            ) from error
+    return Maintenance(tuple(found))
+
+
+def with_maintenance(bands: Bands | None, system: str, spans: Sequence[Span]) -> Bands | None:
+    """Return `bands` for a series whose samples in `spans` are not judged."""
+    if not spans:
+        return bands
+    found = bands or Bands(system, ())
+    return replace(found, left_out=(*found.left_out, *spans))
+
+
+def without_future(
+    samples: Samples, now: datetime
+) -> tuple[Samples, list[tuple[SeriesKey, datetime]]]:
+    """Return the samples up to a day after `now`, and series and time of the later ones."""
+    limit = now + AHEAD
+    later = samples.measured.filter(pl.col(TIME) > limit)
+    found = [(SeriesKey(*key), when) for *key, when in later.select(*KEY, TIME).iter_rows()]
+    known = samples.until(limit) if found or len(samples.missed) else samples
+    return known, found
+
+
+def outside_maintenance(
+    runs: Iterable[CheckRun], windows: Mapping[str, Maintenance]
+) -> tuple[CheckRun, ...]:
+    """Return the runs that were not of a maintenance: what failed in one is no news."""
+    nothing = Maintenance()
+
+    def is_inside(run: CheckRun) -> bool:
+        spans = windows.get(run.system, nothing).of(run.fields.get("file_system"))
+        return any(run.when in span for span in spans)
+
+    return tuple(run for run in runs if not is_inside(run))
+
+
+def is_retired(actions: Iterable[Action], history: History) -> bool:
+    """Return whether a series is retired: by an action in force, and without a sample since."""
+    return any(
+        action.kind == RETIRE and (not len(history) or history.last <= action.when)
+        for action in actions
+    )
+
+
+def future_samples(
+    found: Iterable[tuple[SeriesKey, datetime]],
+    labels: Mapping[SeriesKey, str],
+    logs: Mapping[str, Log],
+    now: datetime,
+) -> tuple[FutureSample, ...]:
+    """Return the samples of the future that nobody has discarded yet, in the order of time."""
+    return tuple(
+        FutureSample(key, labels[key], when)
+        for key, when in sorted(found, key=lambda each: (each[1], labels[each[0]]))
+        if not _is_discarded(in_force(logs[key.system].of(key), now), when)
+    )
+
+
+def only_in_future(
+    future: Iterable[FutureSample], histories: Mapping[SeriesKey, History]
+) -> dict[SeriesKey, list[MissingRun]]:
+    """Return why the series have no sample that have none but of the future."""
+    return {
+        each.key: [MissingRun(each.when, f"its sample is dated {each.when:%Y-%m-%d}: {WRONG}")]
+        for each in future
+        if each.key not in histories
+    }
+
+
+def _is_discarded(actions: Iterable[Action], when: datetime) -> bool:
+    return any(
+        action.kind == DISCARD
+        and action.since
+        and action.until
+        and action.since <= when <= action.until
+        for action in actions
+    )

@@ -1,0 +1,49 @@
+"""When a series is overdue: by the interval of its schedule, or by its own history."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from iobands.model.expected import overdue
+from iobands.model.history import History, Times
+
+# Runs nearer than this are one visit, as when somebody repeats a run by hand.
+_VISIT: Final = np.timedelta64(12, "h")
+# From so many gaps on there is a habit. A check that was run three times is nobody's schedule.
+_ENOUGH_GAPS: Final = 3
+_NEWEST_GAPS: Final = 10
+# Of the newest gaps: longer than most, so that a change to a longer interval is soon learned.
+_QUANTILE: Final = 0.75
+
+
+def overdue_after(history: History) -> timedelta | None:
+    """Return the age of its newest sample at which a series is overdue; None for never.
+
+    The newest sample has the interval that the site file declared for its check; without one the
+    interval is the upper quartile of the newest gaps between days with samples.
+    """
+    if not len(history):
+        return None
+    days = history.newest.get("interval_days")
+    if isinstance(days, int | float):
+        return overdue(timedelta(days=days))
+    interval = _learned(history.times)
+    return overdue(interval) if interval else None
+
+
+def _learned(times: Times) -> timedelta | None:
+    """Return the interval between visits, None where there are too few."""
+    visits: list[np.datetime64] = []
+    for time in times[::-1]:
+        if not visits or visits[-1] - time >= _VISIT:
+            visits.append(time)
+        if len(visits) > _NEWEST_GAPS:
+            break
+    gaps = -np.diff(np.array(visits)) if len(visits) > _ENOUGH_GAPS else []
+    if not len(gaps):
+        return None
+    seconds = np.quantile(gaps / np.timedelta64(1, "s"), _QUANTILE, method="nearest")
+    return timedelta(seconds=round(float(seconds)))
