@@ -24,6 +24,8 @@ COMMANDS: Final = {
     "status": ("status", "status"),
     "report": ("report", "report"),
     "explain": ("explain", "explain"),
+    "notify": ("notify", "notify"),
+    "schedule": ("schedule", "schedule"),
     "compare": ("compare", "compare"),
     "alerts": ("ledger", "alerts"),
     "acknowledge": ("alerts", "acknowledge"),
@@ -77,6 +79,8 @@ app = typer.Typer(
       iobands status     print the digest of what was measured so far
       iobands report     write the dashboard, static files for a browser
       iobands explain    say why a series is in its state
+      iobands notify     tell people what has changed, by mail, chat or issues
+      iobands schedule   print entries for cron, systemd or scrontab
       iobands compare    give the ratio of series that differ in one field
       iobands alerts     list open and past alerts, and how each ended
 

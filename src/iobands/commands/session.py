@@ -12,11 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.alerts.alert import OK, UNKNOWN, worst
+from iobands.commands.notify import ping, settings_of, tell_of
 from iobands.commands.options import FalseAlarmsOption, RootOption, failure, root_of
 from iobands.commands.report import report_to
 from iobands.commands.run import Outcome, RunError, Selection, measure
 from iobands.commands.site import SiteOptions, site_of
 from iobands.commands.status import print_digest
+from iobands.notify.settings import Settings
+from iobands.reporting.format import summary
 
 
 def run(
@@ -39,6 +42,10 @@ def run(
         Path | None,
         typer.Option("--report", metavar="DIR", help="Also write the dashboard to DIR."),
     ] = None,
+    notify: Annotated[
+        bool,
+        typer.Option("--notify", help="Also tell people and monitors, as config/notify.yaml says."),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
     ] = False,
@@ -52,8 +59,16 @@ def run(
     when the checks could not be run or fewer ran than were selected.
     """
     found = root_of(root)
-    outcome = _measure(found, Selection(tag, system, tuple(extra or ())), _seconds(limit), verbose)
-    site = site_of(SiteOptions(root=found, false_alarms=false_alarms))
+    options = SiteOptions(root=found, false_alarms=false_alarms)
+    selection = Selection(tag, system, tuple(extra or ()))
+    people = settings_of(options) if notify else Settings()
+    statuses = [ping(people, "start")]
+    try:
+        outcome = _measure(found, selection, _seconds(limit), verbose)
+    except typer.Exit as end:
+        ping(people, "fail", str(end.__cause__ or ""))
+        raise
+    site = site_of(options)
     print_digest(site)
     if dashboard:
         report_to(dashboard, site, systems=found / "config" / "systems")
@@ -61,7 +76,10 @@ def run(
         typer.echo(f"iobands: {note}", err=True)
     for problem in outcome.problems:
         typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
-    raise typer.Exit(worst([site.exit_status, UNKNOWN if outcome.problems else OK]))
+    if notify:
+        statuses.append(tell_of(site, people, options))
+    statuses.append(ping(people, "fail" if outcome.problems else "", summary(site)))
+    raise typer.Exit(worst([*statuses, site.exit_status, UNKNOWN if outcome.problems else OK]))
 
 
 def _seconds(text: str) -> float:

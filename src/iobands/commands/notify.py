@@ -1,0 +1,140 @@
+"""The command `iobands notify`: tell people what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from iobands.alerts.alert import OK, UNKNOWN
+from iobands.commands.options import DryRunOption, failure
+from iobands.commands.site import SiteOptions, site_of
+from iobands.model.schema import FileError
+from iobands.notify import deliver, monitor
+from iobands.notify.outbox import Outbox, OutboxError, State
+from iobands.notify.settings import SendError, Settings, read_settings
+from iobands.reporting.format import summary
+from iobands.site.site import Site
+
+
+def notify(
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", metavar="FILE", help="Whom to tell. [default: config/notify.yaml]"
+        ),
+    ] = None,
+    outbox: Annotated[
+        Path | None,
+        typer.Option(
+            "--outbox", metavar="DIR", help="Where messages wait. [default: outbox, by perflogs]"
+        ),
+    ] = None,
+    test: Annotated[
+        bool, typer.Option("--test", help="Send a message that says nothing, to every channel.")
+    ] = False,
+    dry_run: DryRunOption = False,
+    *,
+    options: SiteOptions,
+) -> None:
+    """Tell people what has changed: alerts that began, became worse, recovered or are open still.
+
+    Each message is kept until it was sent; what could not be sent is tried again the next time.
+    The exit status is 0, and 3 when a message or a report could not be sent.
+    """
+    settings = settings_of(options, config)
+    place = _outbox(options, outbox)
+    now = datetime.now(timezone.utc)
+    try:
+        if dry_run:
+            _show(deliver.news(site_of(options), settings, place.state()))
+            return
+        if test:
+            status = tell(place, settings, lambda state: deliver.test(settings, state, now))
+        else:
+            status = tell_of(site_of(options), settings, options, outbox)
+    except OutboxError as error:
+        raise failure(str(error)) from error
+    raise typer.Exit(status)
+
+
+def settings_of(options: SiteOptions, config: Path | None = None) -> Settings:
+    """Return what config/notify.yaml says, or end with a message."""
+    path = config or options.bands_directory.parent / "notify.yaml"
+    try:
+        return read_settings(path)
+    except FileError as error:
+        raise failure(str(error)) from error
+
+
+def tell_of(
+    site: Site, settings: Settings, options: SiteOptions, outbox: Path | None = None
+) -> int:
+    """Tell people and monitors of the site as it is now, and return the exit status."""
+    try:
+        told = tell(
+            _outbox(options, outbox), settings, lambda state: deliver.news(site, settings, state)
+        )
+    except OutboxError as error:
+        typer.echo(f"IOBANDS UNKNOWN: {error}", err=True)
+        told = UNKNOWN
+    return max(told, report_to_monitors(settings, site))
+
+
+def _outbox(options: SiteOptions, given: Path | None) -> Outbox:
+    return Outbox(given or options.perflogs_directory.parent / "outbox")
+
+
+def tell(place: Outbox, settings: Settings, change: Callable[[State], State]) -> int:
+    """Note what `change` makes of the last state, send what waits, and return the exit status.
+
+    Raises:
+        OutboxError: the outbox cannot be used.
+    """
+    status = OK
+    with place.locked():
+        place.note(change(place.state()))
+        entries, problems = place.entries()
+        for entry in deliver.deliver(place, entries, settings):
+            if entry.sent:
+                typer.echo(f"Sent to {entry.channel}: {entry.message.title}")
+            else:
+                problems.append(f"{entry.channel}: {entry.error}; {entry.path} waits")
+        place.prune(entries, datetime.now(timezone.utc))
+    for problem in problems:
+        typer.echo(f"IOBANDS UNKNOWN: not sent: {problem}", err=True)
+        status = UNKNOWN
+    return status
+
+
+def report_to_monitors(settings: Settings, site: Site) -> int:
+    """Give the monitors the state of the site, and return the exit status."""
+    status = OK
+    for each in settings.monitors:
+        try:
+            monitor.report(each, site.exit_status, summary(site))
+        except SendError as error:
+            typer.echo(f"IOBANDS UNKNOWN: not sent: {each.name}: {error}", err=True)
+            status = UNKNOWN
+    return status
+
+
+def ping(settings: Settings, step: str, text: str = "") -> int:
+    """Ping that a session is at `step`, where the settings say so; return the exit status."""
+    try:
+        if settings.ping:
+            monitor.ping(settings.ping, step, text)
+    except SendError as error:
+        typer.echo(f"IOBANDS UNKNOWN: no ping: {error}", err=True)
+        return UNKNOWN
+    return OK
+
+
+def _show(state: State) -> None:
+    """Print what would be sent."""
+    for message, channels in state.pending:
+        typer.echo(f"To {', '.join(channels)}: {message.title}\n\n{message.text}")
+    typer.echo(f"{'Nothing to tell. ' if not state.pending else ''}This is a dry run.")

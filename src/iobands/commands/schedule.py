@@ -1,0 +1,222 @@
+"""The command `iobands schedule`: entries for cron, systemd and Slurm that run it every night."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from iobands.commands.options import failure, find_root
+
+_SETTINGS: Final = ("IOBANDS_ACCOUNT", "IOBANDS_RESERVATION", "IOBANDS_QOS")
+#: What a session calls; cron's own PATH may lack it.
+_PROGRAMS: Final = ("reframe", "sbatch", "qsub", "bsub", "flux", "mpirun", "srun")
+_USUAL_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
+_SUNDAY: Final = 0
+
+
+class Form(str, Enum):
+    """What runs it."""
+
+    CRON = "cron"
+    SYSTEMD = "systemd"
+    SLURM = "slurm"
+
+
+class Every(str, Enum):
+    """How often it runs."""
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What runs when: `arguments` in `root` with `environment`, at `hour` and `minute`.
+
+    `jitter` is in minutes, and `offset` a part of it that is the same at each run.
+    """
+
+    name: str
+    root: Path
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    every: Every
+    hour: int
+    minute: int
+    jitter: int
+    offset: int
+
+    def shell(self) -> str:
+        """Return it as a command of a POSIX shell."""
+        settings = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        command = f"{' '.join(settings)} {shlex.join(self.arguments)}"
+        return f"cd {shlex.quote(str(self.root))} && {command}"
+
+    def cron_time(self) -> str:
+        """Return the five fields of a crontab."""
+        at = self.hour * 60 + self.minute + self.offset
+        hour = "*" if self.every is Every.HOUR else str(at // 60 % 24)
+        day = str(_SUNDAY) if self.every is Every.WEEK else "*"
+        return f"{at % 60} {hour} * * {day}"
+
+
+def schedule(
+    form: Annotated[Form, typer.Argument(help="What runs it.", show_default=False)],
+    tag: Annotated[str, typer.Option("--tag", help="Run the checks with this tag.")] = "daily",
+    every: Annotated[
+        Every | None,
+        typer.Option("--every", help="How often. [default: week for weekly, else day]"),
+    ] = None,
+    at: Annotated[str, typer.Option("--at", metavar="HH:MM", help="When, local time.")] = "05:00",
+    jitter: Annotated[
+        int,
+        typer.Option("--jitter", metavar="MINUTES", min=0, max=720, help="Up to so much later."),
+    ] = 30,
+    system: Annotated[
+        str | None,
+        typer.Option("--system", metavar="NAME", help="Run as this system, as `iobands run`."),
+    ] = None,
+    dashboard: Annotated[
+        str, typer.Option("--report", metavar="DIR", help="Where the dashboard is written.")
+    ] = "dashboard",
+    notify: Annotated[
+        bool, typer.Option("--notify", help="Also tell people, as config/notify.yaml says.")
+    ] = False,
+    account: Annotated[
+        str | None, typer.Option("--account", help="[default: IOBANDS_ACCOUNT]")
+    ] = None,
+    root: Annotated[
+        Path | None,
+        typer.Option("--root", metavar="DIR", help="The repository. [default: as `iobands run`]"),
+    ] = None,
+) -> None:
+    """Print the entries for cron, systemd or scrontab that run `iobands run` regularly.
+
+    The jitter keeps sites and tags apart: with cron and Slurm it is a minute of their own, derived
+    from host, directory and tag; with systemd a delay. The environment has the account, and a PATH
+    with what a session calls.
+    """
+    found = root or find_root(Path.cwd())
+    if found is None or not (found / "config" / "site.py").is_file():
+        raise failure("no config/site.py here or above; name the repository with --root")
+    clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)
+    if clock is None:
+        raise failure(f"--at {at}: not a time of day; write 05:00")
+    arguments = [_program(), "run", "--tag", tag, "--report", dashboard]
+    arguments += ["--system", system] if system else []
+    arguments += ["--notify"] if notify else []
+    place = found.resolve()
+    seed = f"{socket.gethostname()}:{place}:{tag}".encode()
+    job = Job(
+        name=f"iobands-{re.sub(r'[^A-Za-z0-9]+', '-', tag)}",
+        root=place,
+        arguments=tuple(arguments),
+        environment=_environment(account),
+        every=every or (Every.WEEK if tag == "weekly" else Every.DAY),
+        hour=int(clock[1]),
+        minute=int(clock[2]),
+        jitter=jitter,
+        offset=int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") % (jitter + 1),
+    )
+    every_text = [str(place), *job.arguments, *job.environment.values()]
+    if any(not text.isprintable() for text in every_text):
+        raise failure("a path or an argument has a line break or another control character")
+    texts = {Form.CRON: as_cron, Form.SYSTEMD: as_systemd, Form.SLURM: as_slurm}
+    typer.echo(texts[form](job), nl=False)
+
+
+def as_cron(job: Job) -> str:
+    """Return a line for `crontab -e`, in which a percent sign would be a line break."""
+    command = job.shell().replace("%", r"\%")
+    return f"# {job.name}: for `crontab -e`\n{job.cron_time()}  {command}\n"
+
+
+def as_slurm(job: Job) -> str:
+    """Return lines for `scrontab -e`."""
+    account = job.environment.get("IOBANDS_ACCOUNT")
+    lines = [
+        f"# {job.name}: for `scrontab -e`; it runs in a job, from which others are submitted",
+        *([f"#SCRON --account={account}"] if account else []),
+        f"#SCRON --job-name={job.name}",
+        "#SCRON --time=12:00:00",
+        f"#SCRON --output={str(job.root).replace('%', '%%')}/perflogs/{job.name}-%j.out",
+        f"{job.cron_time()}  {job.shell()}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_systemd(job: Job) -> str:
+    """Return a service and a timer, each behind the name of its file."""
+    day = {Every.HOUR: "*-*-* *", Every.DAY: "*-*-* {:02}", Every.WEEK: "Sun *-*-* {:02}"}
+    when = f"{day[job.every].format(job.hour)}:{job.minute:02}:00"
+    # by a shell: systemd takes no quotation marks in the path of a program
+    command = f"/bin/sh -c {_word(job.shell().replace('$', '$$'))}"
+    return "\n".join(
+        [
+            f"# ~/.config/systemd/user/{job.name}.service",
+            "[Unit]",
+            "Description=Measure the file systems with iobands",
+            "",
+            "[Service]",
+            "Type=oneshot",
+            f"ExecStart={command}",
+            "# 1 and 2 say how the site is; 3 that something is missing",
+            "SuccessExitStatus=1 2",
+            "TimeoutStartSec=infinity",
+            "",
+            f"# ~/.config/systemd/user/{job.name}.timer",
+            "# then: systemctl --user daemon-reload",
+            f"#       systemctl --user enable --now {job.name}.timer",
+            "#       loginctl enable-linger    (as it must run while you are not logged in)",
+            "[Unit]",
+            "Description=Measure the file systems regularly",
+            "",
+            "[Timer]",
+            f"OnCalendar={when}",
+            f"RandomizedDelaySec={job.jitter}min",
+            "Persistent=true",
+            "",
+            "[Install]",
+            "WantedBy=timers.target",
+            "",
+        ]
+    )
+
+
+def _program() -> str:
+    """Return the program iobands: the one beside this Python, else the one on PATH."""
+    beside = Path(sys.executable).with_name("iobands")
+    found = str(beside) if beside.is_file() else shutil.which("iobands")
+    if not found:
+        raise failure("the program iobands is neither beside Python nor on PATH")
+    return found
+
+
+def _environment(account: str | None) -> dict[str, str]:
+    """Return the account and the like, and a PATH that has what a session calls."""
+    found = {name: os.environ[name] for name in _SETTINGS if os.environ.get(name)}
+    if account:
+        found["IOBANDS_ACCOUNT"] = account
+    places = [str(Path(_program()).parent)]
+    places += [str(Path(each).parent) for each in map(shutil.which, _PROGRAMS) if each]
+    found["PATH"] = ":".join(dict.fromkeys([*places, *_USUAL_PATH]))
+    return found
+
+
+def _word(text: str) -> str:
+    """Return a word in systemd's quotes."""
+    escaped = text.replace("%", "%%").replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,246 @@
+"""What is new since the last time: alerts that began, became worse, are still open or are over.
+
+A cause is what people are told of: one alert, or several that belong together. It is known again
+by its series, as the name of an alert changes while it grows.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from iobands.alerts.alert import Alert, Severity
+from iobands.model.series import slug
+from iobands.reporting.digest import subject
+from iobands.reporting.format import printable, worst_member
+from iobands.site.site import Site
+
+BEGAN: Final = "began"
+WORSE: Final = "worse"
+RECOVERED: Final = "recovered"
+OPEN: Final = "still open"
+
+#: After this time people are told once more.
+_REMIND: Final = timedelta(days=7)
+_KINDS: Final = {
+    Severity.INCIDENT: "drop",
+    Severity.DEGRADED: "drop",
+    Severity.NO_DATA: "missing",
+    Severity.UNFIT: "unfit",
+    Severity.FAILED: "failed",
+    Severity.WATCH: "suspicion",
+    Severity.COLLAPSED: "collapse",
+    Severity.IMPROVED: "rise",
+}
+_RANK: Final = {severity.value: place for place, severity in enumerate(Severity)}
+#: Of these the number tells how bad it is, of a change the level.
+_COUNTED: Final = ("missing", "unfit", "failed")
+# What alerts without series are about stands behind this among the members.
+_NAME: Final = "name:"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """What people were told of. `members` are series, or what else the alerts are about.
+
+    `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
+    baseline are as last told. A cause that was acknowledged before it was seen is not `told`.
+    `events` counts the messages.
+    """
+
+    id: str
+    kind: str
+    title: str
+    severity: str
+    members: tuple[str, ...]
+    number: int
+    began: datetime
+    low: float | None = None
+    high: float | None = None
+    told: bool = True
+    quiet: bool = False
+    reminded: bool = False
+    events: int = 0
+
+
+@dataclass(frozen=True)
+class Event:
+    """A change that people are told of; `alerts` are those of the cause now, none of them left."""
+
+    kind: str
+    cause: Cause
+    alerts: tuple[Alert, ...] = field(default=())
+
+    @property
+    def id(self) -> str:
+        """What names the event for good."""
+        return f"{self.cause.id}-{self.cause.events}"
+
+
+def changes(
+    before: Sequence[Cause], site: Site, severities: frozenset[str]
+) -> tuple[list[Cause], list[Event]]:
+    """Return the open causes now, the oldest first, and what changed since `before`."""
+    alerts = [each for each in site.alerts if each.severity.value in severities]
+    of_cause, merged, new = _assigned(before, alerts)
+    known = {slug(each.key) for each in (*site.series, *site.retired)}
+    causes: list[Cause] = []
+    events: list[Event] = []
+    for cause in before:
+        mine = of_cause.get(cause.id, [])
+        if cause.id in merged:
+            continue
+        if not mine:
+            if not _is_over(cause, known):
+                causes.append(cause)
+            elif cause.told:
+                events.append(Event(RECOVERED, _counted(cause)))
+            continue
+        kind, after = _followed(cause, mine, site.now)
+        if kind:
+            after = _counted(after)
+            events.append(Event(kind, after, tuple(mine)))
+        causes.append(after)
+    for group in _grouped(new):
+        begun = _begun(group, site.now)
+        causes.append(begun)
+        if begun.told:
+            events.append(Event(BEGAN, begun, tuple(group)))
+    return causes, events
+
+
+def _assigned(
+    before: Sequence[Cause], alerts: Iterable[Alert]
+) -> tuple[dict[str, list[Alert]], set[str], list[Alert]]:
+    """Return the alerts of each cause, the causes that became part of another, and new alerts."""
+    of_cause: defaultdict[str, list[Alert]] = defaultdict(list)
+    merged: set[str] = set()
+    new: list[Alert] = []
+    for alert in alerts:
+        members = _members([alert])
+        mine = [
+            cause.id
+            for cause in before
+            if cause.kind == _KINDS[alert.severity] and not members.isdisjoint(cause.members)
+        ]
+        if mine:
+            of_cause[mine[0]].append(alert)
+            merged |= set(mine[1:])
+        else:
+            new.append(alert)
+    return of_cause, merged - of_cause.keys(), new
+
+
+def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
+    """Return alerts that began, those of one cause together: of a change that is one alert.
+
+    Missing samples of a file system have one cause, and so have checks that fail alike.
+    """
+    found: defaultdict[tuple[object, ...], list[Alert]] = defaultdict(list)
+    for number, alert in enumerate(alerts):
+        kind = _KINDS[alert.severity]
+        if kind == "missing" and alert.members:
+            key = alert.members[0].series.key
+            found[kind, key.system, key.file_system].append(alert)
+        elif kind in _COUNTED:
+            found[kind, alert.reason].append(alert)
+        else:
+            found[kind, number].append(alert)
+    return list(found.values())
+
+
+def _begun(alerts: Sequence[Alert], now: datetime) -> Cause:
+    low, high = _level(alerts)
+    quiet = all(alert.is_quiet for alert in alerts)
+    members = _members(alerts)
+    return Cause(
+        id=uuid.uuid4().hex,
+        kind=_KINDS[alerts[0].severity],
+        title=title(alerts),
+        severity=_worst(alerts),
+        members=tuple(sorted(members)),
+        number=len(members),
+        began=now,
+        low=low,
+        high=high,
+        told=not quiet,
+        quiet=quiet,
+    )
+
+
+def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str | None, Cause]:
+    """Return what is new of an open cause, if anything, and the cause as it is known now."""
+    members = _members(alerts)
+    quiet = all(alert.is_quiet for alert in alerts)
+    after = replace(cause, members=tuple(sorted(members.union(cause.members))), quiet=quiet)
+    if not quiet and _is_worse(cause, alerts):
+        low, high = _level(alerts)
+        after = replace(
+            after,
+            title=title(alerts),
+            severity=_worst(alerts),
+            number=len(members),
+            low=low,
+            high=high,
+            told=True,
+        )
+        return WORSE, after
+    if not quiet and cause.told and not cause.reminded and now - cause.began >= _REMIND:
+        return OPEN, replace(after, reminded=True)
+    return None, after
+
+
+def _is_worse(cause: Cause, alerts: Sequence[Alert]) -> bool:
+    """Return whether a cause is worse than as last told.
+
+    It has a worse severity; or is loud again after it was acknowledged; or its level is lower, by
+    intervals that do not meet; or twice as many are missing, unfit or failed.
+    """
+    if _RANK[_worst(alerts)] < _RANK[cause.severity] or cause.quiet:
+        return True
+    if cause.kind in _COUNTED:
+        return len(_members(alerts)) >= 2 * cause.number
+    _, high = _level(alerts)
+    return cause.kind == "drop" and None not in (high, cause.low) and high < cause.low
+
+
+def _is_over(cause: Cause, known: set[str]) -> bool:
+    """Return whether a cause without alerts is over: its series are still there to show it."""
+    named = [each for each in cause.members if not each.startswith(_NAME)]
+    return not named or any(each in known for each in named)
+
+
+def _members(alerts: Iterable[Alert]) -> set[str]:
+    """Return the series of alerts by their names in files, or what they are about."""
+    found: set[str] = set()
+    for alert in alerts:
+        keys = {slug(key) for key in alert.keys}
+        found |= keys or {f"{_NAME}{alert.subject}"}
+    return found
+
+
+def _level(alerts: Sequence[Alert]) -> tuple[float | None, float | None]:
+    """Return the interval of the worst level over its baseline, None where it is not known."""
+    ratios = [worst_member(each).ratio for each in alerts if each.members]
+    known = [each for each in ratios if each and math.isfinite(each.low + each.high)]
+    least = min(known, key=lambda each: each.value, default=None)
+    return (least.low, least.high) if least else (None, None)
+
+
+def _worst(alerts: Iterable[Alert]) -> str:
+    return min((alert.severity.value for alert in alerts), key=lambda each: _RANK[each])
+
+
+def title(alerts: Sequence[Alert]) -> str:
+    """Return what a cause is called: its alert, or how many there are."""
+    names = [printable(subject(alert)) for alert in alerts]
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+
+
+def _counted(cause: Cause) -> Cause:
+    return replace(cause, events=cause.events + 1)

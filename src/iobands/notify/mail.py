@@ -1,0 +1,86 @@
+"""Mail, by an SMTP server or sendmail."""
+
+from __future__ import annotations
+
+import smtplib
+import ssl
+import subprocess
+from collections.abc import Mapping
+from datetime import datetime
+from email.message import EmailMessage
+from email.utils import format_datetime
+from typing import Any, Final
+
+from iobands.notify.message import Message
+from iobands.notify.settings import SendError, secret
+
+_SECONDS: Final = 60
+
+
+def send(message: Message, options: Mapping[str, Any]) -> None:
+    """Send a message.
+
+    Raises:
+        SendError: it was not taken.
+    """
+    mail = as_mail(message, options)
+    try:
+        if "sendmail" in options:
+            _by_sendmail(mail, options["sendmail"])
+        else:
+            _by_server(mail, options)
+    except smtplib.SMTPResponseException as error:
+        said = error.smtp_error
+        text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+        raise SendError(f"{error.smtp_code} {text}") from None
+    except (OSError, smtplib.SMTPException, subprocess.SubprocessError) as error:
+        raise SendError(f"{type(error).__name__}: {error}") from None
+
+
+def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
+    """Return the mail: a repetition has the same Message-ID, mails of one cause are a thread."""
+    domain = options["from"].rpartition("@")[2]
+    mail = EmailMessage()
+    mail["From"] = options["from"]
+    mail["To"] = ", ".join(options["to"])
+    mail["Subject"] = f"iobands: {message.title}"
+    mail["Date"] = format_datetime(datetime.fromisoformat(message.when))
+    mail["Message-ID"] = f"<{message.id}@{domain}>"
+    first = f"<{message.cause}-0@{domain}>"
+    if mail["Message-ID"] != first:
+        mail["In-Reply-To"] = mail["References"] = first
+    mail["Auto-Submitted"] = "auto-generated"
+    mail.set_content(message.text)
+    return mail
+
+
+def _by_sendmail(mail: EmailMessage, sendmail: str) -> None:
+    done = subprocess.run(
+        [sendmail, "-t", "-i"],
+        input=mail.as_bytes(),
+        capture_output=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip()
+        raise SendError(f"{sendmail} ended with status {done.returncode}: {said}")
+
+
+def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
+    security = options.get("security", "none")
+    usual = {"none": 25, "starttls": 587, "tls": 465}[security]
+    server, port = options.get("server", "localhost"), options.get("port", usual)
+    context = ssl.create_default_context()
+    if security == "tls":
+        link: smtplib.SMTP = smtplib.SMTP_SSL(server, port, timeout=_SECONDS, context=context)
+    else:
+        link = smtplib.SMTP(server, port, timeout=_SECONDS)
+    with link:
+        if security == "starttls":
+            link.starttls(context=context)
+        if "password" in options:
+            link.login(options.get("user", ""), secret(options["password"]))
+        refused = link.send_message(mail)
+    if refused:
+        raise SendError(f"not taken for {', '.join(sorted(refused))}; correct `to`")

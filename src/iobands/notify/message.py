@@ -1,0 +1,113 @@
+"""Messages: what is said of an event, made of the lines of the digest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Final
+
+from iobands.alerts.action import REBASELINE, RESOLVE, in_force
+from iobands.alerts.alert import Alert
+from iobands.model.series import slug
+from iobands.notify.changes import RECOVERED, Cause, Event
+from iobands.reporting.digest import details, number, subject
+from iobands.reporting.format import action_text, day_text, printable, ratio_text, summary
+from iobands.site.site import Site
+
+_MOST_ALERTS: Final = 10
+_MOST_SERIES: Final = 20
+
+
+@dataclass(frozen=True)
+class Message:
+    """What is said of an event, the same in every channel.
+
+    `id` is that of the event, by which a receiver can tell a repetition, and `cause` that of what
+    its messages are about. `when` is when it was written, ISO 8601.
+    """
+
+    id: str
+    cause: str
+    kind: str
+    severity: str
+    title: str
+    text: str
+    when: str
+    page: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """Return it as plain data."""
+        return asdict(self)
+
+
+def message_of(event: Event, site: Site, page: str) -> Message:
+    """Return the message about an event."""
+    cause = event.cause
+    lines = [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
+    hidden = len(event.alerts) - _MOST_ALERTS
+    lines += [f"and {hidden} more"] if hidden > 0 else []
+    if event.kind == RECOVERED:
+        lines += _recovered(cause, site)
+    elif event.alerts and not event.alerts[0].reason:
+        name = printable(event.alerts[0].subject)
+        lines += ["", f"Look next: iobands explain '{name}'"]
+        lines += [f"Known already: iobands acknowledge '{name}' --reason TEXT"]
+    lines += ["", summary(site), f"at {site.now:%Y-%m-%d %H:%M} UTC; all times are UTC"]
+    lines += [page] if page else []
+    first = f"{cause.severity} {_headline(event, site)}"
+    return Message(
+        id=event.id,
+        cause=cause.id,
+        kind=event.kind,
+        severity=cause.severity,
+        title=f"{event.kind}: {first}",
+        text="\n".join(lines) + "\n",
+        when=site.now.isoformat(),
+        page=page,
+    )
+
+
+def test_message(now: datetime, ident: str) -> Message:
+    """Return a message that says nothing but that messages arrive."""
+    text = "Messages of iobands arrive here. Nothing has happened.\n"
+    return Message(ident, ident, "test", "test", "test: messages arrive", text, now.isoformat())
+
+
+def _headline(event: Event, site: Site) -> str:
+    if len(event.alerts) != 1:
+        return event.cause.title
+    said = [printable(each) for each in details(event.alerts[0], site, short=True)[:2]]
+    return ", ".join([_name(event.alerts[0], site), *filter(None, said)])[:180]
+
+
+def _of_alert(alert: Alert, site: Site) -> Iterator[str]:
+    said = "  ".join(printable(each) for each in details(alert, site) if each)
+    yield f"{alert.severity.value}  {_name(alert, site)}  {said}"
+    if len(alert.members) > 1:
+        for member in alert.members[:_MOST_SERIES]:
+            ratio = f": {ratio_text(member.ratio)}" if member.ratio else ""
+            yield f"  {printable(member.series.label)}{ratio}"
+        hidden = len(alert.members) - _MOST_SERIES
+        if hidden > 0:
+            yield f"  and {hidden} more"
+
+
+def _name(alert: Alert, site: Site) -> str:
+    counted = number(alert, site)
+    return printable(subject(alert)) + (f" ({counted})" if counted else "")
+
+
+def _recovered(cause: Cause, site: Site) -> Iterator[str]:
+    """Yield since when a cause was known, and the action that ended it, if one did."""
+    since = day_text(cause.began, site.now)
+    yield f"{cause.title} is no longer {cause.severity}; known since {since}"
+    ended = {
+        action.when: action
+        for key, actions in site.actions.items()
+        if slug(key) in cause.members
+        for action in in_force(actions, site.now)
+        if action.kind in (RESOLVE, REBASELINE) and action.when >= cause.began
+    }
+    if ended:
+        yield printable(action_text(ended[max(ended)]))

@@ -1,0 +1,174 @@
+"""The outbox: a JSON file for each message and channel, which stays until it was sent.
+
+Causes and messages are written before anything is sent, and every file is replaced at once. So a
+message is lost only with its file. It is sent twice only if the process ends between the sending
+and the note of it; the second has the same id, by which trackers and most mail readers drop it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from filelock import FileLock, Timeout
+
+from iobands.notify.changes import Cause
+from iobands.notify.message import Message
+
+_SCHEMA: Final = 1
+_STATE: Final = "causes.json"
+_KEPT: Final = timedelta(days=90)
+_LOCK_SECONDS: Final = 60
+
+
+class OutboxError(Exception):
+    """The outbox cannot be used; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A message for a channel; `sent` is when it was, None before."""
+
+    path: Path
+    channel: str
+    message: Message
+    attempts: int = 0
+    error: str = ""
+    sent: str | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """The open causes, and messages with their channels that have no file of their own yet."""
+
+    causes: tuple[Cause, ...] = ()
+    pending: tuple[tuple[Message, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True)
+class Outbox:
+    """The outbox in a directory, which is made where it is missing."""
+
+    directory: Path
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the outbox: one process sends at a time.
+
+        Raises:
+            OutboxError: another one does, or the directory cannot be written.
+        """
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with FileLock(self.directory / ".lock", timeout=_LOCK_SECONDS):
+                yield
+        except Timeout:
+            raise OutboxError(f"{self.directory}: another process sends; wait for it") from None
+        except OSError as error:
+            raise OutboxError(
+                f"{error.filename or self.directory}: {error.strerror or error}"
+            ) from error
+
+    def state(self) -> State:
+        """Return what was noted last; nothing the first time.
+
+        Raises:
+            OutboxError: the note cannot be read.
+        """
+        path = self.directory / _STATE
+        try:
+            said = json.loads(path.read_bytes())
+            causes = [
+                Cause(
+                    **{**each, "began": _moment(each["began"]), "members": tuple(each["members"])}
+                )
+                for each in said["causes"]
+            ]
+            pending = [(Message(**each), tuple(names)) for each, names in said["pending"]]
+        except FileNotFoundError:
+            return State()
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise OutboxError(
+                f"{path}: cannot be read ({error}); move it away, and every open alert is told anew"
+            ) from error
+        return State(tuple(causes), tuple(pending))
+
+    def note(self, state: State) -> None:
+        """Note `state`, and give each pending message its files."""
+        self._write_state(state)
+        for message, channels in state.pending:
+            for channel in channels:
+                path = self.directory / f"{message.id}.{channel}.json"
+                if not path.exists():
+                    self.write(Entry(path, channel, message))
+        if state.pending:
+            self._write_state(replace(state, pending=()))
+
+    def entries(self) -> tuple[list[Entry], list[str]]:
+        """Return all messages in the order of time, and what cannot be read and why."""
+        found, problems = [], []
+        for path in sorted(self.directory.glob("*.*.json")):
+            try:
+                said = json.loads(path.read_bytes())
+                message = Message(**said["message"])
+                found.append(
+                    Entry(
+                        path,
+                        str(said["channel"]),
+                        message,
+                        int(said["attempts"]),
+                        str(said["error"]),
+                        said["sent"],
+                    )
+                )
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                problems.append(f"{path}: cannot be read: {error}")
+        found.sort(key=lambda each: (each.message.when, each.message.id))
+        return found, problems
+
+    def write(self, entry: Entry) -> None:
+        """Write a message as it is now."""
+        said = {"schema": _SCHEMA, **asdict(entry), "message": entry.message.as_json()}
+        del said["path"]
+        _replace(entry.path, said)
+
+    def prune(self, entries: Sequence[Entry], now: datetime) -> None:
+        """Remove messages that were sent long ago."""
+        for entry in entries:
+            if entry.sent and now - _moment(entry.sent) > _KEPT:
+                entry.path.unlink(missing_ok=True)
+
+    def _write_state(self, state: State) -> None:
+        causes = [{**asdict(each), "began": each.began.isoformat()} for each in state.causes]
+        pending = [[message.as_json(), names] for message, names in state.pending]
+        _replace(self.directory / _STATE, {"schema": _SCHEMA, "causes": causes, "pending": pending})
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _replace(path: Path, said: Mapping[str, Any]) -> None:
+    """Write JSON so that after a power failure the old file is there or the new one."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as stream:
+            json.dump(said, stream, ensure_ascii=False, indent=1)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

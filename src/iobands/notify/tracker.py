@@ -1,0 +1,113 @@
+"""Issue trackers: an issue a cause, a comment for each later event, closed when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote
+
+from iobands.notify.changes import RECOVERED
+from iobands.notify.message import Message
+from iobands.notify.settings import SendError, secret
+from iobands.notify.web import Headers, call
+
+_MOST_PAGES: Final = 10
+_PAGE: Final = 100
+
+
+@dataclass(frozen=True)
+class Api:
+    """Where an API has what: `issues` is the address of a project's issues."""
+
+    issues: str
+    auth: Headers
+    number: str
+    text: str
+    comments: str
+    closing: tuple[str, dict[str, str]]
+    labels: object
+
+
+def send(message: Message, options: Mapping[str, Any], kind: str) -> None:
+    """Open, comment or close the issue of a message's cause, each once.
+
+    An issue and a comment carry the id of cause and event, and are looked for before they are made.
+
+    Raises:
+        SendError: the tracker did not take it.
+    """
+    api = (gitlab if kind == "gitlab" else github)(options)
+    label = options.get("label", "iobands")
+    issue = _found(api, f"{api.issues}", {"labels": label, "state": "all"}, message.cause)
+    if issue is None:
+        body = {"title": f"iobands: {message.title}", api.text: _text(message, message.cause)}
+        body |= {"labels": api.labels}
+        issue = call("POST", api.issues, json=body, auth=api.auth).json()
+    place = f"{api.issues}/{issue[api.number]}"
+    opened = _mark(message.id) in str(issue.get(api.text))
+    if not opened and _found(api, f"{place}/{api.comments}", {}, message.id) is None:
+        body = {"body": _text(message, message.id)}
+        call("POST", f"{place}/{api.comments}", json=body, auth=api.auth)
+    if message.kind == RECOVERED:
+        method, change = api.closing
+        call(method, place, json=change, auth=api.auth)
+
+
+def gitlab(options: Mapping[str, Any]) -> Api:
+    """Return where GitLab's API v4 has what."""
+    url = options.get("url", "https://gitlab.com").rstrip("/")
+    project = quote(options["project"], safe="")
+    return Api(
+        issues=f"{url}/api/v4/projects/{project}/issues",
+        auth=Headers({"PRIVATE-TOKEN": secret(options["token"])}),
+        number="iid",
+        text="description",
+        comments="notes",
+        closing=("PUT", {"state_event": "close"}),
+        labels=options.get("label", "iobands"),
+    )
+
+
+def github(options: Mapping[str, Any]) -> Api:
+    """Return where GitHub's REST API has what."""
+    url = options.get("url", "https://api.github.com").rstrip("/")
+    headers = {
+        "Authorization": f"Bearer {secret(options['token'])}",
+        "Accept": "application/vnd.github+json",
+        "X-GitHub-Api-Version": "2022-11-28",
+    }
+    return Api(
+        issues=f"{url}/repos/{options['project']}/issues",
+        auth=Headers(headers),
+        number="number",
+        text="body",
+        comments="comments",
+        closing=("PATCH", {"state": "closed"}),
+        labels=[options.get("label", "iobands")],
+    )
+
+
+def _found(api: Api, url: str, query: dict[str, str], ident: str) -> dict[str, Any] | None:
+    """Return the issue or the comment that carries `ident`, None if there is none."""
+    for page in range(1, _MOST_PAGES + 1):
+        asked = {**query, "per_page": str(_PAGE), "page": str(page)}
+        entries = call("GET", url, params=asked, auth=api.auth).json()
+        if not isinstance(entries, list):
+            raise SendError("the tracker did not answer with a list")
+        for entry in entries:
+            if _mark(ident) in f"{entry.get(api.text)} {entry.get('body')}":
+                return dict(entry)
+        if len(entries) < _PAGE:
+            break
+    return None
+
+
+def _text(message: Message, ident: str) -> str:
+    marks = "".join(_mark(each) for each in dict.fromkeys((ident, message.id)))
+    text = message.text.replace("```", "'''")
+    return f"```\n{text}```\n{marks}"
+
+
+def _mark(ident: str) -> str:
+    return f"<!-- iobands {ident} -->"

@@ -1,0 +1,252 @@
+"""Messages by real servers: what arrives, what waits, and that no secret is anywhere."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from iobands.notify.deliver import send
+from iobands.notify.message import Message
+from iobands.notify.monitor import ping, report
+from iobands.notify.outbox import Outbox
+from iobands.notify.settings import Channel, SendError
+from tests.commands.calling import call
+from tests.factory import NOW, daily, write_perflog
+from tests.notify.servers import Mails, Web, mail_server, web_server
+from tests.sites import levels
+
+MESSAGE = Message(
+    "c1-0", "c1", "began", "degraded", "began: degraded ü <b>", "a & b\n```\n", NOW.isoformat()
+)
+SECRET = "s3cr3t-t0ken"
+
+
+@pytest.fixture
+def mails() -> Iterator[Mails]:
+    with mail_server() as server:
+        yield server
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("TOKEN", SECRET)
+    with web_server() as server:
+        yield server
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Perflogs in which one series has dropped; there is config/notify.yaml to be written."""
+    monkeypatch.chdir(tmp_path)
+    write_perflog(tmp_path / "perflogs", daily(levels((105, 1), (15, 0.6))))
+    (tmp_path / "config").mkdir()
+    return tmp_path
+
+
+def configure(site: Path, **channels: object) -> None:
+    # JSON is YAML
+    text = json.dumps({"schema": 1, "severities": ["degraded"], "channels": channels})
+    (site / "config" / "notify.yaml").write_text(text)
+
+
+def channel(kind: str, **options: object) -> Channel:
+    return Channel("x", kind, {"type": kind, **options})
+
+
+def test_nothing_is_lost_while_the_server_is_down_and_nothing_is_sent_twice(
+    site: Path, mails: Mails
+) -> None:
+    mail = {"type": "mail", "from": "io@a.example", "to": ["team@b.example"], "server": "127.0.0.1"}
+    configure(site, team={**mail, "port": 1})
+    assert call("notify", "--dry-run")[0] == 0
+    assert not (site / "outbox").exists()
+    status, said = call("notify")
+    assert (status, mails.taken) == (3, [])
+    assert "team: ConnectionRefusedError" in said
+    assert call("notify")[0] == 3  # waits, and is not told anew
+    configure(site, team={**mail, "port": mails.port})
+    assert call("notify")[0] == 0
+    assert call("notify")[0] == 0
+    (taken,) = mails.taken
+    assert taken["Subject"].startswith("iobands: began: degraded disk fpp write_bw, ")
+    assert (taken["To"], taken["Auto-Submitted"]) == ("team@b.example", "auto-generated")
+    assert "iobands explain 'disk fpp write_bw'" in taken.get_content()
+    (entry,), _ = Outbox(site / "outbox").entries()
+    assert (entry.attempts, entry.error, bool(entry.sent)) == (3, "", True)
+    assert stat.S_IMODE((site / "outbox").stat().st_mode) == 0o700
+
+
+def test_killed_between_sending_and_noting_the_repetition_has_the_same_id(
+    site: Path, mails: Mails
+) -> None:
+    mail = {"type": "mail", "from": "io@a.example", "to": ["t@b.example"], "server": "127.0.0.1"}
+    configure(site, team={**mail, "port": mails.port})
+    script = (
+        "import os, sys; from iobands.notify import mail; from iobands.commands.main import app\n"
+        "send = mail.send\n"
+        "mail.send = lambda *given: (send(*given), os._exit(9))\n"
+        "sys.argv = ['iobands', 'notify']; app()\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], cwd=site, check=False).returncode == 9
+    assert call("notify")[0] == 0
+    first, again = mails.taken
+    assert first["Message-ID"] == again["Message-ID"]
+    assert call("notify")[0] == 0
+    assert len(mails.taken) == 2
+
+
+def test_a_refused_address_is_said_and_does_not_hold_up_other_channels(
+    site: Path, mails: Mails, web: Web
+) -> None:
+    mails.refused = {"gone@b.example"}
+    mail = {"type": "mail", "from": "io@a.example", "to": ["gone@b.example"], "port": mails.port}
+    configure(
+        site, a={**mail, "server": "127.0.0.1"}, b={"type": "webhook", "url": web.url + "/hook"}
+    )
+    status, said = call("notify")
+    assert (status, mails.taken, len(web.asked)) == (3, [], 1)
+    assert "gone@b.example" in said
+    assert web.asked[0].json["title"].startswith("began: degraded")
+
+
+@pytest.mark.parametrize("form", ["slack", "mattermost", "teams"])
+def test_webhooks(web: Web, form: str) -> None:
+    hook = channel("webhook", url=f"{web.url}/hook", form=form, token={"env": "TOKEN"})
+    send(hook, MESSAGE)
+    (asked,) = web.asked
+    assert asked.headers["Idempotency-Key"] == "c1-0"
+    assert asked.headers["Authorization"] == f"Bearer {SECRET}"
+    if form == "teams":
+        (card,) = asked.json["attachments"]
+        assert [block["text"] for block in card["content"]["body"]] == [MESSAGE.title, MESSAGE.text]
+    else:
+        assert "began: degraded ü &lt;b&gt;" in asked.json["text"]
+        assert asked.json["text"].count("```") == 2  # a message does not end its own block
+
+
+@pytest.mark.parametrize(
+    ("kind", "header", "issues"),
+    [
+        ("gitlab", "PRIVATE-TOKEN", "/api/v4/projects/hpc%2Fio/issues"),
+        ("github", "Authorization", "/repos/hpc/io/issues"),
+    ],
+)
+def test_an_issue_a_cause_and_a_comment_an_event_each_once(
+    web: Web, kind: str, header: str, issues: str
+) -> None:
+    tracker = channel(kind, url=web.url, project="hpc/io", token={"env": "TOKEN"})
+    worse = Message("c1-1", "c1", "worse", "degraded", "worse: it", "b\n", NOW.isoformat())
+    over = Message("c1-2", "c1", "recovered", "degraded", "recovered: it", "c\n", NOW.isoformat())
+    for message in (MESSAGE, MESSAGE, worse, worse, over):
+        send(tracker, message)
+    (issue,) = web.issues
+    assert (issue["title"], issue["state"]) == (f"iobands: {MESSAGE.title}", "closed")
+    assert [note["body"].split("\n")[1] for note in web.comments[7]] == ["b", "c"]
+    assert {asked.path.split("/issues")[0] + "/issues" for asked in web.asked} == {issues}
+    assert all(SECRET in asked.headers[header] for asked in web.asked)
+    other = Message("c2-0", "c2", "began", "degraded", "t", "d\n", NOW.isoformat())
+    send(tracker, other)
+    assert len(web.issues) == 2
+
+
+def test_a_command_gets_the_message(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    send(channel("command", command=["/bin/sh", "-c", f"cat > {kept}"]), MESSAGE)
+    assert json.loads(kept.read_text()) == MESSAGE.as_json()
+    with pytest.raises(SendError, match="status 3: why"):
+        send(channel("command", command=["/bin/sh", "-c", "echo why >&2; exit 3"]), MESSAGE)
+    with pytest.raises(SendError, match="/nowhere/tell"):
+        send(channel("command", command=["/nowhere/tell"]), MESSAGE)
+
+
+def test_a_secret_is_in_no_message_of_an_error_and_in_no_file(
+    site: Path, web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOOK", f"{web.url}/{SECRET}")
+    web.status = 401
+    configure(
+        site,
+        a={"type": "webhook", "url": {"env": "HOOK"}},
+        b={"type": "gitlab", "url": web.url, "project": "hpc/io", "token": {"env": "TOKEN"}},
+    )
+    status, said = call("notify")
+    assert (status, said.count("HTTP status 401")) == (3, 2)
+    monkeypatch.setenv("HOOK", f"http://127.0.0.1:1/{SECRET}")
+    said += call("notify")[1]
+    assert "ConnectionError" in said
+    every = [path.read_text() for path in site.rglob("*") if path.is_file()]
+    assert not any(SECRET in text for text in (said, *every))
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o660])
+def test_a_secret_that_others_can_read_is_refused(web: Web, tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "token"
+    path.write_text(f"{SECRET}\n")
+    hook = channel("webhook", url=web.url, token={"file": str(path)})
+    path.chmod(mode)
+    with pytest.raises(SendError, match="chmod 600"):
+        send(hook, MESSAGE)
+    assert web.asked == []
+    path.chmod(0o600)
+    send(hook, MESSAGE)
+    assert web.asked[0].headers["Authorization"] == f"Bearer {SECRET}"
+
+
+def test_a_passive_result_with_freshness_and_pings(web: Web) -> None:
+    icinga = channel(
+        "icinga", url=web.url, host="hpc", user="io", password={"env": "TOKEN"}, fresh_hours=30
+    )
+    report(icinga, 2, "IOBANDS CRITICAL: 1 degraded")
+    nrdp = channel("nrdp", url=f"{web.url}/nrdp/", host="hpc", token={"env": "TOKEN"})
+    report(nrdp, 3, "IOBANDS UNKNOWN: x")
+    ping(f"{web.url}/ping/uuid", "start")
+    ping(f"{web.url}/ping/uuid", "")
+    ping(f"{web.url}/ping/uuid", "fail", "why")
+    first, second, *pings = web.asked
+    assert first.path == "/v1/actions/process-check-result"
+    assert (first.json["exit_status"], first.json["ttl"]) == (2, 108_000)
+    assert first.headers["Authorization"].startswith("Basic ")
+    assert "submitcheck" in second.body
+    assert [(each.path, each.body) for each in pings] == [
+        ("/ping/uuid/start", ""),
+        ("/ping/uuid", ""),
+        ("/ping/uuid/fail", "why"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "mentions"),
+    [
+        ({"type": "mail", "to": ["x@y"], "from": "a b"}, "from is 'a b'; write an address"),
+        ({"type": "carrier pigeon"}, "write one of mail, webhook"),
+        ({"type": "gitlab", "project": "a/b", "token": "s"}, "token is 's'; write a variable"),
+        ({"type": "command", "command": "tell"}, "write a list"),
+        ({"type": "webhook", "url": "ftp://x"}, "url is 'ftp://x'; an address"),
+    ],
+)
+def test_a_mistake_in_the_file_is_named(site: Path, said: object, mentions: str) -> None:
+    configure(site, team=said)
+    status, text = call("notify")
+    assert status == 3
+    assert mentions in text
+    assert not (site / "outbox").exists()
+
+
+def test_a_torn_file_is_named_and_the_rest_is_sent(site: Path, web: Web) -> None:
+    configure(site, a={"type": "webhook", "url": web.url})
+    (site / "outbox").mkdir()
+    (site / "outbox" / "x-0.a.json").write_text('{"sch')
+    status, said = call("notify")
+    assert (status, len(web.asked)) == (3, 1)
+    assert "x-0.a.json: cannot be read" in said
+    (site / "outbox" / "causes.json").write_text("{}")
+    status, said = call("notify")
+    assert (status, len(web.asked)) == (3, 1)
+    assert "move it away" in said
