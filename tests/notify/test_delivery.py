@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from iobands.notify.deliver import send
 from iobands.notify.message import Message
 from iobands.notify.monitor import ping, report
 from iobands.notify.outbox import Outbox
-from iobands.notify.settings import Channel, SendError
+from iobands.notify.settings import TOLD, Channel, SendError, read_settings
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
 from tests.notify.servers import Mails, Web, mail_server, web_server
@@ -250,3 +251,14 @@ def test_a_torn_file_is_named_and_the_rest_is_sent(site: Path, web: Web) -> None
     status, said = call("notify")
     assert (status, len(web.asked)) == (3, 1)
     assert "move it away" in said
+
+
+def test_the_documented_files_are_right(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "howto" / "tell-people.md"
+    people, monitors = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    path = tmp_path / "notify.yaml"
+    path.write_text(people + monitors, encoding="utf-8")
+    found = read_settings(path)
+    assert [each.type for each in found.channels] == ["mail", "webhook", "gitlab", "command"]
+    assert [each.type for each in found.monitors] == ["icinga", "nrdp"]
+    assert found.severities == TOLD

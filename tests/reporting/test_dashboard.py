@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
+import stat
 import zlib
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from iobands.reporting.dashboard.names import series_id
 from iobands.reporting.dashboard.write import write_dashboard
@@ -160,3 +164,31 @@ def test_no_series_at_all(tmp_path: Path) -> None:
     write_dashboard(site, tmp_path / "page")
     found = data_of(tmp_path / "page" / "data" / "site.js")
     assert (found["newest"], found["series"], found["word"]) == (None, [], "UNKNOWN")
+
+
+def test_what_is_not_its_own_is_neither_replaced_nor_followed(tmp_path: Path) -> None:
+    site = everything(tmp_path)
+    home = tmp_path / "www"
+    home.mkdir()
+    (home / "index.html").write_text("of somebody else")
+    with pytest.raises(FileExistsError, match=r"index\.html"):
+        write_dashboard(site, home)
+    (home / "index.html").unlink()
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "own.js").write_text("kept")
+    (home / "data").symlink_to(victim)
+    with pytest.raises(FileExistsError, match="symbolic link"):
+        write_dashboard(site, home)
+    (home / "data").unlink()
+    (home / "notes.txt").write_text("kept")  # beside it anything may be
+    before = os.umask(0o077)
+    try:
+        write_dashboard(site, home / "deep" / "er")
+    finally:
+        os.umask(before)
+    write_dashboard(site, home / "deep" / "er")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in (home / "deep").rglob("*.*")}
+    assert modes == {0o644}
+    assert stat.S_IMODE((home / "deep" / "er" / "data").stat().st_mode) == 0o755
+    assert [path.name for path in victim.iterdir()] == ["own.js"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from errno import EEXIST
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -20,6 +21,11 @@ from iobands.reporting.dashboard.verdicts import judged
 from iobands.reporting.format import printable
 from iobands.site.site import Site
 
+# Whatever the umask: a web server reads them as another user.
+_READABLE: Final = 0o644
+_ENTERED: Final = 0o755
+#: Says that a directory is a dashboard, whose files may be replaced and removed.
+_MARK: Final = ".iobands-dashboard"
 #: What could end a script, or a line of one, inside of a text.
 _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _DATA: Final = "data"
@@ -52,19 +58,49 @@ def write_dashboard(
     that are no part of this one are removed.
 
     Raises:
-        OSError: the directory cannot be written.
+        OSError: the directory cannot be written, or is something else.
     """
+    prepare_directory(directory)
     made: set[Path] = set()
     replaced = 0
     for name, content in _contents(site, paths, public, past, progress):
         path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make(path.parent)
         replaced += replace_file(path, content)
         made.add(path)
     for path in (directory / _DATA).rglob("*.js"):
         if path not in made:
             path.unlink()
     return Written(directory / "index.html", len(made), replaced)
+
+
+def prepare_directory(directory: Path) -> None:
+    """Make and mark the directory of a dashboard.
+
+    Raises:
+        FileExistsError: something else is there that would be replaced, or a symbolic link.
+        OSError: it cannot be made.
+    """
+    _make(directory)
+    mark = directory / _MARK
+    for name in ("index.html", "app", _DATA, _MARK):
+        path = directory / name
+        if path.is_symlink():
+            raise FileExistsError(EEXIST, "is a symbolic link; remove it", str(path))
+        if path.exists() and not mark.exists():
+            problem = "is there and no dashboard of iobands; name another directory"
+            raise FileExistsError(EEXIST, problem, str(path))
+    mark.touch()
+    mark.chmod(_READABLE)
+
+
+def _make(directory: Path) -> None:
+    """Make a directory and its parents that others can read."""
+    if not directory.is_dir():
+        if directory.parent != directory:
+            _make(directory.parent)
+        directory.mkdir(exist_ok=True)
+        directory.chmod(_ENTERED)
 
 
 def _contents(
