@@ -77,6 +77,8 @@ def _site_configuration() -> dict:
             if not used and _is_used(site.system):
                 used = site.system["name"]
                 validation.refuse_edit(site.system, path)
+                for warning in validation.warnings(site.system, path):
+                    print(f"WARNING: {warning}", file=sys.stderr)
         except FileError as error:
             # ReFrame would print a traceback of itself; the message alone is what helps.
             raise SystemExit(f"ERROR: {error}") from None

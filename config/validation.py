@@ -6,6 +6,7 @@ with exit status 0. So a mistake in a site file stops ReFrame here, with a messa
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,30 @@ def check_site(system: dict, environments: list[dict], path: Path) -> None:
             if name not in features:
                 raise site.error([*steps, "environs", index], unknown(name, features))
         _check_selections(site, steps, features)
+
+
+def warnings(system: dict, path: Path) -> Iterator[str]:
+    """Yield what is no mistake, and yet may not be what was meant."""
+    site = Document(str(path), {"system": system})
+    for number, partition in _partitions(site):
+        extras, steps = partition["extras"], ["system", "partitions", number, "extras"]
+        is_set = "account" in extras or os.environ.get("IOBANDS_ACCOUNT")
+        if partition.get("scheduler") not in (None, "local") and not is_set:
+            remedy = "set it, or IOBANDS_ACCOUNT; '' if jobs need none"
+            yield str(site.error([*steps, "account"], f"is missing; {remedy}"))
+        for entry in extras.get("recommended", []):
+            count = entry.get("stripe_count")
+            for name, file_system in extras["filesystems"].items():
+                counts = file_system.get("stripe_counts")
+                is_of = entry.get("file_system", name) == name
+                is_of &= entry.get("medium", file_system["medium"]) == file_system["medium"]
+                if is_of and count is not None and counts and count not in counts:
+                    problem = (
+                        f"is {counts}, without the recommended {count}: what is recommended with "
+                        f"it ({entry.get('pattern', 'any pattern')}) is not measured there"
+                    )
+                    where = [*steps, "filesystems", name, "stripe_counts"]
+                    yield str(site.error(where, problem))
 
 
 def refuse_edit(system: dict, path: Path) -> None:

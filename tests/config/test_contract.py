@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from checks.base.site import _TRANSPORTS
 from checks.base.transport import REPORT_VARIABLES
 from checks.filesystems import BACKENDS
-from config.validation import SCHEMA, check_site, refuse_edit
+from config.validation import SCHEMA, check_site, refuse_edit, warnings
 from iobands.model.schema import FileError
 
 SITE_FILE = Path("config/systems/mysite.py")
@@ -435,3 +435,15 @@ def test_a_mark_of_the_template_is_refused_where_the_site_is_used(keys, value, p
 
 def test_a_word_that_holds_edit_is_no_mark():
     refuse_edit(changed("filesystems", "work", "path", value="/work/CREDIT"), SITE_FILE)
+
+
+def test_what_may_not_be_meant_is_warned_of(monkeypatch):
+    monkeypatch.delenv("IOBANDS_ACCOUNT", raising=False)
+    assert list(warnings(SYSTEM, SITE_FILE)) == []
+    (missing,) = warnings(changed("account", value=None), SITE_FILE)
+    assert "account is missing; set it, or IOBANDS_ACCOUNT" in missing
+    assert list(warnings(changed("account", value=""), SITE_FILE)) == []
+    monkeypatch.setenv("IOBANDS_ACCOUNT", "z19")
+    assert list(warnings(changed("account", value=None), SITE_FILE)) == []
+    (left_out,) = warnings(changed("filesystems", "work", "stripe_counts", value=[4]), SITE_FILE)
+    assert "stripe_counts is [4], without the recommended 1" in left_out

@@ -159,3 +159,14 @@ def test_a_damaged_report_that_goes_in_circles(files: SiteFiles) -> None:
     around = [["a", "here:local", "builtin"], ["b", "here:local", "builtin"], 3, [[]]]
     write_report(files.write([]).perflogs, [not_run("a", around), not_run("b", around)])
     assert {alert.severity for alert in files.read().alerts} == {Severity.FAILED}
+
+
+def test_a_wrong_account_is_in_the_words_of_sbatch(files: SiteFiles) -> None:
+    said = "sbatch: error: Batch job submission failed: Invalid account specified"
+    error = (
+        "spawned process error: command 'sbatch rfm_job.sh' failed with exit code 1:\n"
+        f"--- stdout ---\n--- stdout ---\n--- stderr ---\n{said}\n\n--- stderr ---"
+    )
+    write_report(files.perflogs, [file_system("disk", "fail", error), case(fail_reason=error)])
+    for why in (only(files).why, files.read().alerts[-1].reason):
+        assert f"sbatch rfm_job.sh ended with status 1: {said}; set account in the site" in why

@@ -16,6 +16,7 @@ from typing import Any, Final
 from iobands.model.expected import overdue
 from iobands.model.fields import SERIES_FIELDS, canonical
 from iobands.model.rejected import Rejected, Unusable
+from iobands.results.failed_commands import words_of_command
 
 _VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
 _NOT_RUN: Final = frozenset({"skip", "fail_deps"})
@@ -244,6 +245,8 @@ def _reason(said: str, entry: _Entry) -> str:
     if entry.get("result") == "skip":
         # ReFrame leaves its own out; the checks say it in a variable
         said = str(canonical(entry.get("skip_reason")) or "")
+    if words := words_of_command(said):
+        return words
     lines = [line for line in said.splitlines() if not line.startswith("|")]
     reason = " ".join(" ".join(lines).split()).removesuffix(":")
     if entry.get("fail_phase") == "compile_wait":
@@ -269,8 +272,9 @@ def _lacks(
     subject, not_run = _examined(entry), entry.get("not_run")
     result = str(entry.get("result"))
     if subject and result == "fail":
-        said = str(entry.get("fail_reason")).splitlines() or [""]
-        return subject, said[0].removeprefix("sanity error: ")
+        reason = str(entry.get("fail_reason"))
+        first = (reason.splitlines() or [""])[0].removeprefix("sanity error: ")
+        return subject, words_of_command(reason) or first
     if result not in _NOT_RUN:
         return None
     if isinstance(not_run, str) and isinstance(entry.get("file_system"), str):
