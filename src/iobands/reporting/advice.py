@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from iobands.model.series import SeriesKey
 from iobands.reporting.document import Block, Bullets, Heading, Paragraph, Table
 from iobands.reporting.format import figure, plural, printable
-from iobands.reporting.published import PATTERNS, direction, interval_text
+from iobands.reporting.published import PATTERNS, direction, interval_text, scale_text
 from iobands.site.advise import (
     FILE_SYSTEM,
+    MOST_MORE,
     SETTINGS,
     Advice,
     Advised,
@@ -33,7 +34,7 @@ def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> lis
     lines: list[str] = []
     for each in advised:
         lines += [*([""] if lines else []), _title(each)]
-        lines += [f"  best: {_best(each, key)}" for key in each.best[:1]]
+        lines += [f"  highest median: {_settings(each, key)}" for key in each.best[:1]]
         for one in each.advice:
             where = "" if one.setting == FILE_SYSTEM else f"{one.key.file_system}: "
             text = f"{where}{_name(one.setting)} {_text(one)}: {_evidence(one.evidence)}"
@@ -64,7 +65,7 @@ def advice_section(
             )
             for one in each.advice
         ]
-        best = tuple(f"Best on {key.file_system}: {_best(each, key)}" for key in each.best)
+        best = tuple(f"Highest median on {key.file_system}: {_settings(each, key)}" for key in each.best)
         blocks += [Heading(_title(each), 2), Bullets(best), Table(_HEADINGS, tuple(rows))]
     if cases:
         rows = [
@@ -78,11 +79,10 @@ def advice_section(
 def _title(each: Advised) -> str:
     key = each.best[0]
     pattern = PATTERNS.get(str(key.pattern), str(key.pattern))
-    scale = f"{key.tasks or 0:g} processes on {plural(int(key.nodes or 0), 'node')}"
-    return f"{pattern}, {direction(key.variable)}, {key.interface}, {scale}"
+    return f"{pattern}, {direction(key.variable)}, {key.interface}, {scale_text(key)}"
 
 
-def _best(each: Advised, key: SeriesKey) -> str:
+def _settings(each: Advised, key: SeriesKey) -> str:
     settings = [f"{_name(name)} {value_of(key, name)}" for name in (FILE_SYSTEM, *SETTINGS)
                 if getattr(key, name) is not None]  # fmt: skip
     return f"{', '.join(settings)}: {figure(each.medians[key])} {key.unit}"
@@ -103,7 +103,9 @@ def _text(one: Advice) -> str:
 
 
 def _finding(finding: Finding, more: int | None) -> str:
-    return f"{finding.value} (about {more} more)" if more else finding.value
+    if not more:
+        return finding.value
+    return f"{finding.value} ({'over' if more >= MOST_MORE else 'about'} {more} more)"
 
 
 def _evidence(evidence: Evidence) -> str:

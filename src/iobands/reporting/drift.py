@@ -16,7 +16,7 @@ from html.parser import HTMLParser
 from typing import Final
 
 from iobands.model.fields import number
-from iobands.reporting.format import figure
+from iobands.reporting.format import figure, percent
 from iobands.reporting.published import HEADINGS, PATTERNS, direction, interval_text
 from iobands.site.published import FIGURES, Rates, Recommended
 
@@ -94,9 +94,9 @@ def _differences(row: _Row, rates: Rates, today: date) -> Iterator[str]:
     epoch = row.cells.get("epoch")
     if epoch is not None and epoch.strip() not in {rates.epoch, "–"[: not rates.epoch]}:
         yield f"epoch {epoch}, is {rates.epoch or 'none'}"
-    if rates.ratio is not None:
-        yield f"has changed since {rates.holds:%Y-%m-%d}: {figure(rates.ratio)} × the level before"
-    elif "holds until" in row.cells:
+    for each in rates.changed:
+        yield f"{each.file_system} has changed by {percent(each.ratio)} since {each.since:%Y-%m-%d}"
+    if not rates.changed and "holds until" in row.cells:
         yield from _expired(row.cells["holds until"], today)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from iobands.model.series import ALL_TARGETS
+from iobands.model.series import ALL_TARGETS, SeriesKey
 from iobands.reporting.document import Block, Bullets, Commands, Heading, Paragraph, Table
-from iobands.reporting.format import figure, listed, percent
+from iobands.reporting.format import figure, listed, percent, plural
 from iobands.site.published import FIGURES, Rates, Recommended
 from iobands.status.in_effect import in_effect
 
@@ -59,6 +59,12 @@ def rates_table(recommended: Sequence[Recommended]) -> Table:
 def direction(variable: str) -> str:
     """Return what readers call a variable."""
     return _DIRECTIONS.get(variable, variable.replace("_", " "))
+
+
+def scale_text(key: SeriesKey) -> str:
+    """Return how large the runs of a series are, such as `2048 processes on 16 nodes`."""
+    tasks = f"{key.tasks or 0:g} process{'' if key.tasks == 1 else 'es'}"
+    return f"{tasks} on {plural(int(key.nodes or 0), 'node')}"
 
 
 def interval_text(interval: tuple[float, float] | None) -> str:
@@ -113,7 +119,7 @@ def _configuration(each: Recommended) -> str:
     words = [
         f"{key.tool} {newest.get('tool_version') or ''}".strip(),
         f"interface {key.interface}",
-        f"{key.tasks or 0:g} processes on {key.nodes or 0:g} nodes",
+        scale_text(key),
         f"{key.gib or 0:g} GiB",
         f"environment {key.environ}",
         "writes end with fsync" if newest.get("fsync") == "true" else "writes without fsync",
@@ -126,11 +132,11 @@ def _configuration(each: Recommended) -> str:
 
 def _notes(recommended: Sequence[Recommended]) -> Iterator[Block]:
     changed = tuple(
-        f"{rates.pattern} {direction(rates.variable)} on {rates.medium}: {percent(rates.ratio)} "
-        f"since {rates.holds:%Y-%m-%d}"
-        for each in recommended
-        for rates in each.rates
-        if rates.ratio is not None
+        f"{rates.pattern} {direction(rates.variable)} on {each.file_system}: "
+        f"{percent(each.ratio)} since {each.since:%Y-%m-%d}"
+        for one in recommended
+        for rates in one.rates
+        for each in rates.changed
     )
     if changed:
         yield Paragraph("These rates have changed since; the table has those of before:")

@@ -34,9 +34,12 @@ CONFIDENCE: Final = 0.95
 #: Ratios between this and its inverse make no difference to a user.
 MARGIN: Final = 1.1
 
+#: Of more runs than these it is not said how many are missing.
+MOST_MORE: Final = 1000
+
 _RATIOS: Final = frozenset({"write_ratio", "read_ratio"})
 _WITHIN: Final = timedelta(days=1)
-_MOST_MORE: Final = 10_000  # runs: nobody waits for more
+
 
 Logs = NDArray[np.float64]
 Interval = tuple[float, float] | None
@@ -94,7 +97,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class Advised:
-    """The best settings of a pattern and variable, and why; `best` is by file system.
+    """The settings of a pattern and variable compared; `best` has the highest median by file system.
 
     `best` begins with the best file system. `median` is of the newer half of its runs, in the
     unit of the variable.
@@ -255,7 +258,7 @@ def _more(evidence: Evidence, fewest: int) -> int:
     width = math.log(evidence.interval[1] / evidence.interval[0]) / 2
     wanted = max(log, math.log(MARGIN) - log)
     needed = evidence.pairs * (width / wanted) ** 2 - evidence.pairs
-    return min(_MOST_MORE, max(1, math.ceil(needed)))
+    return min(MOST_MORE, max(1, math.ceil(needed)))
 
 
 def _evidence(logs: Logs, times: NDArray[np.datetime64], confidence: float) -> Evidence:

@@ -33,12 +33,21 @@ Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True)
+class Changed:
+    """A file system whose level has changed since; `ratio` is the level to that before."""
+
+    file_system: str
+    since: datetime
+    ratio: float
+
+
+@dataclass(frozen=True)
 class Rates:
     """The rates of a pattern on a medium in one direction, which is the variable, in `unit`.
 
     They are of the runs from `first` to `last`, which compare: one epoch, one level, outliers
     included. `intervals` has the 95 % interval of each quartile, None of too few runs. `holds`
-    is until when they hold; `ratio` is the level since then over that before, if it has changed.
+    is until when they hold: the first of `changed`, else some time after the newest run.
     """
 
     pattern: str
@@ -53,7 +62,7 @@ class Rates:
     last: datetime
     epoch: str
     holds: datetime
-    ratio: float | None
+    changed: tuple[Changed, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -144,7 +153,7 @@ def _best(usable: Sequence[Series], advised: Sequence[Advised]) -> set[tuple[obj
 
 def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
     """Return the rates of series that differ in the file system alone."""
-    times, values, ends, ratios = [], [], [], []
+    times, values, changed = [], [], []
     for series in members:
         detection = series.status.detection
         assert detection is not None  # _is_usable
@@ -155,8 +164,8 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
         times.append(detection.times[level])
         values.append(detection.values[level])
         if change:
-            ends.append(change.since)
-            ratios.append(change.ratio.value)
+            place = str(series.key.file_system)
+            changed.append(Changed(place, change.since, change.ratio.value))
     all_times, all_values = np.concatenate(times), np.concatenate(values)
     ordered = all_values[np.argsort(all_times, kind="stable")]
     correlation = float(np.clip(serial_correlation(np.log(ordered)), 0.0, MOST))
@@ -180,8 +189,8 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
         first=first,
         last=last,
         epoch=newest.epoch.name if newest.epoch else "",
-        holds=min([last + holds, *ends]),
-        ratio=min(ratios, key=lambda ratio: -abs(np.log(ratio)), default=None),
+        holds=min([last + holds, *(each.since for each in changed)]),
+        changed=tuple(changed),
     )
 
 
