@@ -65,7 +65,9 @@ def advice_section(
             )
             for one in each.advice
         ]
-        best = tuple(f"Highest median on {key.file_system}: {_settings(each, key)}" for key in each.best)
+        best = tuple(
+            f"Highest median on {key.file_system}: {_settings(each, key)}" for key in each.best
+        )
         blocks += [Heading(_title(each), 2), Bullets(best), Table(_HEADINGS, tuple(rows))]
     if cases:
         rows = [

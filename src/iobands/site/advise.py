@@ -97,10 +97,10 @@ class Advice:
 
 @dataclass(frozen=True)
 class Advised:
-    """The settings of a pattern and variable compared; `best` has the highest median by file system.
+    """The settings of a pattern and variable, compared.
 
-    `best` begins with the best file system. `median` is of the newer half of its runs, in the
-    unit of the variable.
+    `best` has those with the highest median of each file system, the highest first. A median is of
+    the newer half of the runs, in the unit of the variable.
     """
 
     best: tuple[SeriesKey, ...]

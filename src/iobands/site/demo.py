@@ -23,7 +23,7 @@ from iobands.detection import DOWN
 from iobands.model.fields import FIELDS, VARIABLE_UNITS
 
 #: The name of the system.
-SYSTEM: Final = "made-up"
+SYSTEM: Final = "made-up-site"
 DAYS: Final = 365
 
 _HINTS: Final = {"romio_cb_write": "enable", "cb_config_list": "*:2"}
