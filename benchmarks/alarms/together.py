@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,7 @@ SHARED: Final = {"nothing": (0.0, 0.0), "the day": (0.3, 0.0), "lasting days": (
 _MATURE: Final = 200
 _EVERY: Final = 10
 _LONGEST: Final = 30
+_NOW: Final = datetime(9999, 1, 1, tzinfo=timezone.utc)
 
 
 def false_drops(what: str, outliers: float, seed: int) -> int:
@@ -102,7 +104,7 @@ def false_incidents(rate: float, number: int, seed: int) -> Rate:
             key = SeriesKey(**fields, variable="write_bw" if place % 2 else "read_bw")
             low = random.random(YEAR) < rate
             runs[key] = TransientRuns(days, np.where(low, 0.3, 1.0), low)
-        found += len(incidents_of(runs))
+        found += len(incidents_of(runs, _NOW))
     return Rate(found, number)
 
 
@@ -125,7 +127,7 @@ def shuffled_incidents(
         left[key] = TransientRuns(each.times[kept], each.ratios[kept], each.low[kept])
     found = 0
     for _ in range(number):
-        found += len(incidents_of(_shuffled(left, random)))
+        found += len(incidents_of(_shuffled(left, random), _NOW))
     return Rate(found, number)
 
 

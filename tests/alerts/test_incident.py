@@ -10,6 +10,7 @@ import pytest
 
 from iobands.alerts.alert import Alert, Severity
 from iobands.alerts.incident import Incident, incidents_of
+from iobands.detection.series import moment
 from iobands.model.series import SeriesKey
 from iobands.status.outliers import TransientRuns
 from tests.alerts.keys import KEY
@@ -33,9 +34,10 @@ def runs(*rows: str) -> dict[SeriesKey, TransientRuns]:
 
 def days(*rows: str) -> list[tuple[int, int, int, bool]]:
     """Return of each incident the day it began, was raised and ended, and whether it is open."""
+    now = moment(FIRST) + len(rows[0]) * DAY
     return [
         (*(each.day - 1 for each in (found.since, found.raised, found.until)), found.is_open)
-        for found in incidents_of(runs(*rows))
+        for found in incidents_of(runs(*rows), now)
     ]
 
 
@@ -57,6 +59,8 @@ def days(*rows: str) -> list[tuple[int, int, int, bool]]:
         (("-xx-----",), []),  # one series is no file system
         (("-xx     ", "   xx---"), []),  # never two runs of a day
         (("-x x----", "-x x----"), [(1, 3, 3, False)]),  # a day without a run is no session
+        (("-xx        ", "-xx        "), [(1, 2, 2, False)]),  # a week says that it is over
+        (("-xx       xx", "-xx       xx"), [(1, 2, 2, False), (10, 11, 11, True)]),
     ],
 )
 def test_sessions_by_hand(rows: tuple[str, ...], spans: list[tuple[int, int, int, bool]]) -> None:
@@ -66,7 +70,7 @@ def test_sessions_by_hand(rows: tuple[str, ...], spans: list[tuple[int, int, int
 def test_what_an_incident_says() -> None:
     found = runs("-xx-----", "-xx-----", "--------")
     found[KEYS[1]].ratios[1:3] = 0.2, 0.3
-    (incident,) = incidents_of(found)
+    (incident,) = incidents_of(found, NOW)
     assert (incident.system, incident.file_system, incident.variable) == ("here", "a", "write_bw")
     # the deepest first, and none that was well
     assert list(incident.ratios.items()) == [
@@ -84,8 +88,8 @@ def test_file_systems_and_variables_are_kept_apart_and_cases_left_out() -> None:
         replace(KEY, pattern="ssf", case="page 3"),
         replace(KEY, pattern="ssf", file_system=None),
     ):
-        assert incidents_of({KEY: low, other: low}) == ()
-    assert len(incidents_of({KEY: low, replace(KEY, pattern="ssf"): low})) == 1
+        assert incidents_of({KEY: low, other: low}, NOW) == ()
+    assert len(incidents_of({KEY: low, replace(KEY, pattern="ssf"): low}, NOW)) == 1
 
 
 def of(site: SiteFiles) -> tuple[list[Alert], tuple[Incident, ...], int]:

@@ -29,7 +29,7 @@ def counted(tmp_path: Path, rows: list[str]) -> Outliers:
 
 def test_single_runs_under_the_floor_are_counted(tmp_path: Path) -> None:
     found = counted(tmp_path, daily(values((20, 50, 80, 110), 120)))
-    assert (found.runs, found.outliers) == (120, 4)
+    assert (found.runs, found.outliers) == (100, 4)  # the first 20 have no band yet
     assert found.newest == NOW - (0.25 + 9) * DAY
 
 
@@ -44,7 +44,7 @@ def test_runs_of_a_lasting_drop_do_not_count(tmp_path: Path, after: int) -> None
     every = np.array(values((30,), 115 + after))
     every[100:115] *= 0.3
     found = counted(tmp_path, daily(every))
-    assert (found.runs, found.outliers) == (100 + after, 1)
+    assert (found.runs, found.outliers) == (80 + after, 1)
 
 
 def test_each_run_is_judged_by_the_band_of_its_time(tmp_path: Path) -> None:
@@ -53,6 +53,13 @@ def test_each_run_is_judged_by_the_band_of_its_time(tmp_path: Path) -> None:
     write_bands(files.bands, since="2026-11-19")
     found = only(files.read()).outliers
     assert (found.runs, found.outliers) == (2, 1)
+
+
+def test_the_floor_follows_a_level_that_rose(tmp_path: Path) -> None:
+    every = np.array(values((), 300))
+    every[150:] *= 2
+    every[[140, 290]] = 1.0  # healthy before, half after
+    assert counted(tmp_path, daily(every)).outliers == 1
 
 
 def test_without_a_band_nothing_is_counted(tmp_path: Path) -> None:
@@ -64,7 +71,7 @@ def test_file_systems_have_the_sum_of_their_series(tmp_path: Path) -> None:
     rows += daily(values((), 60, 3), file_system="home")
     found = SiteFiles(tmp_path).write(rows).read().outliers
     assert {place: (each.runs, each.outliers) for place, each in found.items()} == {
-        ("here", "disk"): (120, 3),
-        ("here", "home"): (60, 0),
+        ("here", "disk"): (80, 3),
+        ("here", "home"): (40, 0),
     }
     assert found["here", "disk"].newest == NOW - (0.25 + 9) * DAY

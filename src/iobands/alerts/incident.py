@@ -1,8 +1,8 @@
 """Incidents: trouble that need not last, most series of a file system far down at the same time.
 
 A session is bad when more than half of the runs on a file system, of one variable, are under
-their floors. Two bad sessions of three within a week open an incident, three good ones in a row
-resolve it.
+their floors. Two bad sessions of three within a week open an incident. Three good ones in a row
+end it, and so does a week without a bad one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
@@ -51,8 +51,8 @@ class Incident:
         return f"all {self.file_system} {self.variable}"
 
 
-def incidents_of(runs: Mapping[SeriesKey, TransientRuns]) -> tuple[Incident, ...]:
-    """Return all incidents in the order of time, open ones included."""
+def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tuple[Incident, ...]:
+    """Return all incidents in the order of time, those that are open at `now` included."""
     sessions = sessions_of({key: each.times for key, each in runs.items()})
     week = _DAYS * sessions.a_day
     groups: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
@@ -63,7 +63,8 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns]) -> tuple[Incident, ...
     for place, keys in groups.items():
         if len(keys) >= _SEVERAL:
             mine = {key: (runs[key], sessions.numbers[key]) for key in keys}
-            found += [_incident(place, mine, *span) for span in _spans(list(mine.values()), week)]
+            spans = _spans(list(mine.values()), week)
+            found += [_incident(place, mine, *span, now) for span in spans]
     return tuple(sorted(found, key=lambda each: each.since))
 
 
@@ -84,17 +85,18 @@ def _spans(runs: Sequence[_Runs], week: int) -> list[tuple[int, int, int, bool]]
     numbers, bad = numbers[judged], (2 * low > ran)[judged]
     found = []
     begun: int | None = None
-    raised = 0
+    raised = last = 0
     for place in range(_WINDOW - 1, len(bad)):
-        window = bad[place - _WINDOW + 1 : place + 1]
-        recent = window & (numbers[place - _WINDOW + 1 : place + 1] > numbers[place] - week)
-        if begun is None and recent.sum() >= _BAD:
-            begun, raised = place - _WINDOW + 1 + int(np.argmax(recent)), place
-        elif begun is not None and not window.any():
-            found.append((numbers[begun], numbers[raised], numbers[place - _WINDOW], False))
+        window = slice(place - _WINDOW + 1, place + 1)
+        over = numbers[place] - numbers[last] >= week or not bad[window].any()
+        if begun is not None and over:
+            found.append((numbers[begun], numbers[raised], numbers[last], False))
             begun = None
+        recent = bad[window] & (numbers[window] > numbers[place] - week)
+        if begun is None and recent.sum() >= _BAD:
+            begun, raised = window.start + int(np.argmax(recent)), place
+        last = place if bad[place] else last
     if begun is not None:
-        last = int(np.flatnonzero(bad)[-1])
         found.append((numbers[begun], numbers[raised], numbers[last], True))
     return found
 
@@ -106,6 +108,7 @@ def _incident(
     raised: int,
     last: int,
     is_open: bool,
+    now: datetime,
 ) -> Incident:
     ratios: dict[SeriesKey, float] = {}
     times: dict[int, list[np.datetime64]] = {first: [], raised: [], last: []}
@@ -115,11 +118,12 @@ def _incident(
             ratios[key] = float(np.median(each.ratios[within]))
         for session, found in times.items():
             found += list(each.times[sessions == session])
+    until = moment(max(times[last]))
     return Incident(
         *place,
         since=moment(min(times[first])),
         raised=moment(max(times[raised])),
-        until=moment(max(times[last])),
-        is_open=is_open,
+        until=until,
+        is_open=is_open and now - until < timedelta(days=_DAYS),
         ratios=dict(sorted(ratios.items(), key=lambda item: item[1])),
     )

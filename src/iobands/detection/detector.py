@@ -27,7 +27,7 @@ from iobands.detection.change_point import (
     onset_interval,
 )
 from iobands.detection.chart import Chart
-from iobands.detection.correlation import scale_for
+from iobands.detection.correlation import MOST, scale_for
 from iobands.detection.cusum import (
     DOWN,
     SIDES,
@@ -185,7 +185,10 @@ class _Detector:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
         self.scale = scale_for(baseline.correlation, self.threshold, WATCH, baseline.youth)
-        self.deep_scale = scale_for(baseline.likely_correlation, self.threshold, WATCH)
+        # how often runs are deep is known from all series, and so is how they depend on each other
+        known = self.prior.correlation
+        correlation = baseline.likely_correlation if known is None else min(max(known, 0.0), MOST)
+        self.deep_scale = scale_for(correlation, self.threshold, WATCH)
 
     def _scored(self, stop: int) -> Array:
         """Return the scores of the runs up to `stop`, of shape (runs, designs)."""

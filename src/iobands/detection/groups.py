@@ -1,13 +1,16 @@
 """Groups: a change that several series share, found sooner than in any one of them.
 
-The statistic is a mixture: the largest over onsets k of the sum over series of
-log(1 - p + p exp(S_k)), S_k being what the runs of a series since k add up to (Xie and Siegmund,
-"Sequential multi-sensor change-point detection", Annals of Statistics 41, 2013). A change that
-only some of the series show counts nearly as much as if the others were not there.
+The statistic is a scan over onsets and over how many series changed: with S what the runs of a
+series since an onset add up to, the j largest S are summed, divided by 1 + (j - 1) rho for the
+correlation rho between the series, and lowered by log(m over j), as there are so many ways to
+choose j of m series. A change that only some of the series show counts nearly as much as if the
+others were not there. For independent series it is close to the mixture of Xie and Siegmund
+("Sequential multi-sensor change-point detection", Annals of Statistics 41, 2013).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -18,12 +21,11 @@ from numpy.typing import NDArray
 from iobands.detection.change_point import Ratio, level_ratio
 from iobands.detection.chart import Chart
 from iobands.detection.correlation import MOST as MOST_CORRELATION
+from iobands.detection.correlation import scale_for, serial_correlation
 from iobands.detection.cusum import DOWN, SIDES
-from iobands.detection.detector import RECOVERY
+from iobands.detection.detector import RECOVERY, WATCH
 from iobands.detection.scores import Array
 
-#: The share of the series that is expected to change.
-SHARE: Final = 0.2
 #: From how much evidence of its own, in nats, a series counts as one that took part.
 TOOK_PART: Final = 2.0
 #: The newest sessions that are looked at: a group's older changes are over or are series' own.
@@ -81,22 +83,23 @@ def group_change(members: Sequence[Member], threshold: float) -> GroupChange | N
     sessions = np.unique(np.concatenate([each.sessions for each in members]))[-NEWEST:]
     if not len(sessions):
         return None
-    increments, alone, residuals = _aligned(members, sessions)
-    discount = 1 + (len(members) - 1) * _correlation(residuals)
-    totals = _totals(increments)
-    together = _totals(np.where(alone[:, :, None], 0.0, increments))
-    statistic = _statistic(together) / discount
+    residuals = _residuals(members, sessions)
+    discounts = _discounts(members, residuals, threshold)
+    increments = _increments(members, sessions)
+    sums = _Sums.of(increments, members, sessions)
+    statistic = _statistic(sums, discounts)
     at = 0
     while True:
         over = np.flatnonzero(statistic[at:] >= threshold)
         if not over.size:
             return None
         raised = at + int(over[0])
-        onset, design = _onset(together, raised)
-        then = (together[raised + 1] - together[onset])[:, design]
+        onset, design = _onset(sums, raised, discounts)
+        then = sums.over(slice(onset, onset + 1), slice(raised, raised + 1))[0, design]
         chosen = np.flatnonzero(then >= TOOK_PART)
         if len(chosen) >= _SEVERAL:
-            back = np.cumsum(-increments[raised + 1 :, chosen, design].sum(axis=1)) / discount
+            against = -increments[raised + 1 :, design, chosen].sum(axis=1)
+            back = np.cumsum(against) / discounts[len(chosen) - 1]
             back -= np.minimum(np.minimum.accumulate(back), 0.0)
             recovered = np.flatnonzero(back >= RECOVERY)
             if not recovered.size:
@@ -104,7 +107,7 @@ def group_change(members: Sequence[Member], threshold: float) -> GroupChange | N
             at = raised + 1 + int(recovered[0])
         else:
             at = raised + 1  # one series alone is its own alert
-    evidence = (totals[-1] - totals[onset])[:, design]
+    evidence = increments[onset:, design].sum(axis=0)
     return GroupChange(
         onset=int(sessions[onset]),
         raised=int(sessions[raised]),
@@ -115,61 +118,115 @@ def group_change(members: Sequence[Member], threshold: float) -> GroupChange | N
     )
 
 
-def _aligned(
-    members: Sequence[Member], sessions: NDArray[np.int_]
-) -> tuple[Array, NDArray[np.bool_], Array]:
-    """Return increments, of shape (sessions, series, designs), and by session and series more.
-
-    That is which runs are of a change that the series raised alone before, and the residuals:
-    logarithms over the median of the baseline, NaN without a run. Without one there is no
-    increment either.
-    """
+def _increments(members: Sequence[Member], sessions: NDArray[np.int_]) -> Array:
+    """Return what each session added, of shape (sessions, designs, series); 0 without a run."""
     columns = SIDES[DOWN]
-    increments = np.zeros((len(sessions), len(members), columns.stop - columns.start))
-    alone = np.zeros((len(sessions), len(members)), dtype=bool)
-    residuals = np.full((len(sessions), len(members)), np.nan)
+    found = np.zeros((len(sessions), columns.stop - columns.start, len(members)))
     for place, member in enumerate(members):
         first = int(np.searchsorted(member.sessions, sessions[0]))
         rows = np.searchsorted(sessions, member.sessions[first:])
-        increments[rows, place] = member.chart.increments[first:, columns]
-        for change in member.chart.changes:
-            begun, ended = max(change.raised + 1 - first, 0), _from(change.ended, first)
-            alone[rows[begun:ended], place] = True
+        found[rows, :, place] = member.chart.increments[first:, columns]
+    return found
+
+
+def _residuals(members: Sequence[Member], sessions: NDArray[np.int_]) -> Array:
+    """Return logarithms over the median of the baseline, of shape (sessions, series), or NaN."""
+    found = np.full((len(sessions), len(members)), np.nan)
+    for place, member in enumerate(members):
+        first = int(np.searchsorted(member.sessions, sessions[0]))
         level = member.chart.baseline.level()
         usual = float(np.median(level)) if len(level) else np.nan
-        residuals[rows, place] = member.chart.logarithms[first:] - usual
-    return increments, alone, residuals
+        rows = np.searchsorted(sessions, member.sessions[first:])
+        found[rows, place] = member.chart.logarithms[first:] - usual
+    return found
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What the sessions of a group add up to, without changes that series raised alone.
+
+    `totals`, of shape (sessions + 1, designs, series), is what the sessions before each add up
+    to, and `raises`, of shape (sessions + 1, series), how many changes a series had raised.
+    """
+
+    totals: Array
+    raises: NDArray[np.int_]
+
+    @classmethod
+    def of(cls, increments: Array, members: Sequence[Member], sessions: NDArray[np.int_]) -> _Sums:
+        """Return the sums of `increments`."""
+        left = increments.copy()
+        raises = np.zeros((len(sessions), len(members)), dtype=int)
+        for place, member in enumerate(members):
+            first = int(np.searchsorted(member.sessions, sessions[0]))
+            rows = np.searchsorted(sessions, member.sessions[first:])
+            for change in member.chart.changes:
+                begun, ended = max(change.raised + 1 - first, 0), _from(change.ended, first)
+                left[rows[begun:ended], :, place] = 0.0
+                if change.raised >= first:
+                    raises[rows[change.raised - first], place] += 1
+        return cls(_before(left), _before(raises))
+
+    def over(self, onsets: slice, newest: slice) -> Array:
+        """Return what the sessions from `onsets` to `newest` add up to; each is a range of them.
+
+        A series that raised a change between them adds nothing: that is an alert of its own.
+        """
+        after = slice(newest.start + 1, newest.stop + 1)
+        found = self.totals[after] - self.totals[onsets]
+        own = self.raises[newest] > self.raises[onsets]
+        found[np.broadcast_to(own[:, None], found.shape)] = 0.0
+        return found
 
 
 def _from(run: int | None, first: int) -> int | None:
     return None if run is None else max(run - first, 0)
 
 
-def _totals(increments: Array) -> Array:
-    """Return what the increments before each session add up to, and of all."""
-    return np.concatenate((np.zeros_like(increments[:1]), np.cumsum(increments, axis=0)))
+def _before(each: Array) -> Array:
+    return np.concatenate((np.zeros_like(each[:1]), np.cumsum(each, axis=0)))
 
 
-def _statistic(totals: Array) -> Array:
-    """Return the mixture statistic after each session, of shape (sessions,)."""
-    size = len(totals) - 1
+def _statistic(sums: _Sums, discounts: Array) -> Array:
+    """Return the statistic after each session, of shape (sessions,)."""
+    size = len(sums.totals) - 1
     found = np.zeros(size)
     for lag in _LAGS:
         if lag > size:
             break
-        since = totals[lag:] - totals[:-lag]
-        mixed = np.log1p(SHARE * np.expm1(since)).sum(axis=1)
-        found[lag - 1 :] = np.maximum(found[lag - 1 :], mixed.max(axis=1))
+        since = sums.over(slice(0, size + 1 - lag), slice(lag - 1, size))
+        found[lag - 1 :] = np.maximum(found[lag - 1 :], _scan(since, discounts).max(axis=1))
     return found
 
 
-def _onset(totals: Array, raised: int) -> tuple[int, int]:
+def _onset(sums: _Sums, raised: int, discounts: Array) -> tuple[int, int]:
     """Return the session and the design that fit the change best, seen from session `raised`."""
-    lags = np.arange(1, min(_LAGS[-1], raised + 1) + 1)
-    since = totals[raised + 1] - totals[raised + 1 - lags]
-    mixed = np.log1p(SHARE * np.expm1(since)).sum(axis=1)
-    lag, design = np.unravel_index(int(np.argmax(mixed)), mixed.shape)
-    return raised + 1 - int(lags[lag]), int(design)
+    first = max(0, raised + 1 - _LAGS[-1])
+    since = sums.over(slice(first, raised + 1), slice(raised, raised + 1))
+    found = _scan(since, discounts)[::-1]  # among equals the latest
+    place, design = np.unravel_index(int(np.argmax(found)), found.shape)
+    return raised - int(place), int(design)
+
+
+def _scan(since: Array, discounts: Array) -> Array:
+    """Return the most evidence of two or more series; the last axis of `since` has all of them."""
+    series = since.shape[-1]
+    ways = [math.log(math.comb(series, number)) for number in range(1, series + 1)]
+    strongest = np.cumsum(-np.sort(-since, axis=-1), axis=-1)
+    return (strongest / discounts - ways)[..., _SEVERAL - 1 :].max(axis=-1)
+
+
+def _discounts(members: Sequence[Member], residuals: Array, threshold: float) -> Array:
+    """Return what the sum of the j strongest series is divided by, for j from 1 on.
+
+    Correlated series fall by chance together. Where what they share lasts longer than what each
+    has of its own, their mean has the larger serial correlation, and it counts.
+    """
+    found = 1 + np.arange(len(members)) * _correlation(residuals)
+    lasting = serial_correlation(np.nanmean(residuals[:_OWN_BASELINE], axis=1))
+    shared = scale_for(min(max(lasting, 0.0), MOST_CORRELATION), threshold, WATCH)
+    own = float(np.mean([member.chart.scale for member in members]))
+    return found * max(shared / own, 1.0)
 
 
 def _correlation(residuals: Array) -> float:

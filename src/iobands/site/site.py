@@ -177,7 +177,7 @@ def read_site(
             prior=priors[key.system, key.file_system],
         )
         table = partial(samples.of, key)
-        transient = transient_runs(key, history, of_key, status)
+        transient = transient_runs(key, history, of_key, status.detection)
         lacking = {each.when: each for each in reversed(missing)}
         (retired if key in gone else series).append(
             Series(
@@ -193,7 +193,7 @@ def read_site(
         )
     detections = {each.key: each.status.detection for each in series if each.status.detection}
     drops = group_drops(groups, detections, budget)
-    incidents = incidents_of({each.key: each.transient for each in series})
+    incidents = incidents_of({each.key: each.transient for each in series}, now)
     stopped = obstacles(runs, reports.newest, OVERDUE)
     unfit = frozenset(key for each in stopped for key in each.keys)
     failed = findings(runs[None], reports, OVERDUE, lambda result: result not in FINE)

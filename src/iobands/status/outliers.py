@@ -9,13 +9,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.bands import Bands
+from iobands.bands import Bands, log_fence
 from iobands.detection import DOWN
 from iobands.detection.series import Detection, moment
 from iobands.model.history import NOTHING, History, Times
 from iobands.model.series import SeriesKey
-from iobands.status.state import Status
-from iobands.status.verdicts import band_of_each
+from iobands.status.verdicts import band_of_each, learned_quartiles
 
 
 @dataclass(frozen=True)
@@ -58,19 +57,26 @@ NONE: Final = TransientRuns(NOTHING.times, NOTHING.values, NOTHING.passed)
 
 
 def transient_runs(
-    key: SeriesKey, history: History, bands: Bands | None, status: Status
+    key: SeriesKey, history: History, bands: Bands | None, detection: Detection | None
 ) -> TransientRuns:
-    """Return the runs of a series that were judged one by one."""
-    detection = status.detection
-    if detection is None or status.band is None:
+    """Return the runs of a series that were judged one by one.
+
+    Each is judged by the published band, else by the one that the runs before it give.
+    """
+    if detection is None:
         return NONE
-    codes, found = band_of_each(key, history, bands, status.band if status.provisional else None)
-    codes = codes[detection.rows]
-    floors = np.array([band.floor if band else np.nan for band in found])[codes]
-    medians = np.array([band.median if band else np.nan for band in found])[codes]
-    judged = np.isfinite(floors) & ~in_drop(detection)
-    values = detection.values[judged]
-    return TransientRuns(detection.times[judged], values / medians[judged], values < floors[judged])
+    kept = ~in_drop(detection)
+    values = detection.values[kept]
+    lower, medians, upper = learned_quartiles(values)
+    floors = np.array([log_fence(*each) for each in zip(lower, upper, strict=True)])
+    codes, found = band_of_each(key, history, bands, None)
+    for place, code in enumerate(codes[detection.rows[kept]]):
+        band = found[code]
+        if band is not None:
+            floors[place], medians[place] = band.floor, band.median
+    judged = np.isfinite(floors)
+    values, floors, medians = values[judged], floors[judged], medians[judged]
+    return TransientRuns(detection.times[kept][judged], values / medians, values < floors)
 
 
 def in_drop(detection: Detection) -> NDArray[np.bool_]:

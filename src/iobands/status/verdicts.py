@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from iobands.bands import NO_BAND, Band, Bands, log_fence
@@ -14,8 +15,9 @@ from iobands.detection.series import in_utc
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
 
-#: From how many runs of its own a series learns a band.
+#: From how many runs of its own a series learns a band, and from how many of the newest.
 ENOUGH_RUNS: Final = 20
+_NEWEST: Final = 100
 #: The source of a learned band.
 OWN_HISTORY: Final = "own history, provisional"
 
@@ -66,13 +68,14 @@ def left_out(history: History, bands: Bands | None) -> NDArray[np.bool_]:
 
 
 def learned_band(key: SeriesKey, values: NDArray[np.float64]) -> Band | None:
-    """Return a band from earlier `values`, or None where there are too few.
+    """Return a band from the newest of earlier `values`, or None where there are too few.
 
     Quartiles interpolate linearly between order statistics: type 7 of Hyndman and Fan, "Sample
     quantiles in statistical packages", The American Statistician 50 (1996).
     """
     if len(values) < ENOUGH_RUNS:
         return None
+    values = values[-_NEWEST:]
     lower, median, upper = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
     return Band(
         match={},
@@ -86,6 +89,19 @@ def learned_band(key: SeriesKey, values: NDArray[np.float64]) -> Band | None:
         epoch="",
         source=OWN_HISTORY,
     )
+
+
+def learned_quartiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the quartiles of `learned_band` before each of `values`, of shape (3, runs), or NaN.
+
+    They are of the time: a file system that became faster has a higher floor.
+    """
+    runs = pl.Series(values)
+    found = [
+        runs.rolling_quantile(q, "linear", window_size=_NEWEST, min_samples=ENOUGH_RUNS).shift(1)
+        for q in (0.25, 0.5, 0.75)
+    ]
+    return np.array([each.fill_null(np.nan).to_numpy() for each in found])
 
 
 def band_of_each(
