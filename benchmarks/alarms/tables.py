@@ -50,7 +50,7 @@ class Effort:
 
 
 EFFORTS: Final = {
-    "small": Effort("small", 1, 100, 20, 1),
+    "small": Effort("small", 2, 100, 40, 1),
     "full": Effort("full", 10, 400, 100, 15),
 }
 
