@@ -164,10 +164,9 @@ def _of_groups(
             taken |= {member.series.key for member in members}
             members.sort(key=_size)
             score = rest
-            every = sum(len(each.group.keys) for each in together)
             yield Alert(
                 Severity.DEGRADED,
-                _name(lead.group.shared, lead.group.value, len(members), every),
+                _common(members, series.values()),
                 tuple(members),
                 lead.since,
                 lead.since,
@@ -176,6 +175,25 @@ def _of_groups(
                 score,
                 certainty(score, budget),
             )
+
+
+def _common(members: Sequence[Member], series: Iterable[Series]) -> str:
+    """Return the name of what the members share, and of that what the fewest series share."""
+    system = members[0].series.key.system
+    variables = {member.series.key.variable for member in members}
+    found = []
+    for shared in SHARED:
+        values = {_shared(member.series, shared) for member in members}
+        if len(values) == 1 and (value := values.pop()) is not None:
+            every = sum(
+                each.key.system == system
+                and each.key.variable in variables
+                and _shared(each, shared) == value
+                for each in series
+            )
+            found.append((every, shared, value))
+    every, shared, value = min(found, key=lambda each: each[0])
+    return _name(shared, value, len(members), every)
 
 
 def _is_drop(series: Series) -> bool:
@@ -232,22 +250,13 @@ def _correlated(alerts: Sequence[Alert], series: Sequence[Series]) -> list[Alert
                 if value is not None and key.case is None:
                     groups[alert.severity, key.system, shared, value].append(alert)
         best: list[Alert] = []
-        cause = ("", "", "")
-        for (_, *place), candidates in groups.items():
+        for candidates in groups.values():
             near = _together(candidates)
             if len(near) > max(len(best), 1):
-                best, cause = near, (place[0], place[1], place[2])
+                best = near
         if not best:
             return found + left
-        system, shared, value = cause
-        variables = {alert.members[0].series.key.variable for alert in best}
-        every = sum(
-            each.key.system == system
-            and each.key.variable in variables
-            and _shared(each, shared) == value
-            for each in series
-        )
-        found.append(_joined(best, _name(shared, value, len(best), every)))
+        found.append(_joined(best, _common([each.members[0] for each in best], series)))
         left = [alert for alert in left if alert not in best]
     return found
 
