@@ -58,16 +58,22 @@ def _remove_first_log() -> None:
 
 
 def _site_configuration() -> dict:
-    if " " in str(CONFIG):
-        # Its commands in the stage directory would break apart, with messages that do not help.
-        raise SystemExit(f"ERROR: {CONFIG.parent}: ReFrame needs a path without a blank; move it")
+    if not re.fullmatch(r"[\w./@+~,:=-]+", str(CONFIG)):
+        # Its commands in the stage directory would break apart, or the shell would run parts of it.
+        needs = "ReFrame needs a path of letters, digits and ./@+~,:=_-"
+        raise SystemExit(f"ERROR: {str(CONFIG.parent)!r}: {needs}; move it")
     results = _load(CONFIG / "results.py")
     validation = _load(CONFIG / "validation.py")
     # ReFrame takes the first system whose host names match; `local` matches any, so it is last.
+    # A name that begins with a dot is an editor's, such as its lock, a link that leads nowhere.
     paths = sorted(
-        (path for path in (CONFIG / "systems").glob("*.py") if not path.name.startswith("_")),
+        (path for path in (CONFIG / "systems").glob("*.py") if path.name[0] not in "._"),
         key=lambda path: (path.stem == "local", path.stem),
     )
+    try:
+        validation.check_environment(os.environ)
+    except FileError as error:
+        raise SystemExit(f"ERROR: {error}") from None
     systems, environments, general = [], [], []
     used = None
     for path in paths:

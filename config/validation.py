@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from iobands.model.schema import Document, unknown
+from iobands.model.schema import Document, FileError, unknown
 from iobands.model.yaml_document import load_schema
 
 SCHEMA = load_schema(Path(__file__).with_name("site.schema.yaml"))
@@ -26,6 +26,7 @@ def check_site(system: dict, environments: list[dict], path: Path) -> None:
     """
     site = Document(str(path), {"system": system, "environments": environments})
     site.check(SCHEMA)
+    _check_characters(site, [], site.value)
     if system["name"] != path.stem:
         raise site.error(["system", "name"], f"is {system['name']!r}; write {path.stem!r}")
     _check_agreement(site)
@@ -61,6 +62,19 @@ def warnings(system: dict, path: Path) -> Iterator[str]:
                     )
                     where = [*steps, "filesystems", name, "stripe_counts"]
                     yield str(site.error(where, problem))
+
+
+def check_environment(variables: Mapping[str, str]) -> None:
+    """Check the variables that take precedence over entries of a site file.
+
+    Raises:
+        FileError: one has a blank or a control character, which would break the job script apart.
+    """
+    for name in ("account", "reservation", "qos"):
+        for variable in (f"IOBANDS_{name.upper()}", f"SBATCH_{name.upper()}"):
+            value = variables.get(variable, "")
+            if value and not re.fullmatch(r"[^\s\x00-\x1f\x7f]+", value):
+                raise FileError(f"{variable}: is {value!r}; write a name without blanks")
 
 
 def refuse_edit(system: dict, path: Path) -> None:
@@ -125,6 +139,21 @@ def _check_selections(site: Document, steps: list, features: dict) -> None:
                 if field in known and value not in known[field]:
                     at = [*steps, "extras", *place, number, field]
                     raise site.error(at, unknown(value, known[field]))
+
+
+def _check_characters(site: Document, steps: list, value: object) -> None:
+    """Refuse what would end a line of a job script, or what cannot be written into one."""
+    if isinstance(value, str):
+        if re.search(r"[\x00-\x1f\x7f]", value):
+            raise site.error(steps, f"is {value!r}; write it without line breaks and tabs")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise site.error(steps, f"is {value!r}; write it in UTF-8")
+    elif isinstance(value, dict | list | tuple):
+        for step, each in value.items() if isinstance(value, dict) else enumerate(value):
+            # Commands of the shell may have lines; of keys, those of dictionaries are names.
+            if step != "prepare_cmds":
+                _check_characters(site, steps, step)
+                _check_characters(site, [*steps, step], each)
 
 
 def _refuse_edit(site: Document, steps: list, value: object) -> None:

@@ -167,7 +167,7 @@ class IoBase(
     @run_before("sanity")
     def look_back(self) -> None:
         if not self.is_dry_run():
-            self.sweep_run_directory(Path(self.stagedir))
+            self.sweep_own()
             self.read_covariates(Path(self.stagedir))
 
     @sanity_function

@@ -1,12 +1,25 @@
 """Asks the scheduler for a job of so many nodes, in the scheduler's own words."""
 
 import os
+from collections.abc import Callable
 
 import reframe as rfm
-from reframe.core.builtins import run_after, variable
+from reframe.core.builtins import run_before, variable
+from reframe.core.schedulers import Job
 
 from . import flux, schedulers
 from .package import PERFLOGS, note_job
+
+
+def when_submitted(job: Job, action: Callable[[], None]) -> None:
+    """Call `action` when the job has its number; a hook after `run` comes when it has ended."""
+    submit = job.submit
+
+    def submit_and_act() -> None:
+        submit()
+        action()
+
+    job.submit = submit_and_act
 
 
 class JobMixin(rfm.RegressionTestPlugin):
@@ -30,10 +43,10 @@ class JobMixin(rfm.RegressionTestPlugin):
             # the script has not removed by then would stay.
             self.job.scheduler.CANCEL_GRACE_PERIOD = schedulers.SECONDS_TO_CLEAN_UP
 
-    # The job is submitted: should ReFrame be killed, the next session cancels it.
-    @run_after("run")
+    # Should ReFrame be killed, the next session cancels the job.
+    @run_before("run")
     def note_job_of_session(self) -> None:
-        note_job(PERFLOGS, self.scheduler, self.job.jobid)
+        when_submitted(self.job, lambda: note_job(PERFLOGS, self.scheduler, self.job.jobid))
 
     def place_processes(self) -> None:
         self.job.options += schedulers.placement(

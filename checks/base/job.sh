@@ -52,13 +52,26 @@ has_one_of() {
     return 1
 }
 
-# make_run_directory CHECK: makes $run_directory, which is removed however the job ends.
+# make_run_directory: makes $run_directory, which its session has named and noted, and which is
+# removed however the job ends.
 make_run_directory() {
-    run_directory=$(mktemp -d "$file_system/iobands-$1-XXXXXXXXXX") ||
+    local unsafe
+    run_directory=$(<run_directory.txt)
+    ! unsafe=$(writable_by_others) || refuse "$unsafe"
+    # Fails if it is there, be it a link.
+    mkdir -m 0700 -- "$run_directory" ||
         refuse "no directory can be made there: does it exist, may you write?"
     remove_at_the_end
-    echo "$run_directory" >run_directory.txt
     df -Pk "$run_directory" >df.txt
+}
+
+# writable_by_others: says so of a file system's directory in which another user could put files or
+# links in the place of a run's; else fails.
+writable_by_others() {
+    local mode
+    mode=$(stat -L -c %a -- "$file_system" 2>/dev/null) && [ $((0$mode & 01002)) -eq 2 ] &&
+        echo "others may write there and the directory is not sticky; chmod +t it, or name one" \
+            "below it that is yours"
 }
 
 # A trap, for which a script that is killed has no time: ReFrame kills the processes of a local job
@@ -66,11 +79,23 @@ make_run_directory() {
 # is not killed with them, nor as the rest of a killed session, and which reads until none of them
 # is left to write to it.
 remove_at_the_end() {
-    trap 'rm -rf -- "$run_directory"' EXIT
-    # shellcheck disable=SC2016,SC2034
-    exec {guard}> >(exec env -u IOBANDS_SESSION setsid sh -c 'cat; rm -rf -- "$1"' sh "$run_directory" >/dev/null 2>&1)
+    stage=$PWD
+    trap 'remove_directory "$run_directory"' EXIT
+    # A pipe with a name: `>(...)` needs /dev/fd, and what a coproc opens no program inherits.
+    if mkfifo guard.fifo 2>/dev/null; then
+        exec {guard}<>guard.fifo
+        # shellcheck disable=SC2016
+        env -u IOBANDS_SESSION setsid sh -c 'rm -f guard.fifo; cat; rm -rf -- "$1"' sh "$run_directory" \
+            <guard.fifo >/dev/null 2>&1 {guard}>&- &
+        disown
+    fi
     trap 'exit 143' TERM
     trap 'exit 130' INT
+}
+
+# remove_directory PATH: and leaves word of it in the stage directory.
+remove_directory() {
+    rm -rf -- "$1" && echo "$1" >>"${stage:-.}/removed_directories.txt"
 }
 
 # require_space NEEDED WRITTEN: so many GiB are free, of which the run writes some.

@@ -8,6 +8,16 @@ from pathlib import Path
 
 from iobands import __version__ as suite_version
 from iobands.bands import NO_BAND, Bands, load_bands
+from iobands.directories.note import Note, new_note, notes_of, read_notes
+from iobands.directories.sweep import (
+    REMOVE_SCRIPT,
+    arguments,
+    is_live,
+    outcomes_of,
+    settle,
+    sweep,
+    unknown_owner,
+)
 from iobands.model.fields import (
     COVARIATES,
     MATCH_FIELDS,
@@ -32,13 +42,24 @@ __all__ = [
     "MATCH_FIELDS",
     "NO_BAND",
     "PERFLOGS",
+    "REMOVE_SCRIPT",
     "SERIES_FIELDS",
     "VARIABLE_UNITS",
     "Bands",
+    "Note",
     "PairedRatio",
+    "arguments",
     "canonical",
+    "is_live",
     "load_bands",
+    "new_note",
     "note_job",
+    "notes_of",
+    "outcomes_of",
     "paired_ratio",
+    "read_notes",
+    "settle",
     "suite_version",
+    "sweep",
+    "unknown_owner",
 ]

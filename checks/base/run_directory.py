@@ -1,26 +1,95 @@
-"""The run directory: made by the job script, guarded, and removed on every exit.
+"""The run directory: noted by the session, made by the job script, and removed on every exit.
 
-All of it happens in the job script, by the functions of job.sh: ReFrame's own clean-up hooks do
-not run after a failure. The script removes nothing but the directory that it made itself. Where
-the script was killed, the session removes it afterwards.
+The note is on disk before the job is submitted, so that a directory is known however the session
+or its machine ends. The job script makes and removes the directory, by the functions of job.sh.
+What it could not remove, sessions and `iobands clean` remove by the notes.
 """
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import reframe as rfm
+from reframe.core.builtins import run_before
+from reframe.core.exceptions import ReframeError
 from reframe.core.logging import getlogger
 
-from ..filesystems import mount_names
-from .leftovers import sweep
-from .package import PERFLOGS
-from .stage import call, read_output
+from ..filesystems import BACKENDS, mount_names
+from .job import when_submitted
+from .package import PERFLOGS, Note, new_note, notes_of, sweep
+from .stage import call
 
 #: The functions that job scripts source, and what runs on each node of a job.
 JOB_SCRIPTS = (Path(__file__).with_name("job.sh"), Path(__file__).with_name("covariates.sh"))
 
 
-class RunDirectoryMixin(rfm.RegressionTestPlugin):
+class NotedDirectories(rfm.RegressionTestPlugin):
+    """Notes the directories that a job makes, and removes what it left."""
+
+    _noted: tuple[Note, ...] = ()
+
+    def note_directory(self, root: str, mounted: str | None = None) -> Path:
+        """Note a directory below `root` that the job will make, and return its path.
+
+        `mounted` is the type and mount point of its file system as a compute node saw them.
+        """
+        scheduler = self.current_partition.scheduler.registered_name
+        note = new_note(Path(root), type(self).__name__, scheduler, mounted)
+        if not self.is_dry_run():
+            try:
+                note.write(self.notes)
+            except OSError as error:
+                raise ReframeError(f"no note in {self.notes}: {error.strerror}") from error
+            self._noted = (*self._noted, note)
+        return note.path
+
+    @run_before("run")
+    def note_job_when_submitted(self) -> None:
+        when_submitted(self.job, self.note_job)
+
+    def note_job(self) -> None:
+        """Add the number of the job to the notes."""
+        self._noted = tuple(note.submitted(str(self.job.jobid)) for note in self._noted)
+        for note in self._noted:
+            note.write(self.notes)
+
+    def sweep_own(self) -> None:
+        """Remove what the job, which is over, left of its directories."""
+        # The trap of the script leaves its word: the file system may not be on this node.
+        said = Path(self.stagedir, "removed_directories.txt")
+        removed = said.read_text(encoding="utf-8").splitlines() if said.exists() else []
+        for note in self._noted:
+            if str(note.path) in removed:
+                (self.notes / note.name).unlink(missing_ok=True)
+        self.sweep_notes({note.name for note in self._noted if str(note.path) not in removed})
+
+    def sweep_notes(self, own: set[str] | None = None) -> None:
+        """Remove the directories `own`, or all orphans of the system; warn of what stays."""
+        if own is not None and not own:
+            return
+        try:
+            for each in sweep(self.notes, self.roots, own=own or ()):
+                if each.state != "gone":
+                    getlogger().warning(f"{each.note.path} stays: {each.why}")
+        except OSError as error:
+            getlogger().warning(f"{self.notes}: {error.strerror}")
+
+    @property
+    def notes(self) -> Path:
+        """The directory with the notes of the system."""
+        return notes_of(PERFLOGS, self.current_system.name)
+
+    @property
+    def roots(self) -> dict[Path, Sequence[str]]:
+        """Where the system's run directories are made, and what df may call what is there."""
+        return {
+            Path(settings["path"]): mount_names(settings, BACKENDS[settings["type"]])
+            for partition in self.current_system.partitions
+            for settings in partition.extras.get("filesystems", {}).values()
+        }
+
+
+class RunDirectoryMixin(NotedDirectories):
     """Gives the job script `$run_directory`, and `$exit_status` of the program after it ran."""
 
     def make_run_directory(self, volume_gib: float) -> list[str]:
@@ -32,25 +101,12 @@ class RunDirectoryMixin(rfm.RegressionTestPlugin):
         kind, names = settings["type"], mount_names(settings, self.striping)
         asked = f"{kind}, mounted as {names[0]}" if "mounted_as" in settings else kind
         needed_gib = volume_gib + settings.get("min_free_gib", 0)
+        path = self.note_directory(settings["path"], self.probe.mounted.get(self.file_system))
+        Path(self.stagedir, "run_directory.txt").write_text(f"{path}\n", encoding="utf-8")
         return [
             f"file_system={shlex.quote(settings['path'])}",
             *([call("require_mounted", asked, *names)] if names else []),
             *([call("require_commands", kind)] if self.striping.script else []),
-            call("make_run_directory", type(self).__name__),
+            "make_run_directory",
             call("require_space", f"{needed_gib:g}", f"{volume_gib:g}"),
         ]
-
-    def sweep_run_directory(self, stage: Path) -> None:
-        """Remove the directory of a run that was killed, and what earlier ones left."""
-        name = read_output(stage / "run_directory.txt").strip()
-        sweep_after_run(self.current_system.name, Path(name) if name else None)
-
-
-def sweep_after_run(system: str, own: Path | None) -> None:
-    """Remove the directory of a run on `system` that is over, and what earlier ones left there."""
-    notes = PERFLOGS / system / "leftovers"
-    try:
-        for directory in sweep(notes, own):
-            getlogger().warning(f"{directory} could not be removed: the next run tries again")
-    except OSError as error:
-        getlogger().warning(f"{notes}: {error.strerror}")

@@ -17,7 +17,8 @@ from reframe.core.exceptions import SanityError
 from ..base import selections
 from ..base.failure import reason_in
 from ..base.job import JobMixin
-from ..base.run_directory import sweep_after_run
+from ..base.package import arguments, is_live, outcomes_of, read_notes, settle, unknown_owner
+from ..base.run_directory import NotedDirectories
 from ..base.stage import copy_scripts, read_output
 from ..filesystems import BACKENDS
 from . import clocks, mpi, probe, toolchain
@@ -57,7 +58,7 @@ class WithoutEnvironment(rfm.RegressionTestPlugin):
         self._current_environ = ProgEnvironment("none")
 
 
-class EnvProbe(SmallJob, WithoutEnvironment):
+class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
     """Looks at all file systems of a partition from one of its nodes."""
 
     descr = "A node looks at the file systems"
@@ -65,14 +66,22 @@ class EnvProbe(SmallJob, WithoutEnvironment):
     #: The subject of a failure.
     examines = variable(str, value="partition", loggable=True)
 
+    #: The type and mount point of each file system as df showed them.
+    mounted = variable(dict, value={})
+
     nodes = tasks = num_tasks = 1
     sourcesdir = None
 
     @run_before("run")
     def write_command(self) -> None:
         copy_scripts(probe.SCRIPTS, Path(self.stagedir))
-        arguments = probe.arguments(list(self.file_systems.values()))
-        self.executable, self.executable_opts = "bash", ["probe.sh", shlex.join(arguments)]
+        if not self.is_dry_run():
+            self.sweep_notes()
+            self.leave_orphans_to_node()
+        settings = list(self.file_systems.values())
+        directories = [self.note_directory(each["path"]) for each in settings]
+        words = probe.arguments(settings, directories)
+        self.executable, self.executable_opts = "bash", ["probe.sh", shlex.join(words)]
         # One process on the node of the script: MPI's launcher is a matter of the environment.
         self.job.launcher = getlauncher("local")()
 
@@ -81,30 +90,47 @@ class EnvProbe(SmallJob, WithoutEnvironment):
         """The script ran; what it found is for others to judge."""
         require_begun(self)
         self.findings = {
-            name: self._findings(number, settings)
+            name: self._findings(number, name, settings)
             for number, (name, settings) in enumerate(self.file_systems.items())
         }
         return True
 
+    def leave_orphans_to_node(self) -> None:
+        """Ask the job to remove what could not be removed from this node."""
+        self.left = {}
+        notes = [note for _, note in read_notes(self.notes) if note and note.stays]
+        for number, settings in enumerate(self.file_systems.values()):
+            root = Path(settings["path"])
+            here = [note for note in notes if note.path.parent == root and not is_live(note)]
+            todo = [(note, unknown_owner(note) or "") for note in here]
+            if todo:
+                words = arguments(root, self.roots[root], todo)
+                text = "".join(f"{word}\0" for word in words)
+                Path(self.stagedir, probe.orphans_file(number)).write_text(text, encoding="utf-8")
+                self.left[number] = todo
+
     @run_before("sanity")
     def sweep_directories(self) -> None:
+        if self.is_dry_run():
+            return
         # What hangs is killed with the job, and then no trap removes its directory.
-        stage = Path(self.stagedir)
-        for number in range(len(self.file_systems)):
-            named = stage / probe.directory_file(number)
-            if named.exists() and not (stage / probe.answer_file(number)).exists():
-                sweep_after_run(self.current_system.name, Path(read_output(named).strip()))
+        self.sweep_own()
+        for number, todo in self.left.items():
+            said = read_output(Path(self.stagedir, probe.removed_file(number)))
+            settle(self.notes, [each for each in outcomes_of(said, todo) if each.state == "gone"])
 
     @property
     def file_systems(self) -> dict[str, dict]:
         """The file systems of the partition."""
         return self.current_partition.extras["filesystems"]
 
-    def _findings(self, number: int, settings: dict) -> Findings:
+    def _findings(self, number: int, name: str, settings: dict) -> Findings:
         answered = Path(self.stagedir, probe.answer_file(number))
         if not answered.exists():
             return silent(read_output(Path(self.stagedir, probe.unfinished_file(number))))
         answer = read_output(answered)
+        mounted = sections(answer).get("mounted", "")
+        self.mounted = {**self.mounted, name: " ".join(mounted.split())}
         targets = BACKENDS[settings["type"]].count_targets(sections(answer).get("targets", ""))
         return judge(answer, self._wanted(settings), targets)
 

@@ -1,11 +1,12 @@
 #!/bin/bash
 # Looks at file systems from a node: at all of them at once, so that none may hang the others.
 #
-#   probe.sh SECONDS [TYPE PATH NAMES]...
+#   probe.sh SECONDS [TYPE PATH NAMES DIRECTORY]...
 #
 # NAMES, between commas, is what the mount table may call it; empty for anything. Only a file system
-# of the right type is written to. The Nth leaves file_system_N.txt, sections with what each command
-# printed, and .part in its place when it does not answer within SECONDS.
+# of the right type is written to, in DIRECTORY, which is made and removed. The Nth leaves
+# file_system_N.txt, sections with what each command printed, and .part in its place when it does
+# not answer within SECONDS. Then it removes the orphans in orphans_N.txt.
 export LC_ALL=C
 
 section() {
@@ -13,8 +14,8 @@ section() {
 }
 
 look() {
-    local number=$1 type=$2 names=$4 mounted kind group
-    file_system=$3
+    local type=$1 names=$3 mounted kind group
+    file_system=$2 directory=$4
     needed=()
     # shellcheck source=/dev/null
     [ ! -e "./$type.sh" ] || source "./$type.sh"
@@ -40,18 +41,18 @@ look() {
     section quota
     ! declare -F show_quota >/dev/null || show_quota 2>/dev/null
     section write
-    write_a_file "$number"
+    write_a_file
 }
 
 write_a_file() {
     local before printed
-    if ! directory=$(mktemp -d "$file_system/iobands-EnvProbe-XXXXXXXXXX" 2>&1); then
-        echo "failed: $directory"
+    if printed=$(writable_by_others || mkdir -m 0700 -- "$directory" 2>&1) && [ -z "$printed" ]; then
+        trap 'remove_directory "$directory"' EXIT
+        trap 'exit 143' TERM
+    else
+        echo "failed: $printed"
         return
     fi
-    trap 'rm -rf -- "$directory"' EXIT
-    trap 'exit 143' TERM
-    echo "$directory" >"directory_$1.txt"
     before=$(date +%s.%N)
     printed=$(echo iobands | dd of="$directory/file" conv=fsync status=none 2>&1)
     if [ "$(cat "$directory/file" 2>/dev/null)" = iobands ]; then
@@ -69,9 +70,11 @@ for ((number = 0; $# > 0; number++)); do
     answer=file_system_$number.txt
     # No reader of this script's output waits for what hangs.
     {
-        (look "$number" "$1" "$2" "$3") >"$answer.part" 2>&1 && mv "$answer.part" "$answer"
+        (look "$@") >"$answer.part" 2>&1 && mv "$answer.part" "$answer" &&
+            [ -e "orphans_$number.txt" ] &&
+            xargs -0 sh ./remove.sh <"orphans_$number.txt" >"removed_$number.txt"
     } </dev/null >/dev/null 2>&1 &
-    shift 3
+    shift 4
 done
 for ((waits = 0; waits < 5 * seconds; waits++)); do
     [ -n "$(jobs -r)" ] || break

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from checks.base.leftovers import sweep
 from checks.base.stage import copy_scripts
 from checks.filesystems import BACKENDS
 from checks.preflight import probe
@@ -16,6 +15,12 @@ from checks.preflight.findings import Wanted, judge, sections, silent
 from tests.checks.captures import captured
 
 pytestmark = pytest.mark.machine
+
+
+@pytest.fixture
+def disk(tmp_path_factory):
+    return tmp_path_factory.mktemp("disk")
+
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
 NODE = os.uname().nodename
@@ -44,9 +49,10 @@ class Probed:
     def look(self, settings: dict, gib: float = 0.0, files: int = 0):
         """What is found of a file system with these settings."""
         settings = {"type": "posix", **settings}
+        directory = Path(settings["path"], "iobands-EnvProbe-0123456789")
         copy_scripts(probe.SCRIPTS, self.root)
         done = subprocess.run(
-            ["bash", "probe.sh", *probe.arguments([settings], self.seconds)],
+            ["bash", "probe.sh", *probe.arguments([settings], [directory], self.seconds)],
             cwd=self.root,
             env={**os.environ, "PATH": f"{self.programs}:{os.environ['PATH']}"},
             capture_output=True,
@@ -164,17 +170,26 @@ def test_one_that_hangs_stops_no_other(probed, tmp_path):
     assert "(asked for: mounted)" in found.blocking
 
 
-def test_what_one_that_hangs_is_left_with_is_known(probed, tmp_path, tmp_path_factory):
-    probed.seconds = 1
-    directory = tmp_path_factory.mktemp("disk")
-    probed.stand_in("dd", "exec sleep 20")
-    found = probed.look({"path": str(directory)})
-    assert "(asked for: write)" in found.blocking
-    left = Path((tmp_path / probe.directory_file(0)).read_text(encoding="utf-8").strip())
-    assert [left] == list(directory.iterdir())
-    # As a session does that is over; the script's own trap would be killed with its job.
-    assert sweep(tmp_path / "leftovers", left) == []
-    assert not left.exists()
+def test_one_that_others_may_write_and_that_is_not_sticky_is_not_written_to(probed, disk):
+    disk.chmod(0o777)
+    (problem,) = probed.look({"path": str(disk)}).problems
+    assert problem.endswith("or name one below it that is yours")
+    disk.chmod(0o1777)
+    assert probed.look({"path": str(disk)}).blocking is None
+    (disk / "iobands-EnvProbe-0123456789").symlink_to("precious")
+    assert probed.look({"path": str(disk)}).problems == (f"not writable on {NODE}: File exists",)
+
+
+def test_orphans_that_the_session_cannot_reach_are_removed_by_the_node(probed, tmp_path, disk):
+    orphan = disk / "iobands-BenchioFPP-0123456789"
+    orphan.mkdir()
+    words = (str(disk), "", orphan.name, "", "remove")
+    orphans = tmp_path / probe.orphans_file(0)
+    orphans.write_bytes("".join(f"{word}\0" for word in words).encode())
+    assert probed.look({"path": str(disk)}).blocking is None
+    assert list(disk.iterdir()) == []
+    said = (tmp_path / probe.removed_file(0)).read_text(encoding="utf-8")
+    assert said == f"{orphan.name}\tgone\t\t\n"
 
 
 def test_a_clock_that_is_off_is_told_and_stops_nothing(probed, tmp_path_factory):

@@ -51,7 +51,7 @@ def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
     # As a program that has no time for signals, since its file system is slow.
     program = "(trap '' TERM; echo $BASHPID > $run_directory/pid; exec sleep 1000)"
     script = [SOURCE, f"run_directory={directory}", "remove_at_the_end", program, "echo never"]
-    job = subprocess.Popen(["bash", "-c", "\n".join(script)], start_new_session=True)
+    job = subprocess.Popen(["bash", "-c", "\n".join(script)], cwd=tmp_path, start_new_session=True)
     pid = directory / "pid"
     try:
         wait_until(lambda: pid.exists() and pid.read_text())
@@ -65,3 +65,20 @@ def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
     wait_until(lambda: not directory.exists())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="hides /dev/fd: needs root")
+def test_without_dev_fd_the_directory_is_there_until_the_end(tmp_path):
+    directory = tmp_path / "run"
+    directory.mkdir()
+    hide = "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3"
+    script = [SOURCE, f"run_directory={directory}", "remove_at_the_end", "sleep 0.5", "ls -d run"]
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", f'{hide} && exec bash -c "$1"', "sh", "\n".join(script)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("run\n", "")
+    assert not directory.exists()

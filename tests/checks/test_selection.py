@@ -117,9 +117,20 @@ def test_an_unknown_system_is_named(site_copy):
     assert "archer3" in run.stdout + run.stderr
 
 
-def test_a_path_with_a_blank_is_refused(tmp_path):
-    (tmp_path / "a clone").mkdir()
-    run = copy_suite(tmp_path / "a clone").reframe("--system=local", "-l")
+def test_a_clone_whose_path_the_shell_would_run_is_refused(tmp_path):
+    name = 'a $(touch ran) "b"'
+    (tmp_path / name).mkdir()
+    run = copy_suite(tmp_path / name).reframe("--system=local", "-l")
     assert run.returncode == 1
-    assert "a clone: ReFrame needs a path without a blank" in run.stderr
+    assert f"{name}': ReFrame needs a path of letters" in run.stderr
     assert "Traceback" not in run.stderr
+    assert list(tmp_path.rglob("ran")) == []
+
+
+def test_files_of_an_editor_beside_a_site_file_stop_nothing(site_copy):
+    systems = site_copy.root / "config" / "systems"
+    (systems / ".#local.py").symlink_to("jane@login1.4711:1763600000")
+    (systems / "local.py~").write_text("broken(", encoding="utf-8")
+    (systems / ".local.py.swp").write_bytes(b"b0VIM\x00\xff")
+    run = site_copy.reframe("--system=local", "-l", "-n", "BenchioSerial")
+    assert run.returncode == 0, run.stderr

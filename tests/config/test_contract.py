@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from checks.base.site import _TRANSPORTS
 from checks.base.transport import REPORT_VARIABLES
 from checks.filesystems import BACKENDS
-from config.validation import SCHEMA, check_site, refuse_edit, warnings
+from config.validation import SCHEMA, check_environment, check_site, refuse_edit, warnings
 from iobands.model.schema import FileError
 
 SITE_FILE = Path("config/systems/mysite.py")
@@ -211,6 +211,28 @@ def test_a_mistake_is_named_with_its_place(keys, value, place, mentions):
     assert found == ", ".join(["partition 'compute'", *([place] if place else [])])
     for mention in mentions:
         assert mention in problem
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "mention"),
+    [
+        (["account"], "z19\n#SBATCH --uid=0", "without blanks"),
+        (["account"], "a b", "without blanks"),
+        (["filesystems", "work", "path"], "/work\n", "without line breaks"),
+        (["filesystems", "work", "path"], "/work/\udcff", "UTF-8"),
+        (["filesystems", "work", "path"], "/work/../home", "without .."),
+        (["hint_presets", "fast", "env_vars"], {"A\nB": "1"}, "without line breaks"),
+    ],
+)
+def test_what_would_break_a_job_script_apart_is_refused(keys, value, mention):
+    assert mention in refused(changed(*keys, value=value))[1]
+
+
+@pytest.mark.parametrize("value", ["a\nb", "a b", "a\x7f"])
+def test_so_is_a_variable_in_place_of_it(value):
+    check_environment({"IOBANDS_ACCOUNT": "z19-io", "HOME": value})
+    with pytest.raises(FileError, match="SBATCH_QOS"):
+        check_environment({"SBATCH_QOS": value})
 
 
 def test_what_takes_long_may_be_weekly():

@@ -1,9 +1,11 @@
 """A run that is stopped leaves nothing on the file system and no rate in the perflog."""
 
+import json
 import os
 import shutil
 import signal
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -54,6 +56,42 @@ def test_terminated_from_outside(site_copy, disk):
         session.kill()
         session.wait()
     wait_until(lambda: not list(disk.iterdir()))
+
+
+def test_a_machine_that_goes_down_leaves_what_the_next_session_removes(site_copy, disk, tmp_path):
+    site = replace(site_copy, checks=("checks/preflight/checks.py",))
+    site.add_local_system(
+        "slow",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+    )
+    dd = tmp_path / "bin" / "dd"
+    dd.parent.mkdir()
+    dd.write_text(f"#!/bin/sh\n[ ! -e {tmp_path}/hang ] || exec sleep 1000\n", encoding="utf-8")
+    dd.chmod(0o755)
+    hang = tmp_path / "hang"
+    hang.touch()
+    selected = ("--system=slow", "-r", "--exec-policy=serial", "-n", "EnvFileSystem")
+    session = site.begin_reframe(
+        *selected, env={**os.environ, "PATH": f"{dd.parent}:{os.environ['PATH']}"}
+    )
+    notes = site.root / "perflogs" / "slow" / "leftovers"
+    try:
+        wait_until(lambda: list(disk.iterdir()))
+        (note,) = [json.loads(path.read_text(encoding="utf-8")) for path in notes.iterdir()]
+        assert [note["path"]] == [str(path) for path in disk.iterdir()]
+        assert note["pid"] == session.pid
+    finally:
+        session.kill()
+        session.communicate()
+        os.killpg(note["script"]["pid"], signal.SIGKILL)
+    hang.unlink()
+    (orphan,) = disk.iterdir()
+    assert orphan.stat().st_mode & 0o777 == 0o700
+    run = site.reframe(*selected)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert list(disk.iterdir()) == []
+    assert list(notes.iterdir()) == []
 
 
 def wait_until(condition, seconds=300):

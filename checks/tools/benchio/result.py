@@ -17,7 +17,7 @@ def read_result(path: Path) -> list[dict]:
         ResultError: there is no file, or a line is not a record of this schema.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_bytes().splitlines()
     except OSError as error:
         raise ResultError(f"no result file: {error.strerror}") from error
     records = []
@@ -25,7 +25,7 @@ def read_result(path: Path) -> list[dict]:
         try:
             record = json.loads(line)
             schema = record["schema"]
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ResultError(f"{path.name}, line {number}: not a record") from error
         if schema != SCHEMA:
             raise ResultError(f"{path.name}, line {number}: schema {schema!r}, not {SCHEMA!r}")

@@ -1,7 +1,9 @@
 !> MPI-IO hints from the environment: the file that ROMIO_HINTS names, and MPICH_MPIIO_HINTS of
 !> Cray's MPI. Few MPI libraries read both; benchio does, and passes the hints to any library.
 module hint_environment
+   use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use errors, only: error_t, fail
+   use posix_api, only: shim_is_regular
    use task, only: hint_t
    implicit none(type, external)
    private
@@ -75,6 +77,11 @@ contains
       inquire (file=path//"/.", exist=is_directory)
       if (is_directory) then
          call fail(error, "ROMIO_HINTS: "//path//" cannot be read: it is a directory")
+         return
+      end if
+      ! A pipe would be waited for, here or by the MPI library.
+      if (shim_is_regular(path//c_null_char) == 0_c_int) then
+         call fail(error, "ROMIO_HINTS: "//path//" cannot be read: it is not a regular file")
          return
       end if
       open (newunit=unit, file=path, action="read", status="old", iostat=status, iomsg=message)

@@ -4,16 +4,29 @@ module file_checks
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail, keep_first
-   use posix_api, only: shim_errno, shim_first_hole, shim_free_bytes, shim_is_regular
+   use posix_api, only: shim_errno, shim_first_hole, shim_free_bytes, shim_is_open_to_others, &
+                        shim_is_regular
    use posix_file, only: close_file, get_file_size, open_existing, open_new, remove_file, &
                          system_failure
    use text, only: to_text
    implicit none(type, external)
    private
 
-   public :: check_creatable, check_empty, check_complete, check_room, check_free
+   public :: check_closed_to_others, check_creatable, check_empty, check_complete, check_room
+   public :: check_free
 
 contains
+
+   !> An error if others may write to a directory and replace its files: not
+   !> every library can be asked to follow no links.
+   subroutine check_closed_to_others(directory, error)
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+
+      if (shim_is_open_to_others(directory//c_null_char) == 0_c_int) return
+      call fail(error, directory//" may be written to by others and is not sticky, so that they " &
+                //"could replace files; use chmod o-w or chmod +t")
+   end subroutine check_closed_to_others
 
    !> An error unless a file can be created; removes it again.
    subroutine check_creatable(path, error)

@@ -8,7 +8,7 @@ module hdf5_mpi
    use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_BYTE, MPI_Comm, MPI_File, MPI_File_get_info, MPI_FILE_NULL, &
                       MPI_File_set_view, MPI_Info, MPI_INFO_NULL, MPI_OFFSET_KIND
-   use posix_file, only: close_file, open_new
+   use posix_file, only: empty_file
    implicit none(type, external)
    private
 
@@ -62,7 +62,7 @@ contains
       type(error_t), allocatable, intent(inout) :: error
       type(error_t), allocatable :: trouble
       type(MPI_File) :: file
-      integer :: fd, ierr
+      integer :: ierr
       logical :: proceed
 
       file = MPI_FILE_NULL
@@ -75,8 +75,7 @@ contains
       call agree_to_proceed(comm, proceed, error)
       if (proceed) return
       if (makes_room) then
-         call open_new(path, fd, trouble)
-         if (.not. allocated(trouble)) call close_file(fd, path, trouble)
+         call empty_file(path, trouble)
          call keep_first(error, trouble)
       end if
       call agree_to_proceed(comm, proceed, error)

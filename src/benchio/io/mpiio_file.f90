@@ -10,8 +10,8 @@ module mpiio_file
                       MPI_File_get_info, MPI_FILE_NULL, MPI_File_open, &
                       MPI_File_set_errhandler, MPI_File_set_view, MPI_File_sync, &
                       MPI_Get_elements_x, MPI_Info, MPI_INFO_NULL, &
-                      MPI_INTEGER8, MPI_MODE_CREATE, MPI_MODE_RDONLY, MPI_MODE_WRONLY, &
-                      MPI_OFFSET_KIND, MPI_Status
+                      MPI_INTEGER8, MPI_MODE_CREATE, MPI_MODE_EXCL, MPI_MODE_RDONLY, &
+                      MPI_MODE_WRONLY, MPI_OFFSET_KIND, MPI_Status
    use mpi_hints, only: free_info, make_info
    use posix_file, only: library_path, remedy
    use task, only: hint_t
@@ -72,7 +72,8 @@ contains
       logical :: proceed
       integer :: mode, ierr
 
-      mode = merge(ior(MPI_MODE_CREATE, MPI_MODE_WRONLY), MPI_MODE_RDONLY, writing)
+      mode = merge(ior(ior(MPI_MODE_CREATE, MPI_MODE_EXCL), MPI_MODE_WRONLY), MPI_MODE_RDONLY, &
+                   writing)
       call MPI_File_open(self%comm, library_path(self%path), mode, self%info, self%handle, ierr)
       call check(ierr, "MPI_File_open of "//self%path, error)
       if (allocated(error)) error%text = error%text//remedy(writing)

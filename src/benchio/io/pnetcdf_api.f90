@@ -14,7 +14,7 @@ module pnetcdf_api
    public :: nfmpi_wait_all, check_pnetcdf
 
    integer, parameter, public :: nf_noerr = 0
-   integer, parameter, public :: nf_nowrite = 0, nf_clobber = 0
+   integer, parameter, public :: nf_nowrite = 0, nf_noclobber = 4
    !> The format with 64-bit sizes and integers, CDF-5.
    integer, parameter, public :: nf_64bit_data = 32
    integer, parameter, public :: nf_nofill = 256, nf_int64 = 10

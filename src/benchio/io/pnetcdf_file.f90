@@ -8,7 +8,7 @@ module pnetcdf_file
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_INFO_NULL, &
                       MPI_Info_set, MPI_OFFSET_KIND
    use mpi_hints, only: free_info, make_info
-   use pnetcdf_api, only: check_pnetcdf, nf_64bit_data, nf_clobber, nf_int64, nf_nofill, &
+   use pnetcdf_api, only: check_pnetcdf, nf_64bit_data, nf_int64, nf_noclobber, nf_nofill, &
                           nf_nowrite, nfmpi_close, nfmpi_create, nfmpi_def_dim, &
                           nfmpi_def_var, nfmpi_enddef, nfmpi_inq_dimlen, nfmpi_inq_file_info, &
                           nfmpi_inq_vardimid, nfmpi_inq_varid, nfmpi_inq_varndims, &
@@ -96,7 +96,7 @@ contains
 
       if (writing) then
          status = nfmpi_create(self%comm%MPI_VAL, library_path(self%path), &
-                               ior(nf_clobber, nf_64bit_data), self%info%MPI_VAL, self%file)
+                               ior(nf_noclobber, nf_64bit_data), self%info%MPI_VAL, self%file)
          call check_pnetcdf(status, "ncmpi_create of "//self%path, error)
       else
          status = nfmpi_open(self%comm%MPI_VAL, library_path(self%path), nf_nowrite, &

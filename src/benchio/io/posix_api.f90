@@ -9,17 +9,26 @@ module posix_api
    public :: c_close, c_closedir, c_exit, c_fnmatch, c_fsync, c_memcpy, c_preadv, c_pwritev
    public :: c_rmdir, c_strerror, c_strlen, c_truncate, c_unlink
    public :: shim_drop_pages, shim_errno, shim_file_size, shim_first_hole, shim_free_bytes
-   public :: shim_interrupted, shim_is_regular, shim_is_same_file, shim_missing, shim_next_name
-   public :: shim_open, shim_open_directory, shim_resident_pages
+   public :: shim_guard, shim_interrupted, shim_is_open_to_others, shim_is_regular
+   public :: shim_is_same_file, shim_missing, shim_next_name, shim_open, shim_open_directory
+   public :: shim_resident_pages, shim_unguard
 
    ! How shim_open opens a file; the order is that of the flags in posix_shim.c.
-   !> Creates the file, or truncates the old one, to write.
+   !> Creates the file, which must not exist, to write.
    integer(c_int), parameter, public :: mode_new = 0_c_int
-   !> Keeps the content, to write; creates the file or requires that it exists.
+   !> Keeps the content, to write; creates the file, unless another process has, or requires
+   !> that it exists. The first follows no link and takes no file with a second name.
    integer(c_int), parameter, public :: mode_shared = 1_c_int, mode_shared_existing = 2_c_int
+   !> Creates the file, or truncates the old one, to write; does not wait for the reader of a
+   !> pipe.
+   integer(c_int), parameter, public :: mode_replacing = 3_c_int
    !> Requires that it exists, to read; the second bypasses the page cache, and fails where
    !> the file system cannot do so.
-   integer(c_int), parameter, public :: mode_existing = 3_c_int, mode_direct = 4_c_int
+   integer(c_int), parameter, public :: mode_existing = 4_c_int, mode_direct = 5_c_int
+
+   ! What a signal that ends the process does to a path that shim_guard was given.
+   integer(c_int), parameter, public :: guard_removes = 0_c_int, guard_empties = 1_c_int
+   integer(c_int), parameter, public :: guard_removes_directory = 2_c_int
 
    !> `struct iovec`: a stretch of memory and its bytes.
    type, bind(c) :: iovec_t
@@ -155,6 +164,24 @@ module posix_api
          integer(c_int), intent(in), value :: mode
          integer(c_int) :: res
       end function shim_open
+
+      subroutine shim_guard(path, mode) bind(c, name="benchio_guard")
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int), intent(in), value :: mode
+      end subroutine shim_guard
+
+      subroutine shim_unguard() bind(c, name="benchio_unguard")
+         implicit none(type, external)
+      end subroutine shim_unguard
+
+      function shim_is_open_to_others(path) bind(c, name="benchio_is_open_to_others") result(res)
+         import :: c_char, c_int
+         implicit none(type, external)
+         character(kind=c_char), intent(in) :: path(*)
+         integer(c_int) :: res
+      end function shim_is_open_to_others
 
       function shim_is_same_file(one, other) bind(c, name="benchio_is_same_file") result(res)
          import :: c_char, c_int

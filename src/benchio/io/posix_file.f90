@@ -6,14 +6,14 @@ module posix_file
    use c_text, only: from_c
    use errors, only: error_t, fail
    use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, c_strerror, c_truncate, c_unlink, &
-                        iovec_t, mode_existing, mode_new, mode_shared, mode_shared_existing, &
-                        shim_errno, shim_file_size, shim_interrupted, shim_is_same_file, &
-                        shim_missing, shim_open
+                        iovec_t, mode_existing, mode_new, mode_replacing, mode_shared, &
+                        mode_shared_existing, shim_errno, shim_file_size, shim_interrupted, &
+                        shim_is_same_file, shim_missing, shim_open
    use text, only: to_text
    implicit none(type, external)
    private
 
-   public :: open_new, open_shared, open_existing, close_file
+   public :: open_new, open_replacing, open_shared, open_existing, close_file
    public :: write_vectors, write_bytes, read_vectors, sync_file, release_locks
    public :: remove_file, empty_file, get_file_size
    public :: is_same_file, library_path, remedy, system_failure
@@ -23,7 +23,8 @@ module posix_file
 
 contains
 
-   !> Creates a file, or truncates the old one, and opens it for writing.
+   !> Creates a file, which must not exist, and opens it for writing. So no link is followed
+   !> that another user has put there.
    subroutine open_new(path, fd, error)
       character(len=*), intent(in) :: path
       integer(c_int), intent(out) :: fd
@@ -34,6 +35,18 @@ contains
       call system_failure("open", path, shim_errno(), error)
       error%text = error%text//remedy(.true.)
    end subroutine open_new
+
+   !> Creates a file, or truncates the old one, and opens it for writing.
+   subroutine open_replacing(path, fd, error)
+      character(len=*), intent(in) :: path
+      integer(c_int), intent(out) :: fd
+      type(error_t), allocatable, intent(out) :: error
+
+      fd = shim_open(path//c_null_char, mode_replacing)
+      if (fd >= 0) return
+      call system_failure("open", path, shim_errno(), error)
+      error%text = error%text//remedy(.true.)
+   end subroutine open_replacing
 
    !> Opens a file for writing and keeps its content: other processes may be writing to it.
    !> Unless `creates`, it must exist.

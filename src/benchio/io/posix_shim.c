@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +29,16 @@ int benchio_missing(int number) { return number == ENOENT; }
 int benchio_open(const char *path, int mode)
 {
     static const int flags[] = {
-        O_WRONLY | O_CREAT | O_TRUNC,
-        O_WRONLY | O_CREAT,
+        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+        O_WRONLY | O_CREAT | O_NOFOLLOW,
         O_WRONLY,
+        O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK,
         O_RDONLY,
 #ifdef O_DIRECT
         O_RDONLY | O_DIRECT,
 #endif
     };
+    struct stat about;
     int fd;
 
     if ((size_t)mode >= sizeof flags / sizeof *flags) {
@@ -45,7 +48,96 @@ int benchio_open(const char *path, int mode)
     do
         fd = open(path, flags[mode] | O_CLOEXEC, 0666);
     while (fd < 0 && errno == EINTR);
+    /* Another process may have created it, but it must have no other name. */
+    if (fd >= 0 && mode == 1 && fstat(fd, &about) == 0 && about.st_nlink > 1) {
+        close(fd);
+        errno = EMLINK;
+        return -1;
+    }
     return fd;
+}
+
+/* The files that a signal removes. */
+static struct guarded {
+    char *path;
+    int mode;
+} *guarded;
+static volatile sig_atomic_t guards;
+static const int endings[] = {SIGTERM, SIGINT, SIGHUP};
+static struct sigaction formerly[sizeof endings / sizeof *endings];
+
+/* Calls only what is safe in a handler. A library's directory has files of unknown names. */
+static void end_by_signal(int number)
+{
+    for (int at = 0; at < guards; at++) {
+        if (guarded[at].mode == 0)
+            unlink(guarded[at].path);
+        else if (guarded[at].mode == 1) {
+            if (truncate(guarded[at].path, 0))
+                continue;
+        } else if (fork() == 0) {
+            execl("/bin/rm", "rm", "-rf", "--", guarded[at].path, (char *)NULL);
+            _exit(127);
+        }
+    }
+    for (size_t at = 0; at < sizeof endings / sizeof *endings; at++)
+        if (endings[at] == number)
+            sigaction(number, &formerly[at], NULL);
+    raise(number);
+}
+
+static void handle_signals(void)
+{
+    const struct sigaction action = {.sa_handler = end_by_signal};
+
+    for (size_t at = 0; at < sizeof endings / sizeof *endings; at++)
+        if (!sigaction(endings[at], NULL, &formerly[at]) &&
+            formerly[at].sa_handler != SIG_IGN)
+            sigaction(endings[at], &action, NULL);
+}
+
+/* From now on a signal that ends the process removes a file (mode 0), empties it (1), or removes
+ * a directory with its files (2). Without memory it does not. */
+void benchio_guard(const char *path, int mode)
+{
+    static int capacity, is_handled;
+
+    if (guards == capacity) {
+        const int more = capacity ? 2 * capacity : 8;
+        struct guarded *list = malloc((size_t)more * sizeof *list);
+        if (!list)
+            return;
+        if (guarded)
+            memcpy(list, guarded, (size_t)guards * sizeof *list);
+        /* The old list stays: a handler may read it now. */
+        guarded = list;
+        capacity = more;
+    }
+    guarded[guards].path = strdup(path);
+    guarded[guards].mode = mode;
+    if (guarded[guards].path)
+        guards++;
+    if (!is_handled)
+        handle_signals();
+    is_handled = 1;
+}
+
+/* Signals remove nothing any more. */
+void benchio_unguard(void)
+{
+    const int count = guards;
+
+    guards = 0;
+    for (int at = 0; at < count; at++)
+        free(guarded[at].path);
+}
+
+/* Returns whether others may write to a directory in which they may also replace files. */
+int benchio_is_open_to_others(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode) &&
+           (about.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH;
 }
 
 /* Opens a directory, unless the path is a symbolic link; returns NULL with errno set on

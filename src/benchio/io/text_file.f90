@@ -1,11 +1,11 @@
 !> Text files of one process: read as a whole, or written line by line.
 module text_file
-   use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
+   use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_null_char, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use errors, only: error_t, fail, keep_first
-   use posix_api, only: iovec_t
-   use posix_file, only: close_file, get_file_size, open_existing, open_new, read_vectors, &
-                         write_bytes
+   use posix_api, only: iovec_t, shim_is_regular
+   use posix_file, only: close_file, get_file_size, open_existing, open_replacing, &
+                         read_vectors, write_bytes
    use text, only: to_text
    implicit none(type, external)
    private
@@ -39,6 +39,10 @@ contains
       text = ""
       call get_file_size(path, bytes, error)
       if (allocated(error)) return
+      if (shim_is_regular(path//c_null_char) /= 1_c_int) then
+         call fail(error, path//" is not a regular file")
+         return
+      end if
       if (bytes > huge(1)) then
          call fail(error, path//" is too large: it has "//to_text(bytes)//" bytes")
          return
@@ -65,7 +69,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       self%path = path
-      call open_new(path, self%fd, error)
+      call open_replacing(path, self%fd, error)
    end subroutine start
 
    !> Appends a line; does nothing if no file was started.

@@ -13,6 +13,7 @@
 !> therefore writes its own data, to one file for each node; by default one process of each
 !> node would write all.
 module layer_adios
+   use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
    use adios2, only: adios2_adios, adios2_begin_step, adios2_close, adios2_constant_dims, &
                      adios2_declare_io, adios2_define_variable, adios2_end_step, adios2_engine, &
@@ -27,6 +28,7 @@ module layer_adios
    use directory_files, only: drop_files, flush_files, remove_directory, sum_of_sizes
    use errors, only: error_t, fail
    use file_checks, only: check_creatable, check_room
+   use posix_api, only: guard_removes_directory, shim_guard
    use posix_file, only: library_path
    use team, only: team_t
    use text, only: to_text
@@ -65,6 +67,7 @@ module layer_adios
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
+      procedure :: guard_files
       procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
@@ -266,6 +269,12 @@ contains
       call check_adios(ierr, "adios2_finalize", error)
       self%adios%valid = .false.
    end subroutine take_down
+
+   subroutine guard_files(self)
+      class(adios_t), intent(in) :: self
+
+      if (self%owns_path) call shim_guard(self%path//c_null_char, guard_removes_directory)
+   end subroutine guard_files
 
    subroutine prepare_files(self, error)
       class(adios_t), intent(in) :: self

@@ -9,7 +9,7 @@
 !> Memory: beside that for the pieces, 40 bytes for each stripe of this process, and the
 !> table.
 module layer_aligned
-   use, intrinsic :: iso_c_binding, only: c_int
+   use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use direct_read, only: direct_reader_t
    use errors, only: error_t, fail, keep_first, status_usage
@@ -18,6 +18,7 @@ module layer_aligned
    use layout, only: element_bytes
    use page_cache, only: drop_file, flush_file
    use piece_backend, only: buffer_bytes, piece_backend_t, piece_t
+   use posix_api, only: guard_empties, guard_removes, shim_guard
    use posix_file, only: empty_file, remove_file, write_bytes
    use stripe_assignment, only: assign_stripes, place_t
    use stripe_table, only: assume_table, divide_data, parse_table, striped_file_t
@@ -57,6 +58,7 @@ module layer_aligned
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
+      procedure :: guard_files
       procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
@@ -283,6 +285,17 @@ contains
    end subroutine take_down
 
    ! The rest handles all files, distributed over the processes.
+
+   !> All files on each process: another may create one after its owner has ended.
+   subroutine guard_files(self)
+      class(aligned_t), intent(in) :: self
+      integer :: file
+
+      do file = 1, size(self%table)
+         call shim_guard(self%table(file)%path//c_null_char, &
+                         merge(guard_empties, guard_removes, self%is_given))
+      end do
+   end subroutine guard_files
 
    !> Files of a table must exist and be empty; others are removed.
    subroutine prepare_files(self, error)

@@ -14,7 +14,7 @@ module layer_hdf5
    use hdf5, only: H5_INTEGER_KIND, h5dclose_f, h5dcreate_f, H5D_ALLOC_TIME_EARLY_F, &
                    H5D_CONTIGUOUS_F, H5D_FILL_TIME_NEVER_F, h5dget_space_f, &
                    H5D_MPIO_CONTIG_COLLECTIVE_F, h5dopen_f, h5dread_f, h5dwrite_f, &
-                   H5F_ACC_RDONLY_F, H5F_ACC_TRUNC_F, H5F_CLOSE_STRONG_F, h5fclose_f, &
+                   H5F_ACC_EXCL_F, H5F_ACC_RDONLY_F, H5F_CLOSE_STRONG_F, h5fclose_f, &
                    h5fcreate_f, H5FD_MPIO_COLLECTIVE_F, h5fflush_f, h5fopen_f, &
                    H5F_SCOPE_GLOBAL_F, h5kind_to_type, h5pclose_f, h5pcreate_f, &
                    H5P_DATASET_CREATE_F, H5P_DATASET_XFER_F, H5P_FILE_ACCESS_F, &
@@ -159,7 +159,7 @@ contains
       integer :: ierr
 
       if (writing) then
-         call h5fcreate_f(library_path(self%path), H5F_ACC_TRUNC_F, self%file, ierr, &
+         call h5fcreate_f(library_path(self%path), H5F_ACC_EXCL_F, self%file, ierr, &
                           access_prp=self%access)
          call check_hdf5(ierr, "H5Fcreate of "//self%path, error)
       else

@@ -6,6 +6,7 @@
 !> one: otherwise collective calls would hang. They do not exchange errors in between,
 !> because that would synchronise the processes while the clock runs.
 module backend
+   use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use difference, only: difference_t
    use errors, only: error_t
@@ -13,6 +14,7 @@ module backend
    use json, only: json_object_t
    use mpi_f08, only: MPI_Info, MPI_INFO_NULL
    use page_cache, only: drop_file, flush_file
+   use posix_api, only: guard_removes, shim_guard
    use posix_file, only: remove_file
    use task, only: hint_t, task_t
    use team, only: team_t
@@ -93,6 +95,7 @@ module backend
       procedure(compare_i), deferred :: compare
       procedure(stage_i), deferred :: release
       procedure :: plan_shared_file
+      procedure :: guard_files
       procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
@@ -180,6 +183,13 @@ contains
    end subroutine plan_shared_file
 
    ! These handle `path` alone. Layers with more files override them.
+
+   !> Has a signal that ends this process remove the files that it uses.
+   subroutine guard_files(self)
+      class(backend_t), intent(in) :: self
+
+      if (allocated(self%path)) call shim_guard(self%path//c_null_char, guard_removes)
+   end subroutine guard_files
 
    !> Removes old files and tests, before the phase, that new ones can be created.
    subroutine prepare_files(self, error)

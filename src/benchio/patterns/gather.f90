@@ -45,6 +45,7 @@ module gather
       procedure :: sync
       procedure :: close_file
       procedure :: byte_of
+      procedure :: guard_files
       procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
@@ -306,6 +307,12 @@ contains
    end function byte_of
 
    ! The writers handle the files.
+
+   subroutine guard_files(self)
+      class(gathered_t), intent(in) :: self
+
+      if (self%group%member == 0) call self%inner%guard_files()
+   end subroutine guard_files
 
    subroutine prepare_files(self, error)
       class(gathered_t), intent(in) :: self

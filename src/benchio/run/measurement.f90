@@ -4,11 +4,12 @@ module measurement
    use backend, only: backend_t
    use errors, only: error_t, fail
    use proof, only: compare_data, drop_cache
-   use file_checks, only: check_free
+   use file_checks, only: check_closed_to_others, check_free
    use gather, only: gather_to_writers
    use mpi_hints, only: missed_hints, read_hints
    use options, only: options_t
    use phase, only: phase_t, run_phase
+   use posix_api, only: shim_unguard
    use posix_file, only: is_same_file
    use registry, only: make_layer
    use team, only: team_t
@@ -112,11 +113,17 @@ contains
          call layer%fill()
          if (.not. (layer%overwrites .and. self%repeat > 1)) then
             call check_result_paths(layer, context%asked, error)
+            if (team%rank == 0 .and. .not. allocated(error)) then
+               call check_closed_to_others(self%directory, error)
+            end if
+            call team%agree(error)
             if (.not. allocated(error)) call layer%prepare_files(error)
          end if
          call team%agree(error)
          if (allocated(error)) return
          self%owns_files = .true.
+         call shim_unguard()
+         call layer%guard_files()
          call run_phase(team, layer, .true., context%asked%fsync .and. layer%can_sync, res, error)
          call team%agree(error)
          if (allocated(error)) return

@@ -7,6 +7,7 @@ module run
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Barrier
    use phase, only: phase_t
+   use posix_api, only: shim_unguard
    use progress, only: print_layer, print_plan, print_rate, print_repeats, print_start
    use rank_times, only: rank_times_t
    use result_record, only: result_line
@@ -104,11 +105,15 @@ contains
          if (asked%read) is_last = is_last .and. totals%read_seconds >= asked%min_seconds
          if (.not. work%owns_files .or. .not. allocated(work%layer)) return
          if (.not. allocated(error)) then
-            if (is_last .and. asked%keep) return
+            if (is_last .and. asked%keep) then
+               call shim_unguard()
+               return
+            end if
             if (.not. is_last .and. work%layer%overwrites) return
          end if
       end associate
       call work%layer%remove_files(trouble)
+      call shim_unguard()
       work%owns_files = .false.
       call self%team%agree(trouble)
       if (allocated(trouble) .and. allocated(error)) then

@@ -33,7 +33,10 @@ def load_bands(directory: Path, system: str) -> Bands | None:
         FileError: a file cannot be read, or breaks contract 3 in any way.
     """
     own = directory / f"{system}.yaml"
-    paths = [*([own] if own.exists() else []), *sorted((directory / system).glob("*.yaml"))]
+    # One that begins with .# is the lock of an editor.
+    found = (directory / system).glob("*.yaml")
+    others = sorted(path for path in found if not path.name.startswith(".#"))
+    paths = [*([own] if own.exists() else []), *others]
     if not paths:
         return None
     parts = [parse_bands(read_content(path), path, system) for path in paths]

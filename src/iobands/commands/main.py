@@ -40,6 +40,7 @@ COMMANDS: Final = {
     "advise": ("advise", "advise"),
     "export": ("export", "export"),
     "import": ("importing", "import_"),
+    "clean": ("clean", "clean"),
     "demo": ("demo", "demo"),
 }
 
@@ -82,6 +83,7 @@ app = typer.Typer(
       iobands notify     tell people what has changed, by mail, chat or issues
       iobands schedule   print entries for cron, systemd or scrontab
       iobands compare    give the ratio of series that differ in one field
+      iobands clean      remove what killed runs left on the file systems
       iobands alerts     list open and past alerts, and how each ended
 
     \b

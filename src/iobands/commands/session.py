@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.alerts.alert import OK, UNKNOWN, worst
+from iobands.commands.clean import clean_up
 from iobands.commands.notify import ping, settings_of, tell_of
 from iobands.commands.options import FalseAlarmsOption, RootOption, failure, root_of
 from iobands.commands.report import report_to
@@ -68,6 +69,7 @@ def run(
     except typer.Exit as end:
         ping(people, "fail", str(end.__cause__ or ""))
         raise
+    clean_up(found, system)
     site = site_of(options)
     print_digest(site)
     if dashboard:

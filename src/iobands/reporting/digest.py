@@ -20,6 +20,7 @@ from iobands.reporting.format import (
     plural,
     printable,
     ratio_text,
+    size_text,
     summary,
     time_text,
     worst_member,
@@ -43,6 +44,7 @@ MAIL_WIDTH: Final = 100
 MOST_ATTENTION: Final = 16
 MOST_OTHERS: Final = 4
 FIRST_REJECTED: Final = 5
+FIRST_LEFT: Final = 3
 
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _ASCII: Final = str.maketrans(
@@ -102,6 +104,8 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
     if site.superseded:
         yield Text("\nSuperseded: their checks now run at another scale", style="bold")
         yield from (Text(f"  {printable(label)}") for label in site.superseded)
+    if site.leftovers:
+        yield from _leftovers(site, None if every else FIRST_LEFT)
     if site.rejected:
         yield from _rejected(site, rejected)
 
@@ -257,6 +261,19 @@ def _is_new(series: Series) -> bool:
     """Return whether there are samples from before the epoch, which do not compare."""
     epoch = series.epoch
     return epoch is not None and not epoch.continues and series.history.first < epoch.since
+
+
+def _leftovers(site: Site, most: int | None) -> Iterator[Text]:
+    left = site.leftovers
+    size = sum(each.bytes or 0 for each in left)
+    many = "directory" if len(left) == 1 else "directories"
+    yield Text(f"\nLeft behind: {len(left)} run {many}, {size_text(size)}", style="bold")
+    for each in left[:most]:
+        known = f" ({size_text(each.bytes)})" if each.bytes is not None else ""
+        yield Text(f"  {printable(str(each.path))}{known}: {printable(each.why)}")
+    if len(left) > len(left[:most]):
+        yield Text(f"  and {len(left) - len(left[:most])} more: iobands status --all")
+    yield Text("  Try again: iobands clean")
 
 
 def _rejected(site: Site, every: bool) -> Iterator[Text]:

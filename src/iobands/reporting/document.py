@@ -78,7 +78,7 @@ def written(blocks: Sequence[Block], form: Format) -> str:
         return "".join(csv_text(each) for each in blocks if isinstance(each, Table))
     environment = Environment(
         loader=PackageLoader("iobands.reporting"),
-        autoescape=form is Format.HTML,
+        autoescape=form is Format.HTML,  # noqa: S701 (the others have filters of their own)
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -48,6 +48,12 @@ def figure(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= hundred else f"{value:.3g}"
 
 
+def size_text(size: int) -> str:
+    """Return a number of bytes in GiB, or in MiB where that is below one."""
+    gib = size / 2**30
+    return f"{figure(gib)} GiB" if gib >= 1 else f"{figure(size / 2**20)} MiB"
+
+
 def percent(ratio: float) -> str:
     """Return a ratio of levels as a change, such as `−29 %` for 0.71."""
     change = round(100 * (ratio - 1))
@@ -217,6 +223,8 @@ def summary(site: Site) -> str:
     times = [series.status.when for series in site.series if series.status.when]
     if times:
         parts.append(f"newest run {age_text(site.now - max(times))}")
+    if site.leftovers:
+        parts.append(f"{len(site.leftovers)} left behind")
     if site.rejected:
         parts.append(f"{plural(len(site.rejected), 'line')} rejected")
     return f"IOBANDS {word}: {'; '.join(parts)}"

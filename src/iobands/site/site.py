@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.alerts.action import Action, bands_after, in_force
-from iobands.alerts.alert import OK, UNKNOWN, Alert, ordered, worst
+from iobands.alerts.alert import OK, UNKNOWN, WARNING, Alert, ordered, worst
 from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_session
 from iobands.alerts.groups import group_drops, groups_of, sessions_a_year
 from iobands.alerts.incident import Incident, incidents_of
@@ -23,6 +23,7 @@ from iobands.bands import Window, load_bands
 from iobands.detection.prior import Prior, prior_of
 from iobands.detection.series import Budget, runs_a_year
 from iobands.detection.sessions import sessions_of
+from iobands.directories.note import Leftover, read_leftovers
 from iobands.model.expected import overdue
 from iobands.model.history import NOTHING, History
 from iobands.model.rejected import Rejected
@@ -72,7 +73,8 @@ class Site:
     person retired and `future` the samples dated in the future: nothing is judged of either.
     `maintenance` are the windows of each system. `outliers` is by system and file system.
     `actions` has all that was done about each series, undone actions included. `sizes_gib`
-    are those of the file systems that preflight saw, by the same names as `outliers`.
+    are those of the file systems that preflight saw, by the same names as `outliers`. `leftovers`
+    are run directories that could not be removed.
     """
 
     now: datetime
@@ -91,12 +93,14 @@ class Site:
     sizes_gib: Mapping[tuple[str, str], float] = field(default_factory=dict)
     budget: Budget = Budget()  # noqa: RUF009 (frozen)
     last_session: LastSession | None = None
+    leftovers: tuple[Leftover, ...] = ()
 
     @property
     def exit_status(self) -> int:
         """The exit status of a monitoring plug-in: 0 OK, 1 warning, 2 critical, 3 unknown."""
         statuses = [alert.exit_status for alert in self.alerts]
-        return worst([*statuses, OK if self.series else UNKNOWN])
+        left = WARNING if self.leftovers else OK
+        return worst([*statuses, left, OK if self.series else UNKNOWN])
 
     def counts(self) -> dict[State, int]:
         """Return how many series are in each state that occurs, the worst first."""
@@ -223,6 +227,7 @@ def read_site(
         },
         budget=budget,
         last_session=last,
+        leftovers=() if as_of else read_leftovers(perflogs, system),
     )
 
 

@@ -21,7 +21,7 @@ source ./lustre.sh || exit 1
 file_system=/mnt/lustre/a2fs-nvme/work/z19/z19/shared
 require_mounted lustre lustre
 require_commands lustre
-make_run_directory BenchioFPP
+make_run_directory
 require_space 1088 64
 note_targets
 stripe -c 1 -S 1024k

@@ -24,7 +24,7 @@ export MPICH_MPIIO_HINTS='*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier
 file_system=/mnt/lustre/a2fs-nvme/work/z19/z19/shared
 require_mounted lustre lustre
 require_commands lustre
-make_run_directory BenchioSSF
+make_run_directory
 require_space 1088 64
 note_targets
 stripe -c -1 -S 1024k

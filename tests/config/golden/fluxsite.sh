@@ -8,7 +8,7 @@
 trap 'exit 129' HUP
 source ./job.sh || exit 1
 file_system=/scratch/io
-make_run_directory BenchioFPP
+make_run_directory
 require_space 4 4
 look_before flux
 note_libraries ROOT/stage/fluxsite/batch/mpi/BuildBenchio_HASH/build/benchio

@@ -14,7 +14,7 @@
 trap 'exit 140' USR2
 source ./job.sh || exit 1
 file_system=/scratch/io
-make_run_directory BenchioFPP
+make_run_directory
 require_space 4 4
 look_before lsf
 note_libraries ROOT/stage/lsfsite/batch/mpi/BuildBenchio_HASH/build/benchio

@@ -11,7 +11,7 @@
 cd ROOT/stage/pbsprosite/batch/mpi/BenchioFPP_HASH
 source ./job.sh || exit 1
 file_system=/scratch/io
-make_run_directory BenchioFPP
+make_run_directory
 require_space 4 4
 look_before pbspro
 note_libraries ROOT/stage/pbsprosite/batch/mpi/BuildBenchio_HASH/build/benchio

@@ -14,7 +14,7 @@
 #SBATCH --signal=TERM@60
 source ./job.sh || exit 1
 file_system=/scratch/io
-make_run_directory BenchioFPP
+make_run_directory
 require_space 4 4
 each_node=(srun --mpi=none --nodes=4 --ntasks=4 --ntasks-per-node=1)
 look_before slurm

@@ -1,0 +1,174 @@
+"""Notes: what is known of a run directory, on disk before the directory is made.
+
+`perflogs/<system>/leftovers/<name of the directory>` holds one JSON object. A note goes when its
+directory has gone. One that says why its directory stays is a left-over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Final
+
+from iobands.directories.process import Process
+from iobands.session.processes import VARIABLE
+
+#: The last part of a run directory's path.
+NAME: Final = re.compile(r"iobands-\w+-\w{10}", re.ASCII)
+
+DIRECTORY: Final = "leftovers"
+_SCHEMA: Final = 1
+_LARGEST: Final = 64 * 1024  # bytes of a note that is read
+
+
+@dataclass(frozen=True)
+class Stays:
+    """Why a directory is still there, since when, and its size if it could be seen."""
+
+    why: str
+    since: str
+    bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Note:
+    """A run directory, the process that asked for it and the job that makes it.
+
+    `session` is the identifier of `iobands run`. `mounted` is the type and mount point that df
+    showed of its file system on a compute node. `job` is the scheduler's name of the job; of a
+    local one there is `script`.
+    """
+
+    path: Path
+    process: Process
+    scheduler: str
+    session: str | None = None
+    mounted: str | None = None
+    job: str | None = None
+    script: Process | None = None
+    stays: Stays | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the directory, and of the note."""
+        return self.path.name
+
+    def write(self, notes: Path) -> None:
+        """Write the note into the directory `notes`, which is made if necessary."""
+        notes.mkdir(parents=True, exist_ok=True)
+        part = notes / f".{self.name}.part"
+        part.write_text(json.dumps(self._fields()) + "\n", encoding="utf-8")
+        part.replace(notes / self.name)
+
+    def submitted(self, job: str) -> Note:
+        """Return the note with the job that makes the directory."""
+        local = self.scheduler == "local"
+        return replace(self, job=job, script=Process.of(int(job)) if local else None)
+
+    def staying(self, why: str, size: int | None) -> Note:
+        """Return the note with why the directory stays, as it has since it first did."""
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        return replace(self, stays=Stays(why, self.stays.since if self.stays else now, size))
+
+    def _fields(self) -> dict[str, object]:
+        return {
+            "schema": _SCHEMA,
+            "path": str(self.path),
+            **self.process.fields(),
+            "session": self.session,
+            "scheduler": self.scheduler,
+            "mounted": self.mounted,
+            "job": self.job,
+            "script": self.script.fields() if self.script else None,
+            "stays": asdict(self.stays) if self.stays else None,
+        }
+
+
+def new_note(root: Path, check: str, scheduler: str, mounted: str | None) -> Note:
+    """Return the note of a new directory below `root`, for a job of this process."""
+    path = root / f"iobands-{check}-{secrets.token_hex(5)}"
+    return Note(path, Process.this(), scheduler, os.environ.get(VARIABLE), mounted)
+
+
+def notes_of(perflogs: Path, system: str) -> Path:
+    """Return the directory with the notes of a system."""
+    return perflogs / system / DIRECTORY
+
+
+def read_notes(notes: Path) -> Iterator[tuple[Path, Note | None]]:
+    """Yield the files in the directory `notes` with what they say; None of a damaged one."""
+    found: list[Path] = []
+    with suppress(OSError):
+        found = sorted(path for path in notes.iterdir() if path.name.startswith("iobands-"))
+    for path in found:
+        yield path, _read(path)
+
+
+@dataclass(frozen=True)
+class Leftover:
+    """A directory that could not be removed, or a note that cannot be read."""
+
+    system: str
+    path: Path
+    why: str
+    since: str | None = None
+    bytes: int | None = None
+
+
+def read_leftovers(perflogs: Path, system: str | None) -> tuple[Leftover, ...]:
+    """Return what is left of runs on `system`, or on all, by their notes."""
+    found = []
+    for notes in sorted(perflogs.glob(f"*/{DIRECTORY}")):
+        name = notes.parent.name
+        if system not in (None, name):
+            continue
+        for path, note in read_notes(notes):
+            if note is None:
+                why = "a note that cannot be read: remove it, and any directory of its name"
+                found.append(Leftover(name, path, why))
+            elif note.stays:
+                stays = note.stays
+                found.append(Leftover(name, note.path, stays.why, stays.since, stays.bytes))
+    return tuple(found)
+
+
+def _read(path: Path) -> Note | None:
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            fields = json.loads(file.read(_LARGEST).decode("utf-8"))
+        process = Process.from_fields(fields)
+        where = Path(fields["path"])
+        texts = {name: fields.get(name) for name in ("session", "mounted", "job")}
+        if (
+            fields["schema"] != _SCHEMA
+            or process is None
+            or not isinstance(fields["scheduler"], str)
+            or not all(text is None or isinstance(text, str) for text in texts.values())
+            or not (where.is_absolute() and ".." not in where.parts and "\0" not in str(where))
+            or not (NAME.fullmatch(where.name) and where.name == path.name)
+        ):
+            return None
+        script = Process.from_fields(fields.get("script"))
+        return Note(
+            where, process, fields["scheduler"], **texts, script=script, stays=_stays(fields)
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _stays(fields: dict[str, object]) -> Stays | None:
+    said = fields.get("stays")
+    if not isinstance(said, dict):
+        return None
+    size = said.get("bytes")
+    size = size if type(size) is int and size >= 0 else None
+    return Stays(str(said.get("why")), str(said.get("since")), size)

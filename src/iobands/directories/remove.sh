@@ -1,0 +1,49 @@
+#!/bin/sh
+# Removes run directories of one file system, here or on a compute node. Prints a line for each:
+# name, `gone` or `stays`, bytes that are left, and why, between tabs.
+#
+#   remove.sh ROOT TYPES [NAME MOUNTED HOW]...
+#
+# TYPES, between commas, is what df may call the file system; empty for anything. MOUNTED is the
+# type and mount point that it must have, empty for any. HOW is `remove`, or `look` to remove
+# nothing.
+export LC_ALL=C
+# A directory exists on the root disk too while its file system is not mounted.
+if cd -- "$1" 2>/dev/null; then
+    here=$(df --output=fstype,target . 2>/dev/null | tail -n 1 | tr -s ' ')
+    case ,$2, in ,, | *",${here%% *},"*) away= ;; *) away="another file system is at $1: $here" ;; esac
+else
+    away="$1 is not there on $(uname -n)"
+fi
+shift 2
+
+stays() {
+    size=
+    [ ! -d "./$name" ] || size=$(du -sx --block-size=1 -- "./$name" 2>/dev/null | cut -f 1)
+    printf '%s\tstays\t%s\t%s\n' "$name" "$size" "$1"
+}
+
+while [ $# -ge 3 ]; do
+    name=$1 mounted=$2 how=$3
+    shift 3
+    if [ -n "$away" ]; then
+        printf '%s\taway\t\t%s\n' "$name" "$away"
+    elif [ -n "$mounted" ] && [ "$mounted" != "$here" ]; then
+        printf '%s\taway\t\t%s\n' "$name" "it was made on $mounted; here is $here"
+    elif [ -L "./$name" ]; then
+        stays "a symbolic link is in its place"
+    elif [ ! -e "./$name" ]; then
+        printf '%s\tgone\t\t\n' "$name"
+    elif [ ! -d "./$name" ] || [ ! -O "./$name" ]; then
+        stays "it is not a directory of $(id -un)"
+    elif [ "$how" = look ]; then
+        stays ""
+    else
+        said=$(rm -rf --one-file-system -- "./$name" 2>&1 | head -n 1)
+        if [ -e "./$name" ]; then
+            stays "${said#rm: }"
+        else
+            printf '%s\tgone\t\t\n' "$name"
+        fi
+    fi
+done

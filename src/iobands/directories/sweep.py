@@ -1,0 +1,161 @@
+"""Removes orphans: run directories whose run is over, and nothing else.
+
+A directory is removed if it has a note, lies directly under a configured root, is of no live job,
+and is no symbolic link but a directory of this user on the right file system, with nothing mounted
+below it. What stays is noted with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from iobands.directories.jobs import jobs_of_user
+from iobands.directories.note import Note, read_notes
+from iobands.directories.process import Process
+
+#: How long the removals on one file system may take: one that hangs must not hold up a session.
+PATIENCE_SECONDS: Final = 60
+
+REMOVE_SCRIPT: Final = Path(__file__).with_name("remove.sh")
+
+#: What df may call the file system at each root; empty for anything.
+Roots = Mapping[Path, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a directory: `gone`, `stays`, or `away` if its file system is not here."""
+
+    note: Note
+    state: str
+    why: str = ""
+    bytes: int | None = None
+
+
+def sweep(
+    notes: Path, roots: Roots, *, own: Iterable[str] = (), dry_run: bool = False
+) -> list[Outcome]:
+    """Remove the orphans that have a note in the directory `notes`, and return what became of them.
+
+    With `own`, names of directories whose run the caller knows to be over, these alone are
+    removed. `dry_run` removes nothing, and says `stays` without a reason of what it would remove.
+    """
+    names = frozenset(own)
+    every = [note for _, note in read_notes(notes) if note]
+    todo: dict[Path, list[tuple[Note, str]]] = {}
+    outcomes = []
+    for note in every:
+        if names and note.name not in names:
+            continue
+        why = None if names else unknown_owner(note)
+        if not names and is_live(note):
+            continue
+        root = note.path.parent
+        if root not in roots:
+            outcomes.append(Outcome(note, "away", f"{root} is not in the site configuration"))
+        elif mounted_below(note.path):
+            outcomes.append(Outcome(note, "stays", "something is mounted below it"))
+        else:
+            todo.setdefault(root, []).append((note, why or ""))
+    for root, each in todo.items():
+        outcomes += _remove(root, roots[root], each, dry_run)
+    if not dry_run:
+        settle(notes, outcomes)
+    return outcomes
+
+
+def is_live(note: Note, jobs: Callable[[str], frozenset[str] | None] = jobs_of_user) -> bool:
+    """Whether the session or the job of a note still runs."""
+    if note.process.is_alive():
+        return True
+    if note.script:
+        return note.script.is_alive() is True
+    return note.job is not None and note.job in (jobs(note.scheduler) or ())
+
+
+def unknown_owner(
+    note: Note, jobs: Callable[[str], frozenset[str] | None] = jobs_of_user
+) -> str | None:
+    """Why it cannot be known whether the job of a note has ended, None if it has."""
+    if note.script:
+        host = note.script.host
+        here = note.script.is_alive() is not None
+        return None if here else f"a process of {host} made it: run iobands clean there"
+    if note.job is None:
+        # A session that was killed just as it submitted; a machine that restarted has no process.
+        has_ended = note.process.is_alive() is False and note.process.boot != Process.this().boot
+        known = note.scheduler == "local" and has_ended
+        return None if known else "its job is not known: remove it by hand if none runs"
+    known = jobs(note.scheduler) is not None
+    return None if known else f"the scheduler ({note.scheduler}) does not say whether its job runs"
+
+
+def mounted_below(path: Path) -> bool:
+    """Whether a file system is mounted at `path` or below it, bind mounts included."""
+    try:
+        table = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    points = (line.split()[4] for line in table.splitlines())
+    plain = (re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), each) for each in points)
+    return any(each == str(path) or each.startswith(f"{path}/") for each in plain)
+
+
+def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]]) -> list[str]:
+    """Return the arguments of remove.sh; a note whose owner is unknown is only looked at."""
+    words = [str(root), ",".join(types)]
+    for note, why in notes:
+        words += [note.name, note.mounted or "", "look" if why else "remove"]
+    return words
+
+
+def outcomes_of(said: str, notes: Iterable[tuple[Note, str]]) -> list[Outcome]:
+    """Return what remove.sh said of each note; of one that it did not come to, that it stays."""
+    lines = (line.split("\t") for line in said.splitlines())
+    by_name = {line[0]: line[1:] for line in lines if len(line) == 4}  # noqa: PLR2004
+    found = []
+    for note, unknown in notes:
+        state, size, why = by_name.get(note.name, ("stays", "", "its file system did not answer"))
+        if state == "away" and note.job is None:
+            state = "gone"  # never submitted, and so never made
+        number = int(size) if size.isdecimal() else None
+        found.append(Outcome(note, state, (unknown if state == "stays" else "") or why, number))
+    return found
+
+
+def settle(notes: Path, outcomes: Iterable[Outcome]) -> None:
+    """Remove the notes of directories that have gone, and note why the others stay."""
+    for outcome in outcomes:
+        if outcome.state == "gone":
+            (notes / outcome.note.name).unlink(missing_ok=True)
+        else:
+            outcome.note.staying(outcome.why, outcome.bytes).write(notes)
+
+
+def _remove(
+    root: Path, types: Sequence[str], notes: Sequence[tuple[Note, str]], dry_run: bool
+) -> list[Outcome]:
+    # A process of its own: a call on a file system that hangs does not come back.
+    todo = [(note, why or ("dry run" if dry_run else "")) for note, why in notes]
+    remover = subprocess.Popen(
+        ["sh", str(REMOVE_SCRIPT), *arguments(root, types, todo)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        said, _ = remover.communicate(timeout=PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        # They end when the file system answers, and no one waits.
+        os.killpg(remover.pid, signal.SIGKILL)
+        said = error.stdout or b""
+        remover.stdout.close()
+    return outcomes_of(said.decode("utf-8", "replace"), notes)

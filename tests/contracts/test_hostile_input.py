@@ -1,0 +1,160 @@
+"""Readers of files take any bytes: they reject with their own error, and never crash or hang."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checks.base.proof import ResultError, rates, unproven
+from checks.tools.benchio import result
+from iobands.alerts.log import read_log
+from iobands.bands import load_bands
+from iobands.directories.note import new_note, read_leftovers
+from iobands.model.schema import FileError
+from iobands.results.perflog import read_perflogs
+from iobands.results.run_reports import read_run_reports
+from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
+
+GOLDEN = Path(__file__).parent / "golden"
+
+#: Few examples of each, as the tests run often; the seed is fixed in CI alone.
+bounded = settings(max_examples=60)
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=9)
+    | st.sampled_from([10**400, -1, 1e308, "9" * 5000, "\x1b[2J", "2066-01-01T00:00:00Z", "../.."])
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda each: (
+        st.lists(each, max_size=3) | st.dictionaries(st.text(max_size=5), each, max_size=3)
+    ),
+    max_leaves=4,
+)
+
+
+@st.composite
+def damaged(draw, valid: bytes):
+    """Bytes that begin as valid ones, with pieces replaced."""
+    content = valid
+    for _ in range(draw(st.integers(0, 4))):
+        start = draw(st.integers(0, len(content)))
+        end = min(len(content), start + draw(st.integers(0, 40)))
+        content = content[:start] + draw(st.binary(max_size=20)) + content[end:]
+    return content
+
+
+@st.composite
+def changed(draw, valid: str):
+    """JSON text of a valid value in which some members are something else."""
+    value = json.loads(valid)
+    for _ in range(draw(st.integers(1, 3))):
+        place = value
+        while True:
+            steps = list(place) if isinstance(place, dict) else list(range(len(place)))
+            if not steps:
+                break
+            step = draw(st.sampled_from(steps))
+            if isinstance(place[step], dict | list) and draw(st.booleans()):
+                place = place[step]
+                continue
+            place[step] = draw(VALUES)
+            break
+    return json.dumps(value).encode()
+
+
+def either(valid: bytes):
+    return damaged(valid) | changed(valid.decode())
+
+
+RECORD = {
+    "schema": result.SCHEMA,
+    "version": "0.1.0",
+    "layer": "proc",
+    "repeat": 1,
+    "bytes": 1,
+    "fsync": True,
+    "cache": "dropped",
+    "bandwidth_gib_s": 1.5,
+    "verified_bytes": 1,
+    "hints": {},
+}
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return tmp_path_factory.mktemp("hostile")
+
+
+@bounded
+@given(st.data())
+def test_perflogs(root, data):
+    path = write_perflog(root, [line(), line(perf_value="2")])
+    path.write_bytes(data.draw(damaged(path.read_bytes())))
+    read_perflogs(root, None).histories()
+
+
+@bounded
+@given(st.data())
+def test_run_reports(root, data):
+    path = write_report(root, [case(), case(result="skip")])
+    path.write_bytes(data.draw(either(path.read_bytes())))
+    read_run_reports(root, None)
+
+
+@bounded
+@given(st.data())
+def test_bands(root, data):
+    path = write_bands(root / "bands")
+    path.write_bytes(data.draw(either(path.read_bytes())))
+    try:
+        load_bands(root / "bands", "here")
+    except FileError as error:
+        assert str(path) in str(error)
+
+
+@bounded
+@given(st.data())
+def test_logs_of_actions(root, data):
+    lines = (GOLDEN / "golden.jsonl").read_bytes().splitlines()
+    path = root / "here.jsonl"
+    path.write_bytes(b"\n".join(data.draw(either(each)) for each in lines))
+    read_log(root, "here", NOW)
+
+
+@bounded
+@given(st.data())
+def test_results_of_benchio(root, data):
+    path = root / "result.jsonl"
+    lines = [json.dumps({**RECORD, "operation": name}).encode() for name in result.OPERATIONS]
+    path.write_bytes(b"\n".join(data.draw(either(each)) for each in lines))
+    try:
+        records = result.read_result(path)
+        phases = result.phases(records)
+        asked = result.asked({"bytes": 1, "layer": "proc"}, fsync=True)
+        if not unproven(phases, asked, 1):
+            assert all(rates(phases, name) for name in result.OPERATIONS)
+            result.cache_of_reads(records)
+    except ResultError:
+        pass
+
+
+@bounded
+@given(st.data())
+def test_notes_of_run_directories(root, data):
+    notes = root / "here" / "leftovers"
+    shutil.rmtree(notes, ignore_errors=True)
+    note = new_note(Path("/scratch"), "BenchioFPP", "slurm", "lustre /scratch").staying("busy", 1)
+    note.write(notes)
+    path = notes / note.name
+    path.write_bytes(data.draw(either(path.read_bytes())))
+    left = read_leftovers(root, None)
+    assert {each.path for each in left} <= {path, note.path}
+    assert all(each.path.name == note.name for each in left)

@@ -1,0 +1,184 @@
+"""Orphans are removed, and nothing else ever is."""
+
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from iobands.directories.jobs import jobs_of_user
+from iobands.directories.note import Note, Stays, new_note, read_leftovers, read_notes
+from iobands.directories.process import Process
+from iobands.directories.sweep import sweep
+
+#: A process of this host before its last restart.
+GONE = replace(Process.this(), boot="00000000-0000-0000-0000-000000000000")
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+
+
+@pytest.fixture
+def disk(tmp_path):
+    (tmp_path / "disk").mkdir()
+    return tmp_path / "disk"
+
+
+@pytest.fixture
+def notes(tmp_path):
+    return tmp_path / "perflogs" / "here" / "leftovers"
+
+
+def noted(notes: Path, disk: Path, **changes) -> Note:
+    """Note a directory of a local job on a machine that has restarted since, and make it."""
+    changes = {"process": GONE, "job": "1", "script": GONE, **changes}
+    note = replace(new_note(disk, "BenchioFPP", "local", None), **changes)
+    note.write(notes)
+    (note.path / "deep").mkdir(parents=True)
+    (note.path / "deep" / "proc000000.dat").write_bytes(b"x" * 4096)
+    return note
+
+
+def states(outcomes):
+    return {outcome.note.name: outcome.state for outcome in outcomes}
+
+
+def test_orphans_of_a_machine_that_restarted_go(disk, notes):
+    first, second = noted(notes, disk), noted(notes, disk)
+    other = disk / "iobands-BenchioSSF-abcdefghij"  # without a note
+    other.mkdir()
+    assert states(sweep(notes, {disk: ()}, dry_run=True)) == {
+        first.name: "stays",
+        second.name: "stays",
+    }
+    assert first.path.exists()
+    assert states(sweep(notes, {disk: ()})) == {first.name: "gone", second.name: "gone"}
+    assert list(disk.iterdir()) == [other]
+    assert list(notes.iterdir()) == []
+
+
+def test_a_directory_of_a_live_session_or_job_stays_unmentioned(disk, notes, tmp_path):
+    of_session = noted(notes, disk, process=Process.this())
+    child = subprocess.Popen(["sleep", "100"])
+    try:
+        of_job = noted(notes, disk, script=Process.of(child.pid))
+        assert sweep(notes, {disk: ()}) == []
+        assert of_session.path.exists()
+        assert of_job.path.exists()
+    finally:
+        child.kill()
+        child.wait()
+    assert states(sweep(notes, {disk: ()})) == {of_job.name: "gone"}
+    assert read_leftovers(tmp_path / "perflogs", None) == ()
+    # Its own session knows that the run is over.
+    assert states(sweep(notes, {disk: ()}, own={of_session.name})) == {of_session.name: "gone"}
+
+
+def test_the_scheduler_is_asked_for_jobs(disk, notes, tmp_path, monkeypatch):
+    jobs_of_user.cache_clear()
+    squeue = tmp_path / "squeue"
+    squeue.write_text("#!/bin/sh\ncat <<END\n11\n12\nEND\n", encoding="utf-8")
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    running, ended, unknown, never = (
+        noted(notes, disk, scheduler=scheduler, job=job, script=None)
+        for scheduler, job in (("slurm", "12"), ("slurm", "1"), ("lsf", "1"), ("slurm", None))
+    )
+    outcomes = sweep(notes, {disk: ()})
+    jobs_of_user.cache_clear()
+    assert states(outcomes) == {ended.name: "gone", unknown.name: "stays", never.name: "stays"}
+    assert sorted(path for path in disk.iterdir()) == sorted(
+        each.path for each in (running, unknown, never)
+    )
+    left = read_leftovers(tmp_path / "perflogs", "here")
+    assert {each.path for each in left} == {unknown.path, never.path}
+    assert all(each.bytes > 4096 for each in left)
+    assert "the scheduler (lsf) does not say" in " ".join(each.why for each in left)
+
+
+def test_a_file_system_that_is_away_keeps_its_notes(disk, notes):
+    note = noted(notes, disk)
+    other = noted(notes, disk, mounted="lustre /nowhere")
+    moved = disk.rename(disk.with_name("moved"))
+    assert states(sweep(notes, {disk: ()})) == {note.name: "away", other.name: "away"}
+    disk.mkdir()  # a plain directory at the mount point
+    assert states(sweep(notes, {disk: ("lustre",)})) == {note.name: "away", other.name: "away"}
+    disk.rmdir()
+    moved.rename(disk)
+    assert states(sweep(notes, {disk: ()})) == {note.name: "gone", other.name: "away"}
+    assert other.path.exists()
+    ((_, still),) = read_notes(notes)
+    assert "it was made on lustre /nowhere" in still.stays.why
+
+
+def test_nothing_but_a_directory_of_ours_below_a_configured_root_goes(disk, notes):
+    precious = disk / "precious"
+    linked, outside = noted(notes, disk), noted(notes, disk)
+    linked.path.rename(precious)
+    linked.path.symlink_to(precious)
+    outcomes = sweep(notes, {disk.parent: ()})
+    assert set(states(outcomes).values()) == {"away"}
+    outcomes = sweep(notes, {disk: ()})
+    assert states(outcomes) == {linked.name: "stays", outside.name: "gone"}
+    assert (precious / "deep" / "proc000000.dat").exists()
+
+
+@needs_root
+def test_what_cannot_be_removed_is_left_with_its_size_and_reason(disk, notes, tmp_path):
+    note, mounted = noted(notes, disk), noted(notes, disk)
+    stuck = note.path / "deep" / "proc000000.dat"
+    subprocess.run(["mount", "--bind", mounted.path / "deep", mounted.path / "deep"], check=True)
+    immutable = subprocess.run(["chattr", "+i", stuck], check=False, capture_output=True)
+    try:
+        found = states(sweep(notes, {disk: ()}))
+        assert (mounted.path / "deep" / "proc000000.dat").exists()
+        assert found[mounted.name] == "stays"
+        if immutable.returncode == 0:
+            left = {each.path: each for each in read_leftovers(tmp_path / "perflogs", None)}
+            assert "Operation not permitted" in left[note.path].why
+            assert left[note.path].bytes >= 4096
+    finally:
+        subprocess.run(["umount", mounted.path / "deep"], check=True)
+        subprocess.run(["chattr", "-i", stuck], check=False, capture_output=True)
+    sweep(notes, {disk: ()})
+    assert list(disk.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff\xfe not UTF-8",
+        b"/scratch/iobands-BenchioFPP-0123456789\n",
+        b'{"schema": 1, "path": "/"}',
+        b"[" * 5000,
+        b"null",
+    ],
+)
+def test_a_damaged_note_stops_nothing_and_is_named(disk, notes, tmp_path, content):
+    note = noted(notes, disk)
+    damaged = notes / "iobands-BenchioFPP-0123456789"
+    damaged.write_bytes(content)
+    assert states(sweep(notes, {disk: ()})) == {note.name: "gone"}
+    (left,) = read_leftovers(tmp_path / "perflogs", None)
+    assert left.path == damaged
+
+
+@pytest.mark.parametrize("path", ["/scratch/precious", "iobands-A-0123456789", "/a/../x"])
+def test_a_note_cannot_name_anything_else(notes, disk, path):
+    note = noted(notes, disk)
+    text = (notes / note.name).read_text(encoding="utf-8").replace(str(note.path), path)
+    (notes / note.name).write_text(text, encoding="utf-8")
+    assert [note for _, note in read_notes(notes)] == [None]
+
+
+def test_a_note_is_read_as_it_was_written(notes, disk):
+    note = noted(
+        notes,
+        disk,
+        session="20261121T053000Z-1",
+        mounted="lustre /scratch",
+        stays=Stays("busy", "2026-11-21T05:30:00+00:00", 17),
+    )
+    ((path, read),) = read_notes(notes)
+    assert (path.name, read) == (note.name, note)

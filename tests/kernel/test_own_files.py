@@ -1,0 +1,81 @@
+"""benchio overwrites nothing but its own files, waits for no pipe, and leaves nothing if ended."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from tests.kernel.conftest import MPI_SETTINGS
+
+# Layers whose files are opened without O_EXCL, for reasons that docs/security.md gives.
+SHARED = {"aligned", "aligned-single", "aligned-random", "strided-posix"}
+
+
+def test_files_are_created_anew_and_no_link_is_followed(benchio):
+    wrapper = ["strace", "-f", "-o", "opens.txt", "-e", "trace=open,openat,creat"]
+    layers = [name for name in benchio.layers() if name != "adios"]
+    done = benchio.run(
+        4, 4, 4, "local", *layers, "unstriped", "--steps=2", "--compute=0", wrapper=wrapper
+    )
+    assert done.status == 0, done.err
+    text = (benchio.cwd / "opens.txt").read_text(encoding="utf-8")
+    opens = re.findall(r'"[^"]*unstriped/([a-z0-9-]+?)\d*\.dat", ([A-Z_|]+)', text)
+    created = {(layer, flags) for layer, flags in opens if "O_CREAT" in flags}
+    assert {layer for layer, _ in created} >= {"proc", "serial", "node", "mpiio", "strided-posix"}
+    for layer, flags in created:
+        if "netcdf" not in layer:
+            assert ("O_NOFOLLOW" if layer in SHARED else "O_EXCL") in flags, (layer, flags)
+
+
+def test_a_directory_that_others_may_write_to_is_refused_unless_it_is_sticky(benchio):
+    where = benchio.cwd / "unstriped"
+    where.chmod(0o777)
+    done = benchio.run(4, 4, 4, "local", "proc", "unstriped", ranks=2)
+    assert done.status == 1
+    assert "unstriped may be written to by others and is not sticky" in done.messages[0]
+    where.chmod(0o1777)
+    assert benchio.run(4, 4, 4, "local", "proc", "unstriped").status == 0
+
+
+@pytest.mark.parametrize("name", ["--result", "--ranks", "ROMIO_HINTS"])
+def test_a_pipe_is_not_waited_for(benchio, name):
+    os.mkfifo(benchio.cwd / "pipe")
+    options = [f"{name}=pipe"] if name.startswith("--") else []
+    done = benchio.run(4, 4, 4, "local", "mpiio", "unstriped", *options, env={name: "pipe"})
+    assert done.status == 1
+    assert "pipe" in done.messages[0]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_leaves_no_file(benchio, number):
+    where = benchio.cwd / "unstriped"
+    available = benchio.layers()
+    for layer in ("proc", "serial", "mpiio", "hdf5", "strided-posix", "aligned"):
+        if layer not in available:
+            continue
+        job = subprocess.Popen(
+            [
+                *("mpirun", "-n", "2", benchio.program, "16", "16", "16", "local", layer),
+                *("unstriped", "--repeats=1000000", "--files=3" if layer == "aligned" else "fsync"),
+            ],
+            cwd=benchio.cwd,
+            env={**os.environ, **MPI_SETTINGS},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            deadline = time.monotonic() + 300
+            while not any(where.glob("*.dat")) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            job.send_signal(number)
+            assert job.wait(timeout=300) != 0
+        finally:
+            job.kill()
+            job.wait()
+        # Open MPI leaves its lock files.
+        assert list(where.glob("*.dat")) == [], layer
+        for path in where.iterdir():
+            path.unlink()
