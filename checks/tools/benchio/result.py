@@ -25,7 +25,7 @@ def read_result(path: Path) -> list[dict]:
         try:
             record = json.loads(line)
             schema = record["schema"]
-            if not isinstance(record["operation"], str):
+            if not isinstance(record.get("operation", ""), str):
                 raise TypeError
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ResultError(f"{path.name}, line {number}: not a record") from error
