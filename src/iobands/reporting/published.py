@@ -95,7 +95,7 @@ def _settings(each: Recommended) -> Iterator[Block]:
     for rates in each.rates:
         media.setdefault(rates.medium, []).extend(rates.file_systems)
     places = [f"{listed(list(dict.fromkeys(names)))} ({m})" for m, names in media.items()]
-    lines = [f"File systems: {listed(places)}"]
+    lines = [f"File systems: {'; '.join(places)}"]
     if key.stripe_count_asked is not None:
         count = key.stripe_count_asked
         lines.append(f"Stripe count: {'all targets' if count == ALL_TARGETS else f'{count:g}'}")
