@@ -10,6 +10,7 @@ import pytest
 
 from config.validation import check_site
 from iobands.alerts.alert import Severity
+from iobands.model.history import moment_of
 from iobands.site.demo import SYSTEM, write_demo
 from iobands.site.site import Site, read_site
 from iobands.status.state import State
@@ -50,9 +51,18 @@ def test_the_past_has_an_incident_an_epoch_and_a_drop_that_was_resolved(site: Si
     assert State.CALIBRATING in site.counts()
 
 
-def test_no_run_is_in_the_gaps(site: Site) -> None:
+def test_no_run_is_in_the_gaps_and_one_of_them_was_a_maintenance(site: Site) -> None:
     days = {time.astype("datetime64[D]") for each in site.series for time in each.history.times}
     assert 350 < len(days) < 365
+    bands = site.series[0].bands
+    assert bands is not None
+    past, coming = bands.maintenance
+    assert past.begin < NOW < coming.begin
+    assert not any(
+        past.begin <= moment_of(time) <= past.end
+        for each in site.series
+        for time in each.history.times
+    )
 
 
 def test_its_site_file_is_one(root: Path) -> None:

@@ -14,11 +14,10 @@ from typing import Final
 from zlib import crc32
 
 import numpy as np
+import yaml
 
 from iobands.alerts.action import ACKNOWLEDGE, REAL, RESOLVE, Action
 from iobands.alerts.log import as_line
-from iobands.bands import Epoch
-from iobands.bands.epoch_file import epoch_text
 from iobands.detection import DOWN
 from iobands.model.fields import FIELDS, VARIABLE_UNITS
 
@@ -26,6 +25,8 @@ from iobands.model.fields import FIELDS, VARIABLE_UNITS
 SYSTEM: Final = "made-up-site"
 DAYS: Final = 365
 
+_SEED: Final = 21
+_BANDS_SCHEMA: Final = 5
 _HINTS: Final = {"romio_cb_write": "enable", "cb_config_list": "*:2"}
 _PRESET: Final = "more-aggregators"
 _SIZE_KIB: Final = 1024
@@ -108,14 +109,7 @@ def write_demo(directory: Path, now: datetime) -> None:
     for name, found in lines.items():
         text = "\n".join([perflog_header(), *found])
         (perflogs / f"{name}.log").write_text(f"{text}\n", encoding="utf-8")
-    upgrade = Epoch(
-        name="upgrade",
-        since=end - timedelta(days=_UPGRADE, hours=12),
-        source="made up",
-        bands=(),
-        reason="made up: new servers and system software on scratch",
-    )
-    (config / "bands" / f"{SYSTEM}.yaml").write_text(epoch_text(SYSTEM, upgrade), encoding="utf-8")
+    (config / "bands" / f"{SYSTEM}.yaml").write_text(_bands_file(end), encoding="utf-8")
     actions = "".join(f"{as_line(action)}\n" for action in _actions(end))
     (config / "alerts" / f"{SYSTEM}.jsonl").write_text(actions, encoding="utf-8")
     (config / "systems" / f"{SYSTEM}.py").write_text(_site_file(), encoding="utf-8")
@@ -133,7 +127,7 @@ def perflog_line(fields: Mapping[str, object]) -> str:
 
 def _lines(end: datetime) -> Iterator[tuple[str, str]]:
     """Yield the lines of each check in the order of time."""
-    draw = np.random.default_rng(20)
+    draw = np.random.default_rng(_SEED)
     jobid = 1_000_000
     for ago in range(DAYS - 1, -1, -1):
         when = end - timedelta(days=ago)
@@ -227,6 +221,33 @@ def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
     if place == "scratch" and is_write and ago < _DROP:
         factor *= 0.69
     return factor
+
+
+def _bands_file(end: datetime) -> str:
+    """Return a bands file (contract 3) with the upgrade, a past and a coming maintenance."""
+    begin, after = (end - timedelta(days=days) for days in _MAINTENANCE)
+    windows = (
+        (begin - timedelta(hours=2), after - timedelta(hours=18), "made up: cooling water"),
+        (end + timedelta(days=9, hours=4), end + timedelta(days=9, hours=14), "made up: new disks"),
+    )
+    maintenance = [
+        {"from": begin.isoformat(), "to": end.isoformat(), "reason": reason}
+        for begin, end, reason in windows
+    ]
+    upgrade = {
+        "name": "upgrade",
+        "since": (end - timedelta(days=_UPGRADE, hours=12)).isoformat(),
+        "source": "made up",
+        "reason": "made up: new servers and system software on scratch",
+        "bands": [],
+    }
+    content = {
+        "schema": _BANDS_SCHEMA,
+        "system": SYSTEM,
+        "maintenance": maintenance,
+        "epochs": [upgrade],
+    }
+    return yaml.safe_dump(content, sort_keys=False)
 
 
 def _actions(end: datetime) -> Iterator[Action]:
