@@ -9,6 +9,7 @@
 #   make minisite-down  end it and remove all of it
 #   make bench   compare benchio with IOR and fio, and write docs/benchmarks.md
 #   make bench-reading  measure the cost of reading perflogs, and write docs/reading-costs.md
+#   make bench-report   measure the cost of the dashboard, and write docs/dashboard-costs.md
 #   make bench-alarms   measure the error rates of the alerts, and write docs/error-rates.md
 #   make lint    check the Python, Fortran and shell sources
 #   make format  put them into their standard form
@@ -24,7 +25,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run tests/programs/cmake $(shell find
 
 export PYTHON
 
-.PHONY: help run demo check test minisite minisite-run minisite-down bench bench-reading bench-alarms lint format setup clean
+.PHONY: help run demo check test minisite minisite-run minisite-down bench bench-reading bench-report bench-alarms lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -67,6 +68,10 @@ bench: $(VENV)/.installed-run
 bench-reading: $(VENV)/.installed-run
 	@echo "Measuring what reading costs, which takes some five minutes"
 	@$(BIN)/python -m benchmarks.reading --report docs/reading-costs.md $(BENCH_ARGUMENTS)
+
+bench-report: $(VENV)/.installed-test
+	@echo "Measuring what the dashboard costs, which takes some five minutes"
+	@$(BIN)/python -m benchmarks.reading.dashboard --report docs/dashboard-costs.md $(BENCH_ARGUMENTS)
 
 # Writes docs/real-data.md too if ../shared/data is there, or IOBANDS_REAL_DATA names its table.
 # Quicker or longer: BENCH_ARGUMENTS="--effort=full --processes=8".

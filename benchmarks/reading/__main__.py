@@ -81,7 +81,14 @@ def main(
         with TemporaryDirectory(prefix="bench-reading-", dir=directory) as scratch:
             costs.append(_measure(Path(scratch), series, days, tries))
         print(costs[-1])
-    facts = {
+    if report is not None:
+        values = {"costs": costs, "facts": facts(before), "cores": os.cpu_count(), "tries": tries}
+        write_page(report, "reading-costs.md", **values)
+
+
+def facts(before: float) -> dict[str, str]:
+    """Return what is worth knowing of the machine; `before` is its load before the start."""
+    return {
         "Processor": f"{_processor()}, {os.cpu_count()} cores",
         "Kernel": f"{platform.system()} {platform.release()}",
         "Python": platform.python_version(),
@@ -89,20 +96,20 @@ def main(
         "Load before the start": f"{before:.1f}",
         "Load at the end, this benchmark's included": f"{os.getloadavg()[0]:.1f}",
     }
-    if report is not None:
-        environment = Environment(
-            loader=FileSystemLoader(_TEMPLATES),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-        )
-        date = f"{datetime.now(timezone.utc):%Y-%m-%d}"
-        page = environment.get_template("reading-costs.md").render(
-            costs=costs, facts=facts, cores=os.cpu_count(), tries=tries, date=date
-        )
-        report.write_text(page, encoding="utf-8")
-        print(f"Written: {report}")
+
+
+def write_page(path: Path, template: str, **values: object) -> None:
+    """Write a page from its template, with the date of today."""
+    environment = Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    date = f"{datetime.now(timezone.utc):%Y-%m-%d}"
+    path.write_text(environment.get_template(template).render(date=date, **values), "utf-8")
+    print(f"Written: {path}")
 
 
 def _measure(perflogs: Path, series: int, days: int, tries: int) -> Costs:
@@ -110,10 +117,11 @@ def _measure(perflogs: Path, series: int, days: int, tries: int) -> Costs:
     size = sum(log.stat().st_size for log in perflogs.glob("*/*/*.log"))
     read = [sys.executable, "-c", _READ, str(perflogs)]
     status = [sys.executable, "-m", "iobands", "status", "--perflogs", str(perflogs)]
-    return Costs(series, days, rows, size / _MIB, _cost(read, tries), _cost(status, tries))
+    return Costs(series, days, rows, size / _MIB, cost(read, tries), cost(status, tries))
 
 
-def _cost(command: Sequence[str], tries: int) -> Cost:
+def cost(command: Sequence[str], tries: int) -> Cost:
+    """Return what a command costs: of several tries medians, of memory the largest."""
     walls, processors, peaks = [], [], []
     for _ in range(tries):
         start = time.perf_counter()

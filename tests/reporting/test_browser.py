@@ -129,6 +129,14 @@ def test_an_old_page_is_never_green(opened: Open) -> None:
     assert "UNKNOWN" in fresh.locator("#state .tag").inner_text()
 
 
+def test_what_cannot_be_judged_is_not_green(opened: Open) -> None:
+    page = opened()
+    word = """(states) => iobands.judgement({ ...iobands.site, word: "OK",
+      series: states.map((state) => ({ state })) }, iobands.site.made).word"""
+    assert page.evaluate(word, ["calibrating", "calibrating"]) == "CALIBRATING"
+    assert page.evaluate(word, ["calibrating", "healthy"]) == "OK"
+
+
 def test_the_filter_stays_in_the_address(opened: Open) -> None:
     page = opened()
     page.fill("#q", "good write ucx")

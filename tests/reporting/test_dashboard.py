@@ -112,9 +112,10 @@ def test_cells_are_verdicts_gaps_and_failures(tmp_path: Path) -> None:
     write_bands(tmp_path / "bands", (1, 1.5, 2))  # floor: 1 / 2**1.5 = 0.354
     values = [1.5, 2.5, 0.9, 0.3, None, 1.0]
     other = daily([5.0, 5.0, 5.0, 5.0, 5.0, 5.0], file_system="other", perf_var="read_bw")
-    write_perflog(tmp_path / "perflogs", [*daily(values), *other[:1], *other[-1:]])
+    young = daily([2.5, 2.5], file_system="young")
+    write_perflog(tmp_path / "perflogs", [*daily(values), *other[:1], *other[-1:], *young])
     found = cells_of(look(tmp_path), tmp_path / "page")
-    assert found == {"disk": "wabcmw", "other": "n....n"}
+    assert found == {"disk": "wabcmw", "other": "n....n", "young": "    aa"}
 
 
 def test_a_day_without_any_run_is_a_column(tmp_path: Path) -> None:

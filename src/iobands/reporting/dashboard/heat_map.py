@@ -22,7 +22,7 @@ _DAY: Final = 86_400
 
 #: A character a cell: the verdicts by their codes, and why there is none.
 CELLS: Final = "nwabc"
-GAP, MISSED = ".", "m"
+GAP, MISSED, NOT_YET = ".", "m", " "
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ def heat_map(every: Sequence[Series], verdicts: Mapping[str, Judged]) -> HeatMap
                 _fill(cells, which, number, place, sessions.numbers[name], verdicts[name])
         for number, each in enumerate(group):
             _mark_missing(cells, which, number, each, times)
+        _blank_beginning(cells)
         names = [series_id(each.key) for each in group]
         row = {"kind": kind, "series": names, "cells": "".join(cells)}
         rows.append({**row, "which": which} if len(group) > 1 else row)
@@ -120,6 +121,12 @@ def _mark_missing(
         near = column >= 0 and abs(times[column] - seconds(miss.when)) < _DAY
         if near and cells[column] == GAP:
             cells[column], which[column] = MISSED, number
+
+
+def _blank_beginning(cells: list[str]) -> None:
+    """What is before the first run of a row is no gap."""
+    first = next((place for place, cell in enumerate(cells) if cell != GAP), len(cells))
+    cells[:first] = NOT_YET * first
 
 
 def _interval(times: list[int]) -> int:

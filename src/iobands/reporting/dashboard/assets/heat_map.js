@@ -8,7 +8,7 @@
     ".": "no run", m: "run failed",
   };
   const MARKS = { a: "▲", w: "●", b: "▼", c: "✖", n: "○", ".": "", m: "!" };
-  const RANK = "mcbnwa."; // worst first
+  const RANK = "mcbnwa."; // worst first; blank is before the first run
   const MOST_ROWS = 60;
   const ON_A_PHONE = 14;
 
@@ -31,6 +31,7 @@
 
   function cellOf(row, column, time) {
     const cell = row.cells[column];
+    if (cell === " ") return element("td");
     const id = row.series[row.which ? row.which[column] : 0];
     const says = `${iobands.minute(time)}: ${CELLS[cell]}`;
     return element("td", {},
@@ -43,15 +44,14 @@
 
   // One cell is in the order of the tab key; the arrow keys lead to the others.
   function withArrowKeys(table) {
-    const cells = () => [...table.tBodies[0].rows].map((line) => [...line.querySelectorAll("a.cell")]);
-    const first = cells()[0]?.at(-1);
+    const first = [...table.querySelectorAll("tr:first-child a.cell")].at(-1);
     if (first) first.tabIndex = 0;
     table.addEventListener("keydown", (event) => {
       const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
       if (!step || !event.target.matches("a.cell")) return;
-      const grid = cells();
-      const line = grid.findIndex((each) => each.includes(event.target));
-      const next = grid[line + step[0]]?.[grid[line].indexOf(event.target) + step[1]];
+      const cell = event.target.closest("td");
+      const line = table.rows[cell.parentElement.rowIndex + step[0]];
+      const next = line?.cells[cell.cellIndex + step[1]]?.querySelector("a.cell");
       if (next) {
         event.target.tabIndex = -1;
         next.tabIndex = 0;

@@ -13,7 +13,9 @@
       const last = `last known: ${site.word}, ${site.counts}`;
       return { word: "UNKNOWN", text: `no run for ${iobands.duration(age)}, and ${usual}; ${last}` };
     }
-    return { word: site.word, text: `${site.counts}; newest run ${iobands.duration(age)} ago` };
+    // Nothing that can be judged is not well
+    const young = site.word === "OK" && site.series.every((series) => series.state === "calibrating");
+    return { word: young ? "CALIBRATING" : site.word, text: `${site.counts}; newest run ${iobands.duration(age)} ago` };
   };
 
   iobands.showState = () => {

@@ -19,7 +19,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
   iobands.marks = {
     above: "▲", within: "●", below: "▼", collapsed: "✖", "no band": "○",
     healthy: "✔", improved: "▲", watch: "▼", degraded: "✖", incident: "✖", "no data": "?",
-    unfit: "?", failed: "✖", calibrating: "…", OK: "✔", WARNING: "▼", CRITICAL: "✖", UNKNOWN: "?",
+    unfit: "?", failed: "✖", calibrating: "…", OK: "✔", WARNING: "▼", CRITICAL: "✖", UNKNOWN: "?", CALIBRATING: "…",
   };
 
   iobands.tag = (word, text = word, known = false) =>

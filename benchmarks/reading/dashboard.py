@@ -1,0 +1,119 @@
+"""The command behind `make bench-report`: what the dashboard costs to write and to open."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from shutil import which
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Annotated, Final
+
+import typer
+from playwright.sync_api import sync_playwright
+
+from benchmarks.reading.__main__ import Cost, cost, facts, write_page
+from benchmarks.reading.perflogs import write_perflogs
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_SIZES: Final = "300x3650,5000x30"
+_MB: Final = 1e6
+#: Shows a series, whose runs are loaded, and waits for the next frame.
+_CHART: Final = """async ([id, other]) => {
+  const shown = async (each) => {
+    location.hash = `#/series/${each}`;
+    const name = iobands.byId.get(each).label;
+    const isThere = () => document.querySelector(".plot canvas")
+      && document.querySelector("h1").textContent.startsWith(name);
+    while (!isThere()) await new Promise(requestAnimationFrame);
+  };
+  await shown(id);
+  await shown(other);
+  const begin = performance.now();
+  await shown(id);
+  return performance.now() - begin;
+}"""
+#: Waits for the largest part of the front page.
+_PAINT: Final = """() => new Promise((resolve) => {
+  const largest = (list) => resolve(list.getEntries().at(-1).startTime);
+  new PerformanceObserver(largest).observe({ type: "largest-contentful-paint", buffered: true });
+})"""
+
+
+def main(
+    sizes: Annotated[str, typer.Option(help="Series x days.")] = _SIZES,
+    directory: Annotated[Path, typer.Option(help="Where the perflogs are made.")] = _ROOT / "build",
+    report: Annotated[Path | None, typer.Option(help="Write the page to this file.")] = None,
+) -> None:
+    """Measure writing the dashboard, writing it again a day later, and opening it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    before = os.getloadavg()[0]
+    measured = []
+    for size in sizes.split(","):
+        series, days = (int(number) for number in size.split("x"))
+        with TemporaryDirectory(prefix="bench-report-", dir=directory) as scratch:
+            measured.append(_measured(Path(scratch), series, days))
+        print(measured[-1])
+    if report is not None:
+        write_page(report, "dashboard-costs.md", measured=measured, facts=facts(before))
+
+
+def _measured(scratch: Path, series: int, days: int) -> dict[str, object]:
+    perflogs, page = scratch / "perflogs", scratch / "page"
+    write_perflogs(perflogs, series, days + 1)
+    newest = {log: _cut_last_day(log) for log in perflogs.glob("*/*/*.log")}
+    first = _reported(perflogs, page)
+    before = {path: path.read_bytes() for path in page.rglob("*.*")}
+    for log, lines in newest.items():
+        with log.open("a", encoding="ascii") as stream:
+            stream.writelines(lines)
+    again = _reported(perflogs, page)
+    changed = sum(before.get(path) != path.read_bytes() for path in page.rglob("*.*"))
+    data = sum(path.stat().st_size for path in (page / "data").rglob("*.js"))
+    paint, chart = _opened(page)
+    return {
+        "series": series,
+        "days": days,
+        "first": first,
+        "again": again,
+        "files": len(before),
+        "changed": changed,
+        "mb": data / _MB,
+        "paint": paint,
+        "chart": chart,
+    }
+
+
+def _cut_last_day(log: Path) -> list[str]:
+    """Take the lines of the last day out of a perflog, and return them."""
+    lines = log.read_text(encoding="ascii").splitlines(keepends=True)
+    day = lines[-1].partition("T")[0]
+    log.write_text("".join(line for line in lines if not line.startswith(day)), encoding="ascii")
+    return [line for line in lines if line.startswith(day)]
+
+
+def _reported(perflogs: Path, page: Path) -> Cost:
+    command = [sys.executable, "-m", "iobands", "report", str(page), "--perflogs", str(perflogs)]
+    return cost(command, 1)
+
+
+def _opened(page: Path) -> tuple[float, float]:
+    """Return the milliseconds to paint the front page, and to show a series with its charts."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=which("chromium"), args=["--no-sandbox"]
+        )
+        window = browser.new_page()
+        window.set_default_timeout(120_000)
+        window.goto(f"{page.resolve().as_uri()}/index.html")
+        window.wait_for_selector(".heat")
+        paint = window.evaluate(_PAINT)
+        ids = window.evaluate("[...iobands.byId.keys()].slice(0, 2)")
+        chart = median(window.evaluate(_CHART, ids) for _ in range(5))
+        browser.close()
+    return paint, chart
+
+
+if __name__ == "__main__":
+    typer.run(main)
