@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import cache
 
 from iobands.model.series import SeriesKey, slug
 from iobands.status.series import Series
@@ -14,6 +15,7 @@ from iobands.status.series import Series
 _DIGITS = 10
 
 
+@cache
 def series_id(key: SeriesKey) -> str:
     """Return a short name for the series, for addresses; it does not depend on other series."""
     return hashlib.sha256(slug(key).encode()).hexdigest()[:_DIGITS]

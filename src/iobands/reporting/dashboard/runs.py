@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ _Table = dict[str, object]
 
 @dataclass(frozen=True)
 class _Detail:
-    """How many significant digits are kept, and whether it is kept where a run went."""
+    """How many digits of a value and of the largest covariate, and whether where a run went."""
 
     of_values: int
     of_covariates: int
@@ -95,7 +96,14 @@ def _name(half: int) -> str:
 def packed(data: object) -> str:
     """Return plain data as base64 of deflated JSON."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode("ascii")
+
+
+def _rounded(column: pl.Series, digits: int) -> pl.Series:
+    """Return numbers with as many decimals as leave so many digits of the largest."""
+    largest = float(column.abs().max() or 0)
+    decimals = digits - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
+    return column.round(max(decimals, 0))
 
 
 def _table(
@@ -110,9 +118,9 @@ def _table(
         if column.null_count() == len(column):
             continue
         if name in _NUMBERS:
-            column = column.round_sig_figs(detail.of_covariates)
+            column = _rounded(column, detail.of_covariates)
         every = column.to_list()
-        columns[name] = every if column.n_unique() > 1 else every[0]
+        columns[name] = every[0] if every.count(every[0]) == len(every) else every
     times = frame[TIME].dt.epoch("s")
     return {
         "times": [times[0], *times.diff()[1:].to_list()],
