@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Final
 
@@ -109,7 +109,15 @@ class Site:
 
     def alerts_on(self, key: SeriesKey) -> tuple[Alert, ...]:
         """Return the alerts that have the series as a member."""
-        return tuple(alert for alert in self.alerts if key in alert.keys)
+        return self._alerts_by_series.get(key, ())
+
+    @cached_property
+    def _alerts_by_series(self) -> Mapping[SeriesKey, tuple[Alert, ...]]:
+        found: defaultdict[SeriesKey, tuple[Alert, ...]] = defaultdict(tuple)
+        for alert in self.alerts:
+            for key in alert.keys:
+                found[key] += (alert,)
+        return found
 
 
 def read_site(

@@ -126,7 +126,7 @@
   function suggestions() {
     const items = [];
     for (const field of Object.keys(iobands.site.comparable)) {
-      for (const series of iobands.site.series) {
+      for (const series of iobands.site.series.slice(0, 200)) {
         const found = iobands.neighbours(series).find(([name]) => name === field);
         if (found) {
           const ids = [series.id, ...found[1]].slice(0, iobands.mostSets);

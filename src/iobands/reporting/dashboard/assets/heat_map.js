@@ -22,14 +22,13 @@
   const badness = (row) => [...row.cells].reverse().slice(0, 7)
     .reduce((sum, cell, age) => sum + (cell === "c" || cell === "m" ? 3 : cell === "b" ? 1 : 0) / (1 + age / 4), 0);
 
-  function kindOf(row) {
+  function kindOf(row, several) {
     const [fileSystem, pattern, variable, transport, system] = row.kind;
-    const several = new Set(iobands.site.rows.map((each) => each.kind[4])).size > 1;
     return [several ? system : "", fileSystem, pattern, variable, ["default", "none"].includes(transport) ? "" : transport]
       .filter(Boolean).join(" ");
   }
 
-  function cellOf(row, column, time) {
+  function cellOf(row, name, column, time) {
     const cell = row.cells[column];
     if (cell === " ") return element("td");
     const id = row.series[row.which ? row.which[column] : 0];
@@ -38,7 +37,7 @@
       element("a", {
         class: `cell ${CELLS[cell].replace(" ", "-")}`, tabindex: "-1", title: says,
         href: iobands.address(`series/${id}`, { at: iobands.minute(time).replace(" ", "T") }),
-        "aria-label": `${kindOf(row)}, ${says}`,
+        "aria-label": `${name}, ${says}`,
       }, MARKS[cell]));
   }
 
@@ -68,11 +67,15 @@
     const first = matchMedia("(max-width: 46rem)").matches ? Math.max(0, sessions.length - ON_A_PHONE) : 0;
     const columns = sessions.map((time, column) => [time, column]).slice(first);
     const body = element("tbody");
-    const makers = shown.map((row) => () => element("tr", {},
-      element("th", { scope: "row" }, row.series.length === 1
-        ? iobands.link(row.series[0], kindOf(row))
-        : element("a", { href: iobands.address("", { q: kindOf(row) }) }, kindOf(row))),
-      columns.map(([time, column]) => cellOf(row, column, time))));
+    const several = new Set(rows.map((row) => row.kind[4])).size > 1;
+    const makers = shown.map((row) => () => {
+      const name = kindOf(row, several);
+      return element("tr", {},
+        element("th", { scope: "row" }, row.series.length === 1
+          ? iobands.link(row.series[0], name)
+          : element("a", { href: iobands.address("", { q: name }) }, name)),
+        columns.map(([time, column]) => cellOf(row, name, column, time)));
+    });
     const head = element("tr", {}, element("th", { scope: "col" }, "Series"),
       columns.map(([time], place) => {
         const day = iobands.day(time);
