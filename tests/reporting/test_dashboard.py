@@ -85,8 +85,11 @@ def test_series_that_are_gone_leave_no_file(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", [*daily([1.0]), *daily([1.0], file_system="gone")])
     write_dashboard(look(tmp_path), tmp_path / "page")
     write_perflog(tmp_path / "perflogs", daily([1.0]))
+    theirs = tmp_path / "page" / "data" / "theirs.js"
+    theirs.write_text("let x;")
     write_dashboard(look(tmp_path), tmp_path / "page")
     assert len(list((tmp_path / "page" / "data").glob("*/series.js"))) == 1
+    assert theirs.exists()
 
 
 def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:

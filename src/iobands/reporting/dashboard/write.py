@@ -29,6 +29,8 @@ _MARK: Final = ".iobands-dashboard"
 #: What could end a script, or a line of one, inside of a text.
 _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _DATA: Final = "data"
+#: How our data files begin; others are not ours to remove.
+_RECEIVE: Final = b"iobands.receive("
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def write_dashboard(
         replaced += replace_file(path, content)
         made.add(path)
     for path in (directory / _DATA).rglob("*.js"):
-        if path not in made:
+        if path not in made and path.read_bytes().startswith(_RECEIVE):
             path.unlink()
     return Written(directory / "index.html", len(made), replaced)
 
@@ -145,7 +147,7 @@ def _call(name: str, data: object) -> bytes:
     text = json.dumps(_printable(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for character, escaped in _UNSAFE.items():
         text = text.replace(character, escaped)
-    return f'iobands.receive("{name}",{text});\n'.encode("utf-8", "replace")
+    return _RECEIVE + f'"{name}",{text});\n'.encode("utf-8", "replace")
 
 
 def _printable(value: object) -> object:
