@@ -36,6 +36,8 @@ def explain(
     if len(found) > 1:
         names = nearest([name_of(each) for each in found], wanted)
         raise failure(f"{wanted} may be any of {len(found)}:{names}")
+    if not found and not site.series:
+        raise failure(f"there were no samples by {site.now:%Y-%m-%d %H:%M} UTC")
     if not found:
         names = nearest([series.label for series in site.series], wanted)
         raise failure(f"no series or alert is called {wanted}; the series are:{names}")
