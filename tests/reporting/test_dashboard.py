@@ -127,6 +127,19 @@ def test_a_day_without_any_run_is_a_column(tmp_path: Path) -> None:
     assert cells_of(look(tmp_path), tmp_path / "page") == {"disk": "ww.ww"}
 
 
+def test_a_gap_of_a_maintenance_is_none_and_public_without_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "bands").mkdir()
+    (tmp_path / "bands" / "here.yaml").write_text(
+        "schema: 5\nsystem: here\nepochs: []\nmaintenance:\n"
+        "  - {from: 2026-11-18T00:00:00Z, to: 2026-11-19T00:00:00Z, reason: jane moves disks}\n"
+    )
+    write_perflog(tmp_path / "perflogs", [*daily([1.5] * 2, last=3.25), *daily([1.5] * 2)])
+    assert cells_of(look(tmp_path), tmp_path / "page") == {"disk": "nnpnn"}
+    assert "jane moves disks" in everything_in(tmp_path / "page")
+    write_dashboard(look(tmp_path), tmp_path / "public", public=True)
+    assert "jane moves disks" not in everything_in(tmp_path / "public")
+
+
 def test_a_file_system_has_its_path_and_size(tmp_path: Path) -> None:
     seen = {"examines": "file system", "result": "pass", "fail_phase": None, "size_gib": 2048.0}
     write_report(tmp_path / "perflogs", [case(display_name="EnvFileSystem", **seen)])

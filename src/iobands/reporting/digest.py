@@ -90,7 +90,8 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
     if without:
         yield Text("\nNot measured", style="bold")
         yield from (Text(f"  {printable(': '.join(line))}") for line in without)
-    yield from _maintenance(site)
+    for where, text in maintenance_lines(site):
+        yield Text(f"\nMaintenance of {printable(where)}: {printable(text)}")
     if site.future:
         first, last = site.future[0], site.future[-1]
         yield Text("\nSet aside: dated in the future by a clock that was wrong", style="bold")
@@ -248,13 +249,14 @@ def _notes(site: Site) -> Iterator[Text]:
         yield Text(f"\ncalibrating in the epoch {printable(epoch)}")
 
 
-def _maintenance(site: Site) -> Iterator[Text]:
+def maintenance_lines(site: Site) -> Iterator[tuple[str, str]]:
+    """Yield of what each maintenance is, and its last and next time."""
     for system, windows in site.maintenance.items():
         for window in windows:
             if any(site.now in span for span in window.spans(site.now)[-1:]):
                 where = ", ".join(window.file_systems) or system
                 text = maintenance_text(window, site.now)
-                yield Text(f"\nMaintenance of {printable(where)}: {printable(text)}")
+                yield where, text
 
 
 def _is_new(series: Series) -> bool:

@@ -10,14 +10,29 @@ import numpy as np
 from iobands.bands import Band
 from iobands.detection.series import Change
 from iobands.reporting import format as texts
+from iobands.reporting.dashboard.maintenance import maintenances
 from iobands.reporting.dashboard.names import seconds, series_id
 from iobands.reporting.dashboard.verdicts import Judged
 from iobands.reporting.explain_series import facts, moved
 from iobands.site.site import Site
 from iobands.status.series import Series
 
-# What people wrote, and what names them.
-_PRIVATE_FACTS: Final = frozenset({"Alert", "Epoch", "Action", "Band"})
+# Without what people wrote, and what names them.
+_PUBLIC_FACTS: Final = frozenset(
+    {
+        "Drop",
+        "Rise",
+        "Suspicion",
+        "Newest",
+        "Runs",
+        "Baseline",
+        "Evidence",
+        "Power",
+        "Earlier",
+        "Incident",
+        "Outliers",
+    }
+)
 
 
 def details(site: Site, series: Series, judged: Judged, *, public: bool) -> dict[str, object]:
@@ -51,6 +66,10 @@ def details(site: Site, series: Series, judged: Judged, *, public: bool) -> dict
             for each in site.incidents
             if series.key in each.ratios
         ],
+        "maintenance": [
+            {"begin": each.begin, "end": each.end} | ({} if public else {"reason": each.reason})
+            for each in maintenances(site, series)
+        ],
         "missing": [
             {"when": seconds(each.when)} | ({} if public else {"what": each.what})
             for each in series.missing
@@ -71,7 +90,7 @@ def _facts(site: Site, series: Series, public: bool) -> Sequence[tuple[str, str]
     last = ""
     for heading, text in facts(site, series):
         last = heading or last
-        if not (public and last in _PRIVATE_FACTS):
+        if not public or last in _PUBLIC_FACTS:
             found.append((heading, text))
     return found
 

@@ -11,8 +11,10 @@ import numpy as np
 
 from iobands.detection.sessions import Sessions, sessions_of
 from iobands.model.fields import RATIO_UNIT
+from iobands.reporting.dashboard.maintenance import maintenances
 from iobands.reporting.dashboard.names import seconds, series_id
 from iobands.reporting.dashboard.verdicts import Judged
+from iobands.site.site import Site
 from iobands.status.series import Series
 
 #: How many sessions are shown: six weeks of daily ones.
@@ -22,7 +24,7 @@ _DAY: Final = 86_400
 
 #: A character a cell: the verdicts by their codes, and why there is none.
 CELLS: Final = "nwabc"
-GAP, MISSED, NOT_YET = ".", "m", " "
+GAP, MISSED, MAINTENANCE, NOT_YET = ".", "m", "p", " "
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,9 @@ class HeatMap:
     interval: int
 
 
-def heat_map(every: Sequence[Series], verdicts: Mapping[str, Judged]) -> HeatMap:
+def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> HeatMap:
     """Return the heat map of the series that run by themselves, which are those without a case."""
-    shown = [each for each in every if each.key.case is None and each.key.unit != RATIO_UNIT]
+    shown = [each for each in site.series if each.key.case is None and each.key.unit != RATIO_UNIT]
     measured = {series_id(each.key): each for each in shown if len(each.history)}
     sessions = sessions_of({name: each.history.times for name, each in measured.items()})
     begins = _begins(sessions, {name: verdicts[name] for name in measured})
@@ -60,6 +62,10 @@ def heat_map(every: Sequence[Series], verdicts: Mapping[str, Judged]) -> HeatMap
                 _fill(cells, which, number, place, sessions.numbers[name], verdicts[name])
         for number, each in enumerate(group):
             _mark_missing(cells, which, number, each, times)
+        spans = [span for each in group for span in maintenances(site, each)]
+        for column, time in enumerate(times):
+            if cells[column] == GAP and any(each.begin <= time <= each.end for each in spans):
+                cells[column] = MAINTENANCE
         _blank_beginning(cells)
         names = [series_id(each.key) for each in group]
         row = {"kind": kind, "series": names, "cells": "".join(cells)}

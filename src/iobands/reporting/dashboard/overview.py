@@ -14,7 +14,14 @@ from iobands.reporting import format as texts
 from iobands.reporting.dashboard.heat_map import heat_map
 from iobands.reporting.dashboard.names import job_id, seconds, series_id
 from iobands.reporting.dashboard.verdicts import Judged
-from iobands.reporting.digest import details, not_measured, number, sections, subject
+from iobands.reporting.digest import (
+    details,
+    maintenance_lines,
+    not_measured,
+    number,
+    sections,
+    subject,
+)
 from iobands.reporting.table import RECENT, sparkline
 from iobands.site.compare import FIELDS, value_of
 from iobands.site.site import Site
@@ -44,7 +51,7 @@ def overview(
     was, so that its age does not count. With `public` nothing is said of paths, people, nodes, jobs
     and reasons.
     """
-    shown = heat_map(site.series, verdicts)
+    shown = heat_map(site, verdicts)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     found = {
         "schema": SCHEMA,
@@ -71,6 +78,7 @@ def overview(
         "superseded": site.superseded,
     }
     if not public:
+        found["maintenance"] = [": ".join(line) for line in maintenance_lines(site)]
         found["not_measured"] = [": ".join(line) for line in not_measured(site)]
         found["rejected"] = [str(each) for each in site.rejected[:_MOST_REJECTED]]
         found["rejected_lines"] = len(site.rejected)

@@ -95,6 +95,7 @@
       shade(change.since, change.ended ?? end, "changed");
       shade(change.low, change.high, "begin");
     });
+    history.maintenance.forEach((each) => shade(each.begin, each.end, "unknown-wash"));
     history.incidents.forEach((each) => shade(each.since, each.until, "bad-wash"));
     history.segments.forEach(([begin, place], number) => {
       if (place < 0) return;

@@ -167,6 +167,7 @@
       lately(site),
       site.series.length ? section("series", "Series", table) : null,
       fileSystems(site),
+      lines("maintenance", "Maintenance", site.maintenance),
       lines("not-measured", "Not measured", site.not_measured),
       lines("superseded", "Superseded series", site.superseded, "Their checks now run at another scale."),
       lines("rejected", `Rejected lines: ${site.rejected_lines}`, site.rejected),

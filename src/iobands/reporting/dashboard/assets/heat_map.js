@@ -5,10 +5,10 @@
   const { element } = iobands;
   const CELLS = {
     a: "above", w: "within", b: "below", c: "collapsed", n: "no band",
-    ".": "no run", m: "run failed",
+    ".": "no run", m: "run failed", p: "maintenance",
   };
-  const MARKS = { a: "▲", w: "●", b: "▼", c: "✖", n: "○", ".": "", m: "!" };
-  const RANK = "mcbnwa."; // worst first; blank is before the first run
+  const MARKS = { a: "▲", w: "●", b: "▼", c: "✖", n: "○", ".": "", m: "!", p: "M" };
+  const RANK = "mcbnwap."; // worst first; blank is before the first run
   const MOST_ROWS = 60;
   const ON_A_PHONE = 14;
 

@@ -85,6 +85,7 @@
       ...history.incidents.map((each) => [each.since, `Incident ${each.name}: ${iobands.day(each.since)}`
         + `${until(each.open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
       ...history.epochs.map((each) => [each.since, `Epoch ${each.name}${each.reason ? `: ${each.reason}` : ""}`]),
+      ...history.maintenance.map((each) => [each.begin, `Maintenance to ${iobands.minute(each.end)}${each.reason ? `: ${each.reason}` : ""}`]),
       ...history.missing.map((each) => [each.when, `Missing: ${each.what ?? "a run gave no sample"}`]),
       ...history.actions.map((each) => [each.when, each.says]),
     ].sort(([one], [other]) => other - one);
@@ -298,7 +299,8 @@
     return element("p", { class: "note key" },
       ["above", "within", "below", "collapsed", "no band"].map((name) => element("span", {}, `${iobands.marks[name]} ${name}`)),
       swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor"),
-      swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker when it may have begun"), element("span", {}, "× at the foot: missing run"));
+      swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker when it may have begun"),
+      swatch("maintenance", "maintenance"), swatch("incident", "incident"), element("span", {}, "× at the foot: missing run"));
   }
 
   iobands.showSeries = (main, id, settings) => {
