@@ -11,7 +11,7 @@ from benchmarks.errors import BenchmarkError, HangError
 
 _LONGEST_RUN_S: Final = 300
 _LINES_OF_MESSAGE: Final = 5
-# More ranks than cores shall start, and so shall a run as root in a container.
+# Allows more ranks than cores, and a run as root in a container.
 _MPI_SETTINGS: Final = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_btl_base_warn_component_unused": "0",

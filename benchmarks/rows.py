@@ -1,4 +1,4 @@
-"""The rows of the table: what is held against what, and at which ratio it is to arrive."""
+"""The rows of the table: what is compared with what, and the ratio that is the aim."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MEMORY_OF_A_RUN: Final = 4
 
 @dataclass(frozen=True)
 class Row:
-    """A comparison: our contender, those of which the best is held against it, and the aim.
+    """A comparison: our contender, those of which the best is compared with it, and the aim.
 
     With `missing`, the reason why it cannot be made.
     """

@@ -59,7 +59,7 @@ EFFORTS: Final = {
 class Table:
     """A table: `draw(*case, seed=...)` is called `repeats` times, and `row` has what came of it.
 
-    `number` is how many series or groups one call draws, where it is told.
+    `number` is how many series or groups one call draws, where it is given.
     """
 
     draw: Callable[..., object]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.machine
 TAKEN = {"cb_buffer_size": "1048576", "cb_config_list": "*:2", "romio_ds_write": "disable"}
 PRESETS = {
     "romio": {"romio_hints": TAKEN, "hints": TAKEN},
-    # ROMIO has one aggregator a node where it is not told otherwise: it makes 1 of it.
+    # ROMIO has one aggregator a node by default: it makes 1 of it.
     "too-many": {"romio_hints": {"cb_nodes": "64"}, "hints": {"cb_nodes": "64"}},
     "unknown": {"romio_hints": {"cb_nods": "2"}, "hints": {"cb_nods": "2"}},
     "not-romio": {

@@ -1,4 +1,4 @@
-"""What people are told of, and when, over the days of a site."""
+"""Which messages are sent, and when, over the days of a site."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 from iobands.alerts.action import ACKNOWLEDGE, RESOLVE
 from iobands.notify.changes import Cause, changes
 from iobands.notify.message import message_of
-from iobands.notify.settings import TOLD
+from iobands.notify.settings import NOTIFIED
 from iobands.site.site import Site
 from tests.factory import NOW, case, daily, write_report
 from tests.sites import DAY, Growing, SiteFiles, levels, slow
 
 
-class Told:
+class Sent:
     """Follows a site as `iobands notify` does."""
 
     def __init__(self) -> None:
         self.causes: list[Cause] = []
 
     def of(self, site: Site) -> list[str]:
-        self.causes, events = changes(self.causes, site, TOLD)
+        self.causes, events = changes(self.causes, site, NOTIFIED)
         messages = [message_of(event, site, "https://here/") for event in events]
         assert all(each.text.endswith("https://here/\n") for each in messages)
         assert len({each.id for each in messages}) == len(messages)
@@ -30,29 +30,29 @@ class Told:
 
 def test_one_message_for_a_cause_however_many_series(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path).days(slow(0.6, file_system="a"))
-    told = Told()
-    assert told.of(files.read()) == ["began: degraded all a (4 of 4 write_bw)"]
-    assert told.of(files.read()) == []
+    sent = Sent()
+    assert sent.of(files.read()) == ["began: degraded all a (4 of 4 write_bw)"]
+    assert sent.of(files.read()) == []
     # three nights without a run, two file systems
     later = files.read(NOW + 4 * DAY)
-    assert sorted(told.of(later)) == ["began: no data 4 series of b"]
-    assert told.of(files.read(NOW + 5 * DAY)) == []  # "5 days old" is no news
-    assert told.of(files.read(NOW + 8 * DAY)) == ["still open: degraded all a (4 of 4 write_bw)"]
+    assert sorted(sent.of(later)) == ["began: no data 4 series of b"]
+    assert sent.of(files.read(NOW + 5 * DAY)) == []  # "5 days old" is no news
+    assert sent.of(files.read(NOW + 8 * DAY)) == ["still open: degraded all a (4 of 4 write_bw)"]
     # perflogs that cannot be seen are no recovery
     nothing = SiteFiles(tmp_path / "empty").write(daily([1.5], file_system="other")).read()
-    assert told.of(nothing) == []
+    assert sent.of(nothing) == []
     healthy = SiteFiles(tmp_path / "healthy").days(slow(1.0)).read()
-    assert sorted(told.of(healthy)) == [
+    assert sorted(sent.of(healthy)) == [
         "recovered: degraded all a",
         "recovered: no data 4 series of b",
     ]
-    assert told.causes == []
+    assert sent.causes == []
 
 
 def test_from_a_drop_to_its_repair(tmp_path: Path) -> None:
     values = levels((105, 1), (15, 0.8), (20, 0.4), (30, 1))
-    site, told = Growing(tmp_path, disk=values), Told()
-    found = {day: told.of(site.after(day)) for day in range(108, 172, 4)}
+    site, sent = Growing(tmp_path, disk=values), Sent()
+    found = {day: sent.of(site.after(day)) for day in range(108, 172, 4)}
     kinds = [each.partition(":")[0] for day in found for each in found[day]]
     assert kinds[0] == "began"
     assert "worse" in kinds
@@ -65,12 +65,12 @@ def test_what_a_person_knows_is_not_told_until_it_is_worse(tmp_path: Path) -> No
     site = Growing(tmp_path, disk=levels((105, 1), (15, 0.7), (20, 0.4)))
     site.after(120)
     site.does(ACKNOWLEDGE)
-    told = Told()
-    assert told.of(site.again()) == []
-    assert [each.partition(":")[0] for each in told.of(site.after(140))] == ["worse"]
+    sent = Sent()
+    assert sent.of(site.again()) == []
+    assert [each.partition(":")[0] for each in sent.of(site.after(140))] == ["worse"]
     site.does(RESOLVE, force=True)
     site_then = site.again()
-    causes, events = changes(told.causes, site_then, TOLD)
+    causes, events = changes(sent.causes, site_then, NOTIFIED)
     (event,) = events
     assert "resolved" in message_of(event, site_then, "").text
     assert causes == []
@@ -80,9 +80,9 @@ def test_checks_that_fail_alike_are_one_cause(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path).write(daily([1.5] * 4))
     failed = [case(display_name=f"Other {n}", pattern=f"p{n}") for n in range(5)]
     write_report(files.perflogs, failed)
-    told = Told()
-    (title,) = told.of(files.read())
+    sent = Sent()
+    (title,) = sent.of(files.read())
     assert title == "began: failed Other 0 and 4 more"
     again = [*failed, case(display_name="Last", pattern="q", fail_reason="another one")]
     write_report(files.perflogs, again, days=-0.1, number=1)
-    assert told.of(files.read(NOW + timedelta(hours=3))) == ["began: failed Last"]
+    assert sent.of(files.read(NOW + timedelta(hours=3))) == ["began: failed Last"]

@@ -16,7 +16,7 @@ from iobands.notify.deliver import send
 from iobands.notify.message import Message
 from iobands.notify.monitor import ping, report
 from iobands.notify.outbox import Outbox
-from iobands.notify.settings import TOLD, Channel, SendError, read_settings
+from iobands.notify.settings import NOTIFIED, Channel, SendError, read_settings
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
 from tests.notify.servers import Mails, Web, mail_server, web_server
@@ -71,7 +71,7 @@ def test_nothing_is_lost_while_the_server_is_down_and_nothing_is_sent_twice(
     status, said = call("notify")
     assert (status, mails.taken) == (3, [])
     assert "team: ConnectionRefusedError" in said
-    assert call("notify")[0] == 3  # waits, and is not told anew
+    assert call("notify")[0] == 3  # waits, and is not sent again
     configure(site, team={**mail, "port": mails.port})
     assert call("notify")[0] == 0
     assert call("notify")[0] == 0
@@ -261,4 +261,4 @@ def test_the_documented_files_are_right(tmp_path: Path) -> None:
     found = read_settings(path)
     assert [each.type for each in found.channels] == ["mail", "webhook", "gitlab", "command"]
     assert [each.type for each in found.monitors] == ["icinga", "nrdp"]
-    assert found.severities == TOLD
+    assert found.severities == NOTIFIED

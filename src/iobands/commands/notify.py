@@ -75,13 +75,13 @@ def tell_of(
 ) -> int:
     """Tell people and monitors of the site as it is now, and return the exit status."""
     try:
-        told = tell(
+        status = tell(
             _outbox(options, outbox), settings, lambda state: deliver.news(site, settings, state)
         )
     except OutboxError as error:
         typer.echo(f"IOBANDS UNKNOWN: {error}", err=True)
-        told = UNKNOWN
-    return max(told, report_to_monitors(settings, site))
+        status = UNKNOWN
+    return max(status, report_to_monitors(settings, site))
 
 
 def _outbox(options: SiteOptions, given: Path | None) -> Outbox:

@@ -1,6 +1,6 @@
 """What is new since the last time: alerts that began, became worse, are still open or are over.
 
-A cause is what people are told of: one alert, or several that belong together. It is known again
+A cause is the subject of a message: one alert, or several that belong together. It is known again
 by its series, as the name of an alert changes while it grows.
 """
 
@@ -25,7 +25,7 @@ WORSE: Final = "worse"
 RECOVERED: Final = "recovered"
 OPEN: Final = "still open"
 
-#: After this time people are told once more.
+#: After this time an open cause is sent once more.
 _REMIND: Final = timedelta(days=7)
 _KINDS: Final = {
     Severity.INCIDENT: "drop",
@@ -46,10 +46,10 @@ _NAME: Final = "name:"
 
 @dataclass(frozen=True)
 class Cause:
-    """What people were told of. `members` are series, or what else the alerts are about.
+    """A cause that was sent. `members` are series, or what else the alerts are about.
 
     `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
-    baseline are as last told. A cause that was acknowledged before it was seen is not `told`.
+    baseline are as last sent. A cause that was acknowledged before it was seen is not `sent`.
     `events` counts the messages.
     """
 
@@ -62,7 +62,7 @@ class Cause:
     began: datetime
     low: float | None = None
     high: float | None = None
-    told: bool = True
+    sent: bool = True
     quiet: bool = False
     reminded: bool = False
     events: int = 0
@@ -70,7 +70,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Event:
-    """A change that people are told of; `alerts` are those of the cause now, none of them left."""
+    """A change of a cause, to be sent; `alerts` are those of the cause now, none of them left."""
 
     kind: str
     cause: Cause
@@ -78,7 +78,7 @@ class Event:
 
     @property
     def id(self) -> str:
-        """What names the event for good."""
+        """The name of the event; it never changes."""
         return f"{self.cause.id}-{self.cause.events}"
 
 
@@ -98,7 +98,7 @@ def changes(
         if not mine:
             if not _is_over(cause, known):
                 causes.append(cause)
-            elif cause.told:
+            elif cause.sent:
                 events.append(Event(RECOVERED, _counted(cause)))
             continue
         kind, after = _followed(cause, mine, site.now)
@@ -109,7 +109,7 @@ def changes(
     for group in _grouped(new):
         begun = _begun(group, site.now)
         causes.append(begun)
-        if begun.told:
+        if begun.sent:
             events.append(Event(BEGAN, begun, tuple(group)))
     return causes, events
 
@@ -168,7 +168,7 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Cause:
         began=now,
         low=low,
         high=high,
-        told=not quiet,
+        sent=not quiet,
         quiet=quiet,
     )
 
@@ -187,16 +187,16 @@ def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str
             number=len(members),
             low=low,
             high=high,
-            told=True,
+            sent=True,
         )
         return WORSE, after
-    if not quiet and cause.told and not cause.reminded and now - cause.began >= _REMIND:
+    if not quiet and cause.sent and not cause.reminded and now - cause.began >= _REMIND:
         return OPEN, replace(after, reminded=True)
     return None, after
 
 
 def _is_worse(cause: Cause, alerts: Sequence[Alert]) -> bool:
-    """Return whether a cause is worse than as last told.
+    """Return whether a cause is worse than as last sent.
 
     It has a worse severity; or is loud again after it was acknowledged; or its level is lower, by
     intervals that do not meet; or twice as many are missing, unfit or failed.

@@ -96,7 +96,7 @@ class Outbox:
             return State()
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise OutboxError(
-                f"{path}: cannot be read ({error}); move it away, and every open alert is told anew"
+                f"{path}: cannot be read ({error}); move it away: open alerts are sent again"
             ) from error
         return State(tuple(causes), tuple(pending))
 

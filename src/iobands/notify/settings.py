@@ -13,8 +13,8 @@ from iobands.alerts.alert import Severity
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("notify.schema.yaml")
-#: What is told unless the file says otherwise: what sets the exit status to 2 or 3.
-TOLD: Final = frozenset(
+#: What messages are about unless the file says otherwise: alerts with exit status 2 or 3.
+NOTIFIED: Final = frozenset(
     each.value
     for each in (
         Severity.INCIDENT,
@@ -37,7 +37,7 @@ class Channel:
     name: str
     type: str
     options: Mapping[str, Any]
-    severities: frozenset[str] = TOLD
+    severities: frozenset[str] = NOTIFIED
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Settings:
     monitors: tuple[Channel, ...] = ()
     page: str = ""
     ping: str | Mapping[str, str] | None = None
-    severities: frozenset[str] = field(default=TOLD)
+    severities: frozenset[str] = field(default=NOTIFIED)
 
 
 def read_settings(path: Path) -> Settings:
@@ -60,7 +60,7 @@ def read_settings(path: Path) -> Settings:
     document = parse_yaml(read_content(path), path)
     document.check(load_schema(_SCHEMA_FILE))
     said = document.value
-    every = frozenset(said.get("severities", TOLD))
+    every = frozenset(said.get("severities", NOTIFIED))
     channels = []
     for name, options in said.get("channels", {}).items():
         own = frozenset(options.get("severities", every))

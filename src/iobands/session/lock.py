@@ -1,4 +1,4 @@
-"""The lock of a root: one session at a time, whoever starts it.
+"""The lock of a root: one session at a time, by cron or by hand.
 
 The lock is a file that names its holder. It is made by link(2), which is atomic on NFS and Lustre
 too, where flock(2) may be missing or local to a node. No kernel removes it, so a lock is stale

@@ -1,7 +1,7 @@
 """Processes: who one is, whether it still runs, and which ones belong to a session.
 
 Reads Linux's /proc. Every process of a session has its identifier in the environment, so that
-what a killed session left running is found whoever its parent is now.
+what a killed session left running is found under any parent.
 """
 
 from __future__ import annotations
