@@ -4,6 +4,8 @@
 #   make demo    write a made-up site and its dashboard to demo/, for a first look
 #   make check   run the fast tests, without MPI and ReFrame
 #   make test    run every test
+#   make test-faults    inject each fault of docs/faults.md, and write that table
+#   make soak    measure a made-up year of nights with faults, in ten minutes
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
 #   make minisite-down  end it and remove all of it
@@ -25,7 +27,7 @@ SHELL_SCRIPTS := setup/system-packages .ci/run tests/programs/cmake $(shell find
 
 export PYTHON
 
-.PHONY: help run demo check test minisite minisite-run minisite-down bench bench-reading bench-report bench-alarms lint format setup clean
+.PHONY: help run demo check test test-faults soak minisite minisite-run minisite-down bench bench-reading bench-report bench-alarms lint format setup clean
 .DEFAULT_GOAL := help
 
 help:
@@ -45,6 +47,14 @@ check: $(VENV)/.installed-test
 # Four on two cores: the tests of the minisite, and others, mostly wait.
 test: $(VENV)/.installed-test
 	@$(BIN)/python -m pytest --numprocesses=4 --dist=loadgroup --no-loadscope-reorder
+
+test-faults: $(VENV)/.installed-test
+	@$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --no-loadscope-reorder \
+		-m fault --fault-table=docs/faults.md $(TEST_ARGUMENTS)
+
+# Shorter, or with other faults: SOAK_ARGUMENTS="--minutes=1 --seed=7".
+soak: $(VENV)/.installed-test
+	@$(BIN)/python -m tests.soak $(SOAK_ARGUMENTS)
 
 minisite:
 	@setup/system-packages minisite

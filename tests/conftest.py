@@ -7,10 +7,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.fault_table import FaultTable, mark_rows, observed
 from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 
 #: What takes longest comes first, so that no process is left with it in the end; those that use
@@ -33,6 +35,8 @@ settings.register_profile(
 )
 settings.load_profile("busy")
 
+
+__all__ = ["observed"]
 
 #: What the fixture `iobands` is.
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -76,11 +80,14 @@ def pytest_configure(config):
         builds = tempfile.mkdtemp(prefix="iobands-builds-")
         os.environ["BENCHIO_TEST_BUILDS"] = builds
         config.add_cleanup(lambda: shutil.rmtree(builds, ignore_errors=True))
+        if table := config.getoption("--fault-table"):
+            config.pluginmanager.register(FaultTable(Path(table)))
 
 
 def pytest_addoption(parser):
     """Golden files are replaced on request only, so that a change of one is looked at."""
     parser.addoption("--store-golden", action="store_true", help="replace the golden files")
+    parser.addoption("--fault-table", metavar="FILE", help="write the table of faults to FILE")
 
 
 def pytest_collection_modifyitems(items):
@@ -92,6 +99,7 @@ def pytest_collection_modifyitems(items):
         area = item.path.parent.name
         return _LONGEST_FIRST.index(area) if area in _LONGEST_FIRST else len(_LONGEST_FIRST)
 
+    mark_rows(items)
     items.sort(key=rank)
     for item in items:
         if item.path.parent.name in _MACHINE or "site_copy" in item.fixturenames:

@@ -25,6 +25,7 @@ from iobands.status.series import Series
 from iobands.status.state import State
 from tests.commands.fake_root import make_root
 from tests.conftest import Command
+from tests.fault_table import Observed
 
 pytestmark = pytest.mark.machine
 
@@ -69,8 +70,10 @@ def test_verbose_shows_what_reframe_says_and_arguments_go_through(
     assert list(states(root)) == ["disk fpp write_bw"]
 
 
+@pytest.mark.fault("session", "a check cannot start", "no rate; unknown, and the reason")
+@pytest.mark.fault("session", "a run proves nothing", "no rate; unknown, and the reason")
 def test_a_run_that_proves_nothing_and_a_check_that_cannot_start(
-    root: Path, iobands: Command
+    root: Path, iobands: Command, observed: Observed
 ) -> None:
     assert iobands("run", "--tag", "broken", cwd=root).returncode == 3
     lost, failed = measured(root).alerts
@@ -78,12 +81,24 @@ def test_a_run_that_proves_nothing_and_a_check_that_cannot_start(
     assert "sanity error: pattern 'write' not found" in lost.reason
     assert (failed.severity, failed.subject) == (Severity.FAILED, "Unstarted")
     assert "oserror: no such file system" in failed.reason
+    again = iobands("run", cwd=root)
+    for fault, alert in (("a run proves nothing", lost), ("a check cannot start", failed)):
+        observed(
+            fault,
+            message=f"{alert.severity.value}  {alert.subject}  {alert.reason}",
+            exit_status=3,
+            left=[],
+            next_run="disk fpp write_bw" in states(root) and again.returncode == 3,
+        )
 
 
-def test_nothing_selected_is_an_error(root: Path, iobands: Command) -> None:
+@pytest.mark.fault("session", "no check is selected", "unknown, and the tag")
+def test_nothing_selected_is_an_error(root: Path, iobands: Command, observed: Observed) -> None:
     done = iobands("run", "--tag", "weekly", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
     assert "weekly" in done.stderr
+    again = iobands("run", "--", "-n", "Good", cwd=root)
+    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
 
 
 NOT_IMPORTABLE = """\
@@ -108,7 +123,10 @@ class Raises(rfm.RunOnlyRegressionTest):
 """
 
 
-def test_checks_that_do_not_load_are_an_error(root: Path, iobands: Command) -> None:
+@pytest.mark.fault("session", "a check cannot be loaded", "the others run; unknown, and why")
+def test_checks_that_do_not_load_are_an_error(
+    root: Path, iobands: Command, observed: Observed
+) -> None:
     (root / "checks" / "broken.py").write_text(NOT_IMPORTABLE)
     (root / "checks" / "raises.py").write_text(RAISES)
     done = iobands("run", cwd=root)
@@ -116,14 +134,26 @@ def test_checks_that_do_not_load_are_an_error(root: Path, iobands: Command) -> N
     assert len(states(root)) == 2  # the others did run
     assert "broken.py" in done.stderr
     assert "'Raises': value error: no bands" in done.stderr
+    for name in ("broken.py", "raises.py"):
+        (root / "checks" / name).unlink()
+    again = iobands("run", "--", "-n", "Good", cwd=root)
+    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
 
 
-def test_a_broken_configuration_is_an_error(root: Path, iobands: Command) -> None:
-    (root / "config" / "site.py").write_text("site_configuration = (\n")
+@pytest.mark.fault("session", "site configuration that is no Python", "unknown, and why")
+def test_a_broken_configuration_is_an_error(
+    root: Path, iobands: Command, observed: Observed
+) -> None:
+    path = root / "config" / "site.py"
+    right = path.read_text()
+    path.write_text("site_configuration = (\n")
     done = iobands("run", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("IOBANDS UNKNOWN: ")
     assert "Traceback" not in done.stderr
+    path.write_text(right)
+    again = iobands("run", "--", "-n", "Good", cwd=root)
+    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
 
 
 def test_reports_that_lie_elsewhere_are_an_error(root: Path, iobands: Command) -> None:
@@ -182,8 +212,11 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.fault("session", "`iobands run` during a session", "refused; who measures, since when")
+@pytest.mark.fault("session", "`reframe -r` during a session", "refused; who measures, since when")
+@pytest.mark.fault("session", "SIGTERM in the middle", "its jobs and processes end; it says so")
 def test_being_ended_ends_reframe_and_its_job(
-    root: Path, hanging: subprocess.Popen[str], iobands: Command
+    root: Path, hanging: subprocess.Popen[str], iobands: Command, observed: Observed
 ) -> None:
     perflogs = root / "perflogs"
     holder = read_holder(perflogs)
@@ -210,10 +243,20 @@ def test_being_ended_ends_reframe_and_its_job(
     last = read_last_session(perflogs)
     assert last is not None
     assert (last.how, last.counts["aborted"]) == (INTERRUPTED, 1)
+    again = iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
+    for fault, done in (
+        ("`iobands run` during a session", refused),
+        ("`reframe -r` during a session", by_hand),
+        ("SIGTERM in the middle", subprocess.CompletedProcess((), 3, "", said)),
+    ):
+        observed(fault, message=done.stderr, exit_status=done.returncode, left=[], next_run=again)
 
 
+@pytest.mark.fault(
+    "session", "SIGKILL in the middle", "what it left is ended before the next one begins"
+)
 def test_a_killed_session_is_taken_over(
-    root: Path, hanging: subprocess.Popen[str], iobands: Command
+    root: Path, hanging: subprocess.Popen[str], iobands: Command, observed: Observed
 ) -> None:
     perflogs = root / "perflogs"
     holder = read_holder(perflogs)
@@ -229,9 +272,18 @@ def test_a_killed_session_is_taken_over(
     assert holder.began in done.stderr
     assert of_session(holder.session) == []
     assert list(states(root)) == ["disk fpp write_bw", "disk ssf write_bw"]
+    observed(
+        message=f"{done.stderr.strip().splitlines()[0]} (by the next run)",
+        exit_status=128 + signal.SIGKILL,
+        left=[],
+        next_run=done.returncode == 0,
+    )
 
 
-def test_a_limit_ends_the_session(root: Path, iobands: Command) -> None:
+@pytest.mark.fault(
+    "session", "it takes longer than its limit", "ended; unknown, and what is missing"
+)
+def test_a_limit_ends_the_session(root: Path, iobands: Command, observed: Observed) -> None:
     checks = root / "checks" / "trivial.py"
     slow = 'executable_opts = ["write 0.25"]\n'
     checks.write_text(checks.read_text().replace(slow, f'{slow}    prerun_cmds = ["sleep 600"]\n'))
@@ -244,10 +296,14 @@ def test_a_limit_ends_the_session(root: Path, iobands: Command) -> None:
     assert last.reason is not None
     assert last.reason in done.stderr
     assert last.counts["expected"] == 2
+    again = iobands("run", "--", "-n", "Good", cwd=root)
+    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
 
 
+@pytest.mark.fault("session", "a perflog line is lost or torn", "written from the run report; said")
+@pytest.mark.fault("session", "a sample can be written nowhere", "unknown; the sample is named")
 def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
-    root: Path, iobands: Command
+    root: Path, iobands: Command, observed: Observed
 ) -> None:
     assert iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
     perflogs = root / "perflogs"
@@ -262,9 +318,18 @@ def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
         found = reconcile(report, perflogs)
         assert (len(found.restored), found.lost) == (1, ())
         assert perflog.read_bytes().endswith(b"\n" + line)
+    restored = found.notes[0]
     perflog.unlink()
     perflog.mkdir()
-    assert len(reconcile(report, perflogs).lost) == 1
+    found = reconcile(report, perflogs)
+    assert len(found.lost) == 1
+    perflog.rmdir()
+    again = iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
+    for fault, said, status in (
+        ("a perflog line is lost or torn", restored, 0),
+        ("a sample can be written nowhere", f"lost: {found.lost[0]}", 3),
+    ):
+        observed(fault, message=said, exit_status=status, left=[], next_run=again)
 
 
 LOST = """\
@@ -296,8 +361,9 @@ class Low(Base):
 """
 
 
+@pytest.mark.fault("session", "a node is lost", "run once more, and the sample says so")
 def test_what_infrastructure_spoilt_is_run_once_more_and_a_low_rate_is_not(
-    root: Path, iobands: Command
+    root: Path, iobands: Command, observed: Observed
 ) -> None:
     (root / "checks" / "lost.py").write_text(LOST)
     done = iobands("run", "--tag", "lossy", cwd=root)
@@ -312,8 +378,10 @@ def test_what_infrastructure_spoilt_is_run_once_more_and_a_low_rate_is_not(
     assert [(case["name"], case["result"], case["attempt"]) for case in second] == [
         ("Lost", "pass", 2)
     ]
+    again = iobands("run", "--", "-n", "Good", cwd=root)
+    observed(message=done.stderr, exit_status=0, left=[], next_run=again.returncode == 0)
     assert {label: len(each.history.values) for label, each in by_label(root).items()} == {
-        "disk fpp write_bw": 1,
+        "disk fpp write_bw": 2,
         "low fpp write_bw": 1,
     }
 

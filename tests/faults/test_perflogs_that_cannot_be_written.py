@@ -38,7 +38,14 @@ def run(site, action="-r", **environment):
     )
 
 
-def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp_path):
+REFUSED = "refused before anything is measured"
+
+
+@pytest.mark.fault("checks", "perflog is a fifo", REFUSED)
+@pytest.mark.fault("checks", "perflogs on a full device", REFUSED)
+@pytest.mark.fault("checks", "perflogs on a read-only file system", REFUSED)
+def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp_path, observed):
+    said = {}
     perflogs, temporary = site.root / "perflogs", tmp_path / "tmp"
     perflog = perflogs / "odd" / "node" / "BenchioSerial.log"
     perflog.parent.mkdir(parents=True)
@@ -46,6 +53,7 @@ def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp
     os.mkfifo(perflog)
     done = run(site)
     assert (done.returncode, "is no regular file; remove it" in done.stderr) == (1, True)
+    said["perflog is a fifo"] = done.stderr
     perflog.unlink()
 
     with (perflogs / "filler").open("wb") as filler, pytest.raises(OSError, match="No space"):
@@ -54,12 +62,14 @@ def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp
             filler.flush()
     done = run(site)
     assert (done.returncode, "No space left on device" in done.stderr) == (1, True)
+    said["perflogs on a full device"] = done.stderr
     assert run(site, "-l").returncode == 0  # to list takes no perflog
     (perflogs / "filler").unlink()
 
     subprocess.run(["mount", "-o", "remount,ro", perflogs], check=True)
     done = run(site)
     assert (done.returncode, "mount it writable" in done.stderr) == (1, True)
+    said["perflogs on a read-only file system"] = done.stderr
     subprocess.run(["mount", "-o", "remount,rw", perflogs], check=True)
     assert not (site.root / "stage").exists()
 
@@ -70,4 +80,7 @@ def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp
     rows = [row["perf_var"] for row in site.rows("odd") if row["perf_value"] not in {"null", None}]
     assert sorted(rows) == ["read_bw", "write_bw"]
     assert not list(temporary.glob("rfm-*"))
-    assert not list(perflogs.glob(".*"))
+    left = list(perflogs.glob(".*"))
+    assert not left
+    for fault, message in said.items():
+        observed(fault, message=message, exit_status=1, left=left, next_run=done.returncode == 0)

@@ -145,12 +145,20 @@ def main(
 
 
 class _Output(io.FileIO):
-    """A standard stream whose reader may have gone: the exit status counts, not who reads."""
+    """A standard stream whose reader may have gone: the exit status counts, not who reads.
+
+    `failed` is why something could not be written for another reason.
+    """
+
+    failed: str | None = None
 
     def write(self, text: ReadableBuffer) -> int | None:
         try:
             return super().write(text)
         except BrokenPipeError:
+            return len(text)
+        except OSError as error:
+            self.failed = error.strerror
             return len(text)
 
 
@@ -179,11 +187,19 @@ def entry() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("IOBANDS UNKNOWN: interrupted", err=True)
         status = UNKNOWN
+    except OSError as error:
+        where = error.filename or "the working directory"
+        typer.echo(f"IOBANDS UNKNOWN: {where}: {error.strerror}", err=True)
+        status = UNKNOWN
     except Exception as error:
         show = getattr(error, "show", None)  # of a usage error, which click explains best itself
         if show:
             show()
         else:
             traceback.print_exc()
+        status = UNKNOWN
+    sys.stdout.flush()
+    if why := getattr(getattr(sys.stdout.buffer, "raw", None), "failed", None):
+        typer.echo(f"IOBANDS UNKNOWN: standard output: {why}", err=True)
         status = UNKNOWN
     sys.exit(status)

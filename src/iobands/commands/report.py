@@ -12,6 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from iobands.commands.options import SystemsOption, default_path, failure
 from iobands.commands.site import PastSiteOptions, site_of
+from iobands.model.replaced import replace_file
 from iobands.model.schema import FileError
 from iobands.model.series import slug
 from iobands.reporting.dashboard.write import write_dashboard
@@ -114,7 +115,7 @@ def _figures_to(directory: Path, site: Site, form: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         for series in drawn:
             path = directory / f"{slug(series.key)}.{form}"
-            path.write_bytes(time_series(series, site.now, form))
+            replace_file(path, time_series(series, site.now, form))
     except OSError as error:
         raise failure(f"{error.filename or directory}: {error.strerror}") from error
     typer.echo(f"Figures: {len(drawn)} in {directory.resolve()}")

@@ -1,0 +1,135 @@
+"""Run directories whose session was killed: removed or named, and nothing else is touched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+from tests.directories.test_sweep import noted
+from tests.fault_table import Observed
+
+SITE = """\
+disk = {{"path": {path!r}, "type": "posix"}}
+partition = {{"name": "node", "extras": {{"filesystems": {{"disk": disk}}}}}}
+system = {{"name": "here", "partitions": [partition]}}
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file system, and the notes of the run directories on it."""
+
+    root: Path
+
+    @property
+    def disk(self) -> Path:
+        return self.root / "disk"
+
+    @property
+    def notes(self) -> Path:
+        return self.root / "perflogs" / "here" / "leftovers"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = Place(tmp_path)
+    (tmp_path / "config" / "systems").mkdir(parents=True)
+    (tmp_path / "config" / "site.py").write_text("")
+    (tmp_path / "config" / "systems" / "here.py").write_text(SITE.format(path=str(place.disk)))
+    place.disk.mkdir()
+    place.notes.mkdir(parents=True)
+    return place
+
+
+def restarted(place: Place) -> Iterator[None]:
+    noted(place.notes, place.disk)
+    yield
+
+
+def linked(place: Place) -> Iterator[None]:
+    note = noted(place.notes, place.disk)
+    precious = place.root / "precious"
+    note.path.rename(precious)
+    note.path.symlink_to(precious)
+    yield
+    assert (precious / "deep" / "proc000000.dat").exists()
+    note.path.unlink()
+
+
+def away(place: Place) -> Iterator[None]:
+    noted(place.notes, place.disk)
+    place.disk.rename(place.root / "moved")
+    yield
+    (place.root / "moved").rename(place.disk)
+
+
+def mounted(place: Place) -> Iterator[None]:
+    below = noted(place.notes, place.disk).path / "deep"
+    subprocess.run(["mount", "--bind", place.root / "config", below], check=True)
+    yield
+    assert (place.root / "config" / "site.py").exists()
+    subprocess.run(["umount", below], check=True)
+
+
+def not_utf8(place: Place) -> Iterator[None]:
+    note = place.notes / "iobands-BenchioFPP-0123456789"
+    note.write_bytes(b"\xff\xfe")
+    yield
+    assert note.read_bytes() == b"\xff\xfe"
+    note.unlink()
+
+
+def outside(place: Place) -> Iterator[None]:
+    victim = place.root / "elsewhere"
+    victim.mkdir()
+    note = noted(place.notes, victim)
+    yield
+    assert (note.path / "deep" / "proc000000.dat").exists()
+    (place.notes / note.name).unlink()
+
+
+NAMED = "stays, and is named with its size and why; exit status 1"
+FAULTS: dict[str, tuple[Callable[[Place], Iterator[None]], str, int]] = {
+    "machine restarted in the middle of a run": (restarted, "removed", 0),
+    "link planted in place of a run directory": (linked, "not followed; named", 1),
+    "file system away": (away, NAMED, 1),
+    "something mounted below a run directory": (mounted, NAMED, 1),
+    "note that is not UTF-8": (not_utf8, "named; the others are swept", 1),
+    "note of a directory outside of the site's file systems": (outside, "not touched; named", 1),
+}
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
+
+
+def of_fault(fault: str) -> Any:
+    root = [needs_root, pytest.mark.machine] if FAULTS[fault][0] is mounted else []
+    return pytest.param(
+        fault, marks=[*root, pytest.mark.fault("directories", fault, FAULTS[fault][1])]
+    )
+
+
+@pytest.mark.parametrize("fault", map(of_fault, FAULTS))
+def test_it_goes_or_is_named(
+    fault: str, place: Place, iobands: Command, observed: Observed
+) -> None:
+    inject, _, status = FAULTS[fault]
+    with contextmanager(inject)(place):
+        done = iobands("clean")
+        assert (done.returncode, done.stderr) == (status, "")
+        left = [note.name for note in place.notes.iterdir()]
+        assert bool(left) == bool(status)
+        assert all(name in done.stdout for name in left)
+    again = iobands("clean")
+    observed(
+        message=done.stdout,
+        exit_status=status,
+        left=left,
+        next_run=again.returncode == 0 and not list(place.disk.iterdir()),
+    )

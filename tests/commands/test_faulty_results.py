@@ -1,0 +1,292 @@
+"""Results that are damaged, odd or missing: nothing is lost in silence, and the rest counts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+from tests.factory import COLUMNS, case, line, write_bands, write_perflog, write_report
+from tests.fault_table import Observed
+
+NIGHTS = 6
+
+
+def at(days: float) -> str:
+    """Return the time so many days ago."""
+    return (datetime.now(timezone.utc) - timedelta(days=days)).isoformat(timespec="seconds")
+
+
+def night(days: float, **fields: object) -> str:
+    return line(**{"job_completion_time": at(days), "jobid": round(days * 100), **fields}) + "\n"
+
+
+@dataclass(frozen=True)
+class Results:
+    """The results of a site with one series, whose newest sample is an hour old."""
+
+    root: Path
+    log: Path
+
+    @property
+    def reports(self) -> Path:
+        return self.log.parents[1] / "reports"
+
+    def report(self, content: bytes) -> None:
+        self.reports.mkdir(exist_ok=True)
+        (self.reports / "run-report-0.json").write_bytes(content)
+
+    def add(self, *texts: str) -> None:
+        with self.log.open("a", encoding="utf-8") as file:
+            file.writelines(texts)
+
+    def change(self, number: int, old: str, new: str) -> None:
+        lines = self.log.read_text(encoding="utf-8").splitlines(keepends=True)
+        assert old in lines[number]
+        lines[number] = lines[number].replace(old, new)
+        self.log.write_text("".join(lines), encoding="utf-8")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    nights = [night(days).rstrip() for days in (*range(NIGHTS - 1, 0, -1), 0.04)]
+    write_bands(tmp_path / "config" / "bands")
+    return Results(tmp_path, write_perflog(tmp_path / "perflogs", nights))
+
+
+def truncate(results: Results) -> None:
+    results.log.write_bytes(results.log.read_bytes()[:-40])
+
+
+def glue(results: Results) -> None:
+    # a torn line, and the next run's behind it
+    torn = results.log.read_bytes()
+    results.log.write_bytes(torn[:-60] + night(0.02).encode())
+
+
+def interleave(results: Results) -> None:
+    text = night(0.02)
+    results.add(text[:50], text, text[50:])
+
+
+def rotate(results: Results) -> None:
+    results.log.rename(results.log.with_name(f"{results.log.name}.h0"))
+    results.log.write_text(f"{COLUMNS}\n{night(0.02)}", encoding="utf-8")
+
+
+def copy(results: Results) -> None:
+    results.log.with_name("BenchioFPP.log.h1").write_bytes(results.log.read_bytes())
+
+
+def reorder(results: Results) -> None:
+    header, *lines = results.log.read_text(encoding="utf-8").splitlines(keepends=True)
+    results.log.write_text("".join([header, *reversed(lines)]), encoding="utf-8")
+
+
+def other_zone(results: Results) -> None:
+    *_, newest = results.log.read_text(encoding="utf-8").splitlines()
+    moment = newest.split("|")[0]
+    there = datetime.fromisoformat(moment).astimezone(timezone(timedelta(hours=9)))
+    results.add(newest.replace(moment, there.isoformat()) + "\n")
+
+
+def clocks_back(results: Results) -> None:
+    # two runs at 02:30 of the same night, before and after the clocks went back
+    first = datetime.now(timezone(timedelta(hours=2))) - timedelta(hours=0.9)
+    second = first.replace(tzinfo=timezone(timedelta(hours=1)))
+    for number, when in enumerate((first, second)):
+        results.add(line(job_completion_time=when.isoformat(), jobid=number) + "\n")
+
+
+def gap(results: Results) -> None:
+    old = [night(days) for days in (405, 404, 403)]
+    header, *lines = results.log.read_text(encoding="utf-8").splitlines(keepends=True)
+    results.log.write_text("".join([header, *old, lines[-1]]), encoding="utf-8")
+
+
+def change_columns(results: Results) -> None:
+    results.add(f"more|{COLUMNS}\n", f"x|{night(0.02)}")
+
+
+def lose_columns(results: Results) -> None:
+    results.log.with_name("Old.log").write_text("job_completion_time|perf_value\n1|2\n")
+
+
+def binary(results: Results) -> None:
+    results.log.with_name("Binary.log").write_bytes(bytes(range(256)) * 40)
+
+
+def in_place(make: Callable[[Path], object]) -> Callable[[Results], object]:
+    return lambda results: make(results.log.with_name("Odd.log"))
+
+
+def deep(results: Results) -> None:
+    results.report(b"[" * 200_000)
+
+
+def lost_sample(results: Results) -> None:
+    nights = [night(days) for days in range(15, 5, -1)]
+    results.log.write_text("".join([f"{COLUMNS}\n", *nights]), encoding="utf-8")
+
+
+def failed_case(results: Results) -> None:
+    path = write_report(results.root / "perflogs", [case(file_system="other")])
+    report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    report["session_info"]["time_end_unix"] = datetime.now(timezone.utc).timestamp()
+    path.write_text(json.dumps(report), encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A fault, the exit status, and how many samples count: of the `NIGHTS` that there are."""
+
+    fault: str
+    expected: str
+    inject: Callable[[Results], object]
+    samples: int = NIGHTS
+    status: int = 0
+    said: str = ""  # in the line that is the message
+
+
+GOES_ON = "the line is rejected by name; all others count"
+FAULTS = [
+    Row("last line cut off", GOES_ON, truncate, NIGHTS - 1, said="cut off"),
+    Row("torn line, the next one behind it", GOES_ON, glue, NIGHTS - 1, said="columns instead of"),
+    Row("two writers at the same time", GOES_ON, interleave, said="columns instead of"),
+    Row(
+        "byte flipped in a number",
+        GOES_ON,
+        lambda results: results.change(2, "|1.5|GiB", "|1>5|GiB"),
+        NIGHTS - 1,
+        said="not a finite number",
+    ),
+    Row(
+        "rate of 0",
+        GOES_ON,
+        lambda results: results.change(2, "|1.5|GiB", "|0.0|GiB"),
+        NIGHTS - 1,
+        said="not above 0",
+    ),
+    Row(
+        "rate in another unit",
+        GOES_ON,
+        lambda results: results.change(2, "GiB/s", "MiB/s"),
+        NIGHTS - 1,
+        said="the variable's unit is GiB/s",
+    ),
+    Row("perflog is binary", "rejected by name; other perflogs count", binary, said="Binary.log"),
+    Row(
+        "perflog is empty",
+        "rejected by name; other perflogs count",
+        in_place(Path.touch),
+        said="empty file",
+    ),
+    Row(
+        "perflog is a directory",
+        "rejected by name; other perflogs count",
+        in_place(Path.mkdir),
+        said="Is a directory",
+    ),
+    Row(
+        "perflog is a dangling link",
+        "rejected by name; other perflogs count",
+        in_place(lambda path: path.symlink_to("nowhere")),
+        said="No such file",
+    ),
+    Row(
+        "perflog is a fifo",
+        "rejected by name, and not waited for",
+        in_place(os.mkfifo),
+        said="Odd.log",
+    ),
+    Row(
+        "columns changed in mid-file",
+        "both parts are read",
+        change_columns,
+        NIGHTS + 1,
+        said="amid",
+    ),
+    Row("columns missing", "rejected by name", lose_columns, said="columns are missing"),
+    Row("rotated", "both files are read", rotate, NIGHTS + 1, said="OK"),
+    Row("copy of a perflog", "each sample counts once, and this is said", copy, said="repeats"),
+    Row(
+        "line that is there twice",
+        "the sample counts once, and this is said",
+        lambda results: results.add(results.log.read_text().splitlines(keepends=True)[-1]),
+        said="repeats",
+    ),
+    Row("lines out of order", "read in the order of time", reorder, said="OK"),
+    Row("a moment in two time zones", "one sample, and this is said", other_zone, said="repeats"),
+    Row("end of daylight saving", "two samples, an hour apart", clocks_back, NIGHTS + 2, said="OK"),
+    Row("a year's gap", "all samples count", gap, 4, said="OK"),
+    Row(
+        "nights without a sample",
+        "unknown: no data",
+        lost_sample,
+        10,
+        status=3,
+        said="no data",
+    ),
+    Row(
+        "run report cut off",
+        "named; perflogs count",
+        lambda results: results.report(b'{"session_info": {'),
+        said="not JSON",
+    ),
+    Row(
+        "run report is binary",
+        "named; perflogs count",
+        lambda results: results.report(bytes(range(256))),
+        said="run-report-0.json",
+    ),
+    Row("run report of 200000 brackets", "named; perflogs count", deep, said="run-report-0.json"),
+    Row(
+        "check that could not start",
+        "unknown: the check and its reason",
+        failed_case,
+        status=3,
+        said="failed in setup",
+    ),
+]
+
+
+def of_row(row: Row) -> Any:
+    return pytest.param(
+        row, id=row.fault, marks=pytest.mark.fault("perflogs", row.fault, row.expected)
+    )
+
+
+@pytest.mark.parametrize("row", map(of_row, FAULTS))
+def test_nothing_is_lost_in_silence(
+    row: Row, results: Results, iobands: Command, observed: Observed
+) -> None:
+    healthy = results.log.read_bytes()
+    row.inject(results)
+    before = {path for path in results.root.rglob("*") if "alerts" not in path.parts}
+    done = iobands("status")
+    said = [text.strip() for text in done.stdout.splitlines() if row.said in text]
+    assert said, done.stdout + done.stderr
+    assert done.returncode == row.status
+    assert "Traceback" not in done.stderr
+    document = json.loads(iobands("status", "--format", "json").stdout)
+    assert sum(series["runs"] for series in document["series"]) == row.samples
+    left = {path for path in results.root.rglob("*") if "alerts" not in path.parts} - before
+
+    for path in (*results.log.parent.iterdir(), *results.reports.glob("*")):
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    results.log.write_bytes(healthy)
+    results.add(night(0.01))
+    again = iobands("status")
+    observed(
+        message=said[0],
+        exit_status=done.returncode,
+        left=left,
+        next_run=again.stdout.startswith("IOBANDS OK: ") and "rejected" not in again.stdout,
+    )

@@ -1,0 +1,361 @@
+"""Commands in bad surroundings: as cron starts them, without room, among files of others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+import iobands as package
+from iobands.session.lock import NAME as LOCK
+from tests.conftest import Command
+from tests.factory import line, write_bands, write_perflog
+from tests.fault_table import Observed
+
+COMMAND = f"{sys.executable} -m iobands"
+SOURCE = str(Path(package.__file__).parents[1])
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+
+
+def site(root: Path, ago: int = 0, **fields: object) -> Path:
+    """Make a healthy site of one series at `root`, whose newest sample is so many days old."""
+    now = datetime.now(timezone.utc)
+    rows = [
+        line(job_completion_time=(now - timedelta(days=days + ago + 0.1)).isoformat(), **fields)
+        for days in range(9, -1, -1)
+    ]
+    write_bands(root / "config" / "bands")
+    write_perflog(root / "perflogs", rows)
+    return root
+
+
+@pytest.fixture
+def healthy(tmp_path: Path) -> Path:
+    return site(tmp_path)
+
+
+def shell(
+    root: Path, script: str, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a line of the shell in `root`; $IOBANDS is the command."""
+    known = {**os.environ} if environment is None else {"PATH": "/usr/bin:/bin", **environment}
+    return subprocess.run(
+        ["bash", "-c", script],
+        cwd=root,
+        env={**known, "PYTHONPATH": SOURCE, "IOBANDS": COMMAND},
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        timeout=300,
+        check=False,
+    )
+
+
+def files(root: Path) -> set[Path]:
+    return set(root.rglob("*"))
+
+
+ANY = "the digest, and its exit status"
+SURROUNDINGS = {
+    "environment of cron: `PATH` alone": ("$IOBANDS status", {}),
+    "no `HOME`": ("unset HOME; $IOBANDS status", None),
+    "`HOME` cannot be written": ("HOME=/proc $IOBANDS status", None),
+    "`TMPDIR` is missing": ("TMPDIR=/nonexistent $IOBANDS status", None),
+    "locale that is not installed": ("env LC_ALL=tr_TR.UTF-8 $IOBANDS status", None),
+    "locale of another encoding": ("PYTHONIOENCODING=shift-jis $IOBANDS status", None),
+    "locale C without UTF-8": ("$IOBANDS status", {"LC_ALL": "C", "PYTHONUTF8": "0"}),
+    "`COLUMNS` and `TERM` are nonsense": ("$IOBANDS status", {"COLUMNS": "-1", "TERM": "x"}),
+    "time zone of the machine is unknown": ("$IOBANDS status", {"TZ": "Nowhere/At_All"}),
+    "standard input is closed": ("$IOBANDS status <&-", None),
+    "standard error is closed": ("$IOBANDS status 2>&-", None),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.fault("monitor", name, ANY)) for name in SURROUNDINGS],
+)
+def test_the_digest_is_the_same(name: str, healthy: Path, observed: Observed) -> None:
+    before = files(healthy)
+    script, environment = SURROUNDINGS[name]
+    done = shell(healthy, script, environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    observed(
+        message=done.stdout,
+        exit_status=done.returncode,
+        left=files(healthy) - before,
+        next_run=done.stdout.startswith("IOBANDS OK: "),
+    )
+
+
+NOT_READ = {
+    "standard output is closed": ">&-",
+    "standard output is a pipe that nobody reads": "| true",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.fault(
+                "monitor", name, "the exit status alone says it: 3 for no data"
+            ),
+        )
+        for name in NOT_READ
+    ],
+)
+def test_the_exit_status_remains(name: str, tmp_path: Path, observed: Observed) -> None:
+    root = site(tmp_path, ago=6)
+    done = shell(root, f"$IOBANDS status {NOT_READ[name]}; exit ${{PIPESTATUS[0]}}")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+    again = shell(site(tmp_path), "$IOBANDS status")
+    observed(message="(none can be read)", exit_status=3, left=[], next_run=again.returncode == 0)
+
+
+@pytest.mark.fault("monitor", "device of the output is full", "unknown, and why")
+def test_a_full_output(healthy: Path, observed: Observed) -> None:
+    done = shell(healthy, "$IOBANDS status >/dev/full")
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    again = shell(healthy, "$IOBANDS status")
+    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
+
+
+@pytest.mark.fault("monitor", "working directory was removed", "unknown, and why")
+def test_a_directory_that_is_gone(tmp_path: Path, observed: Observed) -> None:
+    root = site(tmp_path / "site")
+    done = shell(root, 'mkdir gone; cd gone; rmdir "$PWD"; $IOBANDS status')
+    assert done.returncode == 3
+    assert "Traceback" not in done.stderr
+    again = shell(root, "$IOBANDS status")
+    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
+
+
+@pytest.mark.fault("monitor", "`umask 077`", "pages that others can read")
+def test_pages_can_be_read(healthy: Path, observed: Observed) -> None:
+    done = shell(healthy, "umask 077; $IOBANDS report pages")
+    assert done.returncode == 0, done.stderr
+    pages = [healthy / "pages", *(healthy / "pages").rglob("*")]
+    assert [path for path in pages if path.stat().st_mode & 0o044 != 0o044] == []
+    again = shell(healthy, "$IOBANDS report pages")
+    observed(message=done.stdout, exit_status=0, left=["pages"], next_run=again.returncode == 0)
+
+
+@pytest.mark.fault("monitor", "`umask 0`", "pages that others cannot write")
+def test_pages_cannot_be_written(healthy: Path, observed: Observed) -> None:
+    done = shell(healthy, "umask 0; $IOBANDS report pages")
+    assert done.returncode == 0, done.stderr
+    pages = [healthy / "pages", *(healthy / "pages").rglob("*")]
+    assert [path for path in pages if path.stat().st_mode & 0o002] == []
+    again = shell(healthy, "$IOBANDS report pages")
+    observed(message=done.stdout, exit_status=0, left=["pages"], next_run=again.returncode == 0)
+
+
+@pytest.mark.fault("monitor", "killed while it reads (SIGKILL)", "nothing is changed")
+def test_a_killed_reader(healthy: Path, observed: Observed) -> None:
+    before = files(healthy)
+    with subprocess.Popen(
+        [*COMMAND.split(), "report", "pages"],
+        cwd=healthy,
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        stdout=subprocess.DEVNULL,
+    ) as reader:
+        time.sleep(0.3)
+        reader.send_signal(signal.SIGKILL)
+    again = shell(healthy, "$IOBANDS status")
+    assert files(healthy) - before <= set((healthy / "pages").rglob("*")) | {healthy / "pages"}
+    observed(
+        message="(killed)",
+        exit_status=128 + signal.SIGKILL,
+        left=[],
+        next_run=again.stdout.startswith("IOBANDS OK: "),
+    )
+
+
+def unknown(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the message of a command that could not do its work."""
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert done.stderr.startswith("IOBANDS UNKNOWN: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+@pytest.mark.fault("reports", "a file where the directory should be", "unknown; the file stays")
+def test_a_file_in_the_way_of_pages(healthy: Path, iobands: Command, observed: Observed) -> None:
+    (healthy / "pages").write_text("mine")
+    said = unknown(iobands("report", "pages"))
+    assert (healthy / "pages").read_text() == "mine"
+    (healthy / "pages").unlink()
+    observed(
+        message=said, exit_status=3, left=[], next_run=iobands("report", "pages").returncode == 0
+    )
+
+
+@pytest.mark.fault(
+    "reports", "directory with an `index.html` of somebody else", "refused; it stays"
+)
+def test_pages_of_somebody_else(healthy: Path, iobands: Command, observed: Observed) -> None:
+    (healthy / "pages").mkdir()
+    (healthy / "pages" / "index.html").write_text("<p>mine")
+    said = unknown(iobands("report", "pages"))
+    assert [path.name for path in (healthy / "pages").iterdir()] == ["index.html"]
+    assert (healthy / "pages" / "index.html").read_text() == "<p>mine"
+    observed(
+        message=said, exit_status=3, left=[], next_run=iobands("report", "new").returncode == 0
+    )
+
+
+@pytest.mark.fault("reports", "a link in place of a part of the pages", "not followed")
+def test_a_linked_part(healthy: Path, iobands: Command, observed: Observed) -> None:
+    assert iobands("report", "pages").returncode == 0
+    outside = healthy / "outside"
+    outside.mkdir()
+    part = next(path for path in sorted((healthy / "pages").iterdir()) if path.is_dir())
+    part.rename(healthy / "moved")
+    part.symlink_to(outside)
+    done = iobands("report", "pages")
+    assert list(outside.iterdir()) == []
+    part.unlink(missing_ok=True) if part.is_symlink() else None
+    again = iobands("report", "pages")
+    observed(
+        message=done.stderr or done.stdout,
+        exit_status=done.returncode,
+        left=[],
+        next_run=again.returncode == 0,
+    )
+
+
+@needs_root
+@pytest.mark.machine
+@pytest.mark.fault(
+    "reports", "device becomes full while pages are written", "unknown; old pages stay"
+)
+def test_pages_on_a_full_device(healthy: Path, iobands: Command, observed: Observed) -> None:
+    where = healthy / "device"
+    where.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", where], check=True)
+    try:
+        assert iobands("report", "device/pages").returncode == 0
+        before = (where / "pages" / "index.html").read_bytes()
+        newest = datetime.now(timezone.utc).isoformat()
+        write_perflog(healthy / "perflogs", [line(job_completion_time=newest)], name="New.log")
+        filler = where / "filler"
+        with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+            while True:
+                file.write(bytes(4096))
+        said = unknown(iobands("report", "device/pages"))
+        assert (where / "pages" / "index.html").read_bytes() == before
+        filler.unlink()
+        again = iobands("report", "device/pages")
+        observed(message=said, exit_status=3, left=[], next_run=again.returncode == 0)
+    finally:
+        subprocess.run(["umount", where], check=True)
+
+
+@needs_root
+@pytest.mark.machine
+@pytest.mark.fault("reports", "read-only file system", "unknown; old pages stay")
+def test_pages_on_a_read_only_device(healthy: Path, iobands: Command, observed: Observed) -> None:
+    where = healthy / "device"
+    where.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,ro", "tmpfs", where], check=True)
+    try:
+        said = unknown(iobands("report", "device/pages"))
+        subprocess.run(["mount", "-o", "remount,rw", where], check=True)
+        again = iobands("report", "device/pages")
+        observed(message=said, exit_status=3, left=[], next_run=again.returncode == 0)
+    finally:
+        subprocess.run(["umount", where], check=True)
+
+
+HOSTILE = "</script><img src=x onerror=alert(1)>`$(touch ran)`"
+
+
+@pytest.mark.fault("reports", "names with HTML, script and shell in a perflog", "shown as text")
+def test_hostile_names(tmp_path: Path, iobands: Command, observed: Observed) -> None:
+    root = site(tmp_path / "site", file_system=HOSTILE, job_nodelist=HOSTILE)
+    done = iobands("report", "pages", cwd=root)
+    assert done.returncode == 0, done.stderr
+    for page in (root / "pages").rglob("*"):
+        if page.is_file():
+            assert b"<img src=x" not in page.read_bytes(), page
+    assert not list(tmp_path.rglob("ran"))
+    again = iobands("report", "pages", cwd=site(tmp_path / "healthy"))
+    observed(message=done.stdout, exit_status=0, left=[], next_run=again.returncode == 0)
+
+
+@pytest.mark.fault("people", "bands file that is no YAML", "unknown; its place is named")
+def test_broken_bands(healthy: Path, iobands: Command, observed: Observed) -> None:
+    bands = healthy / "config" / "bands" / "here.yaml"
+    right = bands.read_text()
+    bands.write_text("schema: 1\nsystem: [here\n")
+    said = unknown(iobands("status"))
+    bands.write_text(right)
+    observed(message=said, exit_status=3, left=[], next_run=iobands("status").returncode == 0)
+
+
+@pytest.mark.fault("people", "log of actions is binary", "its lines are rejected by name; it stays")
+def test_a_binary_log_of_actions(healthy: Path, iobands: Command, observed: Observed) -> None:
+    log = healthy / "config" / "alerts" / "here.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(bytes(range(256)))
+    done = iobands("status")
+    (said, *_) = [text for text in done.stdout.splitlines() if "here.jsonl:" in text]
+    assert log.read_bytes() == bytes(range(256))
+    log.unlink()
+    again = iobands("status")
+    observed(
+        message=said,
+        exit_status=done.returncode,
+        left=[],
+        next_run=again.returncode == 0 and "rejected" not in again.stdout,
+    )
+
+
+@pytest.mark.fault("people", "perflogs were moved away", "unknown, and what to do")
+def test_no_perflogs(healthy: Path, iobands: Command, observed: Observed) -> None:
+    (healthy / "perflogs").rename(healthy / "moved")
+    said = unknown(iobands("status"))
+    (healthy / "moved").rename(healthy / "perflogs")
+    observed(message=said, exit_status=3, left=[], next_run=iobands("status").returncode == 0)
+
+
+@pytest.mark.fault(
+    "session", "record of the last session is damaged", "the digest goes on without it"
+)
+def test_a_damaged_record(healthy: Path, iobands: Command, observed: Observed) -> None:
+    record = healthy / "perflogs" / "last-session.json"
+    record.write_bytes(b'{"schema": 1, "began": \xff')
+    done = iobands("status")
+    assert "Traceback" not in done.stderr
+    record.unlink()
+    observed(
+        message=done.stdout,
+        exit_status=done.returncode,
+        left=[],
+        next_run=iobands("status").returncode == 0,
+    )
+
+
+@pytest.mark.fault("session", "lock is damaged", "refused before anything is measured; it is named")
+def test_a_damaged_lock(healthy: Path, iobands: Command, observed: Observed) -> None:
+    (healthy / "config" / "site.py").write_text("site_configuration = {}")
+    (healthy / "perflogs" / LOCK).write_bytes(b"\xff")
+    said = unknown(iobands("run"))
+    assert "damaged; remove it" in said
+    (healthy / "perflogs" / LOCK).unlink()
+    observed(
+        message=said,
+        exit_status=3,
+        left=[LOCK],
+        next_run="damaged" not in iobands("run").stderr,
+    )
