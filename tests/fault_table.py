@@ -78,8 +78,8 @@ def shortened(message: str) -> str:
     for pattern, replacement in (
         (r"(?<![\w.…])(?:/[^/\s:,;'\"]+)+/(?=[^/\s:,;'\"]+)", "…/"),
         (re.escape(os.uname().nodename), "HOST"),
-        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[+-]\d\d:\d\d|Z)?", "TIME"),
-        (r"(?<=process )\d+", "PID"),
+        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d|Z)?", "TIME"),
+        (r"(?<=process )\d+|(?<=pid )\d+(?:, \d+)*|(?<=HOST\.)\d+", "PID"),
         (r"(?<=newest run )\d+ \w+", "…"),
     ):
         text = re.sub(pattern, replacement, text)
@@ -98,7 +98,7 @@ class _Row:
     def cell(self, name: str) -> str:
         texts = list(dict.fromkeys(each[name] for each in self.observed))
         if name == "message":
-            return f"`{texts[0]}`"
+            return f"`` {texts[0]} ``" if "`" in texts[0] else f"`{texts[0]}`"
         return ", ".join(texts)
 
 
