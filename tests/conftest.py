@@ -3,7 +3,6 @@
 import io
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.fault_table import FaultTable, mark_rows, observed
+from tests.left_behind import Ended, files, left_behind
 from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 
 #: What takes longest comes first, so that no process is left with it in the end; those that use
@@ -39,7 +39,7 @@ settings.load_profile("busy")
 __all__ = ["observed"]
 
 #: What the fixture `iobands` is.
-Command = Callable[..., "subprocess.CompletedProcess[str]"]
+Command = Callable[..., Ended]
 
 
 @pytest.fixture
@@ -55,6 +55,7 @@ def iobands(tmp_path, monkeypatch):
     def call(*arguments, cwd=tmp_path, **environment):
         from iobands.commands.main import entry  # noqa: PLC0415 (most tests do without)
 
+        before = files(cwd)
         encoding = environment.pop("PYTHONIOENCODING", "utf-8")
         with monkeypatch.context() as patch:
             patch.chdir(cwd)
@@ -69,7 +70,9 @@ def iobands(tmp_path, monkeypatch):
             for stream in streams:
                 stream.flush()
         texts = [stream.buffer.getvalue().decode(encoding) for stream in streams]
-        return subprocess.CompletedProcess(arguments, ended.value.code or 0, *texts)
+        done = Ended(arguments, ended.value.code or 0, *texts)
+        done.left = left_behind(cwd, before)
+        return done
 
     return call
 

@@ -49,7 +49,7 @@ Observed = Callable[..., None]
 def observed(
     record_property: Callable[[str, object], None], request: pytest.FixtureRequest
 ) -> Observed:
-    """Record what came of a fault; what `left` names stayed behind."""
+    """Record what came of a fault: the return code of the process, and what `left` names stayed."""
 
     rows = [marker.args[1] for marker in request.node.iter_markers("fault")]
 
@@ -63,18 +63,18 @@ def observed(
     ) -> None:
         name = fault or rows[0]
         assert name in rows
-        assert message.strip(), "a fault without a message"
         assert next_run, "the run after the fault is not right"
         names = ", ".join(sorted({Path(str(each)).name for each in left}))
-        cells = (shortened(message), str(exit_status), names or "nothing", "right")
+        status = 128 - exit_status if exit_status < 0 else exit_status  # as a shell has it
+        cells = (shortened(message), str(status), names or "nothing", "right")
         record_property("fault observed", (name, dict(zip(_CELLS, cells, strict=True))))
 
     return observe
 
 
 def shortened(message: str) -> str:
-    """Return the first line of a message, without what differs from run to run."""
-    text = message.strip().splitlines()[0]
+    """Return the first line of a message, if any, without what differs from run to run."""
+    text = message.strip().partition("\n")[0]
     for pattern, replacement in (
         (r"(?<![\w.…])(?:/[^/\s:,;'\"]+)+/(?=[^/\s:,;'\"]+)", "…/"),
         (re.escape(os.uname().nodename), "HOST"),
@@ -98,7 +98,8 @@ class _Row:
     def cell(self, name: str) -> str:
         texts = list(dict.fromkeys(each[name] for each in self.observed))
         if name == "message":
-            return f"`` {texts[0]} ``" if "`" in texts[0] else f"`{texts[0]}`"
+            text = next(filter(None, texts), "")
+            return (f"`` {text} ``" if "`" in text else f"`{text}`") if text else "none"
         return ", ".join(texts)
 
 

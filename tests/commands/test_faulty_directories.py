@@ -74,9 +74,11 @@ def away(place: Place) -> Iterator[None]:
 def mounted(place: Place) -> Iterator[None]:
     below = noted(place.notes, place.disk).path / "deep"
     subprocess.run(["mount", "--bind", place.root / "config", below], check=True)
-    yield
-    assert (place.root / "config" / "site.py").exists()
-    subprocess.run(["umount", below], check=True)
+    try:
+        yield
+        assert (place.root / "config" / "site.py").exists()
+    finally:
+        subprocess.run(["umount", below], check=True)
 
 
 def not_utf8(place: Place) -> Iterator[None]:
@@ -129,7 +131,7 @@ def test_it_goes_or_is_named(
     again = iobands("clean")
     observed(
         message=done.stdout,
-        exit_status=status,
+        exit_status=done.returncode,
         left=left,
         next_run=again.returncode == 0 and not list(place.disk.iterdir()),
     )

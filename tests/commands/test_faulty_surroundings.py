@@ -18,6 +18,7 @@ from iobands.session.lock import NAME as LOCK
 from tests.conftest import Command
 from tests.factory import line, write_bands, write_perflog
 from tests.fault_table import Observed
+from tests.left_behind import Ended, files, left_behind
 
 COMMAND = f"{sys.executable} -m iobands"
 SOURCE = str(Path(package.__file__).parents[1])
@@ -41,12 +42,11 @@ def healthy(tmp_path: Path) -> Path:
     return site(tmp_path)
 
 
-def shell(
-    root: Path, script: str, environment: Mapping[str, str] | None = None
-) -> subprocess.CompletedProcess[str]:
+def shell(root: Path, script: str, environment: Mapping[str, str] | None = None) -> Ended:
     """Run a line of the shell in `root`; $IOBANDS is the command."""
     known = {**os.environ} if environment is None else {"PATH": "/usr/bin:/bin", **environment}
-    return subprocess.run(
+    before = files(root)
+    done = subprocess.run(
         ["bash", "-c", script],
         cwd=root,
         env={**known, "PYTHONPATH": SOURCE, "IOBANDS": COMMAND},
@@ -56,10 +56,9 @@ def shell(
         timeout=300,
         check=False,
     )
-
-
-def files(root: Path) -> set[Path]:
-    return set(root.rglob("*"))
+    ended = Ended(done.args, done.returncode, done.stdout, done.stderr)
+    ended.left = left_behind(root, before)
+    return ended
 
 
 ANY = "the digest, and its exit status"
@@ -83,14 +82,13 @@ SURROUNDINGS = {
     [pytest.param(name, marks=pytest.mark.fault("monitor", name, ANY)) for name in SURROUNDINGS],
 )
 def test_the_digest_is_the_same(name: str, healthy: Path, observed: Observed) -> None:
-    before = files(healthy)
     script, environment = SURROUNDINGS[name]
     done = shell(healthy, script, environment)
     assert (done.returncode, done.stderr) == (0, "")
     observed(
         message=done.stdout,
         exit_status=done.returncode,
-        left=files(healthy) - before,
+        left=done.left,
         next_run=done.stdout.startswith("IOBANDS OK: "),
     )
 
@@ -118,7 +116,12 @@ def test_the_exit_status_remains(name: str, tmp_path: Path, observed: Observed) 
     done = shell(root, f"$IOBANDS status {NOT_READ[name]}; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
     again = shell(site(tmp_path), "$IOBANDS status")
-    observed(message="(none can be read)", exit_status=3, left=[], next_run=again.returncode == 0)
+    observed(
+        message=done.stdout + done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
 
 
 @pytest.mark.fault("monitor", "device of the output is full", "unknown, and why")
@@ -127,7 +130,12 @@ def test_a_full_output(healthy: Path, observed: Observed) -> None:
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
     again = shell(healthy, "$IOBANDS status")
-    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
 
 
 @pytest.mark.fault("monitor", "working directory was removed", "unknown, and why")
@@ -137,7 +145,12 @@ def test_a_directory_that_is_gone(tmp_path: Path, observed: Observed) -> None:
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
     again = shell(root, "$IOBANDS status")
-    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
 
 
 @pytest.mark.fault("monitor", "`umask 077`", "pages that others can read")
@@ -147,7 +160,12 @@ def test_pages_can_be_read(healthy: Path, observed: Observed) -> None:
     pages = [healthy / "pages", *(healthy / "pages").rglob("*")]
     assert [path for path in pages if path.stat().st_mode & 0o044 != 0o044] == []
     again = shell(healthy, "$IOBANDS report pages")
-    observed(message=done.stdout, exit_status=0, left=["pages"], next_run=again.returncode == 0)
+    observed(
+        message=done.stdout,
+        exit_status=done.returncode,
+        left=done.left - {healthy / "pages"},
+        next_run=again.returncode == 0,
+    )
 
 
 @pytest.mark.fault("monitor", "`umask 0`", "pages that others cannot write")
@@ -157,7 +175,12 @@ def test_pages_cannot_be_written(healthy: Path, observed: Observed) -> None:
     pages = [healthy / "pages", *(healthy / "pages").rglob("*")]
     assert [path for path in pages if path.stat().st_mode & 0o002] == []
     again = shell(healthy, "$IOBANDS report pages")
-    observed(message=done.stdout, exit_status=0, left=["pages"], next_run=again.returncode == 0)
+    observed(
+        message=done.stdout,
+        exit_status=done.returncode,
+        left=done.left - {healthy / "pages"},
+        next_run=again.returncode == 0,
+    )
 
 
 @pytest.mark.fault("monitor", "killed while it reads (SIGKILL)", "nothing is changed")
@@ -167,36 +190,44 @@ def test_a_killed_reader(healthy: Path, observed: Observed) -> None:
         [*COMMAND.split(), "report", "pages"],
         cwd=healthy,
         env={**os.environ, "PYTHONPATH": SOURCE},
-        stdout=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as reader:
         time.sleep(0.3)
         reader.send_signal(signal.SIGKILL)
+        said, _ = reader.communicate()
+    left = left_behind(healthy, before)
     again = shell(healthy, "$IOBANDS status")
-    assert files(healthy) - before <= set((healthy / "pages").rglob("*")) | {healthy / "pages"}
+    assert left <= {healthy / "pages"}
+    assert reader.returncode == -signal.SIGKILL
     observed(
-        message="(killed)",
-        exit_status=128 + signal.SIGKILL,
-        left=[],
+        message=said,
+        exit_status=reader.returncode,
+        left=left,
         next_run=again.stdout.startswith("IOBANDS OK: "),
     )
 
 
-def unknown(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the message of a command that could not do its work."""
+def unknown(done: Ended) -> Ended:
+    """Return a command that could not do its work, and said so in one line."""
     assert done.returncode == 3, done.stdout + done.stderr
     assert done.stderr.startswith("IOBANDS UNKNOWN: ")
     assert done.stderr.count("\n") == 1
-    return done.stderr
+    return done
 
 
 @pytest.mark.fault("reports", "a file where the directory should be", "unknown; the file stays")
 def test_a_file_in_the_way_of_pages(healthy: Path, iobands: Command, observed: Observed) -> None:
     (healthy / "pages").write_text("mine")
-    said = unknown(iobands("report", "pages"))
+    done = unknown(iobands("report", "pages"))
     assert (healthy / "pages").read_text() == "mine"
     (healthy / "pages").unlink()
     observed(
-        message=said, exit_status=3, left=[], next_run=iobands("report", "pages").returncode == 0
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=iobands("report", "pages").returncode == 0,
     )
 
 
@@ -206,11 +237,14 @@ def test_a_file_in_the_way_of_pages(healthy: Path, iobands: Command, observed: O
 def test_pages_of_somebody_else(healthy: Path, iobands: Command, observed: Observed) -> None:
     (healthy / "pages").mkdir()
     (healthy / "pages" / "index.html").write_text("<p>mine")
-    said = unknown(iobands("report", "pages"))
+    done = unknown(iobands("report", "pages"))
     assert [path.name for path in (healthy / "pages").iterdir()] == ["index.html"]
     assert (healthy / "pages" / "index.html").read_text() == "<p>mine"
     observed(
-        message=said, exit_status=3, left=[], next_run=iobands("report", "new").returncode == 0
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=iobands("report", "new").returncode == 0,
     )
 
 
@@ -229,7 +263,7 @@ def test_a_linked_part(healthy: Path, iobands: Command, observed: Observed) -> N
     observed(
         message=done.stderr or done.stdout,
         exit_status=done.returncode,
-        left=[],
+        left=done.left,
         next_run=again.returncode == 0,
     )
 
@@ -252,11 +286,16 @@ def test_pages_on_a_full_device(healthy: Path, iobands: Command, observed: Obser
         with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
             while True:
                 file.write(bytes(4096))
-        said = unknown(iobands("report", "device/pages"))
+        done = unknown(iobands("report", "device/pages"))
         assert (where / "pages" / "index.html").read_bytes() == before
         filler.unlink()
         again = iobands("report", "device/pages")
-        observed(message=said, exit_status=3, left=[], next_run=again.returncode == 0)
+        observed(
+            message=done.stderr,
+            exit_status=done.returncode,
+            left=done.left,
+            next_run=again.returncode == 0,
+        )
     finally:
         subprocess.run(["umount", where], check=True)
 
@@ -269,10 +308,15 @@ def test_pages_on_a_read_only_device(healthy: Path, iobands: Command, observed: 
     where.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,ro", "tmpfs", where], check=True)
     try:
-        said = unknown(iobands("report", "device/pages"))
+        done = unknown(iobands("report", "device/pages"))
         subprocess.run(["mount", "-o", "remount,rw", where], check=True)
         again = iobands("report", "device/pages")
-        observed(message=said, exit_status=3, left=[], next_run=again.returncode == 0)
+        observed(
+            message=done.stderr,
+            exit_status=done.returncode,
+            left=done.left,
+            next_run=again.returncode == 0,
+        )
     finally:
         subprocess.run(["umount", where], check=True)
 
@@ -290,7 +334,12 @@ def test_hostile_names(tmp_path: Path, iobands: Command, observed: Observed) -> 
             assert b"<img src=x" not in page.read_bytes(), page
     assert not list(tmp_path.rglob("ran"))
     again = iobands("report", "pages", cwd=site(tmp_path / "healthy"))
-    observed(message=done.stdout, exit_status=0, left=[], next_run=again.returncode == 0)
+    observed(
+        message=done.stdout,
+        exit_status=done.returncode,
+        left=done.left - {root / "pages"},
+        next_run=again.returncode == 0,
+    )
 
 
 @pytest.mark.fault("people", "bands file that is no YAML", "unknown; its place is named")
@@ -298,9 +347,14 @@ def test_broken_bands(healthy: Path, iobands: Command, observed: Observed) -> No
     bands = healthy / "config" / "bands" / "here.yaml"
     right = bands.read_text()
     bands.write_text("schema: 1\nsystem: [here\n")
-    said = unknown(iobands("status"))
+    done = unknown(iobands("status"))
     bands.write_text(right)
-    observed(message=said, exit_status=3, left=[], next_run=iobands("status").returncode == 0)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=iobands("status").returncode == 0,
+    )
 
 
 @pytest.mark.fault("people", "log of actions is binary", "its lines are rejected by name; it stays")
@@ -316,7 +370,7 @@ def test_a_binary_log_of_actions(healthy: Path, iobands: Command, observed: Obse
     observed(
         message=said,
         exit_status=done.returncode,
-        left=[],
+        left=done.left,
         next_run=again.returncode == 0 and "rejected" not in again.stdout,
     )
 
@@ -324,9 +378,14 @@ def test_a_binary_log_of_actions(healthy: Path, iobands: Command, observed: Obse
 @pytest.mark.fault("people", "perflogs were moved away", "unknown, and what to do")
 def test_no_perflogs(healthy: Path, iobands: Command, observed: Observed) -> None:
     (healthy / "perflogs").rename(healthy / "moved")
-    said = unknown(iobands("status"))
+    done = unknown(iobands("status"))
     (healthy / "moved").rename(healthy / "perflogs")
-    observed(message=said, exit_status=3, left=[], next_run=iobands("status").returncode == 0)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=iobands("status").returncode == 0,
+    )
 
 
 @pytest.mark.fault(
@@ -341,7 +400,7 @@ def test_a_damaged_record(healthy: Path, iobands: Command, observed: Observed) -
     observed(
         message=done.stdout,
         exit_status=done.returncode,
-        left=[],
+        left=done.left,
         next_run=iobands("status").returncode == 0,
     )
 
@@ -350,12 +409,13 @@ def test_a_damaged_record(healthy: Path, iobands: Command, observed: Observed) -
 def test_a_damaged_lock(healthy: Path, iobands: Command, observed: Observed) -> None:
     (healthy / "config" / "site.py").write_text("site_configuration = {}")
     (healthy / "perflogs" / LOCK).write_bytes(b"\xff")
-    said = unknown(iobands("run"))
-    assert "damaged; remove it" in said
+    done = unknown(iobands("run"))
+    assert "damaged; remove it" in done.stderr
+    left = {path for path in files(healthy) if path.name == LOCK}
     (healthy / "perflogs" / LOCK).unlink()
     observed(
-        message=said,
-        exit_status=3,
-        left=[LOCK],
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=left,
         next_run="damaged" not in iobands("run").stderr,
     )

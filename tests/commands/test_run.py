@@ -26,6 +26,7 @@ from iobands.status.state import State
 from tests.commands.fake_root import make_root
 from tests.conftest import Command
 from tests.fault_table import Observed
+from tests.left_behind import files, left_behind
 
 pytestmark = pytest.mark.machine
 
@@ -75,7 +76,8 @@ def test_verbose_shows_what_reframe_says_and_arguments_go_through(
 def test_a_run_that_proves_nothing_and_a_check_that_cannot_start(
     root: Path, iobands: Command, observed: Observed
 ) -> None:
-    assert iobands("run", "--tag", "broken", cwd=root).returncode == 3
+    done = iobands("run", "--tag", "broken", cwd=root)
+    assert done.returncode == 3
     lost, failed = measured(root).alerts
     assert (lost.severity, lost.subject) == (Severity.NO_DATA, "other fpp write_bw")
     assert "sanity error: pattern 'write' not found" in lost.reason
@@ -86,8 +88,8 @@ def test_a_run_that_proves_nothing_and_a_check_that_cannot_start(
         observed(
             fault,
             message=f"{alert.severity.value}  {alert.subject}  {alert.reason}",
-            exit_status=3,
-            left=[],
+            exit_status=done.returncode,
+            left=done.left,
             next_run="disk fpp write_bw" in states(root) and again.returncode == 3,
         )
 
@@ -98,7 +100,12 @@ def test_nothing_selected_is_an_error(root: Path, iobands: Command, observed: Ob
     assert (done.returncode, done.stdout) == (3, "")
     assert "weekly" in done.stderr
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
 
 
 NOT_IMPORTABLE = """\
@@ -137,7 +144,12 @@ def test_checks_that_do_not_load_are_an_error(
     for name in ("broken.py", "raises.py"):
         (root / "checks" / name).unlink()
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
 
 
 @pytest.mark.fault("session", "site configuration that is no Python", "unknown, and why")
@@ -150,10 +162,16 @@ def test_a_broken_configuration_is_an_error(
     done = iobands("run", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("IOBANDS UNKNOWN: ")
-    assert "Traceback" not in done.stderr
+    assert f"{path}, line 1: SyntaxError: " in done.stderr
+    assert done.stderr.count("\n") == 1
     path.write_text(right)
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
 
 
 def test_reports_that_lie_elsewhere_are_an_error(root: Path, iobands: Command) -> None:
@@ -184,7 +202,13 @@ STARTED = """\
 
 
 @pytest.fixture
-def hanging(root: Path) -> Iterator[subprocess.Popen[str]]:
+def before(root: Path) -> frozenset[Path]:
+    """The files of a root where nothing was measured."""
+    return files(root)
+
+
+@pytest.fixture
+def hanging(root: Path, before: frozenset[Path]) -> Iterator[subprocess.Popen[str]]:
     """A session in the middle of its first job, which never ends by itself."""
     checks = root / "checks" / "trivial.py"
     good = 'executable_opts = ["write 1.5"]\n'
@@ -216,7 +240,11 @@ def wait_until(condition: Callable[[], bool]) -> None:
 @pytest.mark.fault("session", "`reframe -r` during a session", "refused; who measures, since when")
 @pytest.mark.fault("session", "SIGTERM in the middle", "its jobs and processes end; it says so")
 def test_being_ended_ends_reframe_and_its_job(
-    root: Path, hanging: subprocess.Popen[str], iobands: Command, observed: Observed
+    root: Path,
+    before: frozenset[Path],
+    hanging: subprocess.Popen[str],
+    iobands: Command,
+    observed: Observed,
 ) -> None:
     perflogs = root / "perflogs"
     holder = read_holder(perflogs)
@@ -225,9 +253,11 @@ def test_being_ended_ends_reframe_and_its_job(
 
     # meanwhile nobody else measures, and listing is free
     reframe = [Path(sys.executable).with_name("reframe"), "-C", "config/site.py", "-c", "checks"]
+    during = files(root)
     by_hand = subprocess.run(
         [*reframe, "-r"], cwd=root, capture_output=True, text=True, check=False
     )
+    left_by_hand = left_behind(root, during)
     refused = iobands("run", cwd=root)
     assert (by_hand.returncode, refused.returncode) == (1, 3)
     for said in (by_hand.stderr, refused.stderr):
@@ -237,6 +267,7 @@ def test_being_ended_ends_reframe_and_its_job(
 
     hanging.send_signal(signal.SIGTERM)
     _, said = hanging.communicate(timeout=300)
+    left = left_behind(root, before)
     assert hanging.returncode == 3, said
     assert of_session(holder.session) == []
     assert read_holder(perflogs) is None
@@ -244,19 +275,23 @@ def test_being_ended_ends_reframe_and_its_job(
     assert last is not None
     assert (last.how, last.counts["aborted"]) == (INTERRUPTED, 1)
     again = iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
-    for fault, done in (
-        ("`iobands run` during a session", refused),
-        ("`reframe -r` during a session", by_hand),
-        ("SIGTERM in the middle", subprocess.CompletedProcess((), 3, "", said)),
+    for fault, message, status, remains in (
+        ("`iobands run` during a session", refused.stderr, refused.returncode, refused.left),
+        ("`reframe -r` during a session", by_hand.stderr, by_hand.returncode, left_by_hand),
+        ("SIGTERM in the middle", said, hanging.returncode, left),
     ):
-        observed(fault, message=done.stderr, exit_status=done.returncode, left=[], next_run=again)
+        observed(fault, message=message, exit_status=status, left=remains, next_run=again)
 
 
 @pytest.mark.fault(
     "session", "SIGKILL in the middle", "what it left is ended before the next one begins"
 )
 def test_a_killed_session_is_taken_over(
-    root: Path, hanging: subprocess.Popen[str], iobands: Command, observed: Observed
+    root: Path,
+    before: frozenset[Path],
+    hanging: subprocess.Popen[str],
+    iobands: Command,
+    observed: Observed,
 ) -> None:
     perflogs = root / "perflogs"
     holder = read_holder(perflogs)
@@ -264,6 +299,7 @@ def test_a_killed_session_is_taken_over(
     hanging.kill()
     hanging.wait()
     wait_until(lambda: holder.is_stale)  # the kernel asks ReFrame to end
+    left = left_behind(root, before)
     last = read_last_session(perflogs)
     assert last is not None
     assert last.how == KILLED
@@ -274,8 +310,8 @@ def test_a_killed_session_is_taken_over(
     assert list(states(root)) == ["disk fpp write_bw", "disk ssf write_bw"]
     observed(
         message=f"{done.stderr.strip().splitlines()[0]} (by the next run)",
-        exit_status=128 + signal.SIGKILL,
-        left=[],
+        exit_status=hanging.returncode,
+        left=left,
         next_run=done.returncode == 0,
     )
 
@@ -297,7 +333,40 @@ def test_a_limit_ends_the_session(root: Path, iobands: Command, observed: Observ
     assert last.reason in done.stderr
     assert last.counts["expected"] == 2
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(message=done.stderr, exit_status=3, left=[], next_run=again.returncode == 0)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
+
+
+TEAR = """\
+import os
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import *
+from trivial import Base
+
+
+@rfm.simple_test
+class Tear(Base):
+    executable_opts = ["write 1.5"]
+
+    @run_after("init")
+    def wait(self):
+        self.depends_on("Good")
+
+    @run_before("run")
+    def tear(self):
+        perflog = Path(__file__).parents[1] / "perflogs" / "here" / "local" / "Good.log"
+        if os.environ["FAULT"] == "torn":
+            os.truncate(perflog, perflog.stat().st_size - 9)
+        else:
+            perflog.unlink()
+            perflog.mkdir()
+"""
 
 
 @pytest.mark.fault("session", "a perflog line is lost or torn", "written from the run report; said")
@@ -318,18 +387,24 @@ def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
         found = reconcile(report, perflogs)
         assert (len(found.restored), found.lost) == (1, ())
         assert perflog.read_bytes().endswith(b"\n" + line)
-    restored = found.notes[0]
-    perflog.unlink()
-    perflog.mkdir()
-    found = reconcile(report, perflogs)
-    assert len(found.lost) == 1
+    (root / "checks" / "tear.py").write_text(TEAR)
+    torn = iobands("run", "--", "-n", "Tear", cwd=root, FAULT="torn")
+    assert (torn.returncode, "written from the report" in torn.stderr) == (0, True)
+    lost = iobands("run", "--", "-n", "Tear", cwd=root, FAULT="lost")
+    assert (lost.returncode, "Good write_bw 1.5 GiB/s could not be" in lost.stderr) == (3, True)
     perflog.rmdir()
     again = iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
-    for fault, said, status in (
-        ("a perflog line is lost or torn", restored, 0),
-        ("a sample can be written nowhere", f"lost: {found.lost[0]}", 3),
+    for fault, done in (
+        ("a perflog line is lost or torn", torn),
+        ("a sample can be written nowhere", lost),
     ):
-        observed(fault, message=said, exit_status=status, left=[], next_run=again)
+        observed(
+            fault,
+            message=done.stderr,
+            exit_status=done.returncode,
+            left=done.left,
+            next_run=again,
+        )
 
 
 LOST = """\
@@ -379,7 +454,12 @@ def test_what_infrastructure_spoilt_is_run_once_more_and_a_low_rate_is_not(
         ("Lost", "pass", 2)
     ]
     again = iobands("run", "--", "-n", "Good", cwd=root)
-    observed(message=done.stderr, exit_status=0, left=[], next_run=again.returncode == 0)
+    observed(
+        message=done.stderr,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
     assert {label: len(each.history.values) for label, each in by_label(root).items()} == {
         "disk fpp write_bw": 2,
         "low fpp write_bw": 1,

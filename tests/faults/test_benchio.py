@@ -53,6 +53,16 @@ def row(fault: str, expected: str = "refused; no rate", status: int = 1):
     return mark
 
 
+@contextlib.contextmanager
+def mounted(where: Path, *arguments: str) -> Iterator[None]:
+    """Mount there, and unmount whatever becomes of the test."""
+    system("mount", *arguments, str(where))
+    try:
+        yield
+    finally:
+        system("umount", str(where))
+
+
 @row("directory missing")
 def _(where, benchio):
     where.rmdir()
@@ -62,16 +72,14 @@ def _(where, benchio):
 
 @row("read-only file system")
 def _(where, benchio):
-    system("mount", "-t", "tmpfs", "-o", "size=8m,ro", "tmpfs", str(where))
-    yield Call()
-    system("umount", str(where))
+    with mounted(where, "-t", "tmpfs", "-o", "size=8m,ro", "tmpfs"):
+        yield Call()
 
 
 @row("file system full in the middle of a write")
 def _(where, benchio):
-    system("mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(where))
-    yield Call(sizes=LARGE)
-    system("umount", str(where))
+    with mounted(where, "-t", "tmpfs", "-o", "size=1m", "tmpfs"):
+        yield Call(sizes=LARGE)
 
 
 @row("over quota")
@@ -80,19 +88,17 @@ def _(where, benchio):
     with image.open("wb") as file:
         file.truncate(128 * 2**20)
     system("mkfs.btrfs", "-q", "--mixed", str(image))
-    system("mount", "-o", "loop", str(image), str(where))
-    system("btrfs", "quota", "enable", str(where))
-    system("btrfs", "qgroup", "limit", "1M", "0/5", str(where))
-    yield Call(sizes=LARGE)
-    system("umount", str(where))
+    with mounted(where, "-o", "loop", str(image)):
+        system("btrfs", "quota", "enable", str(where))
+        system("btrfs", "qgroup", "limit", "1M", "0/5", str(where))
+        yield Call(sizes=LARGE)
 
 
 @row("no inode left")
 def _(where, benchio):
     # the root and one file, for two files
-    system("mount", "-t", "tmpfs", "-o", "size=8m,nr_inodes=2", "tmpfs", str(where))
-    yield Call()
-    system("umount", str(where))
+    with mounted(where, "-t", "tmpfs", "-o", "size=8m,nr_inodes=2", "tmpfs"):
+        yield Call()
 
 
 @row("no permission")

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from tests.left_behind import Ended, files, left_behind
 from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
@@ -32,10 +33,14 @@ def site(tmp_path):
 
 
 def run(site, action="-r", **environment):
-    return site.reframe(
+    before = files(site.root)
+    done = site.reframe(
         *("--system=odd", "-n", "BenchioSerial", "--exec-policy=serial", action),
         env={**os.environ, **environment},
     )
+    ended = Ended(done.args, done.returncode, done.stdout, done.stderr)
+    ended.left = left_behind(site.root, before)
+    return ended
 
 
 REFUSED = "refused before anything is measured"
@@ -45,7 +50,7 @@ REFUSED = "refused before anything is measured"
 @pytest.mark.fault("checks", "perflogs on a full device", REFUSED)
 @pytest.mark.fault("checks", "perflogs on a read-only file system", REFUSED)
 def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp_path, observed):
-    said = {}
+    refused = {}
     perflogs, temporary = site.root / "perflogs", tmp_path / "tmp"
     perflog = perflogs / "odd" / "node" / "BenchioSerial.log"
     perflog.parent.mkdir(parents=True)
@@ -53,7 +58,7 @@ def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp
     os.mkfifo(perflog)
     done = run(site)
     assert (done.returncode, "is no regular file; remove it" in done.stderr) == (1, True)
-    said["perflog is a fifo"] = done.stderr
+    refused["perflog is a fifo"] = done
     perflog.unlink()
 
     with (perflogs / "filler").open("wb") as filler, pytest.raises(OSError, match="No space"):
@@ -62,14 +67,14 @@ def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp
             filler.flush()
     done = run(site)
     assert (done.returncode, "No space left on device" in done.stderr) == (1, True)
-    said["perflogs on a full device"] = done.stderr
+    refused["perflogs on a full device"] = done
     assert run(site, "-l").returncode == 0  # to list takes no perflog
     (perflogs / "filler").unlink()
 
     subprocess.run(["mount", "-o", "remount,ro", perflogs], check=True)
     done = run(site)
     assert (done.returncode, "mount it writable" in done.stderr) == (1, True)
-    said["perflogs on a read-only file system"] = done.stderr
+    refused["perflogs on a read-only file system"] = done
     subprocess.run(["mount", "-o", "remount,rw", perflogs], check=True)
     assert not (site.root / "stage").exists()
 
@@ -80,7 +85,12 @@ def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp
     rows = [row["perf_var"] for row in site.rows("odd") if row["perf_value"] not in {"null", None}]
     assert sorted(rows) == ["read_bw", "write_bw"]
     assert not list(temporary.glob("rfm-*"))
-    left = list(perflogs.glob(".*"))
-    assert not left
-    for fault, message in said.items():
-        observed(fault, message=message, exit_status=1, left=left, next_run=done.returncode == 0)
+    assert not list(perflogs.glob(".*"))
+    for fault, each in refused.items():
+        observed(
+            fault,
+            message=each.stderr,
+            exit_status=each.returncode,
+            left=each.left,
+            next_run=done.returncode == 0,
+        )

@@ -23,6 +23,9 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")
 # "skipping test 'X': ..." and "skipping test file ...": ReFrame warns, and goes on without
 _NOT_LOADED: Final = re.compile(r"skipping test.*")
+# in the traceback of an exception that ReFrame does not handle
+_PLACE: Final = re.compile(r'^File "(.+)", (line \d+)')
+_RAISED: Final = re.compile(r"^[\w.]*(?:Error|Exception)\b.*")
 _TAIL: Final = 5  # lines of the output in a message
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
@@ -33,7 +36,7 @@ class Ended:
     """How a ReFrame process ended: its exit status, and whether by itself.
 
     `cases` is how many test cases it had before it, None if it never got so far. `not_loaded` is
-    what it could not load, and `said` its first error, or its last words.
+    what it could not load, and `said` its first error, the end of its traceback, or its last words.
     """
 
     status: int
@@ -144,10 +147,13 @@ def run_reframe(
 
 
 def _reason(lines: Iterable[str]) -> str:
-    """Return the first error that ReFrame printed, or its last words."""
+    """Return the first error that ReFrame printed, where it raised what, or its last words."""
     said = [line.strip() for line in lines if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")]
-    return " / ".join(errors[:1] or said[-_TAIL:]) or "no output"
+    places = [", ".join(found.groups()) for line in said if (found := _PLACE.match(line))]
+    raised = [line for line in said if _RAISED.match(line)]
+    traceback = [f"{places[-1]}: {raised[-1]}"] if places and raised else []
+    return " / ".join(errors[:1] or traceback or said[-_TAIL:]) or "no output"
 
 
 class _Ending:

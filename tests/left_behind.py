@@ -1,0 +1,36 @@
+"""How a command ended, and which files it left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+#: Folders of what a session is for, except for hidden files, which are locks and temporary ones.
+PRODUCTS = ("perflogs", "output", "checks/__pycache__", "config/__pycache__")
+
+
+class Ended(subprocess.CompletedProcess[str]):
+    """How a command ended; `left` is what was new below its directory when it ended."""
+
+    left: frozenset[Path] = frozenset()
+
+
+def files(root: Path) -> frozenset[Path]:
+    """Return all files and directories below `root`; what goes meanwhile is left out."""
+    return frozenset(
+        Path(folder, name)
+        for folder, folders, names in os.walk(root)
+        for name in (*folders, *names)
+    )
+
+
+def left_behind(root: Path, before: frozenset[Path]) -> frozenset[Path]:
+    """Return what is new below `root` and no product: of a new directory that itself alone."""
+    new = {path for path in files(root) - before if not _is_product(path.relative_to(root))}
+    return frozenset(path for path in new if path.parent not in new)
+
+
+def _is_product(path: Path) -> bool:
+    hidden = any(part.startswith(".") for part in path.parts)
+    return not hidden and any(path.is_relative_to(folder) for folder in PRODUCTS)
