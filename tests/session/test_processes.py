@@ -26,9 +26,9 @@ def test_what_a_session_left_is_ended_and_nothing_else() -> None:
         assert mine.stdout is not None
         mine.stdout.readline()
         number, left = end_session("mine", patience=1)
-        assert (number >= 2, left, of_session("mine")) == (True, [], [])
-        assert other.poll() is None
+        status = other.poll()
         other.kill()
+        assert (number >= 2, left, of_session("mine"), status) == (True, [], [], None)
 
 
 def test_jobs_of_a_killed_session_are_cancelled(

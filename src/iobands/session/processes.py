@@ -77,14 +77,14 @@ def end_session(session: str, patience: float = 10) -> tuple[int, list[Process]]
     left = of_session(session)
     number = len(left)
     for how in (signal.SIGTERM, signal.SIGKILL):
+        asked: set[Process] = set()
         deadline = time.monotonic() + patience
-        for process in left:
-            with contextlib.suppress(OSError):
-                os.kill(process.pid, how)
+        # one that has just been forked was in no earlier list
         while left and time.monotonic() < deadline:
+            for process in {*left} - asked:
+                with contextlib.suppress(OSError):
+                    os.kill(process.pid, how)
+            asked.update(left)
             time.sleep(0.05)
-            left = [process for process in left if process.is_alive]
-        left = of_session(session)
-        if not left:
-            break
+            left = of_session(session)
     return number, left
