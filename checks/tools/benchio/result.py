@@ -27,6 +27,8 @@ def read_result(path: Path) -> list[dict]:
             schema = record["schema"]
             if not isinstance(record.get("operation", ""), str):
                 raise TypeError
+            if not isinstance(record.get("cache"), str | None):
+                raise TypeError
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise ResultError(f"{path.name}, line {number}: not a record") from error
         if schema != SCHEMA:
