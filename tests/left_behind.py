@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 #: Folders of what a session is for, except for hidden files, which are locks and temporary ones.
 PRODUCTS = ("perflogs", "output", "checks/__pycache__", "config/__pycache__")
@@ -14,6 +15,14 @@ class Ended(subprocess.CompletedProcess[str]):
     """How a command ended; `left` is what was new below its directory when it ended."""
 
     left: frozenset[Path] = frozenset()
+
+    def cells(self) -> dict[str, Any]:
+        """Return its cells of the fault table, as the fixture `observed` takes them."""
+        return {
+            "message": self.stderr or self.stdout,
+            "exit_status": self.returncode,
+            "left": self.left,
+        }
 
 
 def files(root: Path) -> frozenset[Path]:

@@ -86,9 +86,7 @@ def test_the_digest_is_the_same(name: str, healthy: Path, observed: Observed) ->
     done = shell(healthy, script, environment)
     assert (done.returncode, done.stderr) == (0, "")
     observed(
-        message=done.stdout,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=done.stdout.startswith("IOBANDS OK: "),
     )
 
@@ -117,9 +115,7 @@ def test_the_exit_status_remains(name: str, tmp_path: Path, observed: Observed) 
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
     again = shell(site(tmp_path), "$IOBANDS status")
     observed(
-        message=done.stdout + done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=again.returncode == 0,
     )
 
@@ -131,9 +127,7 @@ def test_a_full_output(healthy: Path, observed: Observed) -> None:
     assert "Traceback" not in done.stderr
     again = shell(healthy, "$IOBANDS status")
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=again.returncode == 0,
     )
 
@@ -146,9 +140,7 @@ def test_a_directory_that_is_gone(tmp_path: Path, observed: Observed) -> None:
     assert "Traceback" not in done.stderr
     again = shell(root, "$IOBANDS status")
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=again.returncode == 0,
     )
 
@@ -224,9 +216,7 @@ def test_a_file_in_the_way_of_pages(healthy: Path, iobands: Command, observed: O
     assert (healthy / "pages").read_text() == "mine"
     (healthy / "pages").unlink()
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=iobands("report", "pages").returncode == 0,
     )
 
@@ -241,9 +231,7 @@ def test_pages_of_somebody_else(healthy: Path, iobands: Command, observed: Obser
     assert [path.name for path in (healthy / "pages").iterdir()] == ["index.html"]
     assert (healthy / "pages" / "index.html").read_text() == "<p>mine"
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=iobands("report", "new").returncode == 0,
     )
 
@@ -261,9 +249,7 @@ def test_a_linked_part(healthy: Path, iobands: Command, observed: Observed) -> N
     part.unlink(missing_ok=True) if part.is_symlink() else None
     again = iobands("report", "pages")
     observed(
-        message=done.stderr or done.stdout,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=again.returncode == 0,
     )
 
@@ -291,9 +277,7 @@ def test_pages_on_a_full_device(healthy: Path, iobands: Command, observed: Obser
         filler.unlink()
         again = iobands("report", "device/pages")
         observed(
-            message=done.stderr,
-            exit_status=done.returncode,
-            left=done.left,
+            **done.cells(),
             next_run=again.returncode == 0,
         )
     finally:
@@ -312,9 +296,7 @@ def test_pages_on_a_read_only_device(healthy: Path, iobands: Command, observed: 
         subprocess.run(["mount", "-o", "remount,rw", where], check=True)
         again = iobands("report", "device/pages")
         observed(
-            message=done.stderr,
-            exit_status=done.returncode,
-            left=done.left,
+            **done.cells(),
             next_run=again.returncode == 0,
         )
     finally:
@@ -350,9 +332,7 @@ def test_broken_bands(healthy: Path, iobands: Command, observed: Observed) -> No
     done = unknown(iobands("status"))
     bands.write_text(right)
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=iobands("status").returncode == 0,
     )
 
@@ -381,9 +361,7 @@ def test_no_perflogs(healthy: Path, iobands: Command, observed: Observed) -> Non
     done = unknown(iobands("status"))
     (healthy / "moved").rename(healthy / "perflogs")
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=iobands("status").returncode == 0,
     )
 
@@ -398,9 +376,7 @@ def test_a_damaged_record(healthy: Path, iobands: Command, observed: Observed) -
     assert "Traceback" not in done.stderr
     record.unlink()
     observed(
-        message=done.stdout,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=iobands("status").returncode == 0,
     )
 

@@ -101,9 +101,7 @@ def test_nothing_selected_is_an_error(root: Path, iobands: Command, observed: Ob
     assert "weekly" in done.stderr
     again = iobands("run", "--", "-n", "Good", cwd=root)
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=again.returncode == 0,
     )
 
@@ -145,9 +143,7 @@ def test_checks_that_do_not_load_are_an_error(
         (root / "checks" / name).unlink()
     again = iobands("run", "--", "-n", "Good", cwd=root)
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=again.returncode == 0,
     )
 
@@ -167,9 +163,7 @@ def test_a_broken_configuration_is_an_error(
     path.write_text(right)
     again = iobands("run", "--", "-n", "Good", cwd=root)
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=again.returncode == 0,
     )
 
@@ -334,9 +328,7 @@ def test_a_limit_ends_the_session(root: Path, iobands: Command, observed: Observ
     assert last.counts["expected"] == 2
     again = iobands("run", "--", "-n", "Good", cwd=root)
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=again.returncode == 0,
     )
 
@@ -400,9 +392,7 @@ def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
     ):
         observed(
             fault,
-            message=done.stderr,
-            exit_status=done.returncode,
-            left=done.left,
+            **done.cells(),
             next_run=again,
         )
 
@@ -455,9 +445,7 @@ def test_what_infrastructure_spoilt_is_run_once_more_and_a_low_rate_is_not(
     ]
     again = iobands("run", "--", "-n", "Good", cwd=root)
     observed(
-        message=done.stderr,
-        exit_status=done.returncode,
-        left=done.left,
+        **done.cells(),
         next_run=again.returncode == 0,
     )
     assert {label: len(each.history.values) for label, each in by_label(root).items()} == {

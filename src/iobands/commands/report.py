@@ -103,7 +103,7 @@ def report_to(
             )
     except OSError as error:
         raise failure(f"{error.filename or directory}: {error.strerror}") from error
-    typer.echo(f"Dashboard: {written.page.resolve()} ({written.replaced} files replaced)")
+    typer.echo(f"Dashboard: {written.page.resolve()} ({written.replaced} files written)")
 
 
 def _figures_to(directory: Path, site: Site, form: str) -> None:
