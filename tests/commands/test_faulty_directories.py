@@ -135,3 +135,16 @@ def test_it_goes_or_is_named(
         left=left,
         next_run=again.returncode == 0 and not list(place.disk.iterdir()),
     )
+
+
+def test_nothing_is_removed_by_a_site_file_that_cannot_be_read(
+    place: Place, iobands: Command
+) -> None:
+    note = noted(place.notes, place.disk)
+    site_file = place.root / "config" / "systems" / "here.py"
+    site_file.write_text("system = {")
+    done = iobands("clean", cwd=place.root)
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"IOBANDS UNKNOWN: {site_file}: SyntaxError: ")
+    assert done.stderr.count("\n") == 1
+    assert note.path.exists()

@@ -10,10 +10,11 @@ import typer
 
 from iobands.alerts.alert import OK, WARNING
 from iobands.commands.options import DryRunOption, RootOption, SystemOption, failure, root_of
-from iobands.commands.reframe import site_file
 from iobands.directories.note import DIRECTORY, read_leftovers
 from iobands.directories.sweep import Outcome, Roots, sweep
+from iobands.model.schema import FileError
 from iobands.reporting.format import printable, size_text
+from iobands.site.site_file import read_site_file
 
 
 def clean(
@@ -50,20 +51,23 @@ def clean_up(root: Path, system: str | None, *, dry_run: bool = False) -> list[O
                 outcomes += sweep(notes, _roots(root, name), dry_run=dry_run)
             except OSError as error:
                 raise failure(f"{error.filename}: {error.strerror}") from error
+            except FileError as error:
+                raise failure(str(error)) from error
     return outcomes
 
 
 def _roots(root: Path, system: str) -> Roots:
     """Return the places of run directories by the site file; none if there is no such file."""
-    if not (root / "config" / "systems" / f"{system}.py").is_file():
+    partitions = read_site_file(root / "config" / "systems", system).partitions
+    if not partitions:
         return {}
     if str(root) not in sys.path:
         sys.path.append(str(root))
     types = importlib.import_module("checks.filesystems")
     return {
         Path(entry["path"]): types.mount_names(entry, types.BACKENDS[entry["type"]])
-        for partition in site_file(root, system)["partitions"]
-        for entry in partition.get("extras", {}).get("filesystems", {}).values()
+        for extras in partitions.values()
+        for entry in extras.get("filesystems", {}).values()
     }
 
 

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from iobands.commands.options import RootOption, failure, root_of
-from iobands.commands.reframe import describe, site_file
+from iobands.commands.options import AsSystemOption, RootOption, TagOption, failure, root_of
+from iobands.commands.reframe import describe
 from iobands.reporting.digest import MAIL_WIDTH
 from iobands.session.budget import GIB_PER_TIB, costs_of
+from iobands.site.site_file import read_site_file
 
 _DAYS_A_YEAR = 365
 
 
 def cost(
     root: RootOption = None,
-    tag: Annotated[str, typer.Option("--tag", help="Of the checks with this tag.")] = "daily",
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system", metavar="NAME", help="As this system. [default: as ReFrame finds]"
-        ),
-    ] = None,
+    tag: TagOption = "daily",
+    system: AsSystemOption = None,
     every: Annotated[
         float, typer.Option("--every", metavar="DAYS", min=0.01, help="Days from run to run.")
     ] = 1,
@@ -87,10 +83,8 @@ def _capacities(root: Path, partitions: set[str]) -> dict[str, float]:
     """Return the declared capacities of the file systems of these partitions, in TiB."""
     capacities: dict[str, float] = {}
     for system, name in (each.split(":") for each in sorted(partitions)):
-        entries: list[dict[str, Any]] = site_file(root, system)["partitions"]
-        for partition in entries:
-            if partition["name"] == name:
-                for file_system, entry in partition["extras"]["filesystems"].items():
-                    if "capacity_tib" in entry:
-                        capacities[file_system] = entry["capacity_tib"]
+        extras = read_site_file(root / "config" / "systems", system).partitions[name]
+        for file_system, entry in extras["filesystems"].items():
+            if "capacity_tib" in entry:
+                capacities[file_system] = entry["capacity_tib"]
     return capacities

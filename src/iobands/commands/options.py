@@ -30,6 +30,11 @@ BandsOption = Annotated[
 SystemOption = Annotated[
     str | None, typer.Option("--system", metavar="NAME", help="Only this system. [default: all]")
 ]
+AsSystemOption = Annotated[
+    str | None,
+    typer.Option("--system", metavar="NAME", help="As this system. [default: as ReFrame finds]"),
+]
+TagOption = Annotated[str, typer.Option("--tag", help="The checks with this tag.")]
 SeriesArgument = Annotated[
     list[str],
     typer.Argument(

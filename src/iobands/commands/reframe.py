@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import runpy
 import shutil
 import signal
 import subprocess
@@ -82,11 +81,6 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     if done.returncode:
         raise ValueError(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
     return json.loads(done.stdout)
-
-
-def site_file(root: Path, system: str) -> dict[str, Any]:
-    """Return the `system` of a site file, which ReFrame has read before and found right."""
-    return runpy.run_path(str(root / "config" / "systems" / f"{system}.py"))["system"]
 
 
 def run_reframe(

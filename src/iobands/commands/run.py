@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.commands.reframe import Ended, describe, reframe_command, run_reframe, site_file
+from iobands.commands.reframe import Ended, describe, reframe_command, run_reframe
 from iobands.results.run_reports import case_counts
 from iobands.session.budget import Budget, Cost, costs_of, reserve
 from iobands.session.lock import Holder
@@ -27,6 +27,7 @@ from iobands.session.refusal import SessionRefusedError, refusal
 from iobands.session.retry import VARIABLE as ATTEMPT
 from iobands.session.retry import spoilt
 from iobands.session.session import close_session, end_rest, open_session
+from iobands.site.site_file import read_site_file
 
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _LOG: Final = "iobands-run.log"
@@ -182,19 +183,20 @@ def _over_budget(root: Path, selection: Selection) -> list[Cost]:
 
     Without a budget in any of them, ReFrame is not asked what the selection is.
     """
-    files = (root / "config" / "systems").glob("*.py")
+    directory = root / "config" / "systems"
+    files = directory.glob("*.py")
     if not any(_BUDGET in path.read_text(encoding="utf-8", errors="replace") for path in files):
         return []
     try:
         costs = costs_of(describe(root, selection.arguments()))
+        budgets = {
+            f"{system}:{name}": Budget(**extras[_BUDGET])
+            for system in {cost.partition.partition(":")[0] for cost in costs}
+            for name, extras in read_site_file(directory, system).partitions.items()
+            if _BUDGET in extras
+        }
     except ValueError as error:
         raise RunError(str(error)) from error
-    budgets = {
-        f"{system}:{partition['name']}": Budget(**partition["extras"][_BUDGET])
-        for system in {cost.partition.partition(":")[0] for cost in costs}
-        for partition in site_file(root, system)["partitions"]
-        if _BUDGET in partition.get("extras", {})
-    }
     return reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, Final
 
 import typer
 
-from iobands.commands.options import failure, find_root
+from iobands.commands.options import AsSystemOption, TagOption, failure, find_root
 
 _SETTINGS: Final = ("IOBANDS_ACCOUNT", "IOBANDS_RESERVATION", "IOBANDS_QOS")
 #: What a session calls; cron's own PATH may lack it.
@@ -75,7 +75,7 @@ class Job:
 
 def schedule(
     form: Annotated[Form, typer.Argument(help="What runs it.", show_default=False)],
-    tag: Annotated[str, typer.Option("--tag", help="Run the checks with this tag.")] = "daily",
+    tag: TagOption = "daily",
     every: Annotated[
         Every | None,
         typer.Option("--every", help="How often. [default: week for weekly, else day]"),
@@ -85,10 +85,7 @@ def schedule(
         int,
         typer.Option("--jitter", metavar="MINUTES", min=0, max=720, help="Up to so much later."),
     ] = 30,
-    system: Annotated[
-        str | None,
-        typer.Option("--system", metavar="NAME", help="Run as this system, as `iobands run`."),
-    ] = None,
+    system: AsSystemOption = None,
     dashboard: Annotated[
         str, typer.Option("--report", metavar="DIR", help="Where the dashboard is written.")
     ] = "dashboard",

@@ -14,7 +14,14 @@ from rich.text import Text
 from iobands.alerts.alert import OK, UNKNOWN, worst
 from iobands.commands.clean import clean_up
 from iobands.commands.notify import ping, settings_of, tell_of
-from iobands.commands.options import FalseAlarmsOption, RootOption, failure, root_of
+from iobands.commands.options import (
+    AsSystemOption,
+    FalseAlarmsOption,
+    RootOption,
+    TagOption,
+    failure,
+    root_of,
+)
 from iobands.commands.report import report_to
 from iobands.commands.run import Outcome, RunError, Selection, measure
 from iobands.commands.site import SiteOptions, site_of
@@ -25,13 +32,8 @@ from iobands.reporting.format import summary
 
 def run(
     root: RootOption = None,
-    tag: Annotated[str, typer.Option("--tag", help="Run the checks with this tag.")] = "daily",
-    system: Annotated[
-        str | None,
-        typer.Option(
-            "--system", metavar="NAME", help="Run as this system. [default: as ReFrame finds]"
-        ),
-    ] = None,
+    tag: TagOption = "daily",
+    system: AsSystemOption = None,
     false_alarms: FalseAlarmsOption = 1,
     limit: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""The site file (contract 4) as the views need it: file systems, settings, what is recommended."""
+"""The site file (contract 4) as commands need it: file systems, settings, what is recommended."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
         found = runpy.run_path(str(path))
         return SiteFile(
             {each["name"]: each.get("extras", {}) for each in found["system"]["partitions"]},
-            {each["name"]: each for each in found["environments"]},
+            {each["name"]: each for each in found.get("environments", ())},
         )
     except Exception as error:
         raise FileError(f"{path}: {type(error).__name__}: {error}") from error
