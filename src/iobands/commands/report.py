@@ -16,6 +16,7 @@ from iobands.model.replaced import replace_file
 from iobands.model.schema import FileError
 from iobands.model.series import slug
 from iobands.reporting.dashboard.write import write_dashboard
+from iobands.reporting.format import plural
 from iobands.site.site import Site
 from iobands.site.site_file import read_site_file
 
@@ -103,7 +104,7 @@ def report_to(
             )
     except OSError as error:
         raise failure(f"{error.filename or directory}: {error.strerror}") from error
-    typer.echo(f"Dashboard: {written.page.resolve()} ({written.replaced} files written)")
+    typer.echo(f"Dashboard: {written.page.resolve()} ({plural(written.replaced, 'file')} written)")
 
 
 def _figures_to(directory: Path, site: Site, form: str) -> None:
