@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -17,7 +16,8 @@ import numpy as np
 from iobands.alerts.acknowledgement import Acknowledgement, acknowledging, worse_since
 from iobands.alerts.action import Action
 from iobands.alerts.alert import Alert, Member, Severity, certainty
-from iobands.alerts.groups import SHARED, GroupDrop
+from iobands.alerts.correlated import NEAR, common_name, correlated, ratio_of
+from iobands.alerts.groups import GroupDrop
 from iobands.alerts.incident import Incident
 from iobands.bands import COLLAPSED
 from iobands.detection import DOWN
@@ -30,8 +30,6 @@ from iobands.status.preflight import Obstacle
 from iobands.status.series import Series
 from iobands.status.state import State
 
-#: Changes that began within so much of each other may have one cause.
-_NEAR: Final = timedelta(days=3)
 #: From how many series of a file system on newest runs that collapsed are one alert.
 _MANY: Final = 4
 #: A group whose strongest series are in another alert is one of its own with so much of the
@@ -56,7 +54,7 @@ def alerts_of(
     found = [*_of_groups(by_key, drops, budget)]
     covered = frozenset[SeriesKey]().union(*(alert.keys for alert in found))
     changed = [each for each in series if each.status.change and each.key not in covered]
-    found += _correlated([_of_change(each, budget) for each in changed], series)
+    found += correlated([_of_change(each, budget) for each in changed], series)
     # A drop explains the low runs of its series; what is left is an incident.
     dropped = covered | {each.key for each in changed if _is_drop(each)}
     trouble = [*_of_incidents(by_key, incidents, dropped)]
@@ -146,7 +144,7 @@ def _of_groups(
         together = [
             each
             for each in left
-            if each.group.cause == lead.group.cause and abs(each.since - lead.since) <= _NEAR
+            if each.group.cause == lead.group.cause and abs(each.since - lead.since) <= NEAR
         ]
         members: list[Member] = []
         evidence = rest = 0.0
@@ -155,18 +153,18 @@ def _of_groups(
                 key = each.group.keys[place]
                 evidence += each.change.evidence[place]
                 own = series[key].status.change
-                fell_before = own is not None and own.since_high < each.since - _NEAR
+                fell_before = own is not None and own.since_high < each.since - NEAR
                 if key not in taken and not fell_before:
                     rest += each.change.evidence[place]
                     members.append(_member(series[key], each.change.ratios[place]))
         left = [each for each in left if each not in together]
         if len(members) > 1 and rest >= _LEFT * evidence:
             taken |= {member.series.key for member in members}
-            members.sort(key=_size)
+            members.sort(key=ratio_of)
             score = rest
             yield Alert(
                 Severity.DEGRADED,
-                _common(members, series.values()),
+                common_name(members, series.values()),
                 tuple(members),
                 lead.since,
                 lead.since,
@@ -175,25 +173,6 @@ def _of_groups(
                 score,
                 certainty(score, budget),
             )
-
-
-def _common(members: Sequence[Member], series: Iterable[Series]) -> str:
-    """Return the name of what the members share, and of that what the fewest series share."""
-    system = members[0].series.key.system
-    variables = {member.series.key.variable for member in members}
-    found = []
-    for shared in SHARED:
-        values = {_shared(member.series, shared) for member in members}
-        if len(values) == 1 and (value := values.pop()) is not None:
-            every = sum(
-                each.key.system == system
-                and each.key.variable in variables
-                and _shared(each, shared) == value
-                for each in series
-            )
-            found.append((every, shared, value))
-    every, shared, value = min(found, key=lambda each: each[0])
-    return _name(shared, value, len(members), every)
 
 
 def _is_drop(series: Series) -> bool:
@@ -227,70 +206,8 @@ def _member(series: Series, ratio: Ratio) -> Member:
     return Member(series, ratio, baseline)
 
 
-def _size(member: Member) -> float:
-    return member.ratio.value if member.ratio else 1.0
-
-
 def _median(logarithms: Sequence[float]) -> float:
     return float(np.exp(np.median(logarithms)))
-
-
-def _correlated(alerts: Sequence[Alert], series: Sequence[Series]) -> list[Alert]:
-    """Return `alerts` of single series, those of one cause put together.
-
-    The cause is what the most of them share, the most specific of equals.
-    """
-    left, found = list(alerts), []
-    while left:
-        groups: defaultdict[tuple[str, str, str, str], list[Alert]] = defaultdict(list)
-        for alert in left:
-            key = alert.members[0].series.key
-            for shared in SHARED:
-                value = _shared(alert.members[0].series, shared)
-                if value is not None and key.case is None:
-                    groups[alert.severity, key.system, shared, value].append(alert)
-        best: list[Alert] = []
-        for candidates in groups.values():
-            near = _together(candidates)
-            if len(near) > max(len(best), 1):
-                best = near
-        if not best:
-            return found + left
-        found.append(_joined(best, _common([each.members[0] for each in best], series)))
-        left = [alert for alert in left if alert not in best]
-    return found
-
-
-def _name(shared: str, value: str, members: int, every: int) -> str:
-    """Return what series are called that share `value`: all of them, or a part."""
-    most = "all" if 2 * members >= every else "part of"
-    return f"{most} {SHARED[shared].format(value)}"
-
-
-def _shared(series: Series, field: str) -> str | None:
-    value = series.history.newest.get("medium") if field == "medium" else getattr(series.key, field)
-    return None if value is None else str(value)
-
-
-def _together(alerts: Sequence[Alert]) -> list[Alert]:
-    """Return the largest set of `alerts` that may have begun at the same time."""
-    found: list[Alert] = []
-    for lead in alerts:
-        near = [each for each in alerts if _overlap(lead, each)]
-        found = near if len(near) > len(found) else found
-    return found
-
-
-def _overlap(one: Alert, other: Alert) -> bool:
-    assert one.since_low and one.since_high and other.since_low and other.since_high
-    return one.since_low <= other.since_high + _NEAR and other.since_low <= one.since_high + _NEAR
-
-
-def _joined(alerts: Sequence[Alert], name: str) -> Alert:
-    lead = max(alerts, key=lambda each: each.score)
-    members = [member for each in alerts for member in each.members]
-    members.sort(key=_size)
-    return replace(lead, subject=name, members=tuple(members))
 
 
 def _acknowledged(
@@ -347,7 +264,7 @@ def _collapsed(series: Sequence[Series]) -> Iterator[Alert]:
             member = Member(each, Ratio(ratio, ratio, ratio), status.band.median)
             found[each.key.system, each.key.file_system or ""].append(member)
     for (_, file_system), members in found.items():
-        members.sort(key=_size)
+        members.sort(key=ratio_of)
         groups = [members] if len(members) >= _MANY else [[member] for member in members]
         for group in groups:
             subject = group[0].series.label if len(group) == 1 else f"all {file_system}"

@@ -5,18 +5,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import datetime
 
 from iobands.alerts.action import FALSE, REAL, RESOLVE, Action
 from iobands.alerts.alert import Alert
+from iobands.alerts.correlated import NEAR
 from iobands.alerts.incident import Incident
 from iobands.detection.series import Change
 from iobands.model.series import SeriesKey
 from iobands.status.series import Series
-
-#: Changes of one variable on a file system that began within so much of each other are one entry.
-_NEAR: Final = timedelta(days=3)
 
 
 @dataclass(frozen=True)
@@ -109,7 +106,7 @@ def _changes(series: Sequence[Series]) -> list[Entry]:
                 and other.key.system == each.key.system
                 and other.key.file_system == each.key.file_system
                 and other.key.variable == each.key.variable
-                and change.since - first.since <= _NEAR
+                and change.since - first.since <= NEAR
             ):
                 group.append((change, each))
                 break
