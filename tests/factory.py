@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+
+from iobands.session.lock import new_holder
+from iobands.session.record import COMPLETED, begin_record, end_record
 
 COLUMNS = (
     "job_completion_time|result|fail_phase|display_name|hashcode|system|partition|environ|jobid"
@@ -145,6 +149,12 @@ def write_report(
     }
     path.write_text(json.dumps(report), encoding="utf-8")
     return path
+
+
+def write_session(perflogs: Path, began: datetime) -> None:
+    """Record a session that began then and completed."""
+    holder = replace(new_holder("iobands run"), began=began.isoformat())
+    end_record(perflogs, begin_record(perflogs, holder, "daily", None), COMPLETED, {}, None)
 
 
 def write_bands(

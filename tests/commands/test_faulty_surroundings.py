@@ -16,7 +16,7 @@ import pytest
 import iobands as package
 from iobands.session.lock import NAME as LOCK
 from tests.conftest import Command
-from tests.factory import line, write_bands, write_perflog
+from tests.factory import COLUMNS, line, write_bands, write_perflog, write_session
 from tests.fault_table import Observed
 from tests.left_behind import Ended, files, left_behind
 
@@ -377,6 +377,28 @@ def test_a_damaged_record(healthy: Path, iobands: Command, observed: Observed) -
     record.unlink()
     observed(
         **done.cells(),
+        next_run=iobands("status").returncode == 0,
+    )
+
+
+@pytest.mark.fault("session", "no session for days, as cron stopped", "unknown, and the last one")
+def test_a_missed_schedule(healthy: Path, iobands: Command, observed: Observed) -> None:
+    perflogs = healthy / "perflogs"
+    (perflog,) = perflogs.glob("here/local/*.log")
+    fresh = perflog.read_text()
+    ago = datetime.now(timezone.utc) - timedelta(days=2.5)
+    night = f"{line(job_completion_time=ago.isoformat())}|1"
+    perflog.write_text(f"{COLUMNS}|interval_days\n{night}\n")
+    write_session(perflogs, ago)
+    done = iobands("status")
+    (said,) = (text for text in done.stdout.splitlines() if "last session" in text)
+    assert "newest session 2 days ago: completed" in done.stdout
+    assert done.returncode == 3
+    perflog.write_text(fresh)
+    observed(
+        message=said.strip(),
+        exit_status=done.returncode,
+        left=done.left,
         next_run=iobands("status").returncode == 0,
     )
 

@@ -27,6 +27,7 @@ from tests.commands.fake_root import make_root
 from tests.conftest import Command
 from tests.fault_table import Observed
 from tests.left_behind import files, left_behind
+from tests.notify.servers import Web, web_server
 
 pytestmark = pytest.mark.machine
 
@@ -48,8 +49,21 @@ def states(root: Path) -> dict[str, State]:
     return {series.label: series.status.state for series in measured(root).series}
 
 
-def test_run_measures_and_prints_the_digest(root: Path, iobands: Command) -> None:
-    done = iobands("run", "--report", str(root / "page"), cwd=root / "checks")
+@pytest.fixture
+def pings(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Web]:
+    """What a session of `iobands run --notify` pings."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with web_server() as web:
+        settings = {"schema": 1, "ping": f"{web.url}/uuid"}
+        (root / "config" / "notify.yaml").write_text(json.dumps(settings))
+        yield web
+
+
+def test_run_measures_and_prints_the_digest(root: Path, iobands: Command, pings: Web) -> None:
+    done = iobands("run", "--notify", "--report", str(root / "page"), cwd=root / "checks")
+    first, last = pings.asked
+    assert (first.path, last.path) == ("/uuid/start", "/uuid")
+    assert last.body == done.stdout.splitlines()[0]
     assert (done.returncode, done.stderr) == (0, "")
     assert states(root) == {
         "disk fpp write_bw": State.CALIBRATING,
@@ -95,10 +109,14 @@ def test_a_run_that_proves_nothing_and_a_check_that_cannot_start(
 
 
 @pytest.mark.fault("session", "no check is selected", "unknown, and the tag")
-def test_nothing_selected_is_an_error(root: Path, iobands: Command, observed: Observed) -> None:
-    done = iobands("run", "--tag", "weekly", cwd=root)
+def test_nothing_selected_is_an_error(
+    root: Path, iobands: Command, pings: Web, observed: Observed
+) -> None:
+    done = iobands("run", "--notify", "--tag", "weekly", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
     assert "weekly" in done.stderr
+    assert [each.path for each in pings.asked] == ["/uuid/start", "/uuid/fail"]
+    assert "weekly" in pings.asked[1].body
     again = iobands("run", "--", "-n", "Good", cwd=root)
     observed(
         **done.cells(),

@@ -15,7 +15,7 @@ from iobands.reporting.dashboard.names import series_id
 from iobands.reporting.dashboard.write import write_dashboard
 from iobands.site.compare import compare
 from iobands.site.site import Site
-from tests.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily, write_perflog, write_session
 from tests.reporting.sites import dropped, healthy, look
 
 pytestmark = [pytest.mark.machine, pytest.mark.xdist_group("browser")]
@@ -53,6 +53,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
         rows += rows_of(name, transport, values, seed)
     rows += daily([1.0] * 3 + [None], file_system=EVIL, jobid=EVIL, hints_in_effect=EVIL)
     write_perflog(root / "perflogs", rows)
+    write_session(root / "perflogs", NOW - timedelta(days=1))
     site = look(root)
     write_dashboard(site, root / "page")
     return site
@@ -132,6 +133,7 @@ def test_an_old_page_is_never_green(opened: Open) -> None:
     old = opened(later=timedelta(days=3))
     expect(old.locator("#state .tag")).to_contain_text("UNKNOWN")
     expect(old.locator("#state")).to_contain_text("no run for 3 days")
+    expect(old.locator("#state")).to_contain_text("newest session 4 days ago: completed")
     fresh.clock.run_for(timedelta(days=2).total_seconds() * 1000)
     expect(fresh.locator("#state .tag")).to_contain_text("UNKNOWN")
 

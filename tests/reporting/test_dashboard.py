@@ -17,7 +17,16 @@ import pytest
 from iobands.reporting.dashboard.names import series_id
 from iobands.reporting.dashboard.write import write_dashboard
 from iobands.site.site import Site, read_site
-from tests.factory import NOW, case, daily, line, write_bands, write_perflog, write_report
+from tests.factory import (
+    NOW,
+    case,
+    daily,
+    line,
+    write_bands,
+    write_perflog,
+    write_report,
+    write_session,
+)
 from tests.reporting.sites import everything, look
 
 SECRETS = {
@@ -181,6 +190,16 @@ def test_no_series_at_all(tmp_path: Path) -> None:
     write_dashboard(site, tmp_path / "page")
     found = data_of(tmp_path / "page" / "data" / "site.js")
     assert (found["newest"], found["series"], found["word"]) == (None, [], "UNKNOWN")
+    assert found["session"] is None
+
+
+def test_the_age_of_the_newest_session_is_on_the_page(tmp_path: Path) -> None:
+    began = NOW - timedelta(days=1)
+    write_perflog(tmp_path / "perflogs", daily([1.5]))
+    write_session(tmp_path / "perflogs", began)
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    found = data_of(tmp_path / "page" / "data" / "site.js")["session"]
+    assert found == {"began": began.timestamp(), "how": "completed"}
 
 
 def test_what_is_not_its_own_is_neither_replaced_nor_followed(tmp_path: Path) -> None:

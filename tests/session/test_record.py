@@ -22,6 +22,8 @@ from iobands.session.record import (
     end_record,
     read_last_session,
 )
+from tests.factory import COLUMNS, NOW, daily, write_perflog, write_session
+from tests.sites import DAY, SiteFiles
 
 
 def read(perflogs: Path) -> LastSession:
@@ -62,6 +64,59 @@ def test_one_that_was_ended_is_an_alert_with_its_reason(tmp_path: Path) -> None:
     end_record(tmp_path, begun, LIMIT, {"ran": 3, "expected": 9}, "its limit of 4 h")
     (alert,) = of_session(read(tmp_path))
     assert "its limit of 4 h" in alert.reason
+
+
+WINDOW = """\
+schema: 5
+system: here
+epochs: []
+maintenance:
+  - {from: 2026-11-18T12:00:00Z, to: 2026-11-20T12:00:00Z, reason: new disks}
+"""
+
+
+@pytest.mark.parametrize(
+    ("session", "sample", "interval", "is_missed"),
+    [
+        (1.9, 1.9, 1, False),
+        (2.1, 2.1, 1, True),
+        (2.1, 1.9, 1, False),  # later by hand, which leaves no record
+        (13.9, 13.9, 7, False),
+        (14.1, 14.1, 7, True),
+        (30, 30, None, False),  # nobody declared how often
+        (-1, 0, 1, False),  # a clock is ahead
+    ],
+)
+def test_a_missed_schedule_is_an_alert(
+    files: SiteFiles, session: float, sample: float, interval: int | None, is_missed: bool
+) -> None:
+    write_rows(files, sample, interval)
+    write_session(files.perflogs, NOW - session * DAY)
+    found = [each for each in files.read().alerts if each.subject == "last session"]
+    assert bool(found) == is_missed
+    if found:
+        assert found[0].exit_status == UNKNOWN
+        assert f"every {24 * (interval or 0)} h; the last completed" in found[0].reason
+
+
+def test_a_maintenance_does_not_count_as_missed(files: SiteFiles) -> None:
+    write_rows(files, 3.9, 1)
+    write_session(files.perflogs, NOW - 3.9 * DAY)
+    assert "last session" in {each.subject for each in files.read().alerts}
+    files.bands.mkdir()
+    (files.bands / "here.yaml").write_text(WINDOW)
+    assert files.read().alerts == ()
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> SiteFiles:
+    return SiteFiles(tmp_path)
+
+
+def write_rows(files: SiteFiles, age: float, interval: int | None) -> None:
+    path = write_perflog(files.perflogs, [])
+    rows = (f"{row}|{interval or 'null'}" for row in daily([1.5] * 3, last=age))
+    path.write_text("\n".join([f"{COLUMNS}|interval_days", *rows, ""]))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"schema": 1}', b'{"schema": 9}', b"\xff"])

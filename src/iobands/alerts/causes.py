@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -81,11 +82,18 @@ def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert
         yield Alert(Severity.UNFIT, f"{each.subject}{where}", since=each.when, reason=reason)
 
 
-def of_session(last: LastSession | None) -> list[Alert]:
-    """Return the alert of a last session that did not complete, or lost something."""
-    if last is None or (last.how in {COMPLETED, RUNNING} and not last.reason):
+def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert]:
+    """Return the alert of a last session that did not complete, or lost something.
+
+    Or of one after which the schedule was `missed`, whose interval that is.
+    """
+    if last.how in {COMPLETED, RUNNING} and not last.reason and not missed:
         return []
-    reason = f"{last.how}: {last.reason}; it began {last.began:%d %b %H:%M} UTC on {last.host}"
+    how = f"{last.how}: {last.reason}" if last.reason else last.how
+    reason = f"{how}; it began {last.began:%d %b %H:%M} UTC on {last.host}"
+    if missed:
+        hours = missed / timedelta(hours=1)
+        reason = f"none since, though one is due every {hours:g} h; the last {reason}"
     return [Alert(Severity.FAILED, "last session", reason=reason)]
 
 

@@ -20,6 +20,7 @@ from iobands.reporting.format import (
     plural,
     printable,
     ratio_text,
+    session_text,
     size_text,
     summary,
     time_text,
@@ -73,7 +74,8 @@ def digest_text(
 def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[Text]:
     """Yield the parts of the digest for a terminal of `width` columns."""
     yield Text(summary(site), style="bold")
-    yield Text(f"at {time_text(site.now)} UTC; all times are UTC")
+    newest = session_text(site.last_session, site.now)
+    yield Text(f"at {time_text(site.now)} UTC{newest}; all times are UTC")
     for heading, alerts in sections(site).items():
         if alerts:
             yield Text(f"\n{heading}", style="bold")

@@ -20,6 +20,7 @@ from iobands.alerts.action import (
 from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Member, Severity
 from iobands.bands import PROVISIONAL, Band, Epoch, Window
 from iobands.detection import Ratio
+from iobands.session.record import LastSession
 from iobands.site.site import Site
 from iobands.status.state import State, Status
 from iobands.status.verdicts import ENOUGH_RUNS
@@ -113,6 +114,11 @@ def age_text(age: timedelta) -> str:
         return f"{plural(minutes, 'minute')} ago"
     hours = round(age / timedelta(hours=1))
     return f"{plural(hours, 'hour')} ago" if hours < 48 else f"{age.days} days ago"  # noqa: PLR2004
+
+
+def session_text(last: LastSession | None, now: datetime) -> str:
+    """Return how old the newest session is and how it ended; empty where none left a record."""
+    return f"; newest session {age_text(now - last.began)}: {last.how}" if last else ""
 
 
 def plural(count: int, noun: str) -> str:

@@ -45,6 +45,7 @@ from iobands.session.record import LastSession, read_last_session
 from iobands.site.set_aside import (
     AHEAD,
     FutureSample,
+    Maintenance,
     future_samples,
     is_retired,
     maintenance_of,
@@ -53,7 +54,7 @@ from iobands.site.set_aside import (
     with_maintenance,
     without_future,
 )
-from iobands.status.expected import overdue_after
+from iobands.status.expected import missed_schedule, overdue_after
 from iobands.status.outliers import Outliers, transient_runs
 from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
@@ -213,11 +214,11 @@ def read_site(
     places |= {(each.system, each.partition) for each in stopped}
     alerts_found = alerts_of(series, drops, incidents, standing, budget, unfit)
     last = None if as_of else read_last_session(perflogs)
-    of_all = [*of_preflight(stopped, len(places) > 1), *of_failures(failed), *of_session(last)]
+    of_all = [*of_preflight(stopped, len(places) > 1), *of_failures(failed)]
     return Site(
         now=now,
         series=tuple(series),
-        alerts=ordered([*alerts_found, *of_all]),
+        alerts=ordered([*alerts_found, *_of_session(last, measured, windows, now), *of_all]),
         skipped=tuple(findings(runs[None], reports, OVERDUE, lambda result: result == "skip")),
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
         retired=tuple(retired),
@@ -252,6 +253,19 @@ def _read(
     within = timedelta.max if as_of else max(longest, OVERDUE)
     reports = read_run_reports(perflogs, system, within, now if as_of else now + AHEAD)
     return samples, future, histories, reports.until(now) if as_of else reports
+
+
+def _of_session(
+    last: LastSession | None,
+    histories: Mapping[SeriesKey, History],
+    windows: Mapping[str, Maintenance],
+    now: datetime,
+) -> list[Alert]:
+    """Return the alert of the last session, or of those that were due since."""
+    if last is None:
+        return []
+    spans = [span for each in windows.values() for span in each.of(None)]
+    return of_session(last, missed_schedule(last.began, histories.values(), spans, now))
 
 
 def _rejected(logs: Mapping[str, Log]) -> list[Rejected]:

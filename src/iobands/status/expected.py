@@ -1,12 +1,14 @@
-"""When a series is overdue: by the interval of its schedule, or by its own history."""
+"""When a series or a session is overdue: by the interval of its schedule, or by its history."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Collection, Iterable
+from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
 
+from iobands.bands.span import Span, covered
 from iobands.model.expected import overdue
 from iobands.model.history import History, Times
 
@@ -27,11 +29,33 @@ def overdue_after(history: History) -> timedelta | None:
     """
     if not len(history):
         return None
-    days = history.newest.get("interval_days")
-    if isinstance(days, int | float):
+    days = _declared(history)
+    if days is not None:
         return overdue(timedelta(days=days))
     interval = _learned(history.times)
     return overdue(interval) if interval else None
+
+
+def missed_schedule(
+    began: datetime, histories: Collection[History], spans: Iterable[Span], now: datetime
+) -> timedelta | None:
+    """Return the shortest declared interval if no session ran for two of them, else None.
+
+    The newest session `began` then, or else with the newest sample, as by `reframe -r`; the time
+    in `spans` does not count.
+    """
+    declared = [days for each in histories if (days := _declared(each)) is not None]
+    if not declared:
+        return None
+    interval = timedelta(days=min(declared))
+    since = max(began, *(each.last for each in histories))
+    return interval if now - since - covered(spans, since, now) > 2 * interval else None
+
+
+def _declared(history: History) -> float | None:
+    """Return the days in which the site file declared that it is measured again, if it did."""
+    days = history.newest.get("interval_days")
+    return days if isinstance(days, int | float) else None
 
 
 def _learned(times: Times) -> timedelta | None:

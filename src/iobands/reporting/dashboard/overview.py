@@ -53,6 +53,7 @@ def overview(
     """
     shown = heat_map(site, verdicts)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
+    last = site.last_session
     found = {
         "schema": SCHEMA,
         "version": __version__,
@@ -62,6 +63,7 @@ def overview(
         "word": texts.WORDS[site.exit_status],
         "counts": texts.counts(site),
         "newest": newest and seconds(newest),
+        "session": last and {"began": seconds(last.began), "how": last.how},
         "interval": shown.interval,
         "alerts": [
             {"heading": heading, **_alert(alert, site, public)}

@@ -26,9 +26,11 @@
     document.title = `${word} · ${name}`;
     document.getElementById("home").textContent = name;
     const when = site.past ? "as it was known then" : "when this page was made";
+    const session = site.session
+      ? `newest session ${iobands.duration(Date.now() / 1000 - site.session.began)} ago: ${site.session.how}; ` : "";
     document.getElementById("state").replaceChildren(
       element("p", { class: "summary" }, iobands.tag(word), " ", text),
-      element("p", { class: "note" }, `${iobands.minute(site.made)} UTC, ${when}; all times are UTC`),
+      element("p", { class: "note" }, `${iobands.minute(site.made)} UTC, ${when}; ${session}all times are UTC`),
     );
   };
 })();
