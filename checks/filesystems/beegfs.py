@@ -8,6 +8,7 @@ output; no BeeGFS has been seen.
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..base.stage import call, read_output
@@ -53,20 +54,36 @@ class BeegfsStriping:
             targets = asked.targets or (seen.active if seen else None)
         return agreed(layouts, asked, targets, "targets online")
 
+    def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
+        return {Path(path).name: _targets_of(entry) for path, entry in _entries(text).items()}
+
     def count_targets(self, text: str) -> Targets | None:
         return online_targets(text)
 
 
+def _entries(text: str) -> dict[str, str]:
+    """The entry information of each file by its path, which is in the line `--- PATH` before it.
+
+    Raises:
+        StripingError: there is none.
+    """
+    parts = re.split(r"^--- (.*)\n", text, flags=re.MULTILINE)[1:]
+    if not parts:
+        raise StripingError("BeeGFS gave no entry information: were files written?")
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
 def file_layouts(text: str) -> list[Layout]:
-    """The layout of each file, from its entry information after a line of three dashes.
+    """The layout of each file, from its entry information.
 
     Raises:
         StripingError: there is none, or one of them has no stripe pattern.
     """
-    entries = text.split("---\n")[1:]
-    if not entries:
-        raise StripingError("BeeGFS gave no entry information: were files written?")
-    return [_layout(entry) for entry in entries]
+    return [_layout(entry) for entry in _entries(text).values()]
+
+
+def _targets_of(entry: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"^ *\+ (\d+) @ ", entry, re.MULTILINE)))
 
 
 def _layout(entry: str) -> Layout:

@@ -48,11 +48,12 @@ set_pattern() {
 }
 
 read_layout() {
-    local file
+    local file mount
+    ! is_seven || mount=$(mount_option)
     find "$run_directory" -type f | while read -r file; do
-        echo "---"
+        echo "--- $file"
         if is_seven; then
-            beegfs-ctl --getentryinfo "$(mount_option)" "$file" 2>&1
+            beegfs-ctl --getentryinfo "$mount" "$file" 2>&1
         else
             beegfs entry info --retro --raw "$file" 2>&1
         fi

@@ -10,6 +10,7 @@ four stripes on four OSDs are spread over four of them only on average.
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..base.stage import call, read_output
@@ -54,6 +55,9 @@ class CephStriping:
                 "seen: say it as `targets` in the site file's striping"
             )
         return agreed(layouts, asked, targets, "OSDs up")
+
+    def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
+        return {}  # a layout names the pool alone
 
     def count_targets(self, text: str) -> Targets | None:
         return up_osds(text)

@@ -88,6 +88,16 @@ class Striping(Protocol):
             StripingError: it could not be read, or it differs from what was asked.
         """
 
+    def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
+        """The index of the target of each stripe by the name of the file, from LAYOUT_FILE.
+
+        In the order of the stripes, and of all components that are in use; a target with several
+        stripes is there as often. Empty where layouts name no targets.
+
+        Raises:
+            StripingError: a layout could not be read.
+        """
+
     def count_targets(self, text: str) -> Targets | None:
         """The storage targets by what `list_targets` printed; None if it printed none."""
 

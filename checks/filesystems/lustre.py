@@ -1,4 +1,4 @@
-"""Lustre: `lfs setstripe` on the run directory, `lfs getstripe -y` on each file below it.
+"""Lustre: `lfs setstripe` on the run directory, `lfs getstripe` of the files below it.
 
 `lfs setstripe` accepts more stripes than there are OSTs and gives fewer, so its exit status
 proves nothing: only the layout of the files that were written counts. Tested on captured output
@@ -7,9 +7,9 @@ of Lustre 2.17.
 
 import re
 import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-
-import yaml
 
 from ..base.stage import call, read_output
 from .layout import (
@@ -26,8 +26,21 @@ from .layout import (
 #: What stands for the stripe count in a site file's `layout`.
 COUNT_MARK = "{stripe_count}"
 
-# The parser in C, where PyYAML has it: a file per process makes thousands of documents.
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# The index of an object's OST: in the table of a plain layout, in the list of a component.
+_OBJECT = re.compile(r"\s+(\d+)\s+\d+\s+0x|\s+-\s+\d+: \{ l_ost_idx: +(\d+),")
+
+
+@dataclass
+class Component:
+    """A component of a file: what `lfs getstripe` says, and the OST of each stripe in order."""
+
+    fields: dict[str, str] = field(default_factory=dict)
+    targets: list[int] = field(default_factory=list)
+
+    @property
+    def in_use(self) -> bool:
+        """Whether data may lie there: a plain layout, or a component that was written to."""
+        return "init" in self.fields.get("lcme_flags", "init")
 
 
 class LustreStriping:
@@ -42,7 +55,7 @@ class LustreStriping:
         return ["note_targets", *set_layout]
 
     def in_effect(self, stage: Path, asked: Asked) -> Layout:
-        files = file_components(read_output(stage / LAYOUT_FILE))
+        files = components_of_files(read_output(stage / LAYOUT_FILE))
         targets = asked.targets
         if asked.stripe_count == ALL_TARGETS and targets is None:
             targets = active_targets(read_output(stage / TARGETS_FILE)).active
@@ -50,13 +63,19 @@ class LustreStriping:
             asked.layout and re.search(r"(^| )(-C|--overstripe-count)", asked.layout)
         )
         layouts = []
-        for components in files:
+        for path, components in files.items():
             if asked.layout is not None:
                 _require_components(len(components), asked.layout)
-            layouts.append(_layout(components, overstriping))
+            layouts.append(_layout(path, components, overstriping))
         # Fewer OSTs than stripes show in the layout itself, unless stripes were to share them.
         known = targets if asked.stripe_count == ALL_TARGETS else None
         return agreed(layouts, asked, known, "active OSTs")
+
+    def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
+        return {
+            Path(path).name: tuple(i for each in components if each.in_use for i in each.targets)
+            for path, components in components_of_files(text).items()
+        }
 
     def count_targets(self, text: str) -> Targets | None:
         try:
@@ -80,59 +99,63 @@ def setstripe_options(asked: Asked) -> list[str]:
     ]
 
 
-def file_components(text: str) -> list[list[dict]]:
-    """The components of each file, from `lfs getstripe -y`; a plain layout is one component.
+def components_of_files(text: str) -> dict[str, list[Component]]:
+    """The components of each file by its path, from `lfs getstripe`; a plain layout is one.
 
     Raises:
-        StripingError: there is no file, or a document is not the layout of a file.
+        StripingError: there is no file, one has no layout, or a line is no part of one.
     """
-    try:
-        documents = list(yaml.load_all(text, Loader=_Loader))
-    except yaml.YAMLError as error:
-        raise StripingError(f"lfs getstripe -y gave no YAML: {error}") from error
-    if not any(document is not None for document in documents):
+    files: dict[str, list[Component]] = {}
+    components: list[Component] = []
+    for line in filter(str.strip, text.splitlines()):
+        field = re.match(r"\s*(l[cm]m[e_][\w.]*): *(.*)", line)
+        if line.startswith("/"):
+            components = files.setdefault(line, [])
+        elif field:
+            name, value = field.groups()
+            if name == "lcme_id" or not (components or name.startswith("lcm_")):
+                components.append(Component())
+            if components:
+                components[-1].fields[name] = value.strip()
+        elif components and (target := _OBJECT.match(line)):
+            components[-1].targets.append(int(target[1] or target[2]))
+        elif line.split() != ["obdidx", "objid", "objid", "group"]:
+            raise StripingError(f"lfs getstripe gave no layout but {line.strip()!r}")
+    if not files:
         raise StripingError("lfs getstripe gave no layout: were files written, and is it Lustre?")
-    return [_components(document) for document in documents]
+    for path, found in files.items():
+        if not found:
+            raise StripingError(f"lfs getstripe gave no layout of {path}")
+    return files
 
 
 def file_layouts(text: str) -> list[Layout]:
-    """The layout of each file, from `lfs getstripe -y`: that of its last component in use.
+    """The layout of each file, from `lfs getstripe`: that of its last component in use.
 
     Raises:
-        StripingError: there is none, or a document is not a layout.
+        StripingError: there is none, or it is not a layout.
     """
-    return [_layout(components, overstriping=False) for components in file_components(text)]
+    return [_layout(*file, overstriping=False) for file in components_of_files(text).items()]
 
 
-def _components(document: object) -> list[dict]:
-    if isinstance(document, dict) and isinstance(document.get("components"), list):
-        return [
-            {"in use": "init" in str(component.get("lcme_flags")), **component["sub_layout"]}
-            for component in document["components"]
-        ]
-    if isinstance(document, dict) and "lmm_stripe_count" in document:
-        return [{"in use": True, **document}]
-    raise StripingError(f"lfs getstripe -y gave no layout but {document!r}")
-
-
-def _layout(components: list[dict], overstriping: bool) -> Layout:
-    in_use = [component for component in components if component["in use"]]
+def _layout(path: str, components: list[Component], overstriping: bool) -> Layout:
+    in_use = [component for component in components if component.in_use]
     if not in_use:
-        raise StripingError("lfs getstripe shows a file of which no component is in use")
-    fields = in_use[-1]
+        raise StripingError(f"lfs getstripe shows no component of {path} that is in use")
+    fields, targets = in_use[-1].fields, set(in_use[-1].targets)
     try:
         layout = Layout(
             stripe_count=int(fields["lmm_stripe_count"]),
             stripe_size=int(fields["lmm_stripe_size"]),
-            index=int(fields["lmm_stripe_offset"]),
-            pool=str(fields["lmm_pool"]) if "lmm_pool" in fields else None,
+            # Data on the MDT has the index of that, which newer versions call so.
+            index=int(fields.get("lmm_mdt_index") or fields["lmm_stripe_offset"]),
+            pool=fields.get("lmm_pool"),
         )
-        objects = {int(part["l_ost_idx"]) for part in fields.get("lmm_objects") or []}
-    except (KeyError, TypeError, ValueError) as error:
-        raise StripingError(f"lfs getstripe -y gave no layout but {fields!r}") from error
-    if objects and not overstriping and len(objects) != layout.stripe_count:
+    except (KeyError, ValueError) as error:
+        raise StripingError(f"lfs getstripe gave no layout of {path} but {fields}") from error
+    if not overstriping and len(targets) != layout.stripe_count:
         raise StripingError(
-            f"stripe count in effect: {layout.stripe_count} on {len(objects)} OSTs; "
+            f"stripe count in effect: {layout.stripe_count} on {len(targets)} OSTs; "
             "overstriping was not asked for"
         )
     return layout

@@ -3,6 +3,7 @@
 GPFS spreads every file over all disks of its pool by itself.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,9 @@ class NoStriping:
 
     def in_effect(self, stage: Path, asked: Asked) -> Layout:
         return Layout()
+
+    def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
+        return {}
 
     def count_targets(self, text: str) -> Targets | None:
         return None

@@ -23,7 +23,7 @@ SEVEN = captured("beegfs-ctl --listtargets --nodetype=storage --state")
 @pytest.fixture
 def stage(tmp_path):
     def leave(*entries):
-        text = "".join(f"---\n{entry}" for entry in entries)
+        text = "".join(f"--- /mnt/f{number}\n{entry}" for number, entry in enumerate(entries))
         (tmp_path / LAYOUT_FILE).write_text(text, encoding="utf-8")
         (tmp_path / TARGETS_FILE).write_text(SEVEN, encoding="utf-8")
         return tmp_path
@@ -33,17 +33,20 @@ def stage(tmp_path):
 
 def test_layout_of_each_file():
     two = captured("beegfs entry info --retro --raw two")
-    assert file_layouts(f"---\n{FOUR}---\n{two}") == [Layout(4, 512 * KIB), Layout(2, 512 * KIB)]
+    text = f"--- /mnt/four\n{FOUR}--- /mnt/two\n{two}"
+    assert file_layouts(text) == [Layout(4, 512 * KIB), Layout(2, 512 * KIB)]
+    assert BEEGFS.targets_of_files(text) == {"four": (1203, 2101, 2102, 2103), "two": (101, 201)}
 
 
 @pytest.mark.parametrize(
     "output",
     [
         "",
-        "---\n",
-        f"---\n{FOUR}---\n",  # a file whose layout could not be read
-        "---\nUnable to retrieve entry info\n",
-        f"---\n{captured('beegfs-ctl --getentryinfo directory')}",  # it desires, and has none
+        "--- /mnt/f\n",
+        f"--- /mnt/f\n{FOUR}--- /mnt/g\n",  # a file whose layout could not be read
+        "--- /mnt/f\nUnable to retrieve entry info\n",
+        # It desires targets, and has none.
+        f"--- /mnt/d\n{captured('beegfs-ctl --getentryinfo directory')}",
     ],
 )
 def test_what_is_no_layout_of_a_file_is_refused(output):

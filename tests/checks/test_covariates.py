@@ -153,7 +153,7 @@ def lustre_commands(tmp_path_factory):
         "before": BEFORE,
         "after": AFTER,
         "osts": captured("lfs osts /mnt/lustre")[0],
-        "layout": captured("lfs getstripe -y /mnt/lustre/dc4S1mi2/f")[0],
+        "layout": captured("lfs getstripe /mnt/lustre/dc4S1mi2/f")[0],
     }
     for name, text in outputs.items():
         (here / name).write_text(text, encoding="utf-8")

@@ -1,5 +1,7 @@
 """The Lustre backend reads what a real Lustre 2.17 printed, and what is documented of it."""
 
+import re
+
 import pytest
 
 from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
@@ -28,38 +30,59 @@ MIB = 2**20
     ],
 )
 def test_layout_of_a_file(file, stripe_count, stripe_size, index):
-    output = captured(f"lfs getstripe -y /mnt/lustre/{file}")[0]
+    output = captured(f"lfs getstripe /mnt/lustre/{file}")[0]
     assert file_layouts(output) == [Layout(stripe_count, stripe_size, index=index)]
 
 
+def without_last_component(output):
+    """A composite layout whose last component holds no data, in the form of documented output."""
+    head, last = output.rsplit("    lcme_id:", 1)
+    flags = last.replace("lcme_flags:          init", "lcme_flags:          0")
+    return f"{head}    lcme_id:{flags.split('      lmm_objects:')[0]}\n"
+
+
 def test_a_composite_file_is_read_by_its_last_component_in_use():
-    output = captured("lfs getstripe -y /mnt/lustre/pfl/f")[0]
-    first, second, third = output.split("  - lcme_id:")[1:]
-    unused = third.replace("lcme_flags:          init", "lcme_flags:          0")
-    head = output.split("  - lcme_id:", maxsplit=1)[0]
-    rest = "".join(f"  - lcme_id:{part}" for part in (first, second, unused))
-    assert file_layouts(head + rest) == [Layout(2, 4 * MIB, index=0)]
+    output = captured("lfs getstripe /mnt/lustre/pfl/f")[0]
+    assert file_layouts(without_last_component(output)) == [Layout(2, 4 * MIB, index=0)]
+
+
+def test_targets_of_files_are_those_of_every_stripe():
+    """As `lfs getstripe -y` lists the objects of the same files."""
+    files = ("dc1/f", "dc4S1mi2/f", "pfl/f")
+    outputs = [captured(f"lfs getstripe /mnt/lustre/{file}")[0] for file in files]
+    # The files of a run lie in one directory.
+    text = "".join(
+        output.replace(f"/mnt/lustre/{file}", f"/mnt/lustre/run/{number:06}")
+        for number, (file, output) in enumerate(zip(files, outputs, strict=True), start=1)
+    )
+    text += without_last_component(outputs[-1])
+    text += documented("overstriped") + documented("dom-small")
+    yaml = [captured(f"lfs getstripe -y /mnt/lustre/{file}")[0] for file in files]
+    listed = [tuple(map(int, re.findall(r"l_ost_idx: (\d+)", output))) for output in yaml]
+    assert listed[1] == (2, 3, 0, 1)
+    assert BACKENDS["lustre"].targets_of_files(text) == {
+        **dict(zip(("000001", "000002", "000003"), listed, strict=True)),
+        "f": listed[2][:3],  # the first two components
+        "overstriped": (10, 11) * 4,
+        "dom-small": (),
+    }
 
 
 def test_several_files_are_kept_apart():
-    one = captured("lfs getstripe -y /mnt/lustre/dc1/f")[0]
-    four = captured("lfs getstripe -y /mnt/lustre/dc4S1mi2/f")[0]
-    assert file_layouts(f"---\n{one}---\n{four}") == [
-        Layout(1, 4 * MIB, index=3),
-        Layout(4, MIB, index=2),
-    ]
+    one = captured("lfs getstripe /mnt/lustre/dc1/f")[0]
+    four = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f")[0]
+    assert file_layouts(f"{one}{four}") == [Layout(1, 4 * MIB, index=3), Layout(4, MIB, index=2)]
 
 
 @pytest.mark.parametrize(
     "output",
     [
         "",
-        "---\n",
-        "stripe_count:  1\nstripe_size:   4194304\n",  # of a directory, which proves nothing
-        "lfs getstripe: cb_getstripe: 'f' not on a Lustre fs?: Inappropriate ioctl (25)\n",
-        "lmm_stripe_count: [\n",
+        captured("lfs getstripe /mnt/lustre/dc1")[0],  # of a directory, which proves nothing
+        captured("lfs getstripe /scratch/notlustre")[0],
+        captured("lfs getstripe /mnt/lustre/dc1/f")[0].replace("4194304", "4M"),
         # One file of two whose layout could not be read.
-        "---\nlmm_stripe_count: 1\nlmm_stripe_size: 65536\nlmm_stripe_offset: 0\n---\n",
+        captured("lfs getstripe /mnt/lustre/dc1/f")[0] + "/mnt/lustre/g has no stripe info\n",
     ],
 )
 def test_what_is_no_layout_of_a_file_is_refused(output):
@@ -81,8 +104,11 @@ def stage(tmp_path):
     """A stage directory as a job on the captured Lustre leaves it, by the file that it wrote."""
 
     def leave(*files):
-        documents = [captured(f"lfs getstripe -y /mnt/lustre/{file}")[0] for file in files]
-        text = "".join(f"---\n{document}" for document in documents)
+        # Each under a name of its own, also where one was captured for both.
+        text = "".join(
+            captured(f"lfs getstripe /mnt/lustre/{file}")[0].replace("/f\n", f"/f{number}\n")
+            for number, file in enumerate(files)
+        )
         (tmp_path / LAYOUT_FILE).write_text(text, encoding="utf-8")
         targets = captured("lfs osts /mnt/lustre")[0]
         (tmp_path / TARGETS_FILE).write_text(targets, encoding="utf-8")
@@ -92,7 +118,7 @@ def stage(tmp_path):
 
 
 def documented(file):
-    return captures.captured(f"lfs getstripe -y {file}", "lustre-documented.txt")[0]
+    return captures.captured(f"lfs getstripe {file}", "lustre-documented.txt")[0]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +172,7 @@ def test_data_on_the_mdt():
 
 
 def test_stripes_that_share_osts_are_asked_for_or_refused(tmp_path):
-    (tmp_path / LAYOUT_FILE).write_text(f"---\n{documented('overstriped')}", encoding="utf-8")
+    (tmp_path / LAYOUT_FILE).write_text(documented("overstriped"), encoding="utf-8")
     lustre = BACKENDS["lustre"]
     overstriped = Asked(8, layout="-C {stripe_count} -S 1M -p original")
     assert lustre.in_effect(tmp_path, overstriped) == Layout(8, MIB)

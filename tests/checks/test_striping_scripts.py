@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from checks.filesystems import BACKENDS, Asked, Layout, mount_names
+from checks.filesystems.layout import LAYOUT_FILE
 from tests.checks import captures
 from tests.checks.lfs_captures import captured
 from tests.site_copy import ROOT
@@ -95,11 +96,12 @@ def answer(text):
 
 def lustre_on(node, set_stripe="exit 0"):
     node.mount("lustre")
-    layout = captured("lfs getstripe -y /mnt/lustre/dc4S1mi2/f")[0]
+    layout = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f")[0].partition("\n")[2]
     osts = captured("lfs osts /mnt/lustre")[0]
     node.stand_in(
         "lfs",
-        f'case "$1" in\nsetstripe) {set_stripe} ;;\ngetstripe) {answer(layout)}\n;;\n'
+        f'case "$1" in\nsetstripe) {set_stripe} ;;\n'
+        f'getstripe) for file in "${{@:2}}"; do echo "$file"; {answer(layout)}\ndone ;;\n'
         f"osts) {answer(osts)}\n;;\nesac",
     )
 
@@ -111,8 +113,10 @@ def test_lustre(node):
     assert (done.returncode, done.stderr) == (0, "")
     assert f"lfs setstripe -c -1 -S 1024k -i 2 {node.root}/run" in node.calls("lfs")
     assert BACKENDS["lustre"].in_effect(node.stage, asked) == Layout(4, MIB)
-    files = [call.split("/")[-1] for call in node.calls("lfs") if "getstripe" in call]
-    assert sorted(files) == ["f1", "f2"]
+    text = (node.stage / LAYOUT_FILE).read_text(encoding="utf-8")
+    targets = {"f1": (2, 3, 0, 1), "f2": (2, 3, 0, 1)}
+    assert BACKENDS["lustre"].targets_of_files(text) == targets
+    assert len([call for call in node.calls("lfs") if "getstripe" in call]) == 1
 
 
 def test_nothing_is_set_where_nothing_is_asked(node):
@@ -260,6 +264,9 @@ def test_both_commands_of_beegfs(node, name, script, outputs, call):
     assert node.run("beegfs", asked).returncode == 0
     assert call.format(run=f"{node.root}/run") in node.calls(name)
     assert BACKENDS["beegfs"].in_effect(node.stage, asked) == Layout(4, 512 * 2**10)
+    text = (node.stage / LAYOUT_FILE).read_text(encoding="utf-8")
+    targets = (1203, 2101, 2102, 2103)
+    assert BACKENDS["beegfs"].targets_of_files(text) == {"f1": targets, "f2": targets}
 
 
 def test_all_targets_of_beegfs_are_those_that_are_online(node):
