@@ -21,6 +21,7 @@ from tests.factory import (
     NOW,
     case,
     daily,
+    days_ago,
     line,
     write_bands,
     write_perflog,
@@ -41,6 +42,17 @@ def data_of(path: Path) -> Any:
     name, text = re.fullmatch(r'iobands\.receive\("(.+?)",(.*)\);\n', path.read_text()).groups()
     data = json.loads(text)
     return data if name == "site" else json.loads(zlib.decompress(base64.b64decode(data)))
+
+
+def numbers_of(column: dict[str, Any]) -> list[float | None]:
+    """Return the numbers of a column whose digits are to the base 91."""
+    alphabet = "".join(map(chr, range(35, 127))).replace("\\", "")
+    found = []
+    for digits in zip(*column["digits"], strict=True):
+        known = digits[0] != " "
+        places = (alphabet.index(digit) * 91**place for place, digit in enumerate(digits) if known)
+        found.append(sum(places) / 10 ** column["decimals"] if known else None)
+    return found
 
 
 def everything_in(directory: Path) -> str:
@@ -111,13 +123,28 @@ def test_runs_keep_their_order_and_digits(tmp_path: Path) -> None:
     assert about["parts"] == ["earlier", "2026-1", "2026-2"]
     parts = [data_of(job / f"{part}.js") for part in about["parts"]]
     assert all(len(tables) == 1 for tables in parts)  # write and read share their times
-    found = [value for (table,) in parts for value in table["values"]["read_bw"]]
+    found = [value for (table,) in parts for value in numbers_of(table["values"]["read_bw"])]
     assert len(found) == 800
     assert max(abs(one / other - 1) for one, other in zip(found, values, strict=True)) < 0.005
     times = [time for (table,) in parts for time in table["times"]]
     assert times.count(86_400) == 797  # the first of each part is absolute
     assert "jobid" not in parts[0][0]["columns"]
     assert parts[2][0]["columns"]["jobid"] == "7"
+
+
+def test_numbers_of_any_size_and_unknown_ones_are_kept(tmp_path: Path) -> None:
+    values = [0.0123, 4711.0, 90.0, 91.0]
+    loads = ["null", 0.04, 0.0, 12.7]
+    rows = [
+        line(job_completion_time=days_ago(4 - day), perf_value=value, load_per_node=load)
+        for day, (value, load) in enumerate(zip(values, loads, strict=True))
+    ]
+    write_perflog(tmp_path / "perflogs", rows)
+    write_dashboard(look(tmp_path), tmp_path / "page")
+    (path,) = (tmp_path / "page" / "data").glob("*/2026-2.js")
+    (table,) = data_of(path)
+    assert numbers_of(table["values"]["write_bw"]) == values
+    assert numbers_of(table["columns"]["load_per_node"]) == [None, 0.0, 0.0, 12.7]
 
 
 def test_cells_are_verdicts_gaps_and_failures(tmp_path: Path) -> None:

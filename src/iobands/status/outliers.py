@@ -68,12 +68,14 @@ def transient_runs(
     kept = ~in_drop(detection)
     values = detection.values[kept]
     lower, medians, upper = learned_quartiles(values)
-    floors = np.array([log_fence(*each) for each in zip(lower, upper, strict=True)])
+    floors = np.array(
+        [log_fence(*each) for each in zip(lower.tolist(), upper.tolist(), strict=True)]
+    )
     codes, found = band_of_each(key, history, bands, None)
-    for place, code in enumerate(codes[detection.rows[kept]]):
-        band = found[code]
+    for code, band in enumerate(found[:-1]):
+        published = codes[detection.rows[kept]] == code
         if band is not None:
-            floors[place], medians[place] = band.floor, band.median
+            floors[published], medians[published] = band.floor, band.median
     judged = np.isfinite(floors)
     values, floors, medians = values[judged], floors[judged], medians[judged]
     return TransientRuns(detection.times[kept][judged], values / medians, values < floors)

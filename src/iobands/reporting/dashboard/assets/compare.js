@@ -63,7 +63,7 @@
   function ratioRow(set, place, histories, sets, change) {
     const history = histories[place];
     const base = histories[0];
-    const quartiles = history.values.length ? [0.25, 0.5, 0.75].map((share) => figure(iobands.quantile(history.values, share))) : [];
+    const quartiles = iobands.quartiles(history.values).map(figure);
     const ratio = place && base.series.unit === history.series.unit ? iobands.ratio(history, base) : null;
     const differs = ratio && !(ratio.low <= 1 && 1 <= ratio.high);
     const text = !place ? "1, what the others are compared with" : !ratio ? "too few runs"

@@ -13,15 +13,20 @@
   const nameOf = (column) => NAMES[column] ?? column.replaceAll("_", " ");
   const NO_CHART = new Set(["stripe_count", "stripe_size", "targets_active"]);
 
-  const nearest = (times, time) => {
+  // The place of the first of ordered times that is not before `time`.
+  const firstFrom = (times, time) => {
     let low = 0;
-    let high = times.length - 1;
+    let high = times.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (times[middle] < time) low = middle + 1;
       else high = middle;
     }
-    return low > 0 && time - times[low - 1] < times[low] - time ? low - 1 : low;
+    return low;
+  };
+  const nearest = (times, time) => {
+    const place = Math.min(firstFrom(times, time), times.length - 1);
+    return place > 0 && time - times[place - 1] < times[place] - time ? place - 1 : place;
   };
 
   function runText(history, place) {
@@ -36,26 +41,25 @@
     ];
   }
 
+  // The times and values of the runs from one time to another, of which times are in order.
   function inView(history, from, to) {
-    const isIn = (place) => history.times[place] >= from && history.times[place] <= to;
-    const times = history.times.filter((_, place) => isIn(place));
-    const values = history.values.filter((_, place) => isIn(place));
-    return { times, values, quartiles: values.length ? [0.25, 0.5, 0.75].map((share) => iobands.quantile(values, share)) : [] };
+    const first = firstFrom(history.times, from);
+    const last = firstFrom(history.times, Math.floor(to) + 1);
+    return { times: history.times.slice(first, last), values: history.values.slice(first, last) };
   }
 
-  function sentence(history, from, to) {
-    const { times, values, quartiles } = inView(history, from, to);
+  function sentence({ times, values }, unit) {
     if (!values.length) return "No run in view.";
-    const [low, middle, high] = quartiles.map(figure);
+    const [low, middle, high] = iobands.quartiles(values).map(figure);
     return `In view: ${plural(values.length, "run")} from ${iobands.day(times[0])} to ${iobands.day(times.at(-1))}; median ${middle} `
-      + `${history.series.unit}, half of them from ${low} to ${high}, all from ${figure(Math.min(...values))} to ${figure(Math.max(...values))}.`;
+      + `${unit}, half of them from ${low} to ${high}, all from ${figure(Math.min(...values))} to ${figure(Math.max(...values))}.`;
   }
 
-  function distribution(history, from, to) {
-    const { values } = inView(history, from, to);
+  function distribution({ values }, unit) {
     if (!values.length) return "";
     const low = Math.min(...values);
-    const wide = (Math.max(...values) - low) / BINS || 1;
+    const high = Math.max(...values);
+    const wide = (high - low) / BINS || 1;
     const counts = new Array(BINS).fill(0);
     values.forEach((value) => { counts[Math.min(BINS - 1, Math.floor((value - low) / wide))] += 1; });
     const most = Math.max(...counts);
@@ -71,8 +75,8 @@
     });
     return [
       element("p", { class: "title" }, "Distribution in view"),
-      element("p", { class: "note" }, `${figure(Math.max(...values))} ${history.series.unit}`), svg,
-      element("p", { class: "note" }, `${figure(low)} ${history.series.unit}; the longest bar is ${plural(most, "run")}`),
+      element("p", { class: "note" }, `${figure(high)} ${unit}`), svg,
+      element("p", { class: "note" }, `${figure(low)} ${unit}; the longest bar is ${plural(most, "run")}`),
     ];
   }
 
@@ -119,10 +123,10 @@
   }
 
   function runTable(history) {
-    const columns = [...history.columns].filter((name) => history.cells.some((cells) => cells(name) !== history.cells[0](name)));
     const body = element("tbody");
     const details = element("details", { class: "card plain" }, element("summary", {}, "Runs as a table"));
     details.addEventListener("toggle", () => {
+      const columns = [...history.columns].filter((name) => history.cells.some((cells) => cells(name) !== history.cells[0](name)));
       const places = history.times.map((_, place) => place).reverse();
       const rows = places.map((place) => () => iobands.row([
         iobands.minute(history.times[place]), figure(history.values[place]), history.verdicts[place],
@@ -219,8 +223,9 @@
     }
     function changed(from, to, all) {
       view = [from, to];
-      says.textContent = sentence(history, from, to);
-      side.replaceChildren(...distribution(history, from, to));
+      const runs = inView(history, from, to);
+      says.textContent = sentence(runs, series.unit);
+      side.replaceChildren(...distribution(runs, series.unit));
       const text = (seconds) => (all ? "" : iobands.minute(seconds).replace(" ", "T"));
       if (text(from) !== (iobands.place().settings.from ?? "")) iobands.keep({ from: text(from), to: text(to) });
     }

@@ -10,13 +10,16 @@
   const sorted = (values) => Float64Array.from(values).sort();
 
   // Type 7 of Hyndman and Fan, as everywhere in iobands.
-  iobands.quantile = (values, share) => {
+  iobands.quantiles = (values, shares) => {
     const order = sorted(values);
-    const place = share * (order.length - 1);
-    const low = Math.floor(place);
-    return order[low] + (place - low) * ((order[low + 1] ?? order[low]) - order[low]);
+    return shares.map((share) => {
+      const place = share * (order.length - 1);
+      const low = Math.floor(place);
+      return order[low] + (place - low) * ((order[low + 1] ?? order[low]) - order[low]);
+    });
   };
-  const median = (values) => iobands.quantile(values, 0.5);
+  iobands.quartiles = (values) => (values.length ? iobands.quantiles(values, [0.25, 0.5, 0.75]) : []);
+  const median = (values) => iobands.quantiles(values, [0.5])[0];
 
   // Which band judges a run at `time`, and its verdict.
   iobands.bandAt = (history, time) => {
@@ -88,9 +91,9 @@
     const draw = generator();
     const resampled = (values) => median(values.map(() => values[draw(values.length)]));
     const ratios = Array.from({ length: RESAMPLES }, () => resampled(one) / resampled(other));
+    const [low, high] = iobands.quantiles(ratios, [0.025, 0.975]);
     return {
-      ratio: median(one) / median(other),
-      low: iobands.quantile(ratios, 0.025), high: iobands.quantile(ratios, 0.975),
+      ratio: median(one) / median(other), low, high,
       how: `ratio of the medians of ${one.length} and ${iobands.plural(other.length, "run")}, interval of the bootstrap`,
     };
   }
