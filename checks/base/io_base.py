@@ -27,6 +27,7 @@ from .proof import ResultError
 from .run_directory import JOB_SCRIPTS, RunDirectoryMixin
 from .scale import ScaleMixin
 from .series import SeriesMixin
+from .speeds import SpeedsMixin
 from .stage import copy_scripts, read_output
 from .transport import TransportMixin
 
@@ -44,6 +45,7 @@ class IoBase(
     TransportMixin,
     HintsMixin,
     BandVerdictMixin,
+    SpeedsMixin,
 ):
     """Runs a program on one file system, and records a rate only if the run proved it."""
 
@@ -182,6 +184,7 @@ class IoBase(
             raise SanityError(str(error)) from error
         if problems:
             raise SanityError("; ".join(problems))
+        self.record_speeds(stage)
         return True
 
     @run_before("performance")

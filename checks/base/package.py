@@ -22,6 +22,7 @@ from iobands.model.fields import (
     COVARIATES,
     MATCH_FIELDS,
     SERIES_FIELDS,
+    SPEEDS,
     VARIABLE_UNITS,
     canonical,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "PERFLOGS",
     "REMOVE_SCRIPT",
     "SERIES_FIELDS",
+    "SPEEDS",
     "VARIABLE_UNITS",
     "Bands",
     "Note",

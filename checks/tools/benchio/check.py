@@ -1,9 +1,15 @@
 """benchio: how fast an application writes and reads a distributed array, one check a pattern."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import reframe as rfm
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, run_after, variable
 
 from ...base import site
+from ...base.speeds import RankTime
+from ...filesystems import Asked
+from . import result
 from .base import BenchioBase
 
 
@@ -24,6 +30,37 @@ class BenchioFPP(BenchioBase):
     layer = "proc"
     pattern = "fpp"
     file_per = "process"
+
+    #: The times of the ranks, in the stage directory.
+    ranks_file = variable(str, value="ranks.csv")
+
+    #: The storage target that every file is put on alone, to confirm that it is slow; None leaves
+    #: them to the file system.
+    target = variable(int, type(None), value=None)
+
+    def leave_out_points(self) -> None:
+        if self.target is not None:
+            self.case = f"target {self.target}"
+            if self.stripe_count_asked != 1:
+                self.valid_systems = []
+
+    @run_after("setup")
+    def require_target(self) -> None:
+        if self.target is not None and self.file_system_type != "lustre":
+            self.skip_because(f"target {self.target}: users choose a target on Lustre only")
+
+    @property
+    def asked_striping(self) -> Asked:
+        """The one target, where there is one to be confirmed."""
+        asked = super().asked_striping
+        return asked if self.target is None else replace(asked, index=self.target, pool=None)
+
+    def write_command(self) -> None:
+        super().write_command()
+        self.executable_opts.append(f"--ranks={self.ranks_file}")
+
+    def rank_times(self, stage: Path) -> dict[str, list[RankTime]]:
+        return result.rank_times(stage / self.ranks_file, f"{self.layer}%06d.dat")
 
 
 @rfm.simple_test

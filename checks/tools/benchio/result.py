@@ -1,10 +1,13 @@
 """benchio's result file (contract 1). Pure functions over files."""
 
+import csv
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...base.proof import Phase, ResultError
+from ...base.speeds import RankTime
 
 SCHEMA = "benchio/2"
 OPERATIONS = ("write", "read")
@@ -57,3 +60,23 @@ def cache_of_reads(records: Sequence[Mapping]) -> str:
     """What kept all reads from the page cache: `dropped`, `direct` or `shifted`, else `none`."""
     seen = {record.get("cache") for record in records if record["operation"] == "read"}
     return (len(seen) == 1 and seen.pop()) or "none"
+
+
+def rank_times(path: Path, file_names: str) -> dict[str, list[RankTime]]:
+    """The times of the ranks by variable, of the last repeat: its files are there to be looked at.
+
+    `path` is the file of --ranks, `file_names` a pattern such as `proc%06d.dat`.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError, KeyError: it is not such a file.
+    """
+    with path.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    last = max((int(row["repeat"]) for row in rows), default=0)
+    found = defaultdict(list)
+    for row in rows:
+        if int(row["repeat"]) == last:
+            time = RankTime(float(row["seconds"]), file_names % int(row["rank"]), row["host"])
+            found[f"{row['operation']}_bw"].append(time)
+    return dict(found)

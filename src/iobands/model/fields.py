@@ -17,7 +17,8 @@ Type = Literal["time", "text", "integer", "number"]
 #: `run`: when, where and which run. `outcome`: how it ended. `series`: with the variable, what
 #: makes a series. `band`: what else a band may match. `in_effect`: what a run proved about how it
 #: ran. `covariate`: what was measured beside the rate. `value`: the measurement.
-#: `by_variable`, `reference`: written for people and ReFrame, not read by iobands.
+#: `speeds`: of storage targets and nodes, which no sample has. `by_variable`, `reference`: written
+#: for people and ReFrame, not read by iobands.
 Role = Literal[
     "run",
     "outcome",
@@ -26,6 +27,7 @@ Role = Literal[
     "in_effect",
     "covariate",
     "value",
+    "speeds",
     "by_variable",
     "reference",
 ]
@@ -54,7 +56,7 @@ class Field:
     @property
     def is_read(self) -> bool:
         """Whether samples have this field."""
-        return self.role not in {"by_variable", "reference"}
+        return self.role not in {"speeds", "by_variable", "reference"}
 
     @property
     def varies(self) -> bool:
@@ -149,6 +151,14 @@ FIELDS: Final = (
           "of each variable of the run: `write_bw=within,read_bw=below`"),
     Field("attempt", "integer", "run",
           "2 if `iobands run` repeated the run after a failure of infrastructure, else 1"),
+    Field("targets", "text", "speeds",
+          "which storage targets the files of the run lie on, and how many files use each: "
+          "`0-3:512,4:511`; `null` where no layout names them"),
+    Field("target_speeds", "text", "speeds",
+          "how fast each target was over the median target, by the times of the ranks whose files "
+          "lie on it: `write_bw=0:1.02,1:0.98;read_bw=0:1,1:1.01`; `null` where these do not tell"),
+    Field("node_speeds", "text", "speeds",
+          "the same of each node, by the times of its ranks: `write_bw=nid01:1.02,nid02:0.98`"),
     Field("case", "text", "series",
           "name and setting of a case, such as `csc-blocking unit`, where no other field "
           "distinguishes it from daily measurements; `null` otherwise, and where a perflog lacks "
@@ -188,6 +198,8 @@ MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", *_names("band"))
 COVARIATES: Final = _names("covariate")
 #: What may explain a change: how and where a run went, and what was measured beside the rate.
 CONTEXT: Final = ("job_nodelist", *_names("band", "in_effect", "covariate"))
+#: How fast targets and nodes were.
+SPEEDS: Final = _names("speeds")
 #: The format of ReFrame's perflog handler.
 PERFLOG_FORMAT: Final = "|".join(f"%({field.log_name})s" for field in FIELDS)
 
