@@ -161,18 +161,18 @@ class SpeedsMixin(rfm.RegressionTestPlugin):
     for _name in SPEEDS:
         locals()[_name] = variable(str, type(None), value=None, loggable=True)
 
-    def rank_times(self, stage: Path) -> dict[str, list[RankTime]]:  # noqa: ARG002
+    def rank_times(self, stage: Path) -> dict[str, list[RankTime]]:
         """The times of the ranks by variable, where each has a file of its own."""
         return {}
 
     def record_speeds(self, stage: Path) -> None:
         """Set the columns; what cannot be read leaves them null, as they prove nothing."""
-        targets = self.striping.targets_of_files(read_output(stage / LAYOUT_FILE))
-        self.targets = targets_text(targets)
         try:
+            targets = self.striping.targets_of_files(read_output(stage / LAYOUT_FILE))
+            self.targets = targets_text(targets)
             times = self.rank_times(stage)
         except (OSError, ValueError, KeyError) as error:
-            getlogger().warning(f"{self.name}: no times of ranks: {error}")
+            getlogger().warning(f"{self.name}: targets and nodes cannot be compared: {error}")
             return
         of_targets = {name: target_speeds(each, targets) for name, each in times.items()}
         of_nodes = {name: node_speeds(each, targets) for name, each in times.items()}

@@ -17,7 +17,9 @@ from checks.tools.benchio.result import rank_times
 def ranks(seconds, nodes=None):
     """A rank for each time, rank n with the file fn."""
     nodes = nodes or [None] * len(seconds)
-    return [RankTime(s, f"f{n}", node) for n, (s, node) in enumerate(zip(seconds, nodes))]
+    return [
+        RankTime(s, f"f{n}", node) for n, (s, node) in enumerate(zip(seconds, nodes, strict=True))
+    ]
 
 
 def files(targets):
@@ -54,7 +56,9 @@ def test_a_slow_node_is_no_slow_target_and_the_other_way_round():
     layouts = files([rank % 8 for rank in range(32)])
     slow_node = ranks([3 if node == "n2" else 1 for node in nodes], nodes)
     assert set(target_speeds(slow_node, layouts).values()) == {1}
-    assert node_speeds(slow_node, layouts) == pytest.approx({"n0": 1, "n1": 1, "n2": 1 / 3, "n3": 1})
+    assert node_speeds(slow_node, layouts) == pytest.approx(
+        {"n0": 1, "n1": 1, "n2": 1 / 3, "n3": 1}
+    )
     slow_target = ranks([3 if rank % 8 == 5 else 1 for rank in range(32)], nodes)
     assert set(node_speeds(slow_target, layouts).values()) == {1}
     assert target_speeds(slow_target, layouts)[5] == pytest.approx(1 / 3)
