@@ -17,8 +17,8 @@ COLUMNS = (
     "|job_nodelist|version|suite_version|tool|tool_version|pattern|interface|file_system|medium"
     "|file_system_type|stripe_count_asked|stripe_count|stripe_size|transport|transport_in_effect"
     "|hints|hints_in_effect|fsync|cache|nodes|tasks|gib|fullness_percent|targets_active"
-    "|targets_inactive|load_per_node|other_jobs|client_written_gib|client_read_gib|band_verdict|case"
-    "|perf_var|perf_value|perf_unit|perf_ref|perf_lower_thres|perf_upper_thres|perf_result"
+    "|targets_inactive|load_per_node|other_jobs|client_written_gib|client_read_gib|band_verdict"
+    "|targets|target_speeds|node_speeds|case|perf_var|perf_value|perf_unit|perf_ref|perf_lower_thres|perf_upper_thres|perf_result"
 )
 
 #: A run on a local disk, as ReFrame writes it.
@@ -62,6 +62,9 @@ ROW = {
     "client_written_gib": "null",
     "client_read_gib": "null",
     "band_verdict": "write_bw=no band",
+    "targets": "null",
+    "target_speeds": "null",
+    "node_speeds": "null",
     "case": "null",
     "perf_var": "write_bw",
     "perf_value": "1.5",

@@ -84,7 +84,7 @@ WRONG = {
     "unknown variable": ({"perf_var": "speed"}, "perf_var: unknown variable 'speed'"),
     "GB/s": ({"perf_unit": "GB/s"}, "perf_unit: 'GB/s'; the variable's unit is GiB/s"),
     "missing unit": ({"perf_unit": "null"}, "perf_unit: 'null'; the variable's unit is GiB/s"),
-    "one column more": ({"hints": "a|b"}, "48 columns instead of 47"),
+    "one column more": ({"hints": "a|b"}, "51 columns instead of 50"),
     "NUL": ({"hints": "\0"}, "control characters"),
 }
 
@@ -125,7 +125,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         (head + good + good[:-1], [(3, "cut off: the line has no end")], 1),
         (head + b"\n" + good, [(2, "empty line")], 1),
         (head + b"\xff\xfe\n" + good, [(2, "bytes that are not UTF-8")], 1),
-        (head + good[:40] + good + good, [(2, "50 columns instead of 47")], 1),
+        (head + good[:40] + good + good, [(2, "53 columns instead of 50")], 1),
         (b"\0" * 4096, [(1, "cut off: the line has no end")], 0),
         (head.replace(b"|gib", b""), [(1, "columns are missing: gib")], 0),
     ]

@@ -24,6 +24,7 @@ COMMANDS: Final = {
     "status": ("status", "status"),
     "report": ("report", "report"),
     "explain": ("explain", "explain"),
+    "targets": ("targets", "targets"),
     "notify": ("notify", "notify"),
     "schedule": ("schedule", "schedule"),
     "compare": ("compare", "compare"),
@@ -80,6 +81,7 @@ app = typer.Typer(
       iobands status     print the digest of what was measured so far
       iobands report     write the dashboard, static files for a browser
       iobands explain    say why a series is in its state
+      iobands targets    say which storage target or node is slower than the others
       iobands notify     tell people what has changed, by mail, chat or issues
       iobands schedule   print entries for cron, systemd or scrontab
       iobands compare    give the ratio of series that differ in one field

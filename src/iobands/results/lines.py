@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from iobands.model.fields import FIELD, NULLS, READ, REQUIRED
+from iobands.model.fields import FIELD, NULLS, READ, REQUIRED, SPEEDS
 from iobands.results.cells import contradictions, type_of, typed
 
 #: Where a row comes from: the number of its file, and of the line in it.
@@ -23,6 +23,9 @@ FILE: Final = "_file"
 LINE: Final = "_line"
 #: The columns of rows: the fields of samples, and where they come from.
 ROWS: Final = {**{name: type_of(name) for name in READ}, FILE: pl.UInt32(), LINE: pl.UInt32()}
+
+#: What lines say of targets and nodes.
+SAID: Final = {**dict.fromkeys(SPEEDS, pl.String()), FILE: pl.UInt32(), LINE: pl.UInt32()}
 
 _BLOCK: Final = 2**23  # bytes that are parsed at once
 _NEWLINE, _BAR, _JOINT, _BLANK = (np.uint8(ord(character)) for character in "\n|\x1f ")
@@ -41,6 +44,7 @@ class Layout:
     rejected: list[tuple[int, int, str]] = field(default_factory=list)
     _waiting: list[tuple[_Bytes, pl.DataFrame]] = field(default_factory=list)
     _parsed: list[Future[pl.DataFrame]] = field(default_factory=list)
+    _speeds: list[pl.DataFrame] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Find the columns that are parsed as one cell."""
@@ -52,7 +56,8 @@ class Layout:
                 self._inner.append(place - 1)
             else:
                 cells.append((name,))
-        self._places = [place for place, names in enumerate(cells) if names[0] in READ]
+        wanted = {*READ, *SPEEDS}
+        self._places = [place for place, names in enumerate(cells) if names[0] in wanted]
         self._cells = ["\x1f".join(cells[place]) for place in self._places]
         self._texts: dict[str, dict[str, int]]
         self._texts = {cell: {} for cell in self._cells if _is_steady(cell.split("\x1f")[0])}
@@ -128,11 +133,23 @@ class Layout:
             infer_schema=False,
             null_values=list(NULLS),
         )
-        varying = [name for name in self._cells if name not in self._texts]
+        varying = [name for name in self._cells if name not in self._texts and name in READ]
+        self._take_speeds(cells, origin)
         values, wrong = typed(cells.select(varying))
         codes = (self._codes(cells[name]) for name in self._texts)
         rows = values.hstack([*codes, *origin])
         return self._without(rows, wrong)
+
+    def _take_speeds(self, cells: pl.DataFrame, origin: pl.DataFrame) -> None:
+        """Keep what lines say of targets and nodes: a few long texts, in a frame of their own."""
+        said = [name for name in SPEEDS if name in self._cells]
+        if said:
+            some = pl.any_horizontal(pl.col(said).is_not_null())
+            self._speeds.append(cells.select(said).hstack(origin).filter(some))
+
+    def speeds(self) -> pl.DataFrame:
+        """Return what the lines say of targets and nodes, and where; after `rows`."""
+        return pl.concat([pl.DataFrame(schema=SAID), *self._speeds], how="diagonal")
 
     def _codes(self, cells: pl.Series) -> pl.Series:
         """Return for each cell the place of its text among all that these columns had."""

@@ -15,8 +15,9 @@ import polars as pl
 
 from iobands.model.fields import SERIES_FIELDS, TIME, VALUE, VARIABLE
 from iobands.model.rejected import Rejected
-from iobands.results.lines import FILE, LINE, ROWS, Layout
+from iobands.results.lines import FILE, LINE, ROWS, SAID, Layout
 from iobands.results.samples import Samples
+from iobands.results.speeds import speeds_of
 
 _BLOCK: Final = 2**23  # bytes that are read at once
 _NO_HEADER: Final = "no header line before it"
@@ -59,12 +60,16 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
     others = len(rows) - int(is_run.sum())
     kept = is_run.scatter(repeats["row"], values=False)
     has_value = rows[VALUE].is_not_null()
+    said = pl.concat([pl.DataFrame(schema=SAID), *(each.speeds() for each in layouts.values())])
+    speeds, wrong = speeds_of(said, rows.filter(kept & has_value))
+    rejected += wrong
     rows = rows.drop(FILE, LINE)
     return Samples(
         rows.filter(kept & has_value),
         rows.filter(kept & ~has_value),
         others,
         tuple(Rejected(paths[file], line, reason) for file, line, reason in sorted(rejected)),
+        speeds,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Final
@@ -16,6 +16,7 @@ from iobands.model.fields import TIME, VALUE, VARIABLE
 from iobands.model.history import COMPARED, PERFORMANCE, History
 from iobands.model.rejected import Rejected
 from iobands.model.series import SeriesKey
+from iobands.results.speeds import no_speeds
 
 #: What makes a series, by the names of columns and in the order of `SeriesKey`.
 KEY: Final = tuple(
@@ -28,13 +29,15 @@ class Samples:
     """The content of perflogs as frames, in the order of time.
 
     `measured` has one row a value, `missed` one a run that proved nothing. `others` counts the
-    lines of checks that measure nothing, such as builds, and of dry runs.
+    lines of checks that measure nothing, such as builds, and of dry runs. `speeds` is what
+    `speeds_of` returns.
     """
 
     measured: pl.DataFrame
     missed: pl.DataFrame
     others: int
     rejected: tuple[Rejected, ...]
+    speeds: pl.DataFrame = field(default_factory=no_speeds)
 
     @cached_property
     def rows(self) -> Mapping[SeriesKey, NDArray[np.uint32]]:
@@ -50,7 +53,12 @@ class Samples:
     def until(self, when: datetime) -> Samples:
         """Return the samples that were known at `when`."""
         known = pl.col(TIME) <= when
-        return replace(self, measured=self.measured.filter(known), missed=self.missed.filter(known))
+        return replace(
+            self,
+            measured=self.measured.filter(known),
+            missed=self.missed.filter(known),
+            speeds=self.speeds.filter(known),
+        )
 
     def of(self, key: SeriesKey) -> pl.DataFrame:
         """Return the rows of a series, in the order of time."""

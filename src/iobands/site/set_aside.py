@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Final
 
 import polars as pl
@@ -22,6 +22,7 @@ from iobands.results.samples import KEY, Samples
 
 #: How far the clock that dated a sample may be ahead of ours.
 AHEAD: Final = timedelta(days=1)
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: What is said of a sample of the future.
 WRONG: Final = "a clock was wrong"
 
@@ -62,6 +63,24 @@ def maintenance_of(bands: Bands | None, now: datetime) -> Maintenance:
                 f"{window.repeat!r}: {error}; write a rule such as FREQ=MONTHLY;BYDAY=1WE"
             ) from error
     return Maintenance(tuple(found))
+
+
+def spans_of_peer(
+    bands_of: Mapping[str, Bands | None],
+    windows: Mapping[str, Maintenance],
+    now: datetime,
+    system: str,
+    file_system: str | None,
+) -> list[Span]:
+    """Return when runs say nothing of targets or nodes: maintenance, and before the epoch."""
+    found = [*windows.get(system, Maintenance()).of(file_system)]
+    bands = bands_of.get(system)
+    epochs = [each for each in (bands.epochs if bands else ()) if not each.continues]
+    begins = [each.since for each in epochs if each.since <= now]
+    if begins:
+        before = max(begins) - timedelta(microseconds=1)
+        found.append(Span(_LONG_AGO, before, "before the epoch"))
+    return found
 
 
 def with_maintenance(bands: Bands | None, system: str, spans: Sequence[Span]) -> Bands | None:

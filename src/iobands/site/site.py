@@ -51,11 +51,13 @@ from iobands.site.set_aside import (
     maintenance_of,
     only_in_future,
     outside_maintenance,
+    spans_of_peer,
     with_maintenance,
     without_future,
 )
 from iobands.status.expected import missed_schedule, overdue_after
 from iobands.status.outliers import Outliers, transient_runs
+from iobands.status.peers import Place, places_of
 from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
 from iobands.status.state import State, assess
@@ -75,7 +77,8 @@ class Site:
     `maintenance` are the windows of each system. `outliers` is by system and file system.
     `actions` has all that was done about each series, undone actions included. `sizes_gib`
     are those of the file systems that preflight saw, by the same names as `outliers`. `leftovers`
-    are run directories that could not be removed.
+    are run directories that could not be removed. `places` have the targets and nodes that are
+    compared with each other.
     """
 
     now: datetime
@@ -95,6 +98,7 @@ class Site:
     budget: Budget = Budget()  # noqa: RUF009 (frozen)
     last_session: LastSession | None = None
     leftovers: tuple[Leftover, ...] = ()
+    places: tuple[Place, ...] = ()
 
     @property
     def exit_status(self) -> int:
@@ -208,13 +212,20 @@ def read_site(
     drops = group_drops(groups, detections, budget)
     incidents = incidents_of({each.key: each.transient for each in series}, now)
     stopped = obstacles(runs, reports.newest, OVERDUE)
-    unfit = frozenset(key for each in stopped for key in each.keys)
     failed = findings(runs[None], reports, OVERDUE, lambda result: result not in FINE)
-    places = {(each.key.system, each.key.partition) for each in series}
-    places |= {(each.system, each.partition) for each in stopped}
-    alerts_found = alerts_of(series, drops, incidents, standing, budget, unfit)
+    partitions = {(each.system, each.partition) for each in (*(s.key for s in series), *stopped)}
+    not_judged = partial(spans_of_peer, bands_of, windows, now)
+    places = places_of(samples.speeds, not_judged, now, false_alarms)
+    alerts_found = alerts_of(
+        series,
+        drops,
+        incidents,
+        standing,
+        budget,
+        frozenset(key for each in stopped for key in each.keys),
+    )
     last = None if as_of else read_last_session(perflogs)
-    of_all = [*of_preflight(stopped, len(places) > 1), *of_failures(failed)]
+    of_all = [*of_preflight(stopped, len(partitions) > 1), *of_failures(failed)]
     return Site(
         now=now,
         series=tuple(series),
@@ -237,6 +248,7 @@ def read_site(
         budget=budget,
         last_session=last,
         leftovers=() if as_of else read_leftovers(perflogs, system),
+        places=places,
     )
 
 

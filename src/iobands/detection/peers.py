@@ -1,0 +1,205 @@
+"""Peers, the targets of a file system or the nodes of a system: which is slower than the others.
+
+A run says how fast each of its peers was over the median one, so what moves all of them cancels
+out. Each session adds to the evidence of a peer a Huberised log-likelihood ratio: normal noise
+around the level of the others, or around a design level below it, clipped at both ends (Huber,
+"A robust version of the probability ratio test", Ann. Math. Statist. 36, 1965).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.detection.change_point import Ratio
+from iobands.detection.detector import WATCH
+from iobands.detection.scores import Array
+from iobands.detection.series import DAILY, Budget, moment, runs_a_year
+from iobands.model.history import Times
+
+# Speeds over that of the others, of which the likeliest counts.
+_DESIGNS: Final = np.log([0.75, 0.5])[:, None]
+# The median of two hides which one is slow.
+_FEWEST_PEERS: Final = 3
+# Of a slow peer so many sessions may look healthy, and of a healthy one so many slow, for no
+# lasting reason; the second is learned from the others, and worth so many cells before.
+_HEALTHY_BY_CHANCE: Final = 0.10
+_SLOW_BY_CHANCE: Final = 0.02
+_PRIOR_CELLS: Final = 50
+# Speeds have three digits, and nobody acts on less.
+_LEAST_NOISE: Final = 0.03
+_MAD_TO_SIGMA: Final = 1.4826
+_NORMAL_95: Final = 1.96
+# The standard error of a median over that of a mean, of normal noise.
+_MEDIAN: Final = 1.2533
+# A slow peer is like the others again after so many sessions in a row that say so.
+_RECOVERED: Final = 3
+# The speed of a peer that is not slow is taken from so many of its newest sessions.
+_NEWEST: Final = 20
+
+
+class PeerState(str, Enum):
+    """What a peer is in; `UNUSED`: no run of the newest sessions used it, so nothing is known."""
+
+    SLOW = "slow"
+    WATCH = "watch"
+    HEALTHY = "healthy"
+    UNUSED = "not used"
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Logarithms of the speeds of peers over that of the median peer, of one variable.
+
+    `values` is of shape (sessions, peers), NaN where a session did not use a peer; `times` (UTC)
+    are those of the sessions, in order.
+    """
+
+    peers: tuple[str, ...]
+    times: Times
+    values: Array
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One peer: its `ratio` is its speed over the others', since `since` if it is slow.
+
+    `runs` is in how many sessions it was used, `last` the newest of them. The change began after
+    `since_low`. `score` is the evidence in nats that it is slow. `alarms` are the times at which
+    it was found to be slow, the current one included.
+    """
+
+    name: str
+    state: PeerState
+    runs: int
+    last: datetime
+    ratio: Ratio
+    score: float = 0.0
+    since: datetime | None = None
+    since_low: datetime | None = None
+    alarms: tuple[datetime, ...] = ()
+
+
+def compare(speeds: Speeds, budget: Budget, unused_after: int) -> tuple[Peer, ...]:
+    """Return the peers in their order; one is `UNUSED` if the last so many sessions lack it."""
+    values = np.where(
+        np.isfinite(speeds.values).sum(1, keepdims=True) >= _FEWEST_PEERS, speeds.values, np.nan
+    )
+    noise = _noise(values)
+    *evidence, alarms = _follow(_scores(values, noise), budget.threshold)
+    found = []
+    for place, name in enumerate(speeds.peers):
+        used = np.flatnonzero(np.isfinite(speeds.values[:, place]))
+        if not len(used):
+            continue
+        onset, is_slow, score = (each[place] for each in evidence)
+        shown = np.flatnonzero(np.isfinite(values[:, place]))
+        since = max(onset, 0)
+        recent = shown[shown >= since] if is_slow else shown[-_NEWEST:]
+        state = PeerState.SLOW if is_slow else PeerState.HEALTHY
+        if not is_slow and score >= WATCH:
+            state = PeerState.WATCH
+        if used[-1] < len(speeds.times) - unused_after:
+            state, is_slow = PeerState.UNUSED, False
+        before = shown[shown < since]
+        found.append(
+            Peer(
+                name,
+                state,
+                len(used),
+                moment(speeds.times[used[-1]]),
+                _ratio(values[recent, place], noise[recent]),
+                float(score),
+                moment(speeds.times[since]) if is_slow else None,
+                moment(speeds.times[before[-1] if len(before) else since]) if is_slow else None,
+                tuple(
+                    moment(speeds.times[session]) for session in np.flatnonzero(alarms[:, place])
+                ),
+            )
+        )
+    return tuple(found)
+
+
+def comparisons_a_year(speeds: Sequence[Speeds]) -> float:
+    """Return how often a year a peer is compared with the others, all of them together."""
+    found = 0.0
+    for each in speeds:
+        used = np.isfinite(each.values).sum()
+        if used:
+            a_year = runs_a_year(each.times) if len(each.times) > 1 else DAILY
+            found += used / len(each.times) * a_year
+    return found
+
+
+def _noise(values: Array) -> Array:
+    """Return the spread of healthy peers in each session, that of all sessions at the least."""
+    if not np.isfinite(values).any():
+        return np.full(len(values), _LEAST_NOISE)
+    every = float(np.nanmedian(np.abs(values)))
+    empty = ~np.isfinite(values).any(axis=1)
+    of_session = np.abs(np.where(empty[:, None], 0.0, values))
+    return np.maximum(
+        _MAD_TO_SIGMA * np.maximum(np.nanmedian(of_session, axis=1), every), _LEAST_NOISE
+    )
+
+
+def _scores(values: Array, noise: Array) -> Array:
+    """Return what each session says for each design, of shape (designs, sessions, peers).
+
+    Beyond its level a design is not contradicted: much slower is slow, too.
+    """
+    levels = _DESIGNS[:, :, None]
+    near = np.maximum(values, levels)
+    ratios = levels * (near - levels / 2) / noise[None, :, None] ** 2
+    seen = np.isfinite(values)
+    low = (ratios > 0).sum(1)
+    cells = seen.sum(0)
+    others = cells.sum() - cells
+    chance = (low.sum(1, keepdims=True) - low + _SLOW_BY_CHANCE * _PRIOR_CELLS) / (
+        others + _PRIOR_CELLS
+    )
+    most = np.log((1 - _HEALTHY_BY_CHANCE) / np.clip(chance, _SLOW_BY_CHANCE, 0.5))
+    least = math.log(_HEALTHY_BY_CHANCE / (1 - _SLOW_BY_CHANCE))
+    return np.clip(ratios, least, most[:, None, :])
+
+
+def _follow(scores: Array, threshold: float) -> tuple[NDArray, NDArray, Array, NDArray]:
+    """Return of each peer the onset, −1 for none, whether it is slow, and the evidence.
+
+    Also at which sessions it was found to be slow, of shape (sessions, peers).
+    """
+    designs, sessions, peers = scores.shape
+    evidence = np.zeros((designs, peers))
+    onsets = np.full((designs, peers), -1)
+    alarms = np.zeros((sessions, peers), dtype=bool)
+    is_slow = np.zeros(peers, dtype=bool)
+    healthy = np.zeros(peers, dtype=int)
+    for session in range(sessions):
+        seen = np.isfinite(scores[0, session])
+        step = np.where(seen, scores[:, session], 0.0)
+        onsets = np.where((evidence == 0) & (step > 0), session, onsets)
+        evidence = np.maximum(evidence + step, 0.0)
+        alarms[session] = ~is_slow & (evidence.max(0) >= threshold)
+        is_slow |= alarms[session]
+        healthy = np.where(seen, np.where((step < 0).all(0), healthy + 1, 0), healthy)
+        over = is_slow & (healthy >= _RECOVERED)
+        is_slow &= ~over
+        evidence[:, over] = 0.0
+    chosen = (evidence.argmax(0), np.arange(peers))
+    return onsets[chosen], is_slow, evidence[chosen], alarms
+
+
+def _ratio(values: Array, noise: Array) -> Ratio:
+    """Return the median speed over that of the others, with a normal 95 % interval."""
+    if not len(values):
+        return Ratio(math.nan, 0.0, math.inf)
+    middle = float(np.median(values))
+    error = _NORMAL_95 * _MEDIAN * float(np.median(noise)) / math.sqrt(len(values))
+    return Ratio(math.exp(middle), math.exp(middle - error), math.exp(middle + error))

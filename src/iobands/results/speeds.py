@@ -1,0 +1,74 @@
+"""How fast targets and nodes were: the texts of the columns as a frame, one row a speed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import polars as pl
+
+from iobands.model.fields import TIME, VARIABLE_UNITS
+from iobands.results.lines import FILE, LINE
+
+#: What is compared, and the column that has its speeds.
+KINDS: Final = {"target": "target_speeds", "node": "node_speeds"}
+#: What tells the runs of one check from others on the same day.
+CHECK: Final = ("system", "partition", "environ", "display_name")
+
+_OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
+_SCHEMA: Final = {
+    TIME: pl.Datetime("us", "UTC"),
+    **dict.fromkeys((*_OF_RUN, "kind", "variable", "peer"), pl.String()),
+    "speed": pl.Float64(),
+}
+
+
+def no_speeds() -> pl.DataFrame:
+    """Return a frame of speeds without any."""
+    return pl.DataFrame(schema=_SCHEMA)
+
+
+def speeds_of(said: pl.DataFrame, rows: pl.DataFrame) -> tuple[pl.DataFrame, list]:
+    """Return the speeds in the order of time, and file, line and reason of those that are none.
+
+    `said` has the columns as texts, `rows` the lines that count. The lines of one run say the same,
+    and count once.
+    """
+    if said.is_empty():
+        return no_speeds(), []
+    of_run = rows.select(TIME, pl.col(_OF_RUN).cast(pl.String), FILE, LINE)
+    runs = of_run.join(said, on=[FILE, LINE]).unique([TIME, *_OF_RUN], keep="first")
+    parts = [_speeds(runs, kind, column) for kind, column in KINDS.items()]
+    every = pl.concat(parts)
+    good = (pl.col("speed").is_finite() & (pl.col("speed") > 0)).fill_null(value=False)
+    wrong = every.filter(~good).unique([FILE, LINE, "kind"], keep="first")
+    rejected = [
+        (file, line, f"{KINDS[kind]}: {part!r} is no speed; no speed of this run counts")
+        for file, line, kind, part in wrong.select(FILE, LINE, "kind", "part").iter_rows()
+    ]
+    every = every.join(wrong, on=[FILE, LINE, "kind"], how="anti")
+    return every.sort(TIME, maintain_order=True).select(list(_SCHEMA)), rejected
+
+
+def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
+    """Return the speeds that a column has, such as `write_bw=0:1.02,1:0.98;read_bw=0:1,1:1`."""
+    part = pl.col("part")
+    return (
+        runs.lazy()
+        .select(TIME, *_OF_RUN, FILE, LINE, pl.lit(kind).alias("kind"), part=column)
+        .drop_nulls("part")
+        .with_columns(part.str.split(";"))
+        .explode("part", empty_as_null=True)
+        .with_columns(
+            part.str.extract(r"^(\w+)=").alias("variable"),
+            part.str.replace(r"^\w+=", "").str.split(","),
+        )
+        .explode("part", empty_as_null=True)
+        .with_columns(
+            part.str.extract(r"^([^:]+):").alias("peer"),
+            pl.when(pl.col("variable").is_in(list(VARIABLE_UNITS)))
+            .then(part.str.extract(r"^[^:]+:([0-9.e+-]+)$"))
+            .cast(pl.Float64, strict=False)
+            .alias("speed"),
+        )
+        .collect()
+    )

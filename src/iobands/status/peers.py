@@ -1,0 +1,152 @@
+"""Targets and nodes: what is known of each, by the sessions of the last 200 days."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from iobands.bands import Span
+from iobands.detection.peers import Peer, PeerState, Speeds, compare, comparisons_a_year
+from iobands.detection.series import Budget
+from iobands.detection.sessions import sessions_of
+from iobands.model.fields import TIME
+from iobands.results.speeds import CHECK
+
+TARGET: Final = "target"
+NODE: Final = "node"
+
+#: Older runs say nothing of today's targets.
+KEPT: Final = timedelta(days=200)
+# A peer that so many sessions did not use is no longer known: files go to all targets, and nodes
+# are drawn by the scheduler.
+_UNUSED_AFTER: Final = {TARGET: 3, NODE: 60}
+# What the targets of a type are called.
+_NAMES: Final = {"lustre": "OST"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Peers that are compared: the targets of a file system, or the nodes of a system.
+
+    `found` and `speeds` are by variable. A peer has the name of its index or host.
+    """
+
+    kind: str
+    system: str
+    file_system: str | None
+    file_system_type: str | None
+    found: Mapping[str, tuple[Peer, ...]]
+    speeds: Mapping[str, Speeds]
+    budget: Budget
+
+    @property
+    def noun(self) -> str:
+        """What one peer is called, such as `OST`."""
+        return _NAMES.get(self.file_system_type or "", TARGET) if self.kind == TARGET else NODE
+
+    @property
+    def name(self) -> str:
+        """What its peers are called, such as `OSTs of work`."""
+        return f"{self.noun}s of {self.file_system or self.system}"
+
+    def name_of(self, peer: str) -> str:
+        """Return what a peer is called, such as `OST 7 of work`."""
+        where = f" of {self.file_system}" if self.kind == TARGET else ""
+        return f"{self.noun} {peer}{where}"
+
+    def slow(self) -> dict[str, dict[str, Peer]]:
+        """Return the peers that are slow, by variable."""
+        slow: dict[str, dict[str, Peer]] = {}
+        for variable, peers in self.found.items():
+            for each in peers:
+                if each.state is PeerState.SLOW:
+                    slow.setdefault(each.name, {})[variable] = each
+        return slow
+
+
+def places_of(
+    speeds: pl.DataFrame,
+    not_judged: Callable[[str, str | None], Sequence[Span]],
+    now: datetime,
+    false_alarms: float,
+) -> tuple[Place, ...]:
+    """Return what is compared, targets before nodes.
+
+    `not_judged` gives the spans whose runs do not count, of a system and a file system, None of
+    nodes. Each place may have so many `false_alarms` a year.
+    """
+    recent = speeds.filter(pl.col(TIME) > now - KEPT)
+    found = []
+    for kind, fields in ((TARGET, ("system", "file_system")), (NODE, ("system",))):
+        of_kind = recent.filter(pl.col("kind") == kind)
+        for (system, *rest), rows in of_kind.group_by(fields, maintain_order=True):
+            file_system = str(rest[0]) if rest else None
+            kept = _without(rows, not_judged(str(system), file_system))
+            by_variable = dict(_matrices(kept))
+            a_year = comparisons_a_year([*by_variable.values()])
+            budget = Budget(false_alarms, a_year)
+            found.append(
+                Place(
+                    kind,
+                    str(system),
+                    file_system,
+                    rows["file_system_type"][-1] if kind == TARGET else None,
+                    {
+                        variable: compare(each, budget, _UNUSED_AFTER[kind])
+                        for variable, each in by_variable.items()
+                    },
+                    by_variable,
+                    budget,
+                )
+            )
+    return tuple(found)
+
+
+def _without(rows: pl.DataFrame, spans: Sequence[Span]) -> pl.DataFrame:
+    out = [pl.col(TIME).is_between(span.begin, span.end) for span in spans]
+    return rows.filter(~pl.any_horizontal(out)) if out else rows
+
+
+def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
+    """Yield the speeds of each variable; of several runs in a session, their median."""
+    checks = {
+        check: group.with_row_index("row")
+        for check, group in rows.select(*CHECK, TIME)
+        .unique(maintain_order=True)
+        .group_by(CHECK, maintain_order=True)
+    }
+    sessions = sessions_of(
+        {check: each[TIME].cast(pl.Datetime("ns")).to_numpy() for check, each in checks.items()}
+    )
+    numbered = pl.concat(
+        [
+            each.select(*CHECK, TIME, pl.Series("session", sessions.numbers[check]))
+            for check, each in checks.items()
+        ]
+        or [rows.select(*CHECK, TIME, pl.lit(0).alias("session"))]
+    )
+    medians = (
+        rows.join(numbered, on=[*CHECK, TIME])
+        .group_by("variable", "session", "peer")
+        .agg(pl.col("speed").log().median(), pl.col(TIME).min())
+    )
+    for (variable,), mine in medians.sort("session").group_by("variable", maintain_order=True):
+        numbers, at = np.unique(mine["session"].to_numpy(), return_inverse=True)
+        peers = sorted(mine["peer"].unique(), key=_order)
+        places = {peer: place for place, peer in enumerate(peers)}
+        values = np.full((len(numbers), len(peers)), np.nan)
+        values[at, [places[peer] for peer in mine["peer"]]] = mine["speed"].to_numpy()
+        times = mine.group_by("session").agg(pl.col(TIME).min()).sort("session")[TIME]
+        yield (
+            str(variable),
+            Speeds(tuple(peers), times.cast(pl.Datetime("ns")).to_numpy(), values),
+        )
+
+
+def _order(peer: str) -> tuple[int, str]:
+    return (int(peer), "") if peer.isdecimal() else (0, peer)
