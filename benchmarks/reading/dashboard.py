@@ -19,6 +19,7 @@ from benchmarks.reading.perflogs import write_perflogs
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _SIZES: Final = "300x3650,5000x30"
 _MB: Final = 1e6
+_BROWSED: Final = 5
 #: Shows a series, whose runs are loaded, and waits for the next frame.
 _CHART: Final = """async ([id, other]) => {
   const shown = async (each) => {
@@ -43,6 +44,7 @@ _PAINT: Final = """() => new Promise((resolve) => {
 
 def main(
     sizes: Annotated[str, typer.Option(help="Series x days.")] = _SIZES,
+    tries: Annotated[int, typer.Option(help="How often each is measured.", min=1)] = 3,
     directory: Annotated[Path, typer.Option(help="Where the perflogs are made.")] = _ROOT / "build",
     report: Annotated[Path | None, typer.Option(help="Write the page to this file.")] = None,
 ) -> None:
@@ -53,35 +55,36 @@ def main(
     for size in sizes.split(","):
         series, days = (int(number) for number in size.split("x"))
         with TemporaryDirectory(prefix="bench-report-", dir=directory) as scratch:
-            measured.append(_measured(Path(scratch), series, days))
+            measured.append(_measured(Path(scratch), series, days, tries))
         print(measured[-1])
     if report is not None:
-        write_page(report, "dashboard-costs.md", measured=measured, facts=facts(before))
+        values = {"measured": measured, "tries": tries, "browsed": _BROWSED}
+        write_page(report, "dashboard-costs.md", facts=facts(before), **values)
 
 
-def _measured(scratch: Path, series: int, days: int) -> dict[str, object]:
+def _measured(scratch: Path, series: int, days: int, tries: int) -> dict[str, object]:
     perflogs, page = scratch / "perflogs", scratch / "page"
-    write_perflogs(perflogs, series, days + 1)
+    rows = write_perflogs(perflogs, series, days + 1)
     newest = {log: _cut_last_day(log) for log in perflogs.glob("*/*/*.log")}
-    first = _reported(perflogs, page)
+    first = _iobands("report", str(page), perflogs=perflogs, tries=tries)
     before = {path: path.read_bytes() for path in page.rglob("*.*")}
     for log, lines in newest.items():
         with log.open("a", encoding="ascii") as stream:
             stream.writelines(lines)
-    again = _reported(perflogs, page)
+    again = _iobands("report", str(page), perflogs=perflogs, tries=tries)
     changed = sum(before.get(path) != path.read_bytes() for path in page.rglob("*.*"))
     data = sum(path.stat().st_size for path in (page / "data").rglob("*.js"))
-    paint, chart = _opened(page)
     return {
         "series": series,
         "days": days,
+        "rows": rows,
+        "status": _iobands("status", perflogs=perflogs, tries=tries),
         "first": first,
         "again": again,
         "files": len(before),
         "changed": changed,
         "mb": data / _MB,
-        "paint": paint,
-        "chart": chart,
+        **_opened(page),
     }
 
 
@@ -93,26 +96,28 @@ def _cut_last_day(log: Path) -> list[str]:
     return [line for line in lines if line.startswith(day)]
 
 
-def _reported(perflogs: Path, page: Path) -> Cost:
-    command = [sys.executable, "-m", "iobands", "report", str(page), "--perflogs", str(perflogs)]
-    return cost(command, 1)
+def _iobands(*words: str, perflogs: Path, tries: int) -> Cost:
+    command = [sys.executable, "-m", "iobands", *words, "--perflogs", str(perflogs)]
+    return cost(command, tries)
 
 
-def _opened(page: Path) -> tuple[float, float]:
+def _opened(page: Path) -> dict[str, float]:
     """Return the milliseconds to paint the front page, and to show a series with its charts."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=which("chromium"), args=["--no-sandbox"]
         )
-        window = browser.new_page()
-        window.set_default_timeout(120_000)
-        window.goto(f"{page.resolve().as_uri()}/index.html")
-        window.wait_for_selector(".heat")
-        paint = window.evaluate(_PAINT)
+        paints = []
+        for _ in range(_BROWSED):
+            window = browser.new_page()
+            window.set_default_timeout(120_000)
+            window.goto(f"{page.resolve().as_uri()}/index.html")
+            window.wait_for_selector(".heat")
+            paints.append(window.evaluate(_PAINT))
         ids = window.evaluate("[...iobands.byId.keys()].slice(0, 2)")
-        chart = median(window.evaluate(_CHART, ids) for _ in range(5))
+        chart = median(window.evaluate(_CHART, ids) for _ in range(_BROWSED))
         browser.close()
-    return paint, chart
+    return {"paint": median(paints), "chart": chart}
 
 
 if __name__ == "__main__":
