@@ -15,7 +15,7 @@ from benchmarks.alarms.worlds import Array, shared, with_outliers
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.detection import DOWN, follow
 from iobands.detection.chart import Chart
-from iobands.detection.groups import Member, group_change
+from iobands.detection.groups import GroupChange, Member, group_changes
 from iobands.detection.prior import prior_of
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.series import SeriesKey
@@ -44,7 +44,7 @@ def _false(random: np.random.Generator, what: str, outliers: float) -> int:
     charts = _charts(values, threshold)
     raised = set()
     for end in range(_MATURE + _EVERY, size + 1, _EVERY):
-        found = group_change([_until(chart, end) for chart in charts], threshold)
+        found = _lasting([_until(chart, end) for chart in charts], threshold)
         if found and found.raised >= _MATURE:
             raised.add(found.raised)
     return len(raised)
@@ -59,7 +59,7 @@ def delays(what: str, fallen: int, factor: float, number: int, seed: int) -> tup
         values = shared(random, SERIES, change + _LONGEST, *SHARED[what])
         values[:fallen, change:] += np.log(factor)
         charts = _charts(values, threshold)
-        found = group_change([_until(chart, chart.runs) for chart in charts], threshold)
+        found = _lasting([_until(chart, chart.runs) for chart in charts], threshold)
         group.append(_delay([found.raised] if found else [], change))
         own = [p.raised for c in charts[:fallen] for p in c.changes if p.direction == DOWN]
         alone.append(_delay(own, change))
@@ -69,6 +69,10 @@ def delays(what: str, fallen: int, factor: float, number: int, seed: int) -> tup
 def _charts(values: Array, threshold: float) -> list[Chart]:
     prior = prior_of(values)
     return [follow(np.exp(each), threshold=threshold, prior=prior) for each in values]
+
+
+def _lasting(members: list[Member], threshold: float) -> GroupChange | None:
+    return next((c for c in group_changes(members, threshold) if c.ended is None), None)
 
 
 def _until(chart: Chart, end: int) -> Member:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 from iobands.alerts.action import RESOLVE, Action, in_force
 from iobands.alerts.ledger import ledger_of
 from iobands.alerts.log import append
@@ -17,7 +20,7 @@ def site(tmp_path: Path) -> Site:
 
 def ledger(found: Site):
     standing = {key: in_force(each, found.now) for key, each in found.actions.items()}
-    return ledger_of(found.alerts, found.series, found.incidents, standing)
+    return ledger_of(found.alerts, found.series, found.drops, found.incidents, standing)
 
 
 def steady(runs: int, level: float = 2.0) -> list[float]:
@@ -43,8 +46,42 @@ def test_a_drop_that_recovered_has_an_entry_with_both_ends(tmp_path: Path) -> No
 
 def test_an_open_drop_is_listed_without_an_end(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([*steady(60), *steady(20, 1.0)]))
-    (entry,) = ledger(site(tmp_path)).entries
+    found = ledger(site(tmp_path))
+    (entry,) = found.entries
     assert (entry.end, entry.ended) == ("", None)
+    assert entry.raised is not None
+    assert entry.delay == found.delay == (entry.raised - entry.since).days + 1
+
+
+def write_noisy(tmp_path: Path, after: int) -> None:
+    """Write eight noisy series that fall by a third for eight days, and what came after."""
+    levels = np.repeat([2.0, 1.3, 2.0], [100, 8, after])
+    noise = np.random.default_rng(3).standard_normal((8, len(levels)))
+    for number, row in enumerate(np.exp(0.3 * noise) * levels):
+        fields = {"pattern": f"p{number}", "display_name": f"Benchio %pattern=p{number}"}
+        write_perflog(tmp_path / "perflogs", daily(row, **fields), name=f"Benchio{number}.log")
+
+
+def test_an_open_alert_of_many_series_has_its_day_and_delay(tmp_path: Path) -> None:
+    write_noisy(tmp_path, after=0)
+    found = ledger(site(tmp_path))
+    (entry,) = [each for each in found.entries if each.subject == "all disk"]
+    assert entry.raised is not None
+    assert entry.delay == found.delay == (entry.raised - entry.since).days + 1
+
+
+def test_what_was_seen_in_many_series_together_only_is_not_forgotten(tmp_path: Path) -> None:
+    write_noisy(tmp_path, after=40)
+    seen = site(tmp_path)
+    assert not any(each.status.detection.changes for each in seen.series)
+    (entry,) = ledger(seen).entries
+    assert entry.end == "recovered"
+    assert entry.subject.endswith(" series of disk write_bw")
+    assert entry.raised is not None and entry.ended is not None
+    assert [(NOW - when).days for when in (entry.since, entry.ended)] == pytest.approx(
+        [47, 37], abs=4
+    )
+    assert entry.delay == (entry.raised - entry.since).days + 1
 
 
 def test_series_of_one_file_system_that_fell_together_are_one_entry(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iobands.detection import follow
-from iobands.detection.groups import GroupChange, Member, group_change
+from iobands.detection.groups import GroupChange, Member, group_changes
 
 #: The threshold of a site with some fifty series, rounded up.
 THRESHOLD = 12.0
@@ -32,8 +32,12 @@ def members(values: np.ndarray) -> list[Member]:
     return found
 
 
+def lasting(found: list[Member]) -> GroupChange | None:
+    return next((each for each in group_changes(found, THRESHOLD) if each.ended is None), None)
+
+
 def change_in(values: np.ndarray) -> GroupChange | None:
-    return group_change(members(values), THRESHOLD)
+    return lasting(members(values))
 
 
 @pytest.mark.parametrize("number", [10, 4])
@@ -79,7 +83,11 @@ def test_what_has_recovered_is_no_change():
     values = site(400, 8, seed=5)
     values[BEGUN : BEGUN + 30] *= 0.7
     assert change_in(values[: BEGUN + 30]) is not None
-    assert change_in(values) is None
+    (past,) = group_changes(members(values), THRESHOLD)
+    assert abs(past.onset - BEGUN) <= 1
+    assert past.delay == past.raised - past.onset + 1
+    assert past.ended is not None
+    assert BEGUN + 30 <= past.ended <= BEGUN + 45
 
 
 def test_a_second_drop_after_a_recovery_is_found():
@@ -121,7 +129,7 @@ def test_sessions_keep_their_numbers():
     values = site(330, 4, seed=9)
     values[BEGUN:] *= 0.6
     numbered = [Member(each.chart, 5 * each.sessions + 70_000) for each in members(values)]
-    plain, change = change_in(values), group_change(numbered, THRESHOLD)
+    plain, change = change_in(values), lasting(numbered)
     assert plain is not None and change is not None
     assert (change.onset, change.raised) == (5 * plain.onset + 70_000, 5 * plain.raised + 70_000)
 
@@ -135,9 +143,9 @@ def test_old_sessions_are_not_looked_at():
 
 
 def test_groups_of_nothing():
-    assert group_change(members(np.full((5, 2), np.nan)), THRESHOLD) is None
+    assert group_changes(members(np.full((5, 2), np.nan)), THRESHOLD) == ()
     with pytest.raises(ValueError, match="no group"):
-        group_change(members(site(30, 1, seed=1)), THRESHOLD)
+        group_changes(members(site(30, 1, seed=1)), THRESHOLD)
 
 
 def test_equal_values_raise_nothing():

@@ -74,8 +74,8 @@ class Alert:
 
     `subject` names it: a series, or what the members share, such as `all scratch`. `members` are
     the worst first. A change began between `since_low` and `since_high` (UTC), most likely at
-    `since`; `score` is its evidence today in nats. `reason` says why there is no sample, what
-    is unfit or how a check failed.
+    `since`, and was `raised` after `delay` runs; `score` is its evidence today in nats. `reason`
+    says why there is no sample, what is unfit or how a check failed.
     """
 
     severity: Severity
@@ -89,6 +89,8 @@ class Alert:
     certainty: Certainty | None = None
     reason: str = ""
     acknowledgement: Acknowledgement | None = None
+    raised: datetime | None = None
+    delay: int | None = None
 
     @property
     def is_quiet(self) -> bool:

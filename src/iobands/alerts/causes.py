@@ -119,6 +119,8 @@ def _of_change(series: Series, budget: Budget) -> Alert:
         change.direction,
         score,
         certainty(score, budget),
+        raised=change.raised,
+        delay=change.delay,
     )
 
 
@@ -146,7 +148,8 @@ def _of_groups(
     Writes and reads of a group that fell at about the same time are one alert.
     """
     taken: set[SeriesKey] = set()
-    left = sorted(drops, key=lambda each: -sum(each.change.evidence))
+    left = [each for each in drops if each.ended is None]
+    left.sort(key=lambda each: -sum(each.change.evidence))
     while left:
         lead = left[0]
         together = [
@@ -170,6 +173,11 @@ def _of_groups(
             taken |= {member.series.key for member in members}
             members.sort(key=ratio_of)
             score = rest
+            own = [each.series.status.change for each in members if _is_drop(each.series)]
+            raised, delay = min(
+                [(each.raised, each.change.delay) for each in together]
+                + [(each.raised, each.delay) for each in own if each]
+            )
             yield Alert(
                 Severity.DEGRADED,
                 common_name(members, series.values()),
@@ -180,6 +188,8 @@ def _of_groups(
                 DOWN,
                 score,
                 certainty(score, budget),
+                raised=raised,
+                delay=delay,
             )
 
 
@@ -201,8 +211,10 @@ def _of_incidents(
                 band = series[key].status.band
                 level = band.median if band else None
                 members.append(Member(series[key], Ratio(ratio, ratio, ratio), level))
-            since = each.since
-            yield Alert(Severity.INCIDENT, each.name, tuple(members), since, since, since, DOWN)
+            times = (each.since, each.since, each.since)
+            yield Alert(
+                Severity.INCIDENT, each.name, tuple(members), *times, DOWN, raised=each.raised
+            )
 
 
 def _member(series: Series, ratio: Ratio) -> Member:

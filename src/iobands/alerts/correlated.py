@@ -90,7 +90,8 @@ def _joined(alerts: Sequence[Alert], name: str) -> Alert:
     lead = max(alerts, key=lambda each: each.score)
     members = [member for each in alerts for member in each.members]
     members.sort(key=ratio_of)
-    return replace(lead, subject=name, members=tuple(members))
+    raised, delay = min((each.raised, each.delay) for each in alerts if each.raised and each.delay)
+    return replace(lead, subject=name, members=tuple(members), raised=raised, delay=delay)
 
 
 def ratio_of(member: Member) -> float:

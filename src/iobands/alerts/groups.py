@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from iobands.detection.groups import GroupChange, Member, group_change
+from iobands.detection.groups import GroupChange, Member, group_changes
 from iobands.detection.series import Budget, Detection, moment
 from iobands.detection.sessions import Sessions, sessions_of
+from iobands.model.history import Times
 from iobands.model.series import SeriesKey
 
 #: What series may share, the most specific first: series field, and how a name says it.
@@ -43,11 +45,13 @@ class Group:
 
 @dataclass(frozen=True)
 class GroupDrop:
-    """A drop that series of a group share, since the time `since` (UTC)."""
+    """A drop that series of a group share; times are in UTC, `ended` is None while it lasts."""
 
     group: Group
     change: GroupChange
     since: datetime
+    raised: datetime
+    ended: datetime | None
 
     @property
     def members(self) -> tuple[SeriesKey, ...]:
@@ -82,22 +86,31 @@ def sessions_a_year(groups: tuple[Group, ...], sessions: Sessions[SeriesKey]) ->
 def group_drops(
     groups: tuple[Group, ...], detections: Mapping[SeriesKey, Detection], budget: Budget
 ) -> tuple[GroupDrop, ...]:
-    """Return the drops that last in groups, as far as series in them can be judged."""
+    """Return the drops of groups, past ones included, as far as series in them can be judged."""
     able = {key: each for key, each in detections.items() if each.chart.can_judge}
     sessions = sessions_of({key: each.times for key, each in able.items()}).numbers
     found = []
     for group in groups:
         keys = tuple(key for key in group.keys if key in able and len(able[key].times))
-        if len(keys) > 1:
-            members = [Member(able[key].chart, sessions[key]) for key in keys]
-            change = group_change(members, budget.threshold)
-            if change:
-                first = min(
-                    able[key].times[np.searchsorted(sessions[key], change.onset)]
-                    for place in change.members
-                    for key in [keys[place]]
-                    if sessions[key][-1] >= change.onset
-                )
-                known = Group(group.system, group.shared, group.value, group.variable, keys)
-                found.append(GroupDrop(known, change, moment(first)))
+        if len(keys) < 2:  # noqa: PLR2004
+            continue
+        known = Group(group.system, group.shared, group.value, group.variable, keys)
+        members = [Member(able[key].chart, sessions[key]) for key in keys]
+        runs = [(sessions[key], able[key].times) for key in keys]
+        for change in group_changes(members, budget.threshold):
+            since = min(
+                times[np.searchsorted(numbers, change.onset)]
+                for numbers, times in (runs[place] for place in change.members)
+                if numbers[-1] >= change.onset
+            )
+            ended = None if change.ended is None else _last_run(runs, change.ended)
+            raised = _last_run(runs, change.raised)
+            found.append(GroupDrop(known, change, moment(since), raised, ended))
     return tuple(found)
+
+
+def _last_run(runs: Sequence[tuple[NDArray[np.int_], Times]], session: int) -> datetime:
+    """Return when the last run of a session was, of the session and the time of each run."""
+    return moment(
+        max(each[numbers == session].max() for numbers, each in runs if session in numbers)
+    )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from iobands.alerts.action import FALSE, REAL, RESOLVE, Action
 from iobands.alerts.alert import Alert
 from iobands.alerts.correlated import NEAR
+from iobands.alerts.groups import GroupDrop
 from iobands.alerts.incident import Incident
+from iobands.detection import DOWN, RECOVERED
 from iobands.detection.series import Change
 from iobands.model.series import SeriesKey
 from iobands.status.series import Series
@@ -21,7 +23,7 @@ class Entry:
     """An alert of the past or the present; `raised` and `ended` are None where not known.
 
     `subject` names it, `ratio` is the level since over the baseline, and `end` says how it ended,
-    empty while it is open.
+    empty while it is open. `delay` is the number of runs from the onset of a change to its alert.
     """
 
     subject: str
@@ -30,6 +32,7 @@ class Entry:
     ended: datetime | None = None
     ratio: float | None = None
     end: str = ""
+    delay: int | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Ledger:
     """Entries with the newest first, and the site's own figures.
 
     `real` and `false` count the verdicts of people. `delay` is the median number of runs from the
-    onset of a drop to its alert, None without one.
+    onset of a drop to its alert, open ones included, None without one.
     """
 
     entries: tuple[Entry, ...]
@@ -49,26 +52,21 @@ class Ledger:
 def ledger_of(
     alerts: Iterable[Alert],
     series: Sequence[Series],
-    incidents: Iterable[Incident],
+    drops: Sequence[GroupDrop],
+    incidents: Sequence[Incident],
     actions: Mapping[SeriesKey, Sequence[Action]],
 ) -> Ledger:
     """Return the ledger; `actions` are all about each series that are in force."""
     entries = [
-        Entry(each.subject, each.since, ratio=_ratio(each))
+        Entry(each.subject, each.since, each.raised, ratio=_ratio(each), delay=each.delay)
         for each in alerts
         if each.direction is not None and each.since is not None
     ]
-    entries += [*_changes(series), *_incidents(incidents)]
+    entries += [*_past(series, drops, incidents), *_incidents(incidents)]
     every = {action.when: action for each in actions.values() for action in each}
     done = [action for action in every.values() if action.kind == RESOLVE]
     entries += [_resolved(action, series) for action in done if action.since]
-    delays = [
-        point.raised - point.onset + 1
-        for each in series
-        if each.status.detection
-        for point in each.status.detection.chart.changes
-        if point.ratio.value < 1
-    ]
+    delays = [each.delay for each in entries if each.delay and each.ratio and each.ratio < 1]
     return Ledger(
         tuple(sorted(entries, key=lambda entry: entry.since, reverse=True)),
         sum(action.verdict == REAL for action in done),
@@ -82,49 +80,86 @@ def _ratio(alert: Alert) -> float | None:
     return min(found, default=None)
 
 
-_Past = tuple[Change, Series]
+@dataclass(frozen=True)
+class _Past:
+    """A change of a series that ended, alone or with others."""
+
+    series: Series
+    direction: str
+    entry: Entry
 
 
-def _changes(series: Sequence[Series]) -> list[Entry]:
-    """Return the changes that ended, those of one variable on a file system as one."""
-    past = sorted(
-        (
-            (change, each)
-            for each in series
-            if each.status.detection
-            for change in each.status.detection.changes
-            if change.ended and change.end
-        ),
-        key=lambda item: item[0].since,
-    )
+def _past(
+    series: Sequence[Series], drops: Sequence[GroupDrop], incidents: Sequence[Incident]
+) -> list[Entry]:
+    """Return the changes that ended, those of one variable on a file system as one.
+
+    A drop of a group that was an incident is no further entry.
+    """
+    by_key = {each.key: each for each in series}
+    past = [
+        _Past(each, change.direction, _change(each, change))
+        for each in series
+        if each.status.detection
+        for change in each.status.detection.changes
+        if change.ended and change.end
+    ]
+    past += [
+        _Past(by_key[key], DOWN, _share(by_key[key], drop, drop.change.ratios[place].value))
+        for drop in drops
+        if drop.ended
+        for place, key in zip(drop.change.members, drop.members, strict=True)
+        if not any(_is_of(each, drop, key) for each in incidents)
+    ]
     groups: list[list[_Past]] = []
-    for change, each in past:
+    for each in sorted(past, key=lambda each: each.entry.since):
         for group in groups:
-            first, other = group[0]
-            if (
-                first.direction == change.direction
-                and other.key.system == each.key.system
-                and other.key.file_system == each.key.file_system
-                and other.key.variable == each.key.variable
-                and change.since - first.since <= NEAR
-            ):
-                group.append((change, each))
+            if _belong(group[0], each):
+                group.append(each)
                 break
         else:
-            groups.append([(change, each)])
-    return [_change(group) for group in groups]
+            groups.append([each])
+    return [_joined(group) for group in groups]
 
 
-def _change(group: Sequence[_Past]) -> Entry:
-    change, series = min(group, key=lambda item: item[0].ratio.value)
-    several = f"{len(group)} series of {series.key.file_system} {series.key.variable}"
-    return Entry(
-        series.label if len(group) == 1 else several,
-        change.since,
-        min(each.raised for each, _ in group),
-        max(each.ended for each, _ in group if each.ended),
-        change.ratio.value,
-        change.end,
+def _is_of(incident: Incident, drop: GroupDrop, key: SeriesKey) -> bool:
+    return key in incident.ratios and incident.since - NEAR <= drop.since <= incident.until
+
+
+def _belong(one: _Past, other: _Past) -> bool:
+    fields = ("system", "file_system", "variable")
+    return (
+        one.direction == other.direction
+        and all(getattr(one.series.key, name) == getattr(other.series.key, name) for name in fields)
+        and other.entry.since - one.entry.since <= NEAR
+    )
+
+
+def _change(series: Series, change: Change) -> Entry:
+    ended, end = change.ended, change.end or ""
+    ratio = change.ratio.value
+    return Entry(series.label, change.since, change.raised, ended, ratio, end, change.delay)
+
+
+def _share(series: Series, drop: GroupDrop, ratio: float) -> Entry:
+    """Return what a drop of a group was for one of its series."""
+    delay = drop.change.delay
+    return Entry(series.label, drop.since, drop.raised, drop.ended, ratio, RECOVERED, delay)
+
+
+def _joined(group: Sequence[_Past]) -> Entry:
+    """Return one entry of changes of one time, with the worst of them and the first alert."""
+    worst = min(group, key=lambda each: each.entry.ratio or 1.0)
+    first = min(group, key=lambda each: each.entry.raised or each.entry.since)
+    key, members = worst.series.key, {each.series.key for each in group}
+    return replace(
+        worst.entry,
+        subject=worst.entry.subject
+        if len(members) == 1
+        else f"{len(members)} series of {key.file_system} {key.variable}",
+        raised=first.entry.raised,
+        ended=max(each.entry.ended for each in group if each.entry.ended),
+        delay=first.entry.delay,
     )
 
 

@@ -33,7 +33,7 @@ def alerts(
     """
     site = site_of(options)
     standing = {key: in_force(each, site.now) for key, each in site.actions.items()}
-    found = ledger_of(site.alerts, site.series, site.incidents, standing)
+    found = ledger_of(site.alerts, site.series, site.drops, site.incidents, standing)
     table = Table(box=None, pad_edge=False)
     for heading in ("SINCE", "RAISED", "ENDED"):
         table.add_column(heading, min_width=_DAY, no_wrap=True)

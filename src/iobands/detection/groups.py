@@ -50,14 +50,17 @@ class Member:
 
 @dataclass(frozen=True)
 class GroupChange:
-    """A drop that lasts and that at least two of the series share.
+    """A drop that at least two of the series share.
 
-    `onset` and `raised` are session numbers, `score` is in nats. By series: `evidence` since the
-    onset, in nats, and `ratios`, the level since over the level before.
+    `onset`, `raised` and `ended` are session numbers, the last None while it lasts; `delay` is the
+    number of sessions from the onset to the alert, both included. `score` is in nats. By series:
+    `evidence` since the onset, in nats, and `ratios`, the level since over the level before.
     """
 
     onset: int
     raised: int
+    ended: int | None
+    delay: int
     score: float
     threshold: float
     evidence: tuple[float, ...]
@@ -70,10 +73,10 @@ class GroupChange:
         return tuple(place for place in order if self.evidence[place] >= TOOK_PART)
 
 
-def group_change(members: Sequence[Member], threshold: float) -> GroupChange | None:
-    """Return the drop that lasts in a group of series, or None.
+def group_changes(members: Sequence[Member], threshold: float) -> tuple[GroupChange, ...]:
+    """Return the drops of a group of series in the order of time; the last may be open.
 
-    It lasts until the evidence against it reaches `RECOVERY` in the series that took part.
+    A drop lasts until the evidence against it reaches `RECOVERY` in the series that took part.
 
     Raises:
         ValueError: there are fewer than two series.
@@ -82,40 +85,43 @@ def group_change(members: Sequence[Member], threshold: float) -> GroupChange | N
         raise ValueError(f"{len(members)} series are no group")
     sessions = np.unique(np.concatenate([each.sessions for each in members]))[-NEWEST:]
     if not len(sessions):
-        return None
+        return ()
     residuals = _residuals(members, sessions)
     discounts = _discounts(members, residuals, threshold)
     increments = _increments(members, sessions)
     sums = _Sums.of(increments, members, sessions)
     statistic = _statistic(sums, discounts)
+    found: list[GroupChange] = []
     at = 0
-    while True:
+    while at < len(sessions):
         over = np.flatnonzero(statistic[at:] >= threshold)
         if not over.size:
-            return None
+            break
         raised = at + int(over[0])
+        at = raised + 1
         onset, design = _onset(sums, raised, discounts)
         then = sums.over(slice(onset, onset + 1), slice(raised, raised + 1))[0, design]
         chosen = np.flatnonzero(then >= TOOK_PART)
-        if len(chosen) >= _SEVERAL:
+        if len(chosen) >= _SEVERAL:  # one series alone is its own alert
             against = -increments[raised + 1 :, design, chosen].sum(axis=1)
             back = np.cumsum(against) / discounts[len(chosen) - 1]
             back -= np.minimum(np.minimum.accumulate(back), 0.0)
             recovered = np.flatnonzero(back >= RECOVERY)
-            if not recovered.size:
-                break
-            at = raised + 1 + int(recovered[0])
-        else:
-            at = raised + 1  # one series alone is its own alert
-    evidence = increments[onset:, design].sum(axis=0)
-    return GroupChange(
-        onset=int(sessions[onset]),
-        raised=int(sessions[raised]),
-        score=float(statistic[raised]),
-        threshold=threshold,
-        evidence=tuple(float(each) for each in np.maximum(evidence, then)),
-        ratios=tuple(_ratio(column, onset) for column in residuals.T),
-    )
+            at = raised + 1 + int(recovered[0]) if recovered.size else len(sessions)
+            evidence = increments[onset:at, design].sum(axis=0)
+            found.append(
+                GroupChange(
+                    onset=int(sessions[onset]),
+                    raised=int(sessions[raised]),
+                    ended=int(sessions[at]) if recovered.size else None,
+                    delay=raised - onset + 1,
+                    score=float(statistic[raised]),
+                    threshold=threshold,
+                    evidence=tuple(float(each) for each in np.maximum(evidence, then)),
+                    ratios=tuple(_ratio(column[:at], onset) for column in residuals.T),
+                )
+            )
+    return tuple(found)
 
 
 def _increments(members: Sequence[Member], sessions: NDArray[np.int_]) -> Array:

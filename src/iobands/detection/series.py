@@ -55,7 +55,8 @@ class Budget:
 class Change:
     """A lasting change of a series in terms of time (UTC); see `ChangePoint`.
 
-    `baseline` and `level` are the medians before and since, in the unit of the series.
+    `baseline` and `level` are the medians before and since, in the unit of the series; `delay` is
+    the number of runs from the first changed one to the alert, both included.
     """
 
     direction: str
@@ -69,6 +70,7 @@ class Change:
     threshold: float
     ended: datetime | None = None
     end: str | None = None
+    delay: int = 0
 
     @property
     def level(self) -> float:
@@ -181,6 +183,7 @@ def change_of(point: ChangePoint, times: Times) -> Change:
         threshold=point.threshold,
         ended=None if point.ended is None else moment(times[min(point.ended, len(times) - 1)]),
         end=point.end,
+        delay=point.raised - point.onset + 1,
     )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from iobands.alerts.action import Action, bands_after, in_force
 from iobands.alerts.alert import OK, UNKNOWN, WARNING, Alert, ordered, worst
 from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_session
-from iobands.alerts.groups import group_drops, groups_of, sessions_a_year
+from iobands.alerts.groups import GroupDrop, group_drops, groups_of, sessions_a_year
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.alerts.log import Log, read_log
 from iobands.bands import Window, load_bands
@@ -74,7 +74,8 @@ class Site:
     reason, such as a program that is not installed. `superseded` names series that are no longer
     expected, because their check now runs at another scale. `retired` are the series that a
     person retired and `future` the samples dated in the future: nothing is judged of either.
-    `maintenance` are the windows of each system. `outliers` is by system and file system.
+    `maintenance` are the windows of each system. `drops` are those of groups, past ones
+    included. `outliers` is by system and file system.
     `actions` has all that was done about each series, undone actions included. `sizes_gib`
     are those of the file systems that preflight saw, by the same names as `outliers`. `leftovers`
     are run directories that could not be removed. `places` have the targets and nodes that are
@@ -91,6 +92,7 @@ class Site:
     maintenance: Mapping[str, tuple[Window, ...]] = field(default_factory=dict)
     rejected: tuple[Rejected, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    drops: tuple[GroupDrop, ...] = ()
     incidents: tuple[Incident, ...] = ()
     outliers: Mapping[tuple[str, str], Outliers] = field(default_factory=dict)
     actions: Mapping[SeriesKey, tuple[Action, ...]] = field(default_factory=dict)
@@ -237,6 +239,7 @@ def read_site(
         maintenance={name: each.maintenance for name, each in bands_of.items() if each},
         rejected=(*samples.rejected, *reports.rejected, *_rejected(log_of)),
         obstacles=stopped,
+        drops=drops,
         incidents=incidents,
         outliers=_by_file_system(series),
         actions=actions,

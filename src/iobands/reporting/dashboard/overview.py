@@ -108,7 +108,7 @@ def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
 
 def _ledger(site: Site) -> tuple[Entry, ...]:
     standing = {key: in_force(each, site.now) for key, each in site.actions.items()}
-    return ledger_of(site.alerts, site.series, site.incidents, standing).entries
+    return ledger_of(site.alerts, site.series, site.drops, site.incidents, standing).entries
 
 
 def _entry(entry: Entry, public: bool) -> dict[str, object]:
