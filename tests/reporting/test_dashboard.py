@@ -8,12 +8,14 @@ import os
 import re
 import stat
 import zlib
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from iobands.directories.note import Leftover
 from iobands.reporting.dashboard.names import series_id
 from iobands.reporting.dashboard.write import write_dashboard
 from iobands.site.site import Site, read_site
@@ -71,15 +73,24 @@ def cells_of(site: Site, directory: Path) -> dict[str, str]:
 def test_public_has_the_evidence_and_nobody(tmp_path: Path) -> None:
     site = everything(tmp_path)  # with an acknowledgement of jane, a failed check, bad lines
     write_perflog(tmp_path / "perflogs", daily([1.5] * 30, **SECRETS), name="Named.log")
-    site = look(tmp_path)
-    private = [*SECRETS.values(), "jane", "ticket 4711", "/mnt/secret", str(tmp_path)]
+    left = Leftover("here", Path("/scratch/left-by-jim"), "is in use", bytes=3 * 2**30)
+    site = replace(look(tmp_path), leftovers=(left,))
+    private = [
+        "/scratch/left-by-jim (3 GiB): is in use",
+        *SECRETS.values(),
+        "jane",
+        "ticket 4711",
+        "/mnt/secret",
+        str(tmp_path),
+    ]
     private += ["oserror", "node-of"]
     paths = {("here", "disk"): "/mnt/secret"}
     write_dashboard(site, tmp_path / "private", paths=paths)
-    assert all(each in everything_in(tmp_path / "private") for each in private[:7])
+    assert all(each in everything_in(tmp_path / "private") for each in private[:8])
     write_dashboard(site, tmp_path / "public", paths=paths, public=True)
     shown = everything_in(tmp_path / "public")
     assert [each for each in private if each in shown] == []
+    assert "left-by" not in shown
     assert "scratch fpp write_bw" in shown
     named = next(each for each in site.series if each.status.runs >= 30)
     assert f'"{series_id(named.key)}"' in shown

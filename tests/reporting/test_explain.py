@@ -137,7 +137,7 @@ def test_rank_power_the_past_and_the_newest_sample(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily(values, fullness_percent=81.25))
     shown = text(look(tmp_path), "write_bw")
     assert "30 of 149 earlier runs were lower" in shown
-    assert "sees −30 % in about" in shown
+    assert "sees −20 % in about" in shown
     assert "Earlier     drop from" in shown
     assert "fullness_percent: 81.25" in " ".join(shown.split())
 

@@ -11,7 +11,9 @@ import pytest
 from config.validation import check_site
 from iobands.alerts.alert import Severity
 from iobands.model.history import moment_of
-from iobands.site.demo import SYSTEM, write_demo
+from iobands.model.series import MADE_UP
+from iobands.reporting.format import summary
+from iobands.site.demo import write_demo
 from iobands.site.site import Site, read_site
 from iobands.status.state import State
 
@@ -33,6 +35,7 @@ def site(root: Path) -> Site:
 
 def test_one_drop_of_all_writes_on_one_file_system_is_open(site: Site) -> None:
     assert not site.rejected
+    assert "made up" in summary(site)
     (alert,) = (each for each in site.alerts if each.severity is not Severity.COLLAPSED)
     assert alert.severity is Severity.DEGRADED
     assert {(each.series.key.file_system, each.series.key.variable) for each in alert.members} == {
@@ -66,7 +69,7 @@ def test_no_run_is_in_the_gaps_and_one_of_them_was_a_maintenance(site: Site) -> 
 
 
 def test_its_site_file_is_one(root: Path) -> None:
-    path = root / "config" / "systems" / f"{SYSTEM}.py"
+    path = root / "config" / "systems" / f"{MADE_UP}.py"
     found = runpy.run_path(str(path))
     check_site(found["system"], found["environments"], path)
 
@@ -76,7 +79,7 @@ def test_the_command_writes_a_dashboard_and_nothing_into_a_directory_in_use(
 ) -> None:
     done = iobands("demo", "look")
     assert (done.returncode, done.stderr) == (0, "")
-    assert SYSTEM in (tmp_path / "look" / "dashboard" / "data" / "site.js").read_text("utf-8")
+    assert MADE_UP in (tmp_path / "look" / "dashboard" / "data" / "site.js").read_text("utf-8")
     done = iobands("demo", ".")
     assert done.returncode == 3
     assert sorted(path.name for path in tmp_path.iterdir()) == ["look"]

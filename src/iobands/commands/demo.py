@@ -11,6 +11,7 @@ import typer
 from iobands.commands.options import failure
 from iobands.commands.report import report_to
 from iobands.commands.site import SiteOptions, site_of
+from iobands.model.series import MADE_UP
 
 
 def demo(
@@ -23,9 +24,9 @@ def demo(
     Two file systems, a year up to today, with an upgrade, an incident, a maintenance, gaps, a drop
     that was repaired and one that lasts. Nothing in it was measured.
     """
-    from iobands.site.demo import SYSTEM, write_demo  # noqa: PLC0415
+    from iobands.site.demo import write_demo  # noqa: PLC0415
 
-    mine = directory / "perflogs" / SYSTEM
+    mine = directory / "perflogs" / MADE_UP
     try:
         if directory.is_dir() and any(directory.iterdir()) and not mine.is_dir():
             raise failure(f"{directory}: is not empty; name a new directory")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -20,8 +21,9 @@ from iobands.detection.prior import Prior
 from iobands.detection.threshold import power, runs_between_false_alarms, threshold_for
 from iobands.model.history import History, Times
 
-#: The drop that the power of a series is given for.
-POWER_DROP: Final = 0.7
+#: The drops, as ratios, that the power of a series is given for; programs get the larger one.
+LARGE_DROP: Final = 0.7
+POWER_DROPS: Final = (0.8, LARGE_DROP)
 #: How often a series runs in a year while it is too young to know.
 DAILY: Final = 365.0
 _YEAR: Final = np.timedelta64(365, "D")
@@ -133,9 +135,9 @@ class Detection:
         )
 
     @cached_property
-    def power(self) -> float:
-        """The mean detection delay of a drop of 30 %, in runs; infinite if it is not seen."""
-        return power(self.chart, POWER_DROP)
+    def power(self) -> Mapping[float, float]:
+        """The mean detection delay in runs of each of `POWER_DROPS`, infinite if it is not seen."""
+        return {drop: power(self.chart, drop) for drop in POWER_DROPS}
 
     @cached_property
     def healthy(self) -> NDArray[np.bool_]:

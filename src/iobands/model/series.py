@@ -25,6 +25,8 @@ _FURTHER: Final = (
     "partition",
     "system",
 )
+#: The system of `iobands demo`, of which everything says that it was not measured.
+MADE_UP: Final = "made-up-site"
 #: The stripe count that stands for all targets.
 ALL_TARGETS: Final = -1
 _SLUG_LENGTH: Final = 120  # file systems allow 255

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from iobands.alerts.alert import OK, Alert, Severity
 from iobands.bands import NO_BAND
+from iobands.directories.note import Leftover
 from iobands.reporting.format import (
     acknowledgement_text,
     day_text,
@@ -273,11 +274,16 @@ def _leftovers(site: Site, most: int | None) -> Iterator[Text]:
     many = "directory" if len(left) == 1 else "directories"
     yield Text(f"\nLeft behind: {len(left)} run {many}, {size_text(size)}", style="bold")
     for each in left[:most]:
-        known = f" ({size_text(each.bytes)})" if each.bytes is not None else ""
-        yield Text(f"  {printable(str(each.path))}{known}: {printable(each.why)}")
+        yield Text(f"  {printable(leftover_text(each))}")
     if len(left) > len(left[:most]):
         yield Text(f"  and {len(left) - len(left[:most])} more: iobands status --all")
     yield Text("  Try again: iobands clean")
+
+
+def leftover_text(left: Leftover) -> str:
+    """Return which run directory is left, its size where known, and why."""
+    known = f" ({size_text(left.bytes)})" if left.bytes is not None else ""
+    return f"{left.path}{known}: {left.why}"
 
 
 def _rejected(site: Site, every: bool) -> Iterator[Text]:

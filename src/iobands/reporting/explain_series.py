@@ -9,7 +9,7 @@ import numpy as np
 
 from iobands.alerts.alert import Alert
 from iobands.detection import ADOPTED, DOWN
-from iobands.detection.series import POWER_DROP, Detection
+from iobands.detection.series import Detection
 from iobands.model.series import slug
 from iobands.reporting.covariates import Covariates, covariates
 from iobands.reporting.digest import details
@@ -179,9 +179,13 @@ def _evidence(detection: Detection, unit: str) -> Iterator[Fact]:
             f"divided by {chart.scale:.2f}, as successive runs correlate by "
             f"{baseline.correlation:.2f}",
         )
-    power = f"in about {plural(round(detection.power), 'run')}"
-    seen = power if np.isfinite(detection.power) else "not at all"
-    yield "Power", f"sees {percent(POWER_DROP)} {seen}"
+    seen = (_seen(drop, runs) for drop, runs in detection.power.items())
+    yield "Power", f"sees {', '.join(seen)}"
+
+
+def _seen(drop: float, runs: float) -> str:
+    when = f"in about {plural(round(runs), 'run')}" if np.isfinite(runs) else "not at all"
+    return f"{percent(drop)} {when}"
 
 
 def _earlier(site: Site, detection: Detection) -> Iterator[Fact]:

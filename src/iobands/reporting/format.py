@@ -225,7 +225,7 @@ def acknowledgement_text(alert: Alert) -> str:
 def summary(site: Site) -> str:
     """Return the first line: the state of the site now, as monitoring plug-ins print it."""
     word = WORDS[site.exit_status]
-    parts = [counts(site)]
+    parts = [*(["made up, nothing was measured"] if site.is_made_up else []), counts(site)]
     times = [series.status.when for series in site.series if series.status.when]
     if times:
         parts.append(f"newest run {age_text(site.now - max(times))}")

@@ -13,7 +13,7 @@ import numpy as np
 
 from iobands.alerts.alert import Alert
 from iobands.alerts.incident import Incident
-from iobands.detection.series import Detection
+from iobands.detection.series import LARGE_DROP, Detection
 from iobands.model.series import SeriesKey, slug
 from iobands.reporting.format import summary
 from iobands.site.site import Site
@@ -126,6 +126,6 @@ def _evidence(detection: Detection) -> dict[str, object]:
         "watch": chart.watch,
         "threshold": chart.threshold,
         "can_judge": chart.can_judge,
-        "power_runs": plain(detection.power),
+        "power_runs": plain(detection.power[LARGE_DROP]),
         "baseline_runs": len(chart.baseline.runs),
     }

@@ -20,9 +20,8 @@ from iobands.alerts.action import ACKNOWLEDGE, REAL, RESOLVE, Action
 from iobands.alerts.log import as_line
 from iobands.detection import DOWN
 from iobands.model.fields import FIELDS, VARIABLE_UNITS
+from iobands.model.series import MADE_UP
 
-#: The name of the system.
-SYSTEM: Final = "made-up-site"
 DAYS: Final = 365
 
 _SEED: Final = 21
@@ -98,7 +97,7 @@ def write_demo(directory: Path, now: datetime) -> None:
         OSError: the directory cannot be written.
     """
     config = directory / "config"
-    perflogs = directory / "perflogs" / SYSTEM / "compute"
+    perflogs = directory / "perflogs" / MADE_UP / "compute"
     for path in (perflogs, *(config / name for name in ("bands", "alerts", "systems"))):
         path.mkdir(parents=True, exist_ok=True)
     end = now.astimezone(timezone.utc).replace(hour=3, minute=30, second=0, microsecond=0)
@@ -109,10 +108,10 @@ def write_demo(directory: Path, now: datetime) -> None:
     for name, found in lines.items():
         text = "\n".join([perflog_header(), *found])
         (perflogs / f"{name}.log").write_text(f"{text}\n", encoding="utf-8")
-    (config / "bands" / f"{SYSTEM}.yaml").write_text(_bands_file(end), encoding="utf-8")
+    (config / "bands" / f"{MADE_UP}.yaml").write_text(_bands_file(end), encoding="utf-8")
     actions = "".join(f"{as_line(action)}\n" for action in _actions(end))
-    (config / "alerts" / f"{SYSTEM}.jsonl").write_text(actions, encoding="utf-8")
-    (config / "systems" / f"{SYSTEM}.py").write_text(_site_file(), encoding="utf-8")
+    (config / "alerts" / f"{MADE_UP}.jsonl").write_text(actions, encoding="utf-8")
+    (config / "systems" / f"{MADE_UP}.py").write_text(_site_file(), encoding="utf-8")
 
 
 def perflog_header() -> str:
@@ -175,7 +174,7 @@ def _settings(check: _Check, place: str, ago: int) -> dict[str, object]:
         "display_name": f"{check.name} %file_system={place} %stripe_count={count} "
         f"%hints={check.hints}",
         "hashcode": f"{crc32(f'{check.name} {place} {count} {environ} {tuned}'.encode()):08x}",
-        "system": SYSTEM,
+        "system": MADE_UP,
         "partition": "compute",
         "environ": environ,
         "version": "4.10.4",
@@ -243,7 +242,7 @@ def _bands_file(end: datetime) -> str:
     }
     content = {
         "schema": _BANDS_SCHEMA,
-        "system": SYSTEM,
+        "system": MADE_UP,
         "maintenance": maintenance,
         "epochs": [upgrade],
     }
@@ -301,7 +300,7 @@ def _site_file() -> str:
         {"pattern": "ssf", "stripe_count": -1, "transport": "ucx", "hints": _PRESET},
     ]
     system = {
-        "name": SYSTEM,
+        "name": MADE_UP,
         "descr": "A made-up site",
         "hostnames": ["^no host is called so$"],
         "modules_system": "nomod",

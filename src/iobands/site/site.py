@@ -27,7 +27,7 @@ from iobands.directories.note import Leftover, read_leftovers
 from iobands.model.expected import overdue
 from iobands.model.history import NOTHING, History
 from iobands.model.rejected import Rejected
-from iobands.model.series import SeriesKey, labels
+from iobands.model.series import MADE_UP, SeriesKey, labels
 from iobands.results.missing_runs import (
     FINE,
     Finding,
@@ -108,6 +108,11 @@ class Site:
         statuses = [alert.exit_status for alert in self.alerts]
         left = WARNING if self.leftovers else OK
         return worst([*statuses, left, OK if self.series else UNKNOWN])
+
+    @property
+    def is_made_up(self) -> bool:
+        """Whether nothing of it was measured: it is that of `iobands demo`."""
+        return any(each.key.system == MADE_UP for each in self.series)
 
     def counts(self) -> dict[State, int]:
         """Return how many series are in each state that occurs, the worst first."""

@@ -16,6 +16,7 @@ from iobands.reporting.dashboard.names import job_id, seconds, series_id
 from iobands.reporting.dashboard.verdicts import Judged
 from iobands.reporting.digest import (
     details,
+    leftover_text,
     maintenance_lines,
     not_measured,
     number,
@@ -59,6 +60,7 @@ def overview(
         "version": __version__,
         "made": seconds(site.now),
         "past": past,
+        "made_up": site.is_made_up,
         "public": public,
         "word": texts.WORDS[site.exit_status],
         "counts": texts.counts(site),
@@ -82,6 +84,8 @@ def overview(
     if not public:
         found["maintenance"] = [": ".join(line) for line in maintenance_lines(site)]
         found["not_measured"] = [": ".join(line) for line in not_measured(site)]
+        found["leftovers"] = [leftover_text(each) for each in site.leftovers]
+        found["leftover_size"] = texts.size_text(sum(each.bytes or 0 for each in site.leftovers))
         found["rejected"] = [str(each) for each in site.rejected[:_MOST_REJECTED]]
         found["rejected_lines"] = len(site.rejected)
     return found

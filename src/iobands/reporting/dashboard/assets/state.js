@@ -23,12 +23,14 @@
     const { word, text } = iobands.judgement(site, Date.now() / 1000);
     const systems = [...new Set(site.series.map((series) => series.fields.system))].join(", ");
     const name = `I/O performance${systems ? ` of ${systems}` : ""}`;
-    document.title = `${word} · ${name}`;
+    document.title = `${site.made_up ? "Made up · " : ""}${word} · ${name}`;
     document.getElementById("home").textContent = name;
     const when = site.past ? "as it was known then" : "when this page was made";
     const session = site.session
       ? `newest session ${iobands.duration(Date.now() / 1000 - site.session.began)} ago: ${site.session.how}; ` : "";
     document.getElementById("state").replaceChildren(
+      ...(site.made_up ? [element("p", { class: "banner" },
+        element("strong", {}, "A made-up site. "), "Nothing on these pages was measured.")] : []),
       element("p", { class: "summary" }, iobands.tag(word), " ", text),
       element("p", { class: "note" }, `${iobands.minute(site.made)} UTC, ${when}; ${session}all times are UTC`),
     );

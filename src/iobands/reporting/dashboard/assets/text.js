@@ -38,7 +38,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
   };
 
   iobands.plural = (count, noun) =>
-    `${count} ${count === 1 || noun.endsWith("s") ? noun : `${noun}s`}`;
+    `${count} ${count === 1 || noun.endsWith("s") ? noun : `${noun}s`.replace(/([^aeiou])ys$/, "$1ies")}`;
 
   const date = (seconds) => new Date(1000 * seconds);
   iobands.day = (seconds) => date(seconds).toISOString().slice(0, 10);
