@@ -35,8 +35,9 @@ _PREAMBLE = """\
 real. In every row no rate is recorded that was not measured, no measured sample is lost without \
 a word, and what stays behind is named. "Next run" is the same command after the fault was lifted.
 
-A message is shortened: `…` stands for the directories of the test, `HOST` for the machine, \
-`TIME` and `PID` for a time and a process.
+A message is shortened: `…` stands for the directories of the test, `HOST` for the machine. \
+`TIME`, `PID`, `RANDOM` and `N` stand for a time, a process, a part of a name and a number that \
+differ from run to run.
 """
 _CELLS = ("message", "exit_status", "left", "next_run")
 _LONGEST = 220  # characters of a message
@@ -64,7 +65,7 @@ def observed(
         name = fault or rows[0]
         assert name in rows
         assert next_run, "the run after the fault is not right"
-        names = ", ".join(sorted({Path(str(each)).name for each in left}))
+        names = ", ".join(sorted({shortened(Path(str(each)).name) for each in left}))
         status = 128 - exit_status if exit_status < 0 else exit_status  # as a shell has it
         cells = (shortened(message), str(status), names or "nothing", "right")
         record_property("fault observed", (name, dict(zip(_CELLS, cells, strict=True))))
@@ -81,6 +82,10 @@ def shortened(message: str) -> str:
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d|Z)?", "TIME"),
         (r"(?<=process )\d+|(?<=pid )\d+(?:, \d+)*|(?<=HOST\.)\d+", "PID"),
         (r"(?<=newest run )\d+ \w+", "…"),
+        (r"(?<=iobands-)(\w+)-\w{10}\b", r"\1-RANDOM"),
+        (r"\d+(?= bytes free)|(?<=, repeat )\d+", "N"),
+        (r"\d+ of \d+(?= test cases)", "N of N"),
+        (r"\d+\.\d+(?= ?s \()", "N"),
     ):
         text = re.sub(pattern, replacement, text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

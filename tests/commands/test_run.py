@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -25,9 +27,11 @@ from iobands.status.series import Series
 from iobands.status.state import State
 from tests.commands.fake_root import make_root
 from tests.conftest import Command
+from tests.factory import line, write_perflog
 from tests.fault_table import Observed
 from tests.left_behind import files, left_behind
 from tests.notify.servers import Web, web_server
+from tests.sites import levels
 
 pytestmark = pytest.mark.machine
 
@@ -349,6 +353,122 @@ def test_a_limit_ends_the_session(root: Path, iobands: Command, observed: Observ
         **done.cells(),
         next_run=again.returncode == 0,
     )
+
+
+ODD = """\
+import signal
+import time
+from pathlib import Path
+
+from trivial import *
+
+
+@rfm.simple_test
+class SetBack(Base):
+    tags = {"odd"}
+    executable_opts = ["write 1.5"]
+    prerun_cmds = ["sleep 1", '>>"$CLOCK_IS_BACK"', "sleep 1", "date +%s"]
+
+
+@rfm.simple_test
+class Asked(Base):
+    tags = {"odd"}
+    executable_opts = ["write 1.5"]
+
+    @run_before("sanity")
+    def ask(self):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+            time.sleep(1)
+        except Exception:  # as the handlers of logging do
+            pass
+"""
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> dict[str, str]:
+    """The environment of processes whose clock is an hour behind while a file is there."""
+    library = tmp_path / "clock.so"
+    source = Path(__file__).parents[1] / "programs" / "clock.c"
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    subprocess.run(["mpicc", *warnings, "-shared", "-fPIC", "-o", library, source], check=True)
+    return {"LD_PRELOAD": str(library), "CLOCK_IS_BACK": str(tmp_path / "is-back")}
+
+
+@pytest.mark.fault("session", "clock is put back an hour in mid-run", "measured to the end")
+def test_no_sleep_follows_a_clock_that_is_put_back(
+    root: Path, clock: dict[str, str], iobands: Command, observed: Observed
+) -> None:
+    (root / "checks" / "odd.py").write_text(ODD)
+    chosen = ("run", "--limit", "60s", "--tag", "odd", "--", "-n", "SetBack", "--keep-stage-files")
+    done = iobands(*chosen, cwd=root, **clock)
+    assert (done.returncode, done.stderr) == (0, "")
+    (output,) = root.glob("stage/**/rfm_job.out")
+    assert 3500 < time.time() - int(output.read_text().split()[0]) < 7200
+    shutil.rmtree(root / "stage")
+    Path(clock["CLOCK_IS_BACK"]).unlink()
+    again = iobands(*chosen, cwd=root)
+    assert len(by_label(root)["disk fpp write_bw"].history.values) == 2
+    observed(**done.cells(), next_run=again.returncode == 0)
+
+
+@pytest.mark.fault("session", "SIGTERM while ReFrame logs", "ended; no rate")
+def test_a_signal_is_not_lost(root: Path, iobands: Command, observed: Observed) -> None:
+    (root / "checks" / "odd.py").write_text(ODD)
+    before = files(root)
+    reframe = [Path(sys.executable).with_name("reframe"), "-C", "config/site.py", "-c", "checks"]
+    done = subprocess.run(
+        [*reframe, "-r", "-n", "Asked"], cwd=root, capture_output=True, text=True, check=False
+    )
+    left = left_behind(root, before)
+    assert read_holder(root / "perflogs") is None
+    (report,) = report_files(root / "perflogs")
+    (case,) = json.loads(report.read_bytes())["runs"][0]["testcases"]
+    assert (done.returncode, case["result"], case["perfvalues"]) == (1, "abort", {})
+    again = iobands("run", "--", "-n", "Good", cwd=root)
+    observed(
+        message=next(text for text in done.stdout.splitlines() if "stopped" in text),
+        exit_status=done.returncode,
+        left=left,
+        next_run=again.returncode == 0,
+    )
+
+
+CUT_OFF = """\
+#!/bin/sh
+{reframe} "$@"
+status=$?
+truncate -s -90 perflogs/here/reports/*.json
+exit $status
+"""
+
+
+@pytest.mark.fault(
+    "session", "run report cut off while an alert is open", "the digest; the known loss goes first"
+)
+def test_a_damaged_report_hides_no_alert(
+    root: Path, tmp_path: Path, iobands: Command, observed: Observed
+) -> None:
+    now = datetime.now(timezone.utc)
+    values = levels((90, 3.0), (20, 1.0))
+    days = range(len(values), 0, -1)
+    times = [(now - timedelta(days=ago)).isoformat() for ago in days]
+    lines = [
+        line(job_completion_time=when, perf_value=value, fsync="null", cache="null")
+        for when, value in zip(times, values, strict=True)
+    ]
+    write_perflog(root / "perflogs", lines, name="Good.log")
+    program = tmp_path / "bin" / "reframe"
+    program.parent.mkdir()
+    program.write_text(CUT_OFF.format(reframe=Path(sys.executable).with_name("reframe")))
+    program.chmod(0o755)
+    path = f"{program.parent}:{os.environ['PATH']}"
+    done = iobands("run", "--", "-n", "Good", cwd=root, PATH=path)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout.startswith("IOBANDS CRITICAL: 1 degraded")
+    assert len(by_label(root)["disk fpp write_bw"].history.values) == len(values) + 1
+    again = iobands("run", "--", "-n", "Good", cwd=root)
+    observed(**done.cells(), next_run=(again.returncode, again.stderr) == (2, ""))
 
 
 TEAR = """\

@@ -48,7 +48,7 @@ FAULTS = {
     "checks fail": (3, False),
 }
 #: After these, `iobands run` says only why it failed, and prints no digest.
-NO_DIGEST = {"ReFrame fails", "run report cut off"}
+NO_DIGEST = {"ReFrame fails"}
 
 
 @dataclass

@@ -143,9 +143,13 @@ def _session(
         return ended, sorted(set(report_files(perflogs)) - before)
 
     ended, reports = attempt([], 1)
-    counts: dict[str, int] = {}
+    problems = [f"not loaded: {each}" for each in ended.not_loaded]
+    counts = {"expected": ended.cases or 0} if reports else {}
     if reports:
-        counts = {"expected": ended.cases or 0, **_counts(reports[-1], perflogs)}
+        try:
+            counts |= case_counts(reports[-1])
+        except ValueError as error:
+            problems.append(f"{reports[-1]}: {_why_damaged(reports[-1], perflogs, error)}")
     again = _spoilt(reports, selection) if ended.how == COMPLETED else {}
     if again:
         counts["repeated"] = len(again)
@@ -157,7 +161,6 @@ def _session(
         *(f"run once more, as infrastructure failed: {why}" for why in again.values()),
         *end_rest(perflogs, holder.session),
     ]
-    problems = [f"not loaded: {each}" for each in ended.not_loaded]
     if cut:
         names = ", ".join(cost.name for cost in cut)
         problems.append(f"left out, as over the daily budget of the site file: {names}")
@@ -173,7 +176,7 @@ def _session(
         raise RunError(problems[-1])
     elif not reports or ended.status not in {0, _FAILED_CASES}:
         raise RunError(_why_nothing(ended, selection, len(reports), perflogs))
-    elif counts["ran"] < counts["expected"]:
+    elif counts.get("ran", counts["expected"]) < counts["expected"]:
         problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
     return Outcome(ended.how, counts, tuple(problems), tuple(notes))
 
@@ -212,16 +215,13 @@ def _exactly(name: str) -> str:
     return f"^{re.escape(name.replace(' ', ''))}$"
 
 
-def _counts(report: Path, perflogs: Path) -> dict[str, int]:
-    """Return the numbers of a report's test cases; a full disk is why it cannot be read."""
+def _why_damaged(report: Path, perflogs: Path, error: ValueError) -> str:
+    """Return why a run report cannot be read: a full disk, or else by `error`."""
     try:
-        return case_counts(report)
-    except ValueError as error:
-        try:
-            require_room(report.parent)
-        except OSError as why:
-            raise RunError(str(refusal(why, report))) from error
-        raise RunError(f"{report}: {error}; ReFrame's output is in {perflogs / _LOG}") from error
+        require_room(report.parent)
+    except OSError as why:
+        return why.strerror or str(why)
+    return f"{error}; ReFrame's output is in {perflogs / _LOG}"
 
 
 def _why_nothing(ended: Ended, selection: Selection, reports: int, perflogs: Path) -> str:

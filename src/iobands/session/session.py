@@ -25,6 +25,7 @@ from iobands.session.perflogs import end_lines, require_writable
 from iobands.session.processes import VARIABLE, end_session
 from iobands.session.reconcile import reconcile, report_files
 from iobands.session.refusal import SessionRefusedError, refusal
+from iobands.session.workarounds import apply_workarounds
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 
@@ -87,6 +88,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
     Raises:
         SessionRefusedError: another session runs, or a sample could not be recorded.
     """
+    apply_workarounds()
     holder = read_holder(perflogs)
     if holder and holder.session == os.environ.get(VARIABLE):
         join(perflogs, holder)
