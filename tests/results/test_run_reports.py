@@ -54,12 +54,15 @@ def test_reasons_are_reframes_words_without_its_source_lines(tmp_path: Path) -> 
     entries = [
         case(display_name="a", fail_reason=said),
         case(display_name="b", fail_reason="build error: exit code: 1", **build),
-        case(display_name="c", result="fail_deps", fail_phase=None, fail_reason=None),
+        # SIGTERM ended ReFrame before the compiler began.
+        case(display_name="c", fail_reason="received signal 15", **{**build, "build_stderr": None}),
+        case(display_name="d", result="fail_deps", fail_phase=None, fail_reason=None),
     ]
     write_report(tmp_path, entries)
     assert [found.reason for found in read_run_reports(tmp_path).runs] == [
         "bands error: here.yaml: system: missing; add it",
         "build error: exit code: 1; see /stage/Build/b.err",
+        "received signal 15",
         "not run, as a check that it depends on failed",
     ]
 

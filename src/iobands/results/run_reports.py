@@ -249,9 +249,10 @@ def _reason(said: str, entry: _Entry) -> str:
         return words
     lines = [line for line in said.splitlines() if not line.startswith("|")]
     reason = " ".join(" ".join(lines).split()).removesuffix(":")
-    if entry.get("fail_phase") == "compile_wait":
-        # the compiler's messages are in a file that ReFrame does not quote
-        reason += f"; see {entry.get('stagedir')}/{entry.get('build_stderr')}"
+    if entry.get("fail_phase") == "compile_wait" and entry.get("build_stderr"):
+        # The compiler's messages are in a file that ReFrame does not quote; no compiler ran where
+        # the session was ended before.
+        reason += f"; see {entry.get('stagedir')}/{entry['build_stderr']}"
     return reason
 
 
