@@ -59,4 +59,6 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
     @property
     def asked_striping(self) -> Asked:
         """This point's stripe count, and what the site configuration asks besides."""
-        return Asked(self.stripe_count_asked, **self.file_system_settings.get("striping", {}))
+        settings = self.file_system_settings
+        tolerated = settings.get("max_inactive_targets", 0)
+        return Asked(self.stripe_count_asked, **settings.get("striping", {}), tolerated=tolerated)

@@ -259,7 +259,8 @@ class IoBase(
     def require_file_system(self) -> None:
         """Skip the check where its file system is not fit to be measured."""
         if not self.is_dry_run():
-            self.not_run = self.probe.findings[self.file_system].blocking
+            findings = self.probe.findings[self.file_system]
+            self.not_run = findings.blocking(self.stripe_count_asked)
             self.skip_if(bool(self.not_run), f"{self.file_system}: {self.not_run}")
 
     def skip_because(self, reason: str) -> None:

@@ -115,9 +115,10 @@ require_inodes() {
         refuse "$free inodes are free, this run needs $1"
 }
 
-# note_targets: which storage targets are in service; the file system's script has list_targets.
+# note_targets [POOL]: which storage targets are in service; the file system's script has
+# list_targets.
 note_targets() {
-    list_targets >targets.txt 2>/dev/null || :
+    list_targets "$@" >targets.txt 2>/dev/null || :
 }
 
 # note_libraries PROGRAM: what the loader gives the program.

@@ -5,16 +5,16 @@ A type is a module that reads layouts back, a script of bash for jobs, and a lin
 
 from .beegfs import BeegfsStriping
 from .cephfs import CephStriping
-from .layout import Asked, Layout, Striping, StripingError, Targets, mount_names
+from .gpfs import GpfsStriping
+from .layout import Asked, Layout, Striping, StripingError, TargetFaults, Targets, mount_names
 from .lustre import LustreStriping
-from .posix import NoStriping
 
 BACKENDS: dict[str, Striping] = {
     "lustre": LustreStriping(),
     "cephfs": CephStriping(),
     "beegfs": BeegfsStriping(),
-    "gpfs": NoStriping(mounted_as=("gpfs",)),
-    "posix": NoStriping(),
+    "gpfs": GpfsStriping(),
+    "posix": Striping(),
 }
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Layout",
     "Striping",
     "StripingError",
+    "TargetFaults",
     "Targets",
     "mount_names",
 ]

@@ -19,6 +19,7 @@ from .layout import (
     TARGETS_FILE,
     Asked,
     Layout,
+    Striping,
     StripingError,
     Targets,
     agreed,
@@ -27,12 +28,11 @@ from .layout import (
 _SIZE_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
-class BeegfsStriping:
+class BeegfsStriping(Striping):
     """The number of targets and the chunk size, which are what users may set."""
 
     mounted_as = ("beegfs", "fhgfs")
     script = Path(__file__).with_suffix(".sh")
-    counts_clients = False
 
     def stripe(self, asked: Asked) -> list[str]:
         chunk = asked.size_kib and asked.size_kib * BYTES_PER_KIB

@@ -10,7 +10,6 @@ four stripes on four OSDs are spread over four of them only on average.
 import json
 import re
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 
 from ..base.stage import call, read_output
@@ -21,18 +20,18 @@ from .layout import (
     TARGETS_FILE,
     Asked,
     Layout,
+    Striping,
     StripingError,
     Targets,
     agreed,
 )
 
 
-class CephStriping:
-    """The layout attributes of the run directory, which new files inherit."""
+class CephStriping(Striping):
+    """The layout attributes of the run directory, which new files inherit; they name no OSD."""
 
     mounted_as = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
     script = Path(__file__).with_suffix(".sh")
-    counts_clients = False
 
     def stripe(self, asked: Asked) -> list[str]:
         commands = ["note_targets"]
@@ -55,9 +54,6 @@ class CephStriping:
                 "seen: say it as `targets` in the site file's striping"
             )
         return agreed(layouts, asked, targets, "OSDs up")
-
-    def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
-        return {}  # a layout names the pool alone
 
     def count_targets(self, text: str) -> Targets | None:
         return up_osds(text)

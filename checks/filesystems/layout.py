@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 #: What stands for "all targets" in a stripe count.
 ALL_TARGETS = -1
@@ -39,11 +38,13 @@ class Asked:
     layout: str | None = None
     #: How many targets −1 stands for, where the site file says so.
     targets: int | None = None
+    #: How many of them may take no files; of Lustre alone.
+    tolerated: int = 0
 
     @property
     def anything(self) -> bool:
         """Whether the run directory has to be striped at all."""
-        asked = {**vars(self), "targets": None}
+        asked = {**vars(self), "targets": None, "tolerated": None}
         return any(value is not None for value in asked.values())
 
 
@@ -66,20 +67,37 @@ class Targets:
     inactive: int
 
 
-class Striping(Protocol):
-    """One type of file system. Its script defines `stripe`, `read_layout` and `list_targets`."""
+@dataclass(frozen=True)
+class TargetFaults:
+    """What is wrong with the targets of a file system, and what could not be seen."""
+
+    #: What is in the way of any file.
+    stopping: tuple[str, ...] = ()
+    #: What is in the way of files over all targets.
+    over_all: str | None = None
+    #: What is in nobody's way.
+    others: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+class Striping:
+    """One type of file system; this one has no stripes.
+
+    Its script defines `stripe`, `read_layout` and `list_targets`.
+    """
 
     #: What the mount table calls it; empty where anything will do.
-    mounted_as: Sequence[str]
+    mounted_as: Sequence[str] = ()
 
     #: The functions of bash for job scripts; None where there is nothing to call.
-    script: Path | None
+    script: Path | None = None
 
     #: Whether the script defines `client_statistics`, what Lustre's clients count.
-    counts_clients: bool
+    counts_clients = False
 
     def stripe(self, asked: Asked) -> list[str]:
         """Shell commands that stripe `$run_directory`, before anything is written there."""
+        return []
 
     def in_effect(self, stage: Path, asked: Asked) -> Layout:
         """The layout of the files that were written.
@@ -87,6 +105,7 @@ class Striping(Protocol):
         Raises:
             StripingError: it could not be read, or it differs from what was asked.
         """
+        return Layout()
 
     def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
         """The index of the target of each stripe by the name of the file, from LAYOUT_FILE.
@@ -97,9 +116,27 @@ class Striping(Protocol):
         Raises:
             StripingError: a layout could not be read.
         """
+        return {}
 
     def count_targets(self, text: str) -> Targets | None:
         """The storage targets by what `list_targets` printed; None if it printed none."""
+        return None
+
+    def judge_targets(
+        self, said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None
+    ) -> TargetFaults | None:
+        """What is wrong with the targets by the sections of the probe; None if nothing was seen.
+
+        So many targets may be out of service, and each needs so many KiB; the site file may have
+        `declared` how many there are.
+        """
+        seen = self.count_targets(said.get("targets", ""))
+        if seen is None:
+            return None
+        if seen.inactive <= tolerated:
+            return TargetFaults()
+        number = seen.active + seen.inactive
+        return TargetFaults((f"{seen.inactive} of {number} storage targets are not in service",))
 
 
 def mount_names(settings: Mapping, backend: Striping) -> Sequence[str]:

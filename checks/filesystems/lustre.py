@@ -7,43 +7,30 @@ of Lustre 2.17.
 
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..base.stage import call, read_output
+from . import osts
 from .layout import (
     ALL_TARGETS,
     LAYOUT_FILE,
     TARGETS_FILE,
     Asked,
     Layout,
+    Striping,
     StripingError,
+    TargetFaults,
     Targets,
     agreed,
 )
+from .lfs import Component, Ost, components_of_files, listed_osts
 
 #: What stands for the stripe count in a site file's `layout`.
 COUNT_MARK = "{stripe_count}"
 
-# The index of an object's OST: in the table of a plain layout, in the list of a component.
-_OBJECT = re.compile(r"\s+(\d+)\s+\d+\s+0x|\s+-\s+\d+: \{ l_ost_idx: +(\d+),")
 
-
-@dataclass
-class Component:
-    """A component of a file: what `lfs getstripe` says, and the OST of each stripe in order."""
-
-    fields: dict[str, str] = field(default_factory=dict)
-    targets: list[int] = field(default_factory=list)
-
-    @property
-    def in_use(self) -> bool:
-        """Whether data may lie there: a plain layout, or a component that was written to."""
-        return "init" in self.fields.get("lcme_flags", "init")
-
-
-class LustreStriping:
+class LustreStriping(Striping):
     """Plain layouts, or one that the site file writes out as options of `lfs setstripe`."""
 
     mounted_as = ("lustre",)
@@ -52,13 +39,10 @@ class LustreStriping:
 
     def stripe(self, asked: Asked) -> list[str]:
         set_layout = [call("stripe", *setstripe_options(asked))] if asked.anything else []
-        return ["note_targets", *set_layout]
+        return [call("note_targets", *filter(None, [asked.pool])), *set_layout]
 
     def in_effect(self, stage: Path, asked: Asked) -> Layout:
         files = components_of_files(read_output(stage / LAYOUT_FILE))
-        targets = asked.targets
-        if asked.stripe_count == ALL_TARGETS and targets is None:
-            targets = active_targets(read_output(stage / TARGETS_FILE)).active
         overstriping = bool(
             asked.layout and re.search(r"(^| )(-C|--overstripe-count)", asked.layout)
         )
@@ -67,9 +51,24 @@ class LustreStriping:
             if asked.layout is not None:
                 _require_components(len(components), asked.layout)
             layouts.append(_layout(path, components, overstriping))
-        # Fewer OSTs than stripes show in the layout itself, unless stripes were to share them.
-        known = targets if asked.stripe_count == ALL_TARGETS else None
-        return agreed(layouts, asked, known, "active OSTs")
+        if asked.stripe_count != ALL_TARGETS:
+            _require_whole_files(files, layouts, asked.stripe_count)
+            # Fewer OSTs than stripes show in the layout itself, unless stripes were to share them.
+            return agreed(layouts, asked, None, "active OSTs")
+        listed = listed_osts(read_output(stage / TARGETS_FILE))
+        active = {index: ost for index, ost in listed.items() if ost.active}
+        if not active and asked.targets is None:
+            raise StripingError("lfs osts names no active OST")
+        wanted = asked.targets or len(active)
+        if 0 < len(active) < wanted - asked.tolerated:
+            where = f"the pool {asked.pool} has" if asked.pool else "there are"
+            raise StripingError(
+                f"stripe count asked: all {wanted} targets of the site file; {where} {len(active)}",
+                layouts[0],
+            )
+        _require_whole_files(files, layouts, wanted)
+        fewer = _tolerated(asked.tolerated, wanted, active, layouts, _last_targets(files))
+        return agreed(layouts, asked, fewer, "active OSTs")
 
     def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
         return {
@@ -78,10 +77,60 @@ class LustreStriping:
         }
 
     def count_targets(self, text: str) -> Targets | None:
-        try:
-            return active_targets(text)
-        except StripingError:
-            return None
+        states = [ost.active for ost in listed_osts(text.partition("Pool: ")[0]).values()]
+        return Targets(sum(states), len(states) - sum(states)) if any(states) else None
+
+    def judge_targets(
+        self, said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None
+    ) -> TargetFaults | None:
+        return osts.judge(said, tolerated, needed_kib, declared)
+
+
+def _last_targets(files: Mapping[str, Sequence[Component]]) -> set[int]:
+    """The targets of the last component in use of all files."""
+    last = ([each for each in components if each.in_use][-1] for components in files.values())
+    return {target for component in last for target in component.targets}
+
+
+def _tolerated(
+    tolerated: int,
+    wanted: int,
+    active: Mapping[int, Ost],
+    layouts: Sequence[Layout],
+    found: set[int],
+) -> int:
+    """How many stripes files over all targets have, where so many targets may take no files.
+
+    Raises:
+        StripingError: more targets than that have none of the files; the message names them.
+    """
+    count = min(layout.stripe_count or 0 for layout in layouts)
+    if not 0 < count < wanted:
+        return wanted
+    if wanted - count <= tolerated:
+        return count
+    missing = ", ".join(str(ost) for index, ost in active.items() if index not in found)
+    raise StripingError(
+        f"stripe count asked: all {wanted} active OSTs; in effect: {count}"
+        + (f": {missing} took no files" if missing else ""),
+        layouts[0],
+    )
+
+
+def _require_whole_files(
+    files: Mapping[str, Sequence[Component]], layouts: Sequence[Layout], wanted: int | None
+) -> None:
+    """Raise a StripingError if a file ends before the component with the stripe count asked for."""
+    for (path, components), layout in zip(files.items(), layouts, strict=True):
+        used = sum(component.in_use for component in components)
+        if wanted is not None and used < len(components) and layout.stripe_count != wanted:
+            end = components[used - 1].fields.get("lcme_extent.e_end", "?")
+            raise StripingError(
+                f"{Path(path).name} ends in component {used} of {len(components)}, before byte "
+                f"{end}: the one with the stripe count asked, {wanted}, has no data; write more "
+                "to each file",
+                layout,
+            )
 
 
 def setstripe_options(asked: Asked) -> list[str]:
@@ -97,36 +146,6 @@ def setstripe_options(asked: Asked) -> list[str]:
     return [
         word for name, value in options.items() if value is not None for word in (name, str(value))
     ]
-
-
-def components_of_files(text: str) -> dict[str, list[Component]]:
-    """The components of each file by its path, from `lfs getstripe`; a plain layout is one.
-
-    Raises:
-        StripingError: there is no file, one has no layout, or a line is no part of one.
-    """
-    files: dict[str, list[Component]] = {}
-    components: list[Component] = []
-    for line in filter(str.strip, text.splitlines()):
-        field = re.match(r"\s*(l[cm]m[e_][\w.]*): *(.*)", line)
-        if line.startswith("/"):
-            components = files.setdefault(line, [])
-        elif field:
-            name, value = field.groups()
-            if name == "lcme_id" or not (components or name.startswith("lcm_")):
-                components.append(Component())
-            if components:
-                components[-1].fields[name] = value.strip()
-        elif components and (target := _OBJECT.match(line)):
-            components[-1].targets.append(int(target[1] or target[2]))
-        elif line.split() != ["obdidx", "objid", "objid", "group"]:
-            raise StripingError(f"lfs getstripe gave no layout but {line.strip()!r}")
-    if not files:
-        raise StripingError("lfs getstripe gave no layout: were files written, and is it Lustre?")
-    for path, found in files.items():
-        if not found:
-            raise StripingError(f"lfs getstripe gave no layout of {path}")
-    return files
 
 
 def file_layouts(text: str) -> list[Layout]:
@@ -165,16 +184,3 @@ def _require_components(found: int, layout: str) -> None:
     asked = max(1, len(re.findall(r"(?:^| )(?:-E|--component-end)", layout)))
     if found != asked:
         raise StripingError(f"components asked: {asked} ({layout}); in effect: {found}")
-
-
-def active_targets(text: str) -> Targets:
-    """How many OSTs are active and how many are not, from `lfs osts`.
-
-    Raises:
-        StripingError: none is active.
-    """
-    states = [line.split()[-1] for line in text.splitlines() if re.match(r"\d+: ", line)]
-    active = states.count("ACTIVE")
-    if not active:
-        raise StripingError(f"lfs osts names no active OST: {text.strip()!r}")
-    return Targets(active, len(states) - active)

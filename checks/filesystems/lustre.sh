@@ -3,8 +3,45 @@
 
 needed=(lfs)
 
+# list_targets [POOL]: all targets, and those of the pool.
 list_targets() {
     timeout 20 lfs osts "$file_system"
+    [ -z "${1-}" ] || list_pool "$1"
+}
+
+list_pool() {
+    local client
+    client=$(timeout 10 lfs getname "$file_system" | cut -d " " -f 1)
+    timeout 10 lfs pool_list "${client%-*}.$1"
+}
+
+# look_at_targets [POOL]: for the probe, in its sections, below $directory: what is said of each
+# target, the layout of a file over all that take files, and how a write to each of its stripes
+# ended. What hangs is waited for a third of $seconds.
+look_at_targets() {
+    local file=$directory/all-targets pool
+    section "target space"
+    timeout 10 lfs df "$file_system"
+    section "target check"
+    timeout 10 lfs check osts 2>&1
+    section "target files"
+    timeout 10 lfs setstripe -c -1 -S 64k ${1:+-p "$1"} "$file" 2>&1 | head -n 1
+    timeout 10 lfs getstripe "$file" 2>&1
+    seq 0 $(($(lfs getstripe -c "$file") - 1)) |
+        timeout $((seconds / 3)) xargs -P 16 -I % \
+            bash -c "$(declare -f write_stripe); write_stripe \"\$1\" %" bash "$file"
+    pool=$(timeout 10 lfs getstripe -p "$file")
+    [ -z "$pool" ] || { section "target pool" && list_pool "$pool"; }
+}
+
+write_stripe() {
+    local printed
+    if printed=$(dd if=/dev/zero of="$1" bs=64k count=1 seek="$2" oflag=direct conv=notrunc \
+        status=none 2>&1); then
+        echo "wrote $2"
+    else
+        echo "failed $2 ${printed##*: }"
+    fi
 }
 
 # stripe OPTION...: of lfs setstripe.

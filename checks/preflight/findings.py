@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..filesystems import BACKENDS, Targets, mount_names
+from ..filesystems import BACKENDS, mount_names
+from ..filesystems.layout import ALL_TARGETS
 from .clocks import DEFAULT_SKEW_SECONDS, Span, disagreement
 from .probe import PATIENCE_SECONDS
 from .quota import quotas
@@ -27,6 +28,8 @@ class Wanted:
     mounted_as: Sequence[str]
     free_gib: float
     free_files: int
+    volume_gib: float = 0.0
+    declared_targets: int | None = None
     quota_percent: float = DEFAULT_QUOTA_PERCENT
     inactive_targets: int = 0
     skew_seconds: float = DEFAULT_SKEW_SECONDS
@@ -39,6 +42,8 @@ class Wanted:
             mounted_as=mount_names(settings, BACKENDS[settings["type"]]),
             free_gib=settings.get("min_free_gib", 0) + gib,
             free_files=settings.get("min_free_inodes", 0) + files,
+            volume_gib=gib,
+            declared_targets=settings.get("striping", {}).get("targets"),
             quota_percent=settings.get("max_quota_percent", DEFAULT_QUOTA_PERCENT),
             inactive_targets=settings.get("max_inactive_targets", 0),
             skew_seconds=skew_seconds,
@@ -49,23 +54,25 @@ class Wanted:
 class Findings:
     """Problems that stop checks, problems that do not, and what could not be seen; a line each.
 
-    `size_gib` is that of the file system, None where it was not seen.
+    `over_all` stops only checks of files over all targets. `size_gib` is that of the file system,
+    None where it was not seen.
     """
 
     problems: tuple[str, ...] = ()
+    over_all: str | None = None
     others: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     size_gib: float | None = None
 
-    @property
-    def blocking(self) -> str | None:
-        """Why nothing can be measured, in one line."""
-        return "; ".join(self.problems) or None
+    def blocking(self, stripe_count: int | None = None) -> str | None:
+        """Why files of so many stripes cannot be measured, in one line."""
+        over_all = self.over_all if stripe_count == ALL_TARGETS else None
+        return "; ".join(filter(None, (*self.problems, over_all))) or None
 
     @property
     def wrong(self) -> str | None:
         """All that is wrong, in one line."""
-        return "; ".join((*self.problems, *self.others)) or None
+        return "; ".join(filter(None, (*self.problems, self.over_all, *self.others))) or None
 
 
 def sections(text: str) -> dict[str, str]:
@@ -74,20 +81,24 @@ def sections(text: str) -> dict[str, str]:
     return dict(zip(found[::2], (said.strip("\n") for said in found[1::2]), strict=True))
 
 
-def silent(unfinished: str) -> Findings:
-    """The findings of a file system that did not answer in time."""
-    last = list(sections(unfinished)) or ["node"]
-    return Findings((f"does not answer within {PATIENCE_SECONDS} s (asked for: {last[-1]})",))
+def silent(unfinished: str, wanted: Wanted) -> Findings:
+    """The findings of a file system that did not answer in time, by what it had said until then."""
+    said = sections(unfinished)
+    last = list(said or ["node"])[-1]
+    problem = f"does not answer within {PATIENCE_SECONDS} s (asked for: {last})"
+    targets = _targets(said, wanted)
+    return Findings((problem, *targets.problems, *filter(None, [targets.over_all])))
 
 
-def judge(answer: str, wanted: Wanted, targets: Targets | None) -> Findings:
-    """What is wrong with a file system by its `answer`; `targets` are those of its servers."""
+def judge(answer: str, wanted: Wanted) -> Findings:
+    """What is wrong with a file system by its `answer`."""
     said = sections(answer)
     node, mounted = said.get("node", "this node"), said.get("mounted", "")
     away = _not_mounted(mounted, wanted, node)
     if away:
         return Findings((away,))
-    problems, unknown = [], []
+    targets = _targets(said, wanted)
+    problems, unknown, others = [], [], list(targets.others)
     space = _numbers(said.get("space", ""))
     size_gib = space[0] / KIB_PER_GIB if space else None
     if said.get("missing commands"):
@@ -97,7 +108,7 @@ def judge(answer: str, wanted: Wanted, targets: Targets | None) -> Findings:
         _space(said.get("space", ""), wanted),
         _files(said.get("files", ""), wanted),
         _quota(said.get("quota", ""), wanted),
-        _targets(targets, wanted),
+        targets,
     ):
         problems += judged.problems
         unknown += judged.unknown
@@ -106,15 +117,16 @@ def judge(answer: str, wanted: Wanted, targets: Targets | None) -> Findings:
     if not clock:
         words = written.rpartition(": ")[2] or "nothing was said"
         problems.append(f"not writable on {node}: {words}")
-        return Findings(tuple(problems), (), tuple(unknown), size_gib)
-    before, time, after = map(float, clock.groups())
-    off = disagreement(
-        "clock off: new files are",
-        Span(before, after).off(time),
-        f"the clock of {node}",
-        wanted.skew_seconds,
-    )
-    return Findings(tuple(problems), (off,) if off else (), tuple(unknown), size_gib)
+    else:
+        before, time, after = map(float, clock.groups())
+        off = disagreement(
+            "clock off: new files are",
+            Span(before, after).off(time),
+            f"the clock of {node}",
+            wanted.skew_seconds,
+        )
+        others += [off] if off else []
+    return Findings(tuple(problems), targets.over_all, tuple(others), tuple(unknown), size_gib)
 
 
 def _not_mounted(mounted: str, wanted: Wanted, node: str) -> str | None:
@@ -164,11 +176,11 @@ def _quota(text: str, wanted: Wanted) -> Findings:
     return Findings(tuple(used))
 
 
-def _targets(targets: Targets | None, wanted: Wanted) -> Findings:
-    if targets is None:
+def _targets(said: Mapping[str, str], wanted: Wanted) -> Findings:
+    faults = BACKENDS[wanted.type].judge_targets(
+        said, wanted.inactive_targets, wanted.volume_gib * KIB_PER_GIB, wanted.declared_targets
+    )
+    if faults is None:
         stripes = wanted.type in ("lustre", "cephfs", "beegfs")
         return Findings(unknown=("storage targets",) if stripes else ())
-    if targets.inactive <= wanted.inactive_targets:
-        return Findings()
-    number = targets.active + targets.inactive
-    return Findings((f"{targets.inactive} of {number} storage targets are not in service",))
+    return Findings(faults.stopping, faults.over_all, faults.others, faults.unknown)

@@ -20,7 +20,6 @@ from ..base.job import JobMixin
 from ..base.package import arguments, is_live, outcomes_of, read_notes, settle, unknown_owner
 from ..base.run_directory import NotedDirectories
 from ..base.stage import copy_scripts, read_output
-from ..filesystems import BACKENDS
 from . import clocks, mpi, probe, toolchain
 from .findings import Findings, Wanted, judge, sections, silent
 
@@ -125,14 +124,14 @@ class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
         return self.current_partition.extras["filesystems"]
 
     def _findings(self, number: int, name: str, settings: dict) -> Findings:
-        answered = Path(self.stagedir, probe.answer_file(number))
+        stage, wanted = Path(self.stagedir), self._wanted(settings)
+        answered = stage / probe.answer_file(number)
         if not answered.exists():
-            return silent(read_output(Path(self.stagedir, probe.unfinished_file(number))))
+            return silent(read_output(stage / probe.unfinished_file(number)), wanted)
         answer = read_output(answered)
         mounted = sections(answer).get("mounted", "")
         self.mounted = {**self.mounted, name: " ".join(mounted.split())}
-        targets = BACKENDS[settings["type"]].count_targets(sections(answer).get("targets", ""))
-        return judge(answer, self._wanted(settings), targets)
+        return judge(answer, wanted)
 
     def _wanted(self, settings: dict) -> Wanted:
         extras = self.current_partition.extras

@@ -48,5 +48,6 @@ def arguments(
     words = [str(seconds)]
     for settings, directory in zip(file_systems, directories, strict=True):
         names = mount_names(settings, BACKENDS[settings["type"]])
-        words += [settings["type"], settings["path"], ",".join(names), str(directory)]
+        pool = settings.get("striping", {}).get("pool", "")
+        words += [settings["type"], settings["path"], ",".join(names), str(directory), pool]
     return words

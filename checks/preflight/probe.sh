@@ -1,7 +1,7 @@
 #!/bin/bash
 # Looks at file systems from a node: at all of them at once, so that none may hang the others.
 #
-#   probe.sh SECONDS [TYPE PATH NAMES DIRECTORY]...
+#   probe.sh SECONDS [TYPE PATH NAMES DIRECTORY POOL]...
 #
 # NAMES, between commas, is what the mount table may call it; empty for anything. Only a file system
 # of the right type is written to, in DIRECTORY, which is made and removed. The Nth leaves
@@ -14,7 +14,7 @@ section() {
 }
 
 look() {
-    local type=$1 names=$3 mounted kind group
+    local type=$1 names=$3 pool=$5 mounted kind group
     file_system=$2 directory=$4
     needed=()
     # shellcheck source=/dev/null
@@ -37,22 +37,29 @@ look() {
     section files
     df -Pi "$file_system" | tail -n 1
     section targets
-    ! declare -F list_targets >/dev/null || list_targets 2>/dev/null
+    ! declare -F list_targets >/dev/null || list_targets "$pool" 2>/dev/null
     section quota
     ! declare -F show_quota >/dev/null || show_quota 2>/dev/null
+    make_directory || return 0
+    ! declare -F look_at_targets >/dev/null || look_at_targets "$pool" 2>/dev/null
     section write
     write_a_file
 }
 
-write_a_file() {
-    local before printed
+make_directory() {
+    local printed
     if printed=$(writable_by_others || mkdir -m 0700 -- "$directory" 2>&1) && [ -z "$printed" ]; then
         trap 'remove_directory "$directory"' EXIT
         trap 'exit 143' TERM
     else
+        section write
         echo "failed: $printed"
-        return
+        return 1
     fi
+}
+
+write_a_file() {
+    local before printed
     before=$(date +%s.%N)
     printed=$(echo iobands | dd of="$directory/file" conv=fsync status=none 2>&1)
     if [ "$(cat "$directory/file" 2>/dev/null)" = iobands ]; then
@@ -74,7 +81,7 @@ for ((number = 0; $# > 0; number++)); do
             [ -e "orphans_$number.txt" ] &&
             xargs -0 sh ./remove.sh <"orphans_$number.txt" >"removed_$number.txt"
     } </dev/null >/dev/null 2>&1 &
-    shift 4
+    shift 5
 done
 for ((waits = 0; waits < 5 * seconds; waits++)); do
     [ -n "$(jobs -r)" ] || break

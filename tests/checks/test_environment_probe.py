@@ -1,6 +1,7 @@
 """The probe looks at real file systems that are broken, and at stand-ins for Lustre and quotas."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from checks.base.stage import copy_scripts
-from checks.filesystems import BACKENDS
 from checks.preflight import probe
 from checks.preflight.clocks import DEFAULT_SKEW_SECONDS
-from checks.preflight.findings import Wanted, judge, sections, silent
+from checks.preflight.findings import Wanted, judge, silent
 from tests.checks.captures import captured
 
 pytestmark = pytest.mark.machine
@@ -29,8 +29,8 @@ NODE = os.uname().nodename
 class Probed:
     """A directory in which the script runs, with stand-ins before the commands of this machine."""
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.programs = root, root / "bin"
+    def __init__(self, root: Path, disk: Path) -> None:
+        self.root, self.programs, self.disk = root, root / "bin", disk
         self.seconds = probe.PATIENCE_SECONDS
         self.programs.mkdir()
 
@@ -62,16 +62,16 @@ class Probed:
         )
         assert (done.returncode, done.stderr) == (0, "")
         answered = self.root / probe.answer_file(0)
+        wanted = Wanted.of(settings, gib, files, DEFAULT_SKEW_SECONDS)
         if not answered.exists():
-            return silent((self.root / probe.unfinished_file(0)).read_text(encoding="utf-8"))
-        answer = answered.read_text(encoding="utf-8")
-        targets = BACKENDS[settings["type"]].count_targets(sections(answer).get("targets", ""))
-        return judge(answer, Wanted.of(settings, gib, files, DEFAULT_SKEW_SECONDS), targets)
+            unfinished = self.root / probe.unfinished_file(0)
+            return silent(unfinished.read_text(encoding="utf-8"), wanted)
+        return judge(answered.read_text(encoding="utf-8"), wanted)
 
 
 @pytest.fixture
-def probed(tmp_path):
-    return Probed(tmp_path)
+def probed(tmp_path, disk):
+    return Probed(tmp_path, disk)
 
 
 @pytest.fixture
@@ -166,8 +166,8 @@ def test_one_that_hangs_stops_no_other(probed, tmp_path):
     found = probed.look({"path": "/hung"})
     with hung.open() as pipe:
         assert pipe.read() == ""
-    assert "does not answer within" in found.blocking
-    assert "(asked for: mounted)" in found.blocking
+    assert "does not answer within" in found.blocking()
+    assert "(asked for: mounted)" in found.blocking()
 
 
 def test_one_that_others_may_write_and_that_is_not_sticky_is_not_written_to(probed, disk):
@@ -175,7 +175,7 @@ def test_one_that_others_may_write_and_that_is_not_sticky_is_not_written_to(prob
     (problem,) = probed.look({"path": str(disk)}).problems
     assert problem.endswith("or name one below it that is yours")
     disk.chmod(0o1777)
-    assert probed.look({"path": str(disk)}).blocking is None
+    assert probed.look({"path": str(disk)}).blocking() is None
     (disk / "iobands-EnvProbe-0123456789").symlink_to("precious")
     assert probed.look({"path": str(disk)}).problems == (f"not writable on {NODE}: File exists",)
 
@@ -186,7 +186,7 @@ def test_orphans_that_the_session_cannot_reach_are_removed_by_the_node(probed, t
     words = (str(disk), "", orphan.name, "", "remove")
     orphans = tmp_path / probe.orphans_file(0)
     orphans.write_bytes("".join(f"{word}\0" for word in words).encode())
-    assert probed.look({"path": str(disk)}).blocking is None
+    assert probed.look({"path": str(disk)}).blocking() is None
     assert list(disk.iterdir()) == []
     said = (tmp_path / probe.removed_file(0)).read_text(encoding="utf-8")
     assert said == f"{orphan.name}\tgone\t\t\n"
@@ -198,37 +198,75 @@ def test_a_clock_that_is_off_is_told_and_stops_nothing(probed, tmp_path_factory)
     # As a server whose clock is ahead would have it.
     probed.stand_in("stat", f'touch -d "now + 90 seconds" "$3"; exec {stat} "$@"')
     found = probed.look({"path": str(directory)})
-    assert found.blocking is None
+    assert found.blocking() is None
     (said,) = found.others
     assert said.startswith("clock off: new files are 9")
     assert said.endswith(f" s ahead of the clock of {NODE}; 1 s are allowed")
 
 
-def lustre(probed, osts: str, quota: str = "exit 1") -> None:
+FOUR = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f", "lfs-2.17.txt")[0]
+THREE = re.sub(r"\n\t +3\t.*", "", FOUR.replace("count:  4", "count:  3"))
+
+
+def lustre(probed, quota: str = "exit 1", layout: str = FOUR) -> dict:
+    """Stand in for Lustre with the captured four OSTs; return the settings of a file system."""
+    answers = {
+        "osts": captured("lfs osts /mnt/lustre", "lfs-2.17.txt")[0],
+        "df": captured("lfs df /mnt/lustre", "lfs-2.17.txt")[0],
+        "check": captured("lfs check osts", "lfs-2.17.txt")[0],
+        "getstripe": layout,
+    }
+    for name, text in answers.items():
+        (probed.programs / f"{name}.txt").write_text(text, encoding="utf-8")
     probed.mounted("lustre")
     probed.stand_in(
         "lfs",
-        f"case \"$1\" in osts) cat <<'END'\n{osts}END\n;;\nquota) {quota} ;; *) exit 1 ;; esac",
+        f"""case "$1 $2" in
+        "getstripe -c") echo {len(re.findall("0x.* ", layout))} ;;
+        "getstripe -p" | setstripe*) ;;
+        quota*) {quota} ;;
+        *) exec cat {probed.programs}/$1.txt ;;
+        esac""",
     )
+    return {"type": "lustre", "path": str(probed.disk)}
 
 
-def test_lustre_with_all_its_osts(probed, tmp_path_factory):
-    lustre(probed, captured("lfs osts /mnt/lustre", "lfs-2.17.txt")[0])
-    found = probed.look({"type": "lustre", "path": str(tmp_path_factory.mktemp("lustre"))})
+def test_lustre_with_all_its_osts(probed):
+    found = probed.look(lustre(probed))
     assert found.wrong is None
     assert found.unknown == ("quota",)
 
 
-@pytest.mark.parametrize(
-    ("allowed", "wrong"),
-    [({}, "1 of 4 storage targets are not in service"), ({"max_inactive_targets": 1}, None)],
-)
-def test_lustre_with_an_ost_that_is_not_active(probed, tmp_path_factory, allowed, wrong):
-    osts = captured("lfs osts /mnt/lustre", "lfs-2.17.txt")[0]
-    assert osts.count(" ACTIVE") == 4
-    lustre(probed, osts[::-1].replace("EVITCA ", "EVITCANI ", 1)[::-1])
-    path = str(tmp_path_factory.mktemp("lustre"))
-    assert probed.look({"type": "lustre", "path": path, **allowed}).wrong == wrong
+def test_lustre_with_an_ost_that_takes_no_new_files(probed):
+    """It stops only checks at −1, and those only where the site file does not allow for it."""
+    settings = lustre(probed, layout=THREE)
+    found = probed.look(settings)
+    assert found.over_all.startswith("4 targets, OST0003 takes no new files")
+    assert (found.blocking(1), found.blocking(-1), found.wrong) == (None, *2 * (found.over_all,))
+    assert probed.look({**settings, "max_inactive_targets": 1}).wrong is None
+
+
+def test_lustre_with_an_ost_on_which_writes_hang(probed):
+    probed.seconds = 6
+    settings = lustre(probed)
+    dd = shutil.which("dd")
+    # Stripe 1 is on OST 3.
+    probed.stand_in("dd", f'case "$*" in *seek=1*) exec sleep 600 ;; esac; exec {dd} "$@"')
+    (problem,) = probed.look(settings).problems
+    assert problem == "OST0003 does not answer: a write to it did not end"
+    assert list(probed.disk.iterdir()) == []
+
+
+def test_lustre_that_hangs_for_good_still_names_the_ost(probed):
+    probed.seconds = 3
+    settings = lustre(probed)
+    dd = shutil.which("dd")
+    probed.stand_in(
+        "dd", f'case "$*" in *seek=1* | *conv=fsync*) exec sleep 5 ;; esac; exec {dd} "$@"'
+    )
+    silence, target = probed.look(settings).problems
+    assert silence.endswith("(asked for: write)")
+    assert target == "OST0003 does not answer: a write to it did not end"
 
 
 def test_a_command_that_is_missing(probed, tmp_path_factory):
@@ -238,15 +276,13 @@ def test_a_command_that_is_missing(probed, tmp_path_factory):
     assert found.unknown == ("quota", "storage targets")
 
 
-def test_the_quota_of_lustre(probed, tmp_path_factory):
+def test_the_quota_of_lustre(probed):
     # In the form of the Lustre Operations Manual, with a limit that is nearly reached.
-    osts = captured("lfs osts /mnt/lustre", "lfs-2.17.txt")[0]
-    lustre(probed, osts, 'echo "      $5 30720 0 31457 - 10 10000 11000 -"')
-    path = str(tmp_path_factory.mktemp("lustre"))
-    found = probed.look({"type": "lustre", "path": path})
+    settings = lustre(probed, 'echo "      $5 30720 0 31457 - 10 10000 11000 -"')
+    found = probed.look(settings)
     # 30720 of 31457 KiB; 10 of 10000 files. The user's and the group's are alike here.
     assert found.problems[0] == "quota nearly used: 98 % of 0.03 GiB"
-    assert probed.look({"type": "lustre", "path": path, "max_quota_percent": 99}).wrong is None
+    assert probed.look({**settings, "max_quota_percent": 99}).wrong is None
 
 
 def test_the_quota_of_posix_is_that_of_the_device(probed, tmp_path_factory):

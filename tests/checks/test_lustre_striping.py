@@ -6,11 +6,7 @@ import pytest
 
 from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
 from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
-from checks.filesystems.lustre import (
-    active_targets,
-    file_layouts,
-    setstripe_options,
-)
+from checks.filesystems.lustre import file_layouts, setstripe_options
 from tests.checks import captures
 from tests.checks.lfs_captures import captured
 
@@ -92,11 +88,13 @@ def test_what_is_no_layout_of_a_file_is_refused(output):
 
 def test_active_targets():
     output = captured("lfs osts /mnt/lustre")[0]
-    assert active_targets(output) == Targets(active=4, inactive=0)
+    count = BACKENDS["lustre"].count_targets
+    assert count(output) == Targets(active=4, inactive=0)
     less = output.replace("OST0002_UUID ACTIVE", "OST0002_UUID INACTIVE")
-    assert active_targets(less) == Targets(active=3, inactive=1)
-    with pytest.raises(StripingError, match="no active OST"):
-        active_targets("OBDS:\n")
+    assert count(less) == Targets(active=3, inactive=1)
+    # Of the whole file system, whatever the pool.
+    assert count(f"{less}Pool: lustre.flash\nlustre-OST0001_UUID\n") == Targets(3, 1)
+    assert count("OBDS:\n") is None
 
 
 @pytest.fixture
@@ -127,6 +125,7 @@ def documented(file):
         (Asked(2), ["dc2S4M/f", "dc2S4M/f"], Layout(2, 4 * MIB)),
         (Asked(-1), ["dc4S1mi2/f"], Layout(4, MIB)),
         (Asked(4, size_kib=1024, index=2), ["dc4S1mi2/f"], Layout(4, MIB)),
+        (Asked(-1, tolerated=2), ["dc2S4M/f"], Layout(2, 4 * MIB)),
         # Nothing asked for: what the directory had is what counts.
         (Asked(), ["pfl/f"], Layout(4, 4 * MIB)),
         (
@@ -143,9 +142,15 @@ def test_layout_as_asked(stage, asked, files, layout):
 @pytest.mark.parametrize(
     ("asked", "files", "message"),
     [
+        (Asked(-1, pool="p", targets=5), ["dc4S1mi2/f"], "all 5 .*; the pool p has 4$"),
         # `lfs setstripe -c 9` on four OSTs succeeds and gives four stripes.
         (Asked(9), ["dc4S1mi2/f"], "stripe count asked: 9; in effect: 4"),
-        (Asked(-1), ["dc2S4M/f"], "stripe count asked: all 4 active OSTs; in effect: 2"),
+        # As on a drained target: `lfs osts` calls all of them active.
+        (
+            Asked(-1, tolerated=1),
+            ["dc2S4M/f"],
+            "asked: all 4 active OSTs; in effect: 2: OST0002, OST0003 took no files",
+        ),
         (Asked(1), ["dc1/f", "dc2S4M/f"], "stripe count asked: 1; in effect: 2"),
         (Asked(4), ["dc4S1mi2/f", "pfl/f"], "differ in stripe size"),
         (Asked(), ["dc1/f", "dc2S4M/f"], "differ in stripe count"),
@@ -164,6 +169,18 @@ def test_layout_as_asked(stage, asked, files, layout):
 def test_layout_other_than_asked_is_refused(stage, asked, files, message):
     with pytest.raises(StripingError, match=message):
         BACKENDS["lustre"].in_effect(stage(*files), asked)
+
+
+def test_a_file_that_ends_before_the_component_asked_about_says_so(stage):
+    asked = Asked(-1, layout="-E 2M -c 1 -E 16M -c 2 -E -1 -c {stripe_count}")
+    stage = stage("pfl/f")
+    file = stage / LAYOUT_FILE
+    text = without_last_component(file.read_text(encoding="utf-8"))
+    file.write_text(text, encoding="utf-8")
+    message = "f0 ends in component 2 of 3, before byte 16777216: .* asked, 4, has no data"
+    with pytest.raises(StripingError, match=message) as raised:
+        BACKENDS["lustre"].in_effect(stage, asked)
+    assert raised.value.layout == Layout(2, 4 * MIB, index=0)
 
 
 def test_data_on_the_mdt():

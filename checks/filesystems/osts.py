@@ -1,0 +1,139 @@
+"""Which OSTs of a Lustre file system take no files, and why. Pure.
+
+`lfs osts` calls a target active that is drained, full or gone, and a drained one has no letter in
+`lfs df`. So the probe makes a file over all targets and writes to each of its stripes
+(lustre.sh): a target that is not in the layout takes no new files, and one on which the write
+failed or did not end stops any file that comes to lie there.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .layout import StripingError, TargetFaults
+from .lfs import Ost, Space, components_of_files, failed_checks, listed_osts, space_of_osts
+
+#: The states of `lfs df` in which a target takes no new files; lfs-df(1).
+_LETTERS = {"R": "read-only", "S": "out of space", "I": "out of inodes", "N": "no new objects"}
+
+#: The most stripes of a file where the MDT has no large xattrs: one over all targets has no more.
+_MOST_STRIPES = 160
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The probe's file: the targets of its layout, and how the write to each ended."""
+
+    targets: tuple[int, ...]
+    pool: str | None
+    ended: Mapping[int, str | None]
+
+    @classmethod
+    def read(cls, text: str) -> "_Written":
+        """Read `lfs getstripe` of it, then a line `wrote STRIPE` or `failed STRIPE WORDS` each.
+
+        Raises:
+            StripingError: it has no layout.
+        """
+        ends = re.findall(r"^(?:wrote (\d+)|failed (\d+) (.*))$", text, re.MULTILINE)
+        layout = re.sub(r"^(wrote|failed) \d+.*$", "", text, flags=re.MULTILINE)
+        ((component,),) = components_of_files(layout).values()
+        targets = tuple(component.targets)
+        ended = {int(good or bad): words or None for good, bad, words in ends}
+        ended = {targets[n]: words for n, words in ended.items() if n < len(targets)}
+        return cls(targets, component.fields.get("lmm_pool"), ended)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A target, and what was said of it."""
+
+    ost: Ost
+    space: Space | str | None
+    failed_check: str | None
+
+    @property
+    def free(self) -> str:
+        if isinstance(self.space, Space):
+            return f"{self.space.free_kib} KiB are free"
+        return "free space is unknown"
+
+    @property
+    def letters(self) -> str:
+        return self.space.letters if isinstance(self.space, Space) else ""
+
+    @property
+    def why_avoided(self) -> str | None:
+        """Why it takes no new files, where a command shows it."""
+        if words := [_LETTERS[letter] for letter in self.letters if letter in _LETTERS]:
+            return f"{', '.join(words)}; {self.free}"
+        not_there = self.space if isinstance(self.space, str) else None
+        return self.failed_check or (None if self.ost.active else "inactive") or not_there
+
+    def stops(self, index: int, written: _Written, needed_kib: float) -> str | None:
+        """What is wrong with it, although new files come to lie there."""
+        if index not in written.ended:
+            said = f" ({self.failed_check})" if self.failed_check else ""
+            return f"{self.ost} does not answer: a write to it did not end{said}"
+        if isinstance(self.space, Space) and self.space.free_kib < needed_kib:
+            return f"{self.ost} is full: {self.free}, {needed_kib:.0f} are needed"
+        words = written.ended[index]
+        return f"{self.ost} cannot be written to: {words}; {self.free}" if words else None
+
+
+def judge(
+    said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None
+) -> TargetFaults | None:
+    """The faults of all targets, by what the probe's sections say; None where none are listed.
+
+    So many targets may take no new files, and each needs so many KiB for the smallest check. The
+    site file may have `declared` how many there are.
+    """
+    listed = f"{said.get('targets', '')}\n{said.get('target pool', '')}"
+    osts = listed_osts(listed)
+    if not osts:
+        return None
+    space = space_of_osts(said.get("target space", ""))
+    failed = failed_checks(said.get("target check", ""))
+    seen = {
+        index: _Seen(ost, space.get(ost.name), failed.get(ost.name)) for index, ost in osts.items()
+    }
+    degraded = tuple(f"{each.ost} is degraded" for each in seen.values() if "D" in each.letters)
+    try:
+        written = _Written.read(said.get("target files", ""))
+    except StripingError as error:
+        avoided = {each.ost: why for each in seen.values() if (why := each.why_avoided)}
+        over_all = _over_all(len(osts), avoided, tolerated, declared)
+        return TargetFaults((), over_all, degraded, (f"a file over all targets: {error}",))
+    if written.pool and "Pool: " not in listed:  # its members could not be listed
+        seen = {index: each for index, each in seen.items() if index in written.targets}
+    avoided = {
+        each.ost: each.why_avoided or "no state is shown: drained on the MDS?"
+        for index, each in seen.items()
+        if index not in written.targets and len(written.targets) < _MOST_STRIPES
+    }
+    stopping = [
+        stops
+        for index, each in seen.items()
+        if index in written.targets and (stops := each.stops(index, written, needed_kib))
+    ]
+    if len(stopping) == len(written.targets) > 1:  # such as over quota: no matter of a target
+        stopping = []
+    strangers = sorted(set(written.targets) - set(seen))
+    renumbered = [f"a new file lies on OST {n}, which lfs osts does not list" for n in strangers]
+    return TargetFaults(
+        stopping=(*stopping, *renumbered),
+        over_all=_over_all(len(seen), avoided, tolerated, declared),
+        others=degraded,
+    )
+
+
+def _over_all(
+    number: int, avoided: Mapping[Ost, str], tolerated: int, declared: int | None
+) -> str | None:
+    if declared not in (None, number):
+        return f"{number} targets, {declared} in the site file: has a pool changed?"
+    if len(avoided) <= tolerated:
+        return None
+    words = "; ".join(f"{ost} takes no new files ({why})" for ost, why in avoided.items())
+    return f"{number} targets, {words}"

@@ -1,0 +1,144 @@
+"""Which OSTs take no files: what a real Lustre 2.17 printed where one was drained, full or gone.
+
+Of the probe's file over all targets, layouts are those of captured files with as many stripes.
+"""
+
+import re
+
+import pytest
+
+from checks.filesystems import TargetFaults
+from checks.filesystems.osts import judge
+from tests.checks.captures import captured
+
+HEALTHY = "lfs-2.17.txt"
+UNFIT = "lfs-2.17-unfit-targets.txt"
+FOUR = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f", HEALTHY)[0]  # on 2, 3, 0 and 1
+# The layout of which `lfs getstripe -c` said 3, of the same form.
+THREE = re.sub(r"\n\t +3\t.*", "", FOUR.replace("count:  4", "count:  3"))
+ACTIVE = captured("lfs osts /mnt/lustre # drained, full or gone", UNFIT)[0]
+DRAINED = "lfs df /mnt/lustre # drained: lctl set_param osp.*.max_create_count=0 on the MDS"
+GONE = "lfs check osts # gone: its server does not answer; standard output and standard error"
+KIB_NEEDED = 1024
+
+
+def said(**changes):
+    """The sections of a healthy probe of the captured Lustre, with changes."""
+    sections = {
+        "targets": captured("lfs osts /mnt/lustre", HEALTHY)[0],
+        "target_space": captured("lfs df /mnt/lustre", HEALTHY)[0],
+        "target_check": captured("lfs check osts", HEALTHY)[0],
+        "target_files": FOUR + wrote(4),
+        **changes,
+    }
+    return {name.replace("_", " "): text for name, text in sections.items()}
+
+
+def wrote(number):
+    return "".join(f"wrote {stripe}\n" for stripe in range(number))
+
+
+def faults(tolerated=0, declared=None, **changes):
+    return judge(said(**changes), tolerated, KIB_NEEDED, declared)
+
+
+def test_four_that_take_files():
+    assert faults() == TargetFaults()
+    assert faults(targets="") is None
+
+
+def test_one_that_is_drained_is_named_by_the_layout_alone():
+    drained = {
+        "targets": ACTIVE,
+        "target_space": captured(DRAINED, UNFIT)[0],
+        "target_files": THREE + wrote(3),
+    }
+    found = faults(**drained)
+    assert found.over_all == (
+        "4 targets, OST0003 takes no new files (no state is shown: drained on the MDS?)"
+    )
+    assert (found.stopping, found.others) == ((), ())
+    assert faults(tolerated=1, **drained) == TargetFaults()
+    # Where the file could not be made, nothing shows it, and that is said.
+    failed = "lfs setstripe: unable to open '/mnt/lustre/d/f': No such file or directory (2)\n"
+    blind = faults(**{**drained, "target_files": failed})
+    assert (blind.over_all, len(blind.unknown)) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    ("letters", "why"),
+    [("R", "read-only"), ("Nf", "no new objects"), ("SI", "out of space, out of inodes")],
+)
+def test_the_letters_of_a_state_are_its_reason(letters, why):
+    # In the form of lfs-df(1), behind the mount point.
+    space = captured("lfs df /mnt/lustre # full: 8 KiB are left", UNFIT)[0]
+    space = space.replace("[OST:3] ", f"[OST:3] {letters}")
+    found = faults(target_space=space, target_files=THREE + wrote(3))
+    assert found.over_all == f"4 targets, OST0003 takes no new files ({why}; 8 KiB are free)"
+    degraded = faults(
+        target_space=space.replace(f"[OST:3] {letters}", "[OST:3] D").replace(
+            "           8 ", "     4064876 "
+        )
+    )
+    assert degraded == TargetFaults(others=("OST0003 is degraded",))
+
+
+def test_one_that_is_full_is_named_with_what_is_free():
+    full = captured("lfs df /mnt/lustre # full: 8 KiB are left", UNFIT)[0]
+    # Stripe 1 of the file is on OST 3.
+    ends = wrote(1) + "failed 1 No space left on device\nwrote 2\nwrote 3\n"
+    for files in (FOUR + ends, FOUR + wrote(4)):
+        found = faults(targets=ACTIVE, target_space=full, target_files=files)
+        assert found.stopping == ("OST0003 is full: 8 KiB are free, 1024 are needed",)
+    (other,) = faults(target_files=FOUR + ends).stopping
+    assert other.startswith("OST0003 cannot be written to: No space left on device; 3032684 KiB")
+
+
+def test_one_whose_server_is_gone_is_named_by_the_write_that_did_not_end():
+    gone = {"targets": ACTIVE, "target_check": captured(GONE, UNFIT)[0]}
+    ends = "wrote 2\nwrote 0\nwrote 3\n"
+    assert faults(**gone, target_files=FOUR + ends).stopping == (
+        "OST0003 does not answer: a write to it did not end (Input/output error)",
+    )
+    # Once the MDS avoids it.
+    assert faults(**gone, target_files=THREE + wrote(3)).over_all == (
+        "4 targets, OST0003 takes no new files (Input/output error)"
+    )
+    # What a plain user may not check.
+    (said,) = faults(targets=ACTIVE, target_check="", target_files=FOUR + ends).stopping
+    assert said == "OST0003 does not answer: a write to it did not end"
+
+
+def test_one_that_is_not_active_on_the_client_alone_still_gets_files():
+    """The MDS does not know of it, so max_inactive_targets is of no help."""
+    osts = captured(
+        "lfs osts /mnt/lustre # not active on this client: lctl set_param osc.*.active=0", UNFIT
+    )[0]
+    ends = wrote(1) + "failed 1 Input/output error\nwrote 2\nwrote 3\n"
+    (said,) = faults(tolerated=1, targets=osts, target_files=FOUR + ends).stopping
+    assert said.startswith("OST0003 cannot be written to: Input/output error")
+    avoided = faults(targets=osts, target_files=THREE + wrote(3))
+    assert avoided.over_all == "4 targets, OST0003 takes no new files (inactive)"
+
+
+def test_what_no_write_can_do_is_no_matter_of_a_target():
+    ends = "".join(f"failed {stripe} Disk quota exceeded\n" for stripe in range(4))
+    assert faults(target_files=FOUR + ends) == TargetFaults()
+
+
+def test_a_pool_has_the_targets_of_its_members():
+    members = "".join(f"lustre-OST000{index}_UUID\n" for index in range(3))  # as of lfs pool_list
+    pool = {
+        "target_pool": f"Pool: lustre.flash\n{members}",
+        "target_files": THREE.replace("\n\tobdidx", "\nlmm_pool:          flash\n\tobdidx")
+        + wrote(3),
+    }
+    assert faults(declared=3, **pool) == TargetFaults()
+    shrunk = faults(declared=4, **pool)
+    assert shrunk.over_all == "3 targets, 4 in the site file: has a pool changed?"
+    assert faults(**{**pool, "target_pool": ""}) == TargetFaults()
+
+
+def test_a_target_that_is_not_listed():
+    renumbered = faults(targets=ACTIVE.replace("3: lustre-OST0003", "4: lustre-OST0004"))
+    assert "a new file lies on OST 3, which lfs osts does not list" in renumbered.stopping
