@@ -1,4 +1,4 @@
-"""Why a program failed: one line of output, its own or its MPI library's.
+"""Why a program failed: how its job ended, and one line of its own or its MPI library's output.
 
 Pure; knows how MPI libraries fail to start, which is before the program can say anything.
 """
@@ -23,9 +23,35 @@ _REASONS = [
     re.compile(r"(It looks like MPI_INIT failed.*?) for some reason"),
     # Slurm: of the job, or of the program alone, whose processes it ends when one has failed.
     re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT .*?) \*\*\*"),
+    # PBS, LSF and Flux of a job at its limit.
+    re.compile(r"^(=>> PBS: job killed: .*|TERM_\w+: job killed .*)", re.MULTILINE),
+    re.compile(r"(job\.exception type=.*)"),
     # Better than nothing, and all that is left where Open MPI's launcher loses its messages.
     re.compile(r"^(.*(?:error|fatal|cannot).*)", re.MULTILINE | re.IGNORECASE),
 ]
+
+
+#: The exit status of a program that SIGTERM ended.
+_TERMINATED = "143"
+
+#: The states in which Slurm ends a job, and ReFrame a local one. Others say nothing of the cause.
+_ENDED_BY_SCHEDULER = {
+    *("BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"),
+}
+
+
+def how_it_ended(tool: str, status: str, state: str | None, limit: float | None) -> str:
+    """How a program ended that failed, by its exit status, empty without one.
+
+    `state` is that of the job in the scheduler's word, `limit` its time limit in seconds.
+    """
+    within = f"limit {limit:g} s" if limit else "no limit"
+    if state in _ENDED_BY_SCHEDULER:
+        happened = f"exit status {status}" if status else f"{tool} did not end"
+        return f"{happened}; the scheduler ended the job: {state} ({within})"
+    if status == _TERMINATED:
+        return f"exit status {status} (asked to end: cancelled, or near its {within})"
+    return f"exit status {status}" if status else f"{tool} did not run to its end"
 
 
 def reason_in(said: str) -> str | None:

@@ -19,7 +19,7 @@ from ..preflight.jobs import EnvProbe, require_begun
 from . import selections, site
 from .bands import BandVerdictMixin
 from .covariates import CovariatesMixin
-from .failure import reason_in
+from .failure import how_it_ended, reason_in
 from .file_system import FileSystemMixin
 from .hints import HintsMixin
 from .package import ATTEMPT, VARIABLE_UNITS, suite_version
@@ -30,9 +30,6 @@ from .series import SeriesMixin
 from .speeds import SpeedsMixin
 from .stage import copy_scripts, read_output
 from .transport import TransportMixin
-
-#: The exit status of a program that SIGTERM ended.
-TERMINATED = "143"
 
 
 class IoBase(
@@ -274,10 +271,7 @@ class IoBase(
         status = read_output(stage / "exit_status.txt").strip()
         if status != "0":
             said = read_output(stage / str(self.stderr), stage / str(self.stdout))
-            happened = f"exit status {status}" if status else f"{self.tool} did not run to its end"
-            if status == TERMINATED:
-                limit = f"{self.time_limit:g} s"
-                happened += f" (asked to end: cancelled, or its limit of {limit} was near)"
+            happened = how_it_ended(self.tool, status, self.job.state, self.time_limit)
             raise SanityError(": ".join(filter(None, [happened, reason_in(said)])))
 
     def environment_problems(self, stage: Path) -> list[str]:

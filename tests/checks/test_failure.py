@@ -1,0 +1,36 @@
+"""How a job ended that its scheduler killed, in the scheduler's word."""
+
+import pytest
+
+from checks.base.failure import how_it_ended, reason_in
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "ended"),
+    [
+        ("", "TIMEOUT", "benchio did not end; the scheduler ended the job: TIMEOUT (limit 1800 s)"),
+        ("", "NODE_FAIL", "benchio did not end; the scheduler ended the job: NODE_FAIL"),
+        ("143", "TIMEOUT", "exit status 143; the scheduler ended the job: TIMEOUT"),
+        ("143", "FAILED", "exit status 143 (asked to end: cancelled, or near its limit 1800 s)"),
+        ("1", "FAILED", "exit status 1"),
+        ("", "COMPLETED", "benchio did not run to its end"),
+        ("", None, "benchio did not run to its end"),
+    ],
+)
+def test_how_a_program_ended(status, state, ended):
+    assert how_it_ended("benchio", status, state, 1800).startswith(ended)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "JOB 12 ON n1 CANCELLED AT 2026-11-22T01:00:00 DUE TO TIME LIMIT",
+        # As these schedulers' documentation and issues show them.
+        "=>> PBS: job killed: walltime 152 exceeded limit 120",
+        "TERM_RUNLIMIT: job killed after reaching LSF run time limit.",
+        "job.exception type=timeout severity=0 resource allocation expired",
+    ],
+)
+def test_the_words_of_a_scheduler_that_kills_a_job(said):
+    around = f"slurmstepd: error: *** {said} ***" if said.startswith("JOB") else said
+    assert reason_in(f"some output\n{around}\n") == said
