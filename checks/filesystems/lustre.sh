@@ -19,7 +19,7 @@ list_pool() {
 # target, the layout of a file over all that take files, and how a write to each of its stripes
 # ended. What hangs is waited for a third of $seconds.
 look_at_targets() {
-    local file=$directory/all-targets pool
+    local file=$directory/all-targets stripes pool
     section "target space"
     timeout 10 lfs df "$file_system"
     section "target check"
@@ -27,7 +27,9 @@ look_at_targets() {
     section "target files"
     timeout 10 lfs setstripe -c -1 -S 64k ${1:+-p "$1"} "$file" 2>&1 | head -n 1
     timeout 10 lfs getstripe "$file" 2>&1
-    seq 0 $(($(lfs getstripe -c "$file") - 1)) |
+    stripes=$(timeout 10 lfs getstripe -c "$file")
+    [[ $stripes =~ ^[0-9]+$ ]] || return 0
+    seq 0 $((stripes - 1)) |
         timeout $((seconds / 3)) xargs -P 16 -I % \
             bash -c "$(declare -f write_stripe); write_stripe \"\$1\" %" bash "$file"
     pool=$(timeout 10 lfs getstripe -p "$file")

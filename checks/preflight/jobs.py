@@ -88,9 +88,13 @@ class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
     def has_looked(self) -> bool:
         """The script ran; what it found is for others to judge."""
         require_begun(self)
+        try:
+            answers = probe.read_answers(Path(self.stagedir), len(self.file_systems))
+        except probe.StageError as error:
+            raise SanityError(str(error)) from error
         self.findings = {
-            name: self._findings(number, name, settings)
-            for number, (name, settings) in enumerate(self.file_systems.items())
+            name: self._findings(name, settings, *answer)
+            for (name, settings), answer in zip(self.file_systems.items(), answers, strict=True)
         }
         return True
 
@@ -123,12 +127,10 @@ class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
         """The file systems of the partition."""
         return self.current_partition.extras["filesystems"]
 
-    def _findings(self, number: int, name: str, settings: dict) -> Findings:
-        stage, wanted = Path(self.stagedir), self._wanted(settings)
-        answered = stage / probe.answer_file(number)
-        if not answered.exists():
-            return silent(read_output(stage / probe.unfinished_file(number)), wanted)
-        answer = read_output(answered)
+    def _findings(self, name: str, settings: dict, answer: str, in_time: bool) -> Findings:
+        wanted = self._wanted(settings)
+        if not in_time:
+            return silent(answer, wanted)
         mounted = sections(answer).get("mounted", "")
         self.mounted = {**self.mounted, name: " ".join(mounted.split())}
         return judge(answer, wanted)
@@ -228,8 +230,13 @@ class EnvMpi(SmallJob):
 
 
 def require_begun(check: rfm.RunOnlyRegressionTest) -> None:
-    """Raise a SanityError if the job was cancelled before it began."""
-    if not Path(check.stagedir, str(check.stdout)).exists():
+    """Raise a SanityError if the job was cancelled before it began, or could not leave a word."""
+    stage = Path(check.stagedir)
+    if not (stage / str(check.stdout)).exists():
+        try:
+            probe.require_room(stage)
+        except probe.StageError as error:
+            raise SanityError(str(error)) from error
         limit = check.max_pending_time
         waited = f" or waited for more than {limit:g} s" if limit else ""
         raise SanityError(f"the job never began: it was cancelled{waited}")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ..base.package import REMOVE_SCRIPT
 from ..base.run_directory import JOB_SCRIPTS
+from ..base.stage import read_output
 from ..filesystems import BACKENDS, mount_names
 
 FILE_SYSTEM_SCRIPTS = Path(__file__).parents[1].joinpath("filesystems").glob("*.sh")
@@ -15,15 +16,48 @@ SCRIPTS = (Path(__file__).with_suffix(".sh"), JOB_SCRIPTS[0], REMOVE_SCRIPT, *FI
 #: How long a file system has to answer, in seconds. None is waited for after that.
 PATIENCE_SECONDS = 60
 
-
-def answer_file(number: int) -> str:
-    """The file with the whole answer of the file system at this place in the list."""
-    return f"file_system_{number}.txt"
+#: What a stage directory has room for at the least, in bytes.
+_ROOM = 2**16
 
 
-def unfinished_file(number: int) -> str:
-    """The file with what it has answered so far."""
-    return f"{answer_file(number)}.part"
+#: What the script writes last: a line `silent N` for each file system that it no longer waits for.
+_END_FILE, _END = "probed.txt", "end"
+
+
+class StageError(OSError):
+    """The job left no word in its stage directory."""
+
+
+def read_answers(stage: Path, number: int) -> list[tuple[str, bool]]:
+    """What each of so many file systems answered, and whether in time.
+
+    Raises:
+        StageError: the job could not write in its stage directory, or did not run to its end.
+    """
+    said = read_output(stage / _END_FILE).splitlines()
+    answers = []
+    for each in range(number):
+        whole = stage / f"file_system_{each}.txt"
+        if not whole.exists() and (said[-1:] != [_END] or f"silent {each}" not in said):
+            require_room(stage)
+            raise StageError(
+                f"the job could not write in its stage directory {stage}, or was ended"
+            )
+        part = whole.with_name(f"{whole.name}.part")
+        answers.append((read_output(whole if whole.exists() else part), whole.exists()))
+    return answers
+
+
+def require_room(stage: Path) -> None:
+    """Raise a StageError if nothing can be written in the stage directory."""
+    file = stage / "room.txt"
+    try:
+        file.write_bytes(bytes(_ROOM))
+    except OSError as error:
+        why = f"the stage directory {stage} cannot be written to: {error.strerror}"
+        raise StageError(why) from error
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def orphans_file(number: int) -> str:

@@ -6,7 +6,8 @@
 # NAMES, between commas, is what the mount table may call it; empty for anything. Only a file system
 # of the right type is written to, in DIRECTORY, which is made and removed. The Nth leaves
 # file_system_N.txt, sections with what each command printed, and .part in its place when it does
-# not answer within SECONDS. Then it removes the orphans in orphans_N.txt.
+# not answer within SECONDS. Then it removes the orphans in orphans_N.txt. Last comes probed.txt, with
+# `silent N` for each that did not answer: without it the stage directory is at fault.
 export LC_ALL=C
 
 section() {
@@ -81,10 +82,17 @@ for ((number = 0; $# > 0; number++)); do
             [ -e "orphans_$number.txt" ] &&
             xargs -0 sh ./remove.sh <"orphans_$number.txt" >"removed_$number.txt"
     } </dev/null >/dev/null 2>&1 &
+    pids[number]=$!
     shift 5
 done
 for ((waits = 0; waits < 5 * seconds; waits++)); do
     [ -n "$(jobs -r)" ] || break
     sleep 0.2
 done
+{
+    for number in "${!pids[@]}"; do
+        ! kill -0 "${pids[number]}" 2>/dev/null || echo "silent $number"
+    done
+    echo end
+} >probed.txt
 exit 0 # and not wait for what hangs

@@ -44,6 +44,10 @@ system = {
                         "medium": "hdd",  # or nvme, or any word
                         "stripe_counts": [1, -1],  # -1: all targets
                         "min_free_gib": 1024,  # refuse to run where less would be left free
+                        # How many OSTs may take no new files, as drained ones, before checks with
+                        # -1 are skipped. Only those that the MDS avoids: one that is deactivated
+                        # on the clients alone still gets files.
+                        "max_inactive_targets": 0,
                     },
                     "projects": {
                         "path": "/projects/EDIT",
@@ -53,7 +57,6 @@ system = {
                         # Limits under which its checks are skipped; these are the defaults.
                         "min_free_inodes": 0,
                         "max_quota_percent": 95,
-                        "max_inactive_targets": 0,
                     },
                 },
                 # EDIT: how large the checks are. The first scale is the default one; smoke takes

@@ -61,12 +61,9 @@ class Probed:
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")
-        answered = self.root / probe.answer_file(0)
+        ((answer, in_time),) = probe.read_answers(self.root, 1)
         wanted = Wanted.of(settings, gib, files, DEFAULT_SKEW_SECONDS)
-        if not answered.exists():
-            unfinished = self.root / probe.unfinished_file(0)
-            return silent(unfinished.read_text(encoding="utf-8"), wanted)
-        return judge(answered.read_text(encoding="utf-8"), wanted)
+        return judge(answer, wanted) if in_time else silent(answer, wanted)
 
 
 @pytest.fixture
@@ -168,6 +165,22 @@ def test_one_that_hangs_stops_no_other(probed, tmp_path):
         assert pipe.read() == ""
     assert "does not answer within" in found.blocking()
     assert "(asked for: mounted)" in found.blocking()
+
+
+@needs_root
+def test_a_stage_directory_that_is_full_is_blamed_and_no_file_system(mount, disk):
+    stage = mount("size=256k")
+    (stage / "bin").mkdir()
+    copy_scripts(probe.SCRIPTS, stage)
+    (stage / "fill").write_bytes(bytes(os.statvfs(stage).f_bavail * os.statvfs(stage).f_frsize))
+    words = probe.arguments([{"type": "posix", "path": str(disk)}], [disk / "iobands-EnvProbe-0"])
+    subprocess.run(["bash", "probe.sh", *words], cwd=stage, stderr=subprocess.PIPE, check=True)
+    with pytest.raises(probe.StageError, match=f"{stage} .* No space left on device"):
+        probe.read_answers(stage, 1)
+    (stage / "fill").unlink()
+    with pytest.raises(probe.StageError, match="could not write"):
+        probe.read_answers(stage, 1)
+    assert list(disk.iterdir()) == []
 
 
 def test_one_that_others_may_write_and_that_is_not_sticky_is_not_written_to(probed, disk):
