@@ -9,7 +9,7 @@
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
 #   make minisite-down  end it and remove all of it
-#   make bench   compare benchio with IOR and fio, and write docs/benchmarks.md
+#   make bench   compare benchio with IOR and fio, and measure what a session costs beside its I/O
 #   make bench-reading  measure the cost of reading perflogs, and write docs/reading-costs.md
 #   make bench-report   measure the cost of the dashboard, and write docs/dashboard-costs.md
 #   make bench-alarms   measure the error rates of the alerts, and write docs/error-rates.md
@@ -74,6 +74,7 @@ bench: $(VENV)/.installed-run
 	@cmake --build build/benchio >/dev/null
 	@echo "Measuring benchio, which takes some ten minutes"
 	@$(BIN)/python -m benchmarks --report docs/benchmarks.md $(BENCH_ARGUMENTS)
+	@$(BIN)/python -m benchmarks.session --report docs/session-costs.md
 
 bench-reading: $(VENV)/.installed-run
 	@echo "Measuring what reading costs, which takes some five minutes"

@@ -28,8 +28,11 @@ from .run_directory import JOB_SCRIPTS, RunDirectoryMixin
 from .scale import ScaleMixin
 from .series import SeriesMixin
 from .speeds import SpeedsMixin
-from .stage import copy_scripts, read_output
+from .stage import copy_scripts, read_output, seconds_between
 from .transport import TransportMixin
+
+#: What the job script writes just before the program and just after it.
+AROUND_PROGRAM = ("libraries.txt", "exit_status.txt")
 
 
 class IoBase(
@@ -88,6 +91,12 @@ class IoBase(
 
     #: Within how many days the site's schedule measures it again; None if not declared.
     interval_days = variable(float, type(None), value=None, loggable=True)
+
+    #: How long the program ran, its start by MPI included; in the run report alone, in s.
+    seconds_program = variable(float, type(None), value=None, loggable=True)
+
+    #: How long it was measured, all phases and repeats together; in the run report alone, in s.
+    seconds_io = variable(float, type(None), value=None, loggable=True)
 
     #: Why the check was not run, where its file system is not fit for it.
     not_run = variable(str, type(None), value=None, loggable=True)
@@ -168,6 +177,7 @@ class IoBase(
         if not self.is_dry_run():
             self.sweep_own()
             self.read_covariates(Path(self.stagedir))
+            self.seconds_program = seconds_between(Path(self.stagedir), *AROUND_PROGRAM)
 
     @sanity_function
     def prove(self) -> bool:

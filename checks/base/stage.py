@@ -13,6 +13,14 @@ def read_output(*paths: Path) -> str:
     )
 
 
+def seconds_between(stage: Path, before: str, after: str) -> float | None:
+    """The time from the last change of one file to that of another; None if one is missing."""
+    try:
+        return (stage / after).stat().st_mtime - (stage / before).stat().st_mtime
+    except OSError:
+        return None
+
+
 def copy_scripts(scripts: Iterable[Path], directory: Path) -> None:
     """Copy shell scripts into a stage directory, so that jobs do not read the checkout."""
     for script in scripts:

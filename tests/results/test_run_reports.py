@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.results.run_reports import case_counts, read_run_reports
+from iobands.results.run_reports import case_counts, read_run_reports, seconds_spent
 from tests.factory import NOW, case, write_report
 
 
@@ -135,6 +136,24 @@ def test_damaged_reports_are_reported(tmp_path: Path, content: bytes, reason: st
     assert "\n" not in rejected.reason
     with pytest.raises(ValueError, match="not"):
         case_counts(bad)
+
+
+def test_where_the_time_of_a_session_went(tmp_path: Path) -> None:
+    measured = {"time_total": 4.0, "seconds_program": 3.0, "seconds_io": 1.25}
+    cases = [
+        case(display_name="Build", time_compile=20.5, time_total=60.0, seconds_io=None),
+        case(**measured),
+        case(**measured, time_compile=0.5, pattern="ssf"),
+        case(**{**measured, "time_total": math.nan}, pattern="fpn"),  # nonsense counts as nothing
+        case(**{**measured, "seconds_io": None}, pattern="serial"),  # failed
+    ]
+    path = write_report(tmp_path, cases)
+    document = json.loads(path.read_text())
+    document["session_info"]["time_elapsed"] = 40.0
+    path.write_text(json.dumps(document))
+    assert seconds_spent(path) == {
+        **{"total": 40.0, "build": 21.0, "checks": 8.0, "program": 9.0, "io": 3.75}
+    }
 
 
 JSON = st.recursive(

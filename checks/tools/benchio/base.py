@@ -77,6 +77,7 @@ class BenchioBase(IoBase):
             self.tool_version = self.records[0]["version"]
             self.cache = result.cache_of_reads(self.records)
             self.samples = {f"{name}_bw": rates(phases, name) for name in result.OPERATIONS}
+            self.seconds_io = result.seconds_measured(self.records)
         return problems
 
     @property

@@ -56,6 +56,12 @@ def asked(
     return {operation: {**fields, **own[operation]} for operation in operations}
 
 
+def seconds_measured(records: Sequence[Mapping]) -> float:
+    """The time of all phases together."""
+    found = [record.get("seconds") for record in records]
+    return float(sum(each for each in found if isinstance(each, int | float)))
+
+
 def cache_of_reads(records: Sequence[Mapping]) -> str:
     """What kept all reads from the page cache: `dropped`, `direct` or `shifted`, else `none`."""
     seen = {record.get("cache") for record in records if record["operation"] == "read"}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from iobands.commands.reframe import Ended, describe, reframe_command, run_reframe
-from iobands.results.run_reports import case_counts
+from iobands.results.run_reports import case_counts, seconds_spent
 from iobands.session.budget import Budget, Cost, costs_of, reserve
 from iobands.session.lock import Holder
 from iobands.session.perflogs import require_room
@@ -57,12 +57,16 @@ class Selection:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a session: how it ended, the number of test cases, what is wrong, and notes."""
+    """What came of a session: how it ended, the number of test cases, what is wrong, and notes.
+
+    `seconds` says where its time went, as the record has it.
+    """
 
     how: str
     counts: dict[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 def measure(
@@ -95,10 +99,9 @@ def measure(
         except (RunError, OSError) as error:
             end_record(perflogs, record, FAILED, {}, str(error))
             raise
-        outcome = Outcome(outcome.how, outcome.counts, outcome.problems, (*notes, *outcome.notes))
-        end_record(
-            perflogs, record, outcome.how, outcome.counts, "; ".join(outcome.problems) or None
-        )
+        outcome = replace(outcome, notes=(*notes, *outcome.notes))
+        reason = "; ".join(outcome.problems) or None
+        end_record(perflogs, record, outcome.how, outcome.counts, reason, outcome.seconds)
         prune(root)
     except OSError as error:
         raise RunError(str(refusal(error, Path(error.filename or perflogs)))) from error
@@ -144,10 +147,12 @@ def _session(
 
     ended, reports = attempt([], 1)
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
+    seconds: dict[str, float] = {}
     counts = {"expected": ended.cases or 0} if reports else {}
     if reports:
         try:
             counts |= case_counts(reports[-1])
+            seconds = seconds_spent(reports[-1])
         except ValueError as error:
             problems.append(f"{reports[-1]}: {_why_damaged(reports[-1], perflogs, error)}")
     again = _spoilt(reports, selection) if ended.how == COMPLETED else {}
@@ -178,7 +183,7 @@ def _session(
         raise RunError(_why_nothing(ended, selection, len(reports), perflogs))
     elif counts.get("ran", counts["expected"]) < counts["expected"]:
         problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
-    return Outcome(ended.how, counts, tuple(problems), tuple(notes))
+    return Outcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
 
 
 def _over_budget(root: Path, selection: Selection) -> list[Cost]:

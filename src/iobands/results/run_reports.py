@@ -150,6 +150,34 @@ def case_counts(path: Path) -> dict[str, int]:
     return {name: count for name, count in counts.items() if isinstance(count, int)}
 
 
+def seconds_spent(path: Path) -> dict[str, float]:
+    """Return where the time of a session went, as far as the report says so, in seconds.
+
+    `total`; of it `build` and `checks`, those that measured; of these `program`, and of that `io`,
+    which was measured. The rest of `program` starts MPI, makes data and verifies it.
+
+    Raises:
+        ValueError: the report cannot be read.
+    """
+    report = _load(path)
+    found = dict.fromkeys(("total", "build", "checks", "program", "io"), 0.0)
+    found["total"] = _seconds(_table(report, "session_info"), "time_elapsed")
+    for entry in _entries(report):
+        found["build"] += _seconds(entry, "time_compile")
+        if _seconds(entry, "seconds_io"):
+            found["checks"] += _seconds(entry, "time_total")
+            found["program"] += _seconds(entry, "seconds_program")
+            found["io"] += _seconds(entry, "seconds_io")
+    return {name: round(seconds, 2) for name, seconds in found.items()}
+
+
+def _seconds(table: _Entry, name: str) -> float:
+    """Return a number of seconds, 0 where there is none."""
+    found = table.get(name)
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    return float(found) if is_number and math.isfinite(found) else 0.0
+
+
 def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
     """Return when the session ended and its runs, or None for a dry run, which ran nothing.
 

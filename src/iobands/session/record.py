@@ -36,8 +36,9 @@ class LastSession:
     """The newest session that `iobands run` began.
 
     `ended` is None while it runs, and if it was killed. `counts` has how many test cases were
-    `expected` and `ran`, and of these `failed`, were `aborted` or `skipped`. `reason` says why it
-    did not complete, or what is wrong nevertheless.
+    `expected` and `ran`, and of these `failed`, were `aborted` or `skipped`. `seconds` says where
+    its time went: `total`, of it `build` and `checks`, of these `program`, of that `io`. `reason`
+    says why it did not complete, or what is wrong nevertheless.
     """
 
     session: str
@@ -49,6 +50,7 @@ class LastSession:
     how: str = RUNNING
     counts: Mapping[str, int] = field(default_factory=dict)
     reason: str | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def timestamp(self) -> float:
@@ -74,6 +76,7 @@ def end_record(
     how: str,
     counts: Mapping[str, int],
     reason: str | None,
+    seconds: Mapping[str, float] | None = None,
 ) -> None:
     """Record how a session ended.
 
@@ -81,7 +84,8 @@ def end_record(
         OSError: the record cannot be written.
     """
     now = datetime.now(timezone.utc).replace(microsecond=0)
-    _write(perflogs, replace(record, ended=now, how=how, counts=counts, reason=reason))
+    ended = replace(record, ended=now, how=how, counts=counts, reason=reason)
+    _write(perflogs, replace(ended, seconds=seconds or {}))
 
 
 def read_last_session(perflogs: Path) -> LastSession | None:
