@@ -10,7 +10,6 @@ others were not there. For independent series it is close to the mixture of Xie 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -216,8 +215,8 @@ def _onset(sums: _Sums, raised: int, discounts: Array) -> tuple[int, int]:
 
 def _scan(since: Array, discounts: Array) -> Array:
     """Return the most evidence of two or more series; the last axis of `since` has all of them."""
-    series = since.shape[-1]
-    ways = [math.log(math.comb(series, number)) for number in range(1, series + 1)]
+    number = np.arange(1, since.shape[-1] + 1)
+    ways = np.cumsum(np.log(number[::-1] / number))  # to choose 1, 2, … of the series, as logarithm
     strongest = np.cumsum(-np.sort(-since, axis=-1), axis=-1)
     return (strongest / discounts - ways)[..., _SEVERAL - 1 :].max(axis=-1)
 

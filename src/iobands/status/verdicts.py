@@ -96,12 +96,14 @@ def learned_quartiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
     They are of the time: a file system that became faster has a higher floor.
     """
-    runs = pl.Series(values)
-    found = [
-        runs.rolling_quantile(q, "linear", window_size=_NEWEST, min_samples=ENOUGH_RUNS).shift(1)
+    runs = pl.lit(pl.Series(values))
+    found = pl.select(
+        runs.rolling_quantile(q, "linear", window_size=_NEWEST, min_samples=ENOUGH_RUNS)
+        .shift(1)
+        .alias(f"{q}")
         for q in (0.25, 0.5, 0.75)
-    ]
-    return np.array([each.fill_null(np.nan).to_numpy() for each in found])
+    )
+    return found.to_numpy().T  # null becomes NaN
 
 
 def band_of_each(
