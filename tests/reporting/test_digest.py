@@ -81,8 +81,16 @@ def test_a_bad_morning_of_many_series_is_on_one_screen(tmp_path: Path) -> None:
     alerts = sections(site)[ATTENTION]
     assert len(alerts) > 24
     assert len(text(site).split("\n\nFor information")[0].split("\n\nSERIES")[0].splitlines()) <= 24
+    news = [each for each in site.series if each.status.state.value not in ("healthy",)]
+    table = text(site).split("\n\nSERIES")[1].splitlines()
+    assert 40 <= len(news) < 60
+    assert table[len(news) + 1] == f"{120 - len(news)} healthy or calibrating series: " + (
+        "iobands status --all"
+    )
+    assert all(each.label in row for each, row in zip(news, table[1:], strict=False))
     shown = text(site, every=True)
     assert all(alert.subject in shown for alert in alerts)
+    assert all(f"\n{each.label}" in shown for each in site.series)
 
 
 def test_a_site_that_judges_nothing_yet_says_so(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ class Format(str, Enum):
 def status(
     output: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
     every: Annotated[
-        bool, typer.Option("--all", help="Show every alert, with its series.")
+        bool, typer.Option("--all", help="Show every alert with its series, and every series.")
     ] = False,
     rejected: Annotated[bool, typer.Option("--rejected", help="List all rejected lines.")] = False,
     *,

@@ -45,6 +45,9 @@ MAIL_WIDTH: Final = 100
 #: without being asked: the first of them fit on a screen of 24 lines.
 MOST_ATTENTION: Final = 16
 MOST_OTHERS: Final = 4
+#: How many series are all shown without being asked; of more, those with news.
+MOST_SERIES: Final = 60
+_NO_NEWS: Final = (State.HEALTHY, State.CALIBRATING)
 FIRST_REJECTED: Final = 5
 FIRST_LEFT: Final = 3
 
@@ -63,7 +66,7 @@ def digest_text(
 ) -> str:
     """Return the digest as `console` can show it.
 
-    `every` shows all alerts with their members, `rejected` all rejected lines.
+    `every` shows all alerts with their members, and all series; `rejected` all rejected lines.
     """
     with console.capture() as capture:
         for part in digest(site, console.width, every=every, rejected=rejected):
@@ -87,8 +90,7 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
                 yield Text(f"{_GAP}Look next: iobands explain '{printable(change.subject)}'")
     if site.series:
         yield Text("")
-        yield series_table(site, width)
-        yield from _notes(site)
+        yield from _series(site, width, every)
     without = not_measured(site)
     if without:
         yield Text("\nNot measured", style="bold")
@@ -238,14 +240,26 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: max(width, 2) - 1].rstrip()}…"
 
 
-def _notes(site: Site) -> Iterator[Text]:
-    if any(band_cell(series).startswith("~") for series in site.series):
+def _series(site: Site, width: int, every: bool) -> Iterator[Text]:
+    """Yield the table of the series: of more than `MOST_SERIES`, those with news."""
+    every = every or len(site.series) <= MOST_SERIES
+    shown = [each for each in site.series if every or each.status.state not in _NO_NEWS]
+    if shown:
+        yield series_table(site, shown, width)
+    if len(shown) < len(site.series):
+        hidden = len(site.series) - len(shown)
+        yield Text(f"{hidden} healthy or calibrating series: iobands status --all")
+    yield from _notes(shown)
+
+
+def _notes(shown: Sequence[Series]) -> Iterator[Text]:
+    if any(band_cell(series).startswith("~") for series in shown):
         yield Text("\n~ a band learned from the series' own runs, provisional")
-    if any(series.status.verdict == NO_BAND for series in site.series):
+    if any(series.status.verdict == NO_BAND for series in shown):
         yield Text(f"\nno band: learned from {ENOUGH_RUNS} runs, unless the bands file has one")
     epochs = [
         epoch_text(series.epoch)
-        for series in site.series
+        for series in shown
         if series.epoch and series.status.state is State.CALIBRATING and _is_new(series)
     ]
     for epoch in dict.fromkeys(epochs):

@@ -47,20 +47,20 @@ _NUMBERS: Final = ("NEWEST", "RUNS")
 _SPARE: Final = ("WHEN", "BAND")
 
 
-def series_table(site: Site, width: int) -> Text:
-    """Return a line for each series, for a terminal of `width` columns."""
-    intervals = _intervals(site.series)
+def series_table(site: Site, every: Sequence[Series], width: int) -> Text:
+    """Return a line for each of some series of a site, for a terminal of `width` columns."""
+    intervals = _intervals(every)
     ends = {end.key for interval in intervals.values() for end in interval}
     quiet = {key for alert in site.alerts if alert.is_quiet for key in alert.keys}
-    shown = [series for series in site.series if series.key not in ends]
+    shown = [series for series in every if series.key not in ends]
     rows = [
         _row(series, intervals.get(series.key, ()), site.now, series.key in quiet)
         for series in shown
     ]
     widths = {heading: _width(heading, (row[heading] for row in rows)) for heading in _HEADINGS}
-    if not any(series.in_effect.brief() for series in site.series):
+    if not any(series.in_effect.brief() for series in every):
         del widths["IN EFFECT"]
-    if all(series.status.verdict == NO_BAND for series in site.series):
+    if all(series.status.verdict == NO_BAND for series in every):
         del widths["VERDICT"]
     for spare in _SPARE:
         if sum(widths.values()) - widths["TREND"] + LEAST_RECENT > width:
