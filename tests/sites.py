@@ -112,9 +112,10 @@ class SiteFiles:
         future: dict[SeriesKey, list[datetime]] = {}
         for sample in site.future:
             future.setdefault(sample.key, []).append(sample.when)
-        subjects = subjects_of(site.series, site.alerts, site.actions, site.now)
-        (subject,) = selected(subjects, words, request, every=False, log=site.actions)
-        action = action_of(subject, request, site.series, site.actions, now, future)
+        log = {**site.actions, **site.peer_actions}
+        subjects = subjects_of(site.series, site.alerts, log, site.now)
+        (subject,) = selected(subjects, words, request, every=False, log=log)
+        action = action_of(subject, request, site.series, log, now, future)
         assert action is not None
         append(self.alerts, subject.system, [action])
         return action

@@ -29,7 +29,7 @@ from tests.alerts.keys import KEY
 from tests.factory import NOW
 
 GOOD = {
-    "schema": 2,
+    "schema": 3,
     "action": "acknowledge",
     "when": "2026-11-20T09:12:00Z",
     "who": "jane",
@@ -132,7 +132,7 @@ def test_any_line_is_an_action_or_a_reject(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"schema": 3},
+        {"schema": 4},
         {"schema": True},
         {"schema": None},
         {"action": "close"},

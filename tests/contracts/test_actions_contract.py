@@ -6,6 +6,7 @@ from pathlib import Path
 
 from iobands.alerts.action import KINDS, in_force
 from iobands.alerts.log import SCHEMA, as_line, read_log
+from iobands.status.peers import PeerName
 from tests.contracts.documented import DOCUMENT, first_column
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -37,21 +38,31 @@ def test_what_version_2_added():
     assert (discard.kind, discard.since.year, discard.until.second) == ("discard", 2066, 59)
 
 
+def test_what_version_3_added():
+    target, node = read_log(GOLDEN, "golden-3", NOW).actions
+    work, compute = PeerName("target", "x", "work", "7"), PeerName("node", "x", "compute", "nid7")
+    assert target.names(work) and not target.names(PeerName("target", "x", "home", "7"))
+    assert node.names(compute) and not node.names(work)
+
+
 def test_actions_are_written_in_the_same_form():
-    newer = [line.replace('"schema": 1', '"schema": 2') for line in LINES]
+    newer = [line.replace('"schema": 1', '"schema": 3') for line in LINES]
     assert [as_line(action) for action in ACTIONS] == newer
-    written = (GOLDEN / "golden-2.jsonl").read_text(encoding="utf-8").splitlines()
-    assert [as_line(each) for each in read_log(GOLDEN, "golden-2", NOW).actions] == written
+    for name in ("golden-2", "golden-3"):
+        written = (GOLDEN / f"{name}.jsonl").read_text(encoding="utf-8")
+        newer = written.replace('"schema": 2', '"schema": 3').splitlines()
+        assert [as_line(each) for each in read_log(GOLDEN, name, NOW).actions] == newer
 
 
 def test_documented_fields_and_actions():
-    used = dict.fromkeys(name for line in LINES for name in json.loads(line))
-    assert list(used) == first_column("## Contract 5", "Field")
+    third = (GOLDEN / "golden-3.jsonl").read_text(encoding="utf-8").splitlines()
+    used = dict.fromkeys(name for line in [*LINES, *third] for name in json.loads(line))
+    assert set(used) == set(first_column("## Contract 5", "Field"))
     assert tuple(first_column("## Contract 5", "Action")) == KINDS
-    assert SCHEMA == 2
+    assert SCHEMA == 3
 
 
 def test_the_documented_example():
     section = DOCUMENT.read_text(encoding="utf-8").split("## Contract 5", maxsplit=1)[1]
     example = section.split("```json\n", maxsplit=1)[1].split("\n```", maxsplit=1)[0]
-    assert example == LINES[0].replace('"schema": 1', '"schema": 2')
+    assert example == LINES[0].replace('"schema": 1', '"schema": 3')

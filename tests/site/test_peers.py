@@ -1,10 +1,19 @@
 """Targets and nodes of a site: what perflogs say of them, and which is named as slow."""
 
+from datetime import timedelta
+
 import numpy as np
 import pytest
+from rich.console import Console
 
+from iobands.alerts.request import RequestError
 from iobands.detection.peers import PeerState
-from tests.factory import daily, days_ago, line, write_bands
+from iobands.notify.changes import changes
+from iobands.notify.message import message_of
+from iobands.reporting.digest import digest_text
+from iobands.reporting.explain import explanation
+from iobands.reporting.json import as_json
+from tests.factory import NOW, daily, days_ago, line, write_bands
 from tests.sites import SiteFiles
 
 LUSTRE = {"file_system": "work", "file_system_type": "lustre", "stripe_count_asked": "1"}
@@ -15,8 +24,11 @@ def speeds(values, variables=("write_bw", "read_bw")):
     return ";".join(f"{variable}={text}" for variable in variables)
 
 
-def with_targets(days, slow=None, since=0, targets=24, level=0.5, first=0, seed=1):
-    """A line for each of so many days; the target `slow` is so since `since` days ago."""
+def with_targets(days, slow=None, since=0, targets=24, level=0.5, first=0, seed=1, fall=1):
+    """A line for each of so many days; the target `slow` is so since `since` days ago.
+
+    The rate is `fall` of what it was since then.
+    """
     random = np.random.default_rng(seed)
     lines = []
     for day in range(days - 1, -1, -1):
@@ -28,7 +40,7 @@ def with_targets(days, slow=None, since=0, targets=24, level=0.5, first=0, seed=
             line(
                 job_completion_time=days_ago(day + 0.25),
                 target_speeds=speeds(values),
-                perf_value=random.normal(1.5, 0.1),
+                perf_value=random.normal(1.5, 0.1) * (fall if day < since else 1),
                 **LUSTRE,
             )
         )
@@ -117,3 +129,70 @@ def test_a_text_that_is_no_speeds_costs_itself_alone(tmp_path, text):
 
 def test_a_perflog_without_the_columns(tmp_path):
     assert SiteFiles(tmp_path).write(daily([1, 2, 3])).read().places == ()
+
+
+def test_a_slow_target_is_one_alert_with_the_series_that_fell_with_it(tmp_path):
+    files = SiteFiles(tmp_path).write(with_targets(90, 7, since=8, fall=0.5))
+    (alert,) = files.read().alerts
+    assert (alert.subject, alert.severity.value) == ("OST 7 of work", "degraded")
+    assert [each.series.label for each in alert.members] == ["work fpp write_bw"]
+    assert alert.certainty.value == "certain"
+    digest = digest_text(files.read(), Console(width=120))
+    assert "OST 7 of work (with 1 series)  0.49 × the others: drain it  since 13 Nov" in digest
+    document = as_json(files.read())
+    assert document["status"] == 2
+    assert document["alerts"][0]["peer"]["name"]["name"] == "7"
+
+
+def test_a_drop_elsewhere_is_no_part_of_it(tmp_path):
+    fell = with_targets(90, since=40, fall=0.5)
+    slow = [text.replace("|fpp|", "|ssf|") for text in with_targets(90, 7, since=4)]
+    named = [text.replace("BenchioFPP %", "Other %") for text in slow]
+    site = SiteFiles(tmp_path).write([*fell, *named]).read()
+    assert {each.subject for each in site.alerts} == {
+        "OST 7 of work",
+        "work fpp write_bw",
+    }
+
+
+def test_what_people_do_about_a_slow_target(tmp_path):
+    files = SiteFiles(tmp_path).write(with_targets(60, 7, since=8))
+    action = files.act("acknowledge", "OST 7 of work")
+    assert (action.target, action.series) == ("7", ({"file_system": "work"},))
+    site = files.read()
+    (alert,) = site.alerts
+    assert (alert.is_quiet, site.exit_status) == (True, 1)
+    # it is about no series
+    assert not any(site.actions.values())
+    files.act("undo", "OST 7 of work", now=NOW + timedelta(minutes=1))
+    files.act("resolve", "OST 7 of work", now=NOW + timedelta(minutes=2))
+    later = NOW + timedelta(minutes=3)
+    assert files.read(later).alerts == ()
+    with pytest.raises(RequestError, match="no open alert"):
+        files.act("acknowledge", "OST 7 of work", now=later)
+    with pytest.raises(RequestError, match="acknowledge or resolve"):
+        files.act("rebaseline", "OST 7 of work", now=later)
+
+
+def test_an_acknowledged_target_that_became_far_worse_is_loud(tmp_path):
+    files = SiteFiles(tmp_path).write(with_targets(60, 7, since=8))
+    files.act("acknowledge", "OST 7 of work")
+    files.write(with_targets(60, 7, since=8, level=0.2))
+    (alert,) = files.read().alerts
+    assert not alert.is_quiet
+
+
+def test_messages_name_the_target_in_place_of_its_series(tmp_path):
+    files = SiteFiles(tmp_path)
+    kinds = frozenset({"degraded"})
+    fell = with_targets(90, since=8, fall=0.5)
+    causes, events = changes([], files.write(fell).read(), kinds)
+    assert [each.cause.title for each in events] == ["work fpp write_bw"]
+    named = files.write(with_targets(90, 7, since=8, fall=0.5)).read()
+    causes, events = changes(causes, named, kinds)
+    assert [(each.kind, each.cause.title) for each in events] == [("began", "OST 7 of work")]
+    assert [each.title for each in causes] == ["OST 7 of work"]
+    text = message_of(events[0], named, "").text
+    assert "iobands explain 'OST 7 of work'" in text
+    (alert,) = named.alerts
+    assert "-S BenchioFPP.target=7" in explanation(named, alert)

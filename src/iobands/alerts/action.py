@@ -11,6 +11,7 @@ from typing import Final
 from iobands.bands import Band, Bands, Epoch, Span
 from iobands.model.fields import canonical
 from iobands.model.series import SeriesKey
+from iobands.status.peers import FIELD_OF, PeerName
 
 ACKNOWLEDGE: Final = "acknowledge"
 RESOLVE: Final = "resolve"
@@ -39,7 +40,8 @@ class Action:
     rebaseline `since` is the beginning of the new baseline. `direction` and `ratio` are of the
     change. An `UNDO` takes back the action that was done at `of`. A `RESOLVE` may have the verdict
     whether the alert was `real` or `false`. A `DISCARD` is of the samples from `since` to `until`.
-    `subject` is what the alert was called.
+    `subject` is what the alert was called. With a `target` or `node` the action is about that of
+    the file system or partition that `series` names, and about no series.
     """
 
     kind: str
@@ -54,9 +56,16 @@ class Action:
     of: datetime | None = None
     verdict: str | None = None
     subject: str | None = None
+    target: str | None = None
+    node: str | None = None
 
-    def names(self, key: SeriesKey) -> bool:
-        """Return whether the action is about the series `key`."""
+    def names(self, key: SeriesKey | PeerName) -> bool:
+        """Return whether the action is about the series `key`, or the target or node."""
+        if isinstance(key, PeerName):
+            own = getattr(self, key.kind) == key.name
+            return own and any(each.get(FIELD_OF[key.kind]) == key.where for each in self.series)
+        if self.target or self.node:
+            return False
         fields = _fields(key)
         return any(
             tuple(fields.get(name) for name in names) in values for names, values in self._wanted

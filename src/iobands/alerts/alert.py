@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -12,6 +12,7 @@ from iobands.alerts.acknowledgement import Acknowledgement
 from iobands.detection.change_point import Ratio
 from iobands.detection.series import Budget
 from iobands.model.series import SeriesKey
+from iobands.status.peers import PeerName
 from iobands.status.series import Series
 
 #: Exit statuses of a monitoring plug-in.
@@ -69,13 +70,26 @@ class Member:
 
 
 @dataclass(frozen=True)
+class SlowPeer:
+    """A target or a node that is slow: `ratio` is its speed over that of the others.
+
+    It is the worst of `ratios`, which are by variable.
+    """
+
+    name: PeerName
+    ratio: Ratio
+    ratios: Mapping[str, Ratio]
+
+
+@dataclass(frozen=True)
 class Alert:
     """What a person acts on.
 
     `subject` names it: a series, or what the members share, such as `all scratch`. `members` are
     the worst first. A change began between `since_low` and `since_high` (UTC), most likely at
     `since`, and was `raised` after `delay` runs; `score` is its evidence today in nats. `reason`
-    says why there is no sample, what is unfit or how a check failed.
+    says why there is no sample, what is unfit or how a check failed. Of a `peer` that is slow,
+    `members` are the series that fell with it.
     """
 
     severity: Severity
@@ -91,6 +105,7 @@ class Alert:
     acknowledgement: Acknowledgement | None = None
     raised: datetime | None = None
     delay: int | None = None
+    peer: SlowPeer | None = None
 
     @property
     def is_quiet(self) -> bool:

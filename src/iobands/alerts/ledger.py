@@ -76,6 +76,8 @@ def ledger_of(
 
 
 def _ratio(alert: Alert) -> float | None:
+    if alert.peer:
+        return alert.peer.ratio.value
     found = [member.ratio.value for member in alert.members if member.ratio]
     return min(found, default=None)
 

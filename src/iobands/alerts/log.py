@@ -26,13 +26,14 @@ from iobands.detection import DOWN, UP
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.rejected import Rejected
 from iobands.model.series import SeriesKey
+from iobands.status.peers import PeerName
 
 #: The version of contract 5 that is written.
-SCHEMA: Final = 2
+SCHEMA: Final = 3
 
 _FIELDS: Final = (
     "when", "who", "reason", "series", "since", "until", "direction", "ratio", "of", "verdict",
-    "subject",
+    "subject", "target", "node",
 )  # fmt: skip
 _TIMES: Final = ("when", "since", "until", "of")
 _NEEDED: Final = {
@@ -60,8 +61,8 @@ class Log:
     actions: tuple[Action, ...] = ()
     rejected: tuple[Rejected, ...] = ()
 
-    def of(self, key: SeriesKey) -> tuple[Action, ...]:
-        """Return the actions about the series `key`, undone ones included."""
+    def of(self, key: SeriesKey | PeerName) -> tuple[Action, ...]:
+        """Return the actions about a series, a target or a node, undone ones included."""
         return tuple(action for action in self.actions if action.names(key))
 
 
@@ -146,8 +147,8 @@ def parse(line: bytes) -> Action:
     if not isinstance(fields, dict):
         raise LogError("not an object")
     schema = fields.get("schema")
-    if schema not in (1, SCHEMA) or isinstance(schema, bool):
-        raise LogError(f"schema is {schema!r}; this version reads 1 and {SCHEMA}")
+    if schema not in range(1, SCHEMA + 1) or isinstance(schema, bool):
+        raise LogError(f"schema is {schema!r}; this version reads 1 to {SCHEMA}")
     kind, kinds = fields.get("action"), _FIRST if schema == 1 else KINDS
     if kind not in kinds:
         raise LogError(f"action is {kind!r}; one of {', '.join(kinds)}")
@@ -158,7 +159,7 @@ def parse(line: bytes) -> Action:
     for name in ("when", "who", "reason", "series", *_NEEDED[kind]):
         if not fields.get(name):
             raise LogError(f"{name} is missing")
-    for name in ("who", "reason", "subject"):
+    for name in ("who", "reason", "subject", "target", "node"):
         if not isinstance(fields.get(name, ""), str):
             raise LogError(f"{name} is {fields[name]!r}, not a text")
     if fields.get("direction") not in (None, DOWN, UP):
@@ -177,6 +178,8 @@ def parse(line: bytes) -> Action:
         ratio=ratio,
         verdict=fields.get("verdict"),
         subject=fields.get("subject"),
+        target=fields.get("target"),
+        node=fields.get("node"),
         **times,
     )
 

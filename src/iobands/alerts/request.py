@@ -23,6 +23,7 @@ from iobands.alerts.alert import Alert, Member, Severity
 from iobands.bands import Span
 from iobands.model.history import moment_of
 from iobands.model.series import SeriesKey, slug
+from iobands.status.peers import FIELD_OF, PeerName
 from iobands.status.series import Series
 
 #: The alerts that can be acted on: those of a change.
@@ -33,7 +34,7 @@ _NEXT: Final = timedelta(seconds=1)
 _NAMED: Final = 8
 
 
-_Log = Mapping[SeriesKey, Sequence[Action]]
+_Log = Mapping[SeriesKey | PeerName, Sequence[Action]]
 
 
 class RequestError(ValueError):
@@ -55,16 +56,25 @@ class Request:
 
 @dataclass(frozen=True)
 class Subject:
-    """What can be acted on: an alert with its members, or one series, which may be of an alert."""
+    """What can be acted on: an alert with its members, or one series, which may be of an alert.
+
+    Of a slow `peer` that is the alert, and no series.
+    """
 
     name: str
     series: tuple[Series, ...]
     alert: Alert | None = None
+    peer: PeerName | None = None
+
+    @property
+    def keys(self) -> tuple[SeriesKey | PeerName, ...]:
+        """What actions name."""
+        return (self.peer,) if self.peer else tuple(each.key for each in self.series)
 
     @property
     def system(self) -> str:
         """The system of the series."""
-        return self.series[0].key.system
+        return self.keys[0].system
 
 
 def subjects_of(
@@ -77,13 +87,20 @@ def subjects_of(
             alert.subject, tuple(member.series for member in alert.members), alert
         )
         for alert in changed
-        if len(alert.members) > 1
+        if len(alert.members) > 1 and not alert.peer
     }
+    for alert in changed:
+        if alert.peer:
+            shared[alert.subject] = Subject(alert.subject, (), alert, alert.peer.name)
+    for name, done in log.items():
+        for action in in_force(done, now) if isinstance(name, PeerName) else ():
+            if action.subject:
+                shared.setdefault(action.subject, Subject(action.subject, (), None, name))
     for action in [each for actions in log.values() for each in in_force(actions, now)]:
         named = tuple(each for each in series if action.names(each.key))
         if action.subject and len(named) > 1:  # what an undo names
             shared.setdefault(action.subject, Subject(action.subject, named))
-    of_series = {key: alert for alert in changed for key in alert.keys}
+    of_series = {key: alert for alert in changed for key in alert.keys if not alert.peer}
     own = (Subject(each.label, (each,), of_series.get(each.key)) for each in series)
     return [*shared.values(), *own]
 
@@ -108,8 +125,8 @@ def selected(
         known = ", ".join(each.name for each in subjects if each.alert) or "none has an alert"
         raise RequestError(f"no series or alert is named {words!r}; alerts: {known}")
     able = [each for each in matching if _is_possible(each, request, log)] or matching
-    shared = [each.alert for each in able if len(each.series) > 1]
-    able = [each for each in able if len(each.series) > 1 or each.alert not in shared or exact]
+    shared = [each.alert for each in able if len(each.series) != 1]
+    able = [each for each in able if len(each.series) != 1 or each.alert not in shared or exact]
     if len(able) > 1 and not every:
         names = "; ".join(each.name for each in able[:_NAMED])
         more = f"; and {len(able) - _NAMED} more" if len(able) > _NAMED else ""
@@ -135,6 +152,8 @@ def action_of(  # noqa: PLR0911 (a kind of action each)
     """
     if request.since and request.since > now:
         raise RequestError(f"{request.since.isoformat()} is in the future; act when it has come")
+    if subject.peer:
+        return _on_peer(subject, subject.peer, request, log, now)
     matches = _matches(subject.series, every)
     action = Action(request.kind, now, request.who, request.reason, matches, subject=subject.name)
     if request.kind == UNDO:
@@ -178,6 +197,44 @@ def action_of(  # noqa: PLR0911 (a kind of action each)
     return replace(action, since=min(begins), until=until, verdict=request.verdict)
 
 
+def _on_peer(
+    subject: Subject, peer: PeerName, request: Request, log: _Log, now: datetime
+) -> Action | None:
+    """Return the action about a target or a node, or None where the same was done already.
+
+    Raises:
+        RequestError: it has no open alert, there is nothing to undo, or it is of series alone.
+    """
+    last, alert = last_action(subject, log, now), subject.alert
+    action = Action(
+        request.kind,
+        now,
+        request.who,
+        request.reason,
+        ({FIELD_OF[peer.kind]: peer.where},),
+        subject=subject.name,
+        **{peer.kind: peer.name},
+    )
+    if request.kind == UNDO and last:
+        return replace(action, of=last.when)
+    if request.kind not in (ACKNOWLEDGE, RESOLVE):
+        can = "there is nothing to undo" if request.kind == UNDO else "acknowledge or resolve it"
+        raise RequestError(f"{subject.name}: {can}")
+    if alert is None or alert.peer is None:
+        raise RequestError(f"{subject.name} has no open alert: it is as fast as the others")
+    known = alert.acknowledgement
+    if request.kind == ACKNOWLEDGE and known and known.action.reason == request.reason:
+        return None
+    return replace(
+        action,
+        since=alert.since_low,
+        until=request.since or now,
+        direction=alert.direction,
+        ratio=round(alert.peer.ratio.value, 4),
+        verdict=request.verdict,
+    )
+
+
 def _discarded(
     subject: Subject, request: Request, future: Mapping[SeriesKey, Sequence[datetime]]
 ) -> Span:
@@ -206,7 +263,7 @@ def _discarded(
 
 def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
     """Return the newest action in force about all series of `subject`, or None."""
-    of_each = [in_force(log.get(each.key, ()), now) for each in subject.series]
+    of_each = [in_force(log.get(key, ()), now) for key in subject.keys]
     common = [action for action in of_each[0] if all(action in others for others in of_each)]
     return common[-1] if common else None
 
@@ -217,7 +274,7 @@ def _slug(subject: Subject) -> str | None:
 
 def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
     if request.kind == UNDO:
-        return any(log.get(each.key) for each in subject.series)
+        return any(log.get(key) for key in subject.keys)
     if request.kind in (RETIRE, DISCARD):
         return len(subject.series) == 1
     return subject.alert is not None or (request.kind == REBASELINE and request.since is not None)

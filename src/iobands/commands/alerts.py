@@ -168,17 +168,16 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     """Log the actions, and print what each of them changed."""
     site = site_of(options)
     known = (*site.series, *site.retired)
-    subjects = subjects_of(known, site.alerts, site.actions, site.now)
+    done = {**site.actions, **site.peer_actions}
+    subjects = subjects_of(known, site.alerts, done, site.now)
     future: dict[SeriesKey, list[datetime]] = {}
     for sample in site.future:
         future.setdefault(sample.key, []).append(sample.when)
     try:
-        chosen = selected(subjects, " ".join(words), request, every=options.every, log=site.actions)
+        chosen = selected(subjects, " ".join(words), request, every=options.every, log=done)
         # to the microsecond, as an undo names the time of what it takes back
         now = datetime.now(timezone.utc)
-        actions = [
-            (each, action_of(each, request, known, site.actions, now, future)) for each in chosen
-        ]
+        actions = [(each, action_of(each, request, known, done, now, future)) for each in chosen]
     except RequestError as error:
         raise failure(str(error)) from error
     written: set[Path] = set()

@@ -122,6 +122,9 @@ def _assigned(
     merged: set[str] = set()
     new: list[Alert] = []
     for alert in alerts:
+        if alert.peer:  # the cause of the drops of its series
+            names = {slug(key) for key in alert.keys}
+            merged |= {each.id for each in before if not names.isdisjoint(each.members)}
         members = _members([alert])
         mine = [
             cause.id
@@ -219,7 +222,7 @@ def _members(alerts: Iterable[Alert]) -> set[str]:
     """Return the series of alerts by their names in files, or what they are about."""
     found: set[str] = set()
     for alert in alerts:
-        keys = {slug(key) for key in alert.keys}
+        keys = {slug(key) for key in alert.keys} if not alert.peer else set()
         found |= keys or {f"{_NAME}{alert.subject}"}
     return found
 

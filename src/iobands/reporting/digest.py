@@ -18,6 +18,7 @@ from iobands.reporting.format import (
     epoch_text,
     level_text,
     maintenance_text,
+    peer_text,
     plural,
     printable,
     ratio_text,
@@ -134,12 +135,12 @@ def details(alert: Alert, site: Site, *, short: bool = False) -> list[str]:
     since = f"since {day_text(alert.since, site.now)}" if alert.since else ""
     if alert.acknowledgement and alert.is_quiet:
         action = alert.acknowledgement.action
-        level = level_text(worst_member(alert), short=True)
+        level = peer_text(alert) or level_text(worst_member(alert), short=True)
         who = f"{action.who}, {day_text(action.when, site.now)}: {action.reason}"
         return [f"{level} {since}; {who}"]
     if alert.reason:
         return [alert.reason]
-    level = level_text(worst_member(alert), short=short)
+    level = peer_text(alert) or level_text(worst_member(alert), short=short)
     if alert.severity is Severity.COLLAPSED:
         assert alert.since is not None
         since = f"on {day_text(alert.since, site.now)}"
@@ -157,6 +158,8 @@ def number(alert: Alert, site: Site) -> str:
 
     Empty for an alert of one series.
     """
+    if alert.peer and alert.members:
+        return f"with {len(alert.members)} series"
     if len(alert.members) < 2 or alert.reason:  # noqa: PLR2004
         return ""
     variables = {member.series.key.variable for member in alert.members}

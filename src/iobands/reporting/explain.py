@@ -22,6 +22,7 @@ from iobands.reporting.format import (
     time_text,
 )
 from iobands.reporting.lines import move, section, some
+from iobands.reporting.peers import of_peer
 from iobands.reporting.related import Onset, Related, related, sharing, value_of
 from iobands.site.site import Site
 from iobands.status.series import Series
@@ -41,7 +42,9 @@ def chosen(site: Site, wanted: str) -> list[Alert | Series]:
 
     If no series or alert has them in its name, series with the words as values of their fields.
     """
-    alerts = {each.subject: each for each in reversed(site.alerts) if len(each.members) != 1}
+    alerts = {
+        each.subject: each for each in reversed(site.alerts) if len(each.members) != 1 or each.peer
+    }
     series = {name: each for each in site.series for name in (slug(each.key), each.label)}
     exact = alerts.get(wanted) or series.get(wanted)
     if exact:
@@ -81,6 +84,8 @@ def of_alert(site: Site, alert: Alert) -> Iterator[str]:
         yield acknowledgement_text(alert)
     if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
         yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
+    if alert.peer:
+        yield from of_peer(site, alert.peer)
     if not alert.members:
         return
     field, alike = sharing(site, alert)

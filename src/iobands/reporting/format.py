@@ -81,6 +81,13 @@ def level_text(member: Member, *, short: bool = False) -> str:
     return f"{now} ({change})" if short else f"{now}, was {figure(baseline)} ({change})"
 
 
+def peer_text(alert: Alert) -> str:
+    """Return how slow the target or node of an alert is, and what to do; maybe empty."""
+    if alert.peer is None:
+        return ""
+    return f"{alert.peer.ratio.value:.2f} × the others{'' if alert.is_quiet else ': drain it'}"
+
+
 def worst_member(alert: Alert) -> Member:
     """Return the member whose level is furthest off in the direction of the alert."""
     known = [each for each in alert.members if each.ratio and math.isfinite(each.ratio.value)]

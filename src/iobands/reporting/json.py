@@ -36,6 +36,7 @@ def as_json(site: Site) -> dict[str, object]:
         "alerts": [_alert(alert) for alert in site.alerts],
         "incidents": [_incident(each, site) for each in site.incidents],
         "series": [_series(series, site) for series in site.series],
+        "places": [_fields(each, "speeds", "budget") for each in site.places],
         "outliers": [
             {"system": system, "file_system": name, **_fields(outliers)}
             for (system, name), outliers in site.outliers.items()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from iobands.alerts.alert import SlowPeer
 from iobands.detection.peers import Peer, PeerState
 from iobands.model.fields import VARIABLE_UNITS
 from iobands.reporting.format import day_text, plural, printable, ratio_text
@@ -74,9 +75,20 @@ def _row(name: str, found: dict[str, Peer], variables: Sequence[str], site: Site
     )
 
 
-def confirmation(place: Place) -> Iterator[str]:
-    """Yield the commands that confirm slow targets, where users can choose the target."""
-    slow = list(place.slow())
+def of_peer(site: Site, peer: SlowPeer) -> Iterator[str]:
+    """Yield how fast a slow peer is, and what to do about it."""
+    name = peer.name
+    ratios = [f"{variable} {ratio_text(each)}" for variable, each in sorted(peer.ratios.items())]
+    yield f"Its speed over that of the others: {', '.join(ratios)}"
+    for place in site.places:
+        if (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
+            yield f"All {place.name}: iobands targets{' --nodes' if name.kind == NODE else ''}"
+            yield from confirmation(place, name.name)
+
+
+def confirmation(place: Place, named: str | None = None) -> Iterator[str]:
+    """Yield the commands that confirm a slow target, where users can choose the target."""
+    slow = [named] if named else list(place.slow())
     if not slow or place.kind != TARGET or place.file_system_type != "lustre":
         return
     peers = [each for found in place.found.values() for each in found]
@@ -86,6 +98,6 @@ def confirmation(place: Place) -> Iterator[str]:
     for target in [slow[0], *(each.name for each in usual[:1])]:
         yield (
             f"{_GAP * 2}reframe -C config/site.py -c checks -R -r --system={place.system} "
-            f"-n BenchioFPP -E \"file_system == '{place.file_system}'\" "
+            f"-n BenchioFPP -E \"file_system == '{place.where}'\" "
             f"-S BenchioFPP.target={target}"
         )

@@ -11,6 +11,7 @@ import polars as pl
 
 from iobands.alerts.action import DISCARD, RETIRE, Action, in_force
 from iobands.alerts.log import Log
+from iobands.alerts.slow import resolved_peers
 from iobands.bands import Bands, Span
 from iobands.model.fields import TIME
 from iobands.model.history import History
@@ -19,6 +20,7 @@ from iobands.model.series import SeriesKey
 from iobands.results.missing_runs import MissingRun
 from iobands.results.run_reports import CheckRun
 from iobands.results.samples import KEY, Samples
+from iobands.status.peers import TARGET
 
 #: How far the clock that dated a sample may be ahead of ours.
 AHEAD: Final = timedelta(days=1)
@@ -65,22 +67,29 @@ def maintenance_of(bands: Bands | None, now: datetime) -> Maintenance:
     return Maintenance(tuple(found))
 
 
-def spans_of_peer(
+def spans_of_peers(
     bands_of: Mapping[str, Bands | None],
     windows: Mapping[str, Maintenance],
+    logs: Mapping[str, Log],
     now: datetime,
+    kind: str,
     system: str,
-    file_system: str | None,
-) -> list[Span]:
-    """Return when runs say nothing of targets or nodes: maintenance, and before the epoch."""
-    found = [*windows.get(system, Maintenance()).of(file_system)]
+    where: str,
+) -> list[tuple[Span, str | None]]:
+    """Return when runs say nothing of targets or nodes, each span with its peer, None of all.
+
+    That is in maintenance, before the epoch, and while a peer was slow for a reason that a person
+    resolved.
+    """
+    found = [*windows.get(system, Maintenance()).of(where if kind == TARGET else None)]
     bands = bands_of.get(system)
     epochs = [each for each in (bands.epochs if bands else ()) if not each.continues]
     begins = [each.since for each in epochs if each.since <= now]
     if begins:
         before = max(begins) - timedelta(microseconds=1)
         found.append(Span(_LONG_AGO, before, "before the epoch"))
-    return found
+    resolved = resolved_peers(logs[system], kind, system, where, now) if system in logs else []
+    return [*((span, None) for span in found), *resolved]
 
 
 def with_maintenance(bands: Bands | None, system: str, spans: Sequence[Span]) -> Bands | None:

@@ -19,6 +19,7 @@ from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_sessi
 from iobands.alerts.groups import GroupDrop, group_drops, groups_of, sessions_a_year
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.alerts.log import Log, read_log
+from iobands.alerts.slow import actions_on_peers, with_slow_peers
 from iobands.bands import Window, load_bands
 from iobands.detection.prior import Prior, prior_of
 from iobands.detection.series import Budget, runs_a_year
@@ -51,13 +52,13 @@ from iobands.site.set_aside import (
     maintenance_of,
     only_in_future,
     outside_maintenance,
-    spans_of_peer,
+    spans_of_peers,
     with_maintenance,
     without_future,
 )
 from iobands.status.expected import missed_schedule, overdue_after
 from iobands.status.outliers import Outliers, transient_runs
-from iobands.status.peers import Place, places_of
+from iobands.status.peers import PeerName, Place, places_of
 from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
 from iobands.status.state import State, assess
@@ -79,7 +80,7 @@ class Site:
     `actions` has all that was done about each series, undone actions included. `sizes_gib`
     are those of the file systems that preflight saw, by the same names as `outliers`. `leftovers`
     are run directories that could not be removed. `places` have the targets and nodes that are
-    compared with each other.
+    compared with each other, `peer_actions` all that was done about these.
     """
 
     now: datetime
@@ -101,6 +102,7 @@ class Site:
     last_session: LastSession | None = None
     leftovers: tuple[Leftover, ...] = ()
     places: tuple[Place, ...] = ()
+    peer_actions: Mapping[PeerName, tuple[Action, ...]] = field(default_factory=dict)
 
     @property
     def exit_status(self) -> int:
@@ -221,15 +223,13 @@ def read_site(
     stopped = obstacles(runs, reports.newest, OVERDUE)
     failed = findings(runs[None], reports, OVERDUE, lambda result: result not in FINE)
     partitions = {(each.system, each.partition) for each in (*(s.key for s in series), *stopped)}
-    not_judged = partial(spans_of_peer, bands_of, windows, now)
-    places = places_of(samples.speeds, not_judged, now, false_alarms)
-    alerts_found = alerts_of(
-        series,
-        drops,
-        incidents,
-        standing,
-        budget,
-        frozenset(key for each in stopped for key in each.keys),
+    places = places_of(
+        samples.speeds, partial(spans_of_peers, bands_of, windows, log_of, now), now, false_alarms
+    )
+    peer_actions = actions_on_peers(places, log_of)
+    unfit = frozenset(key for each in stopped for key in each.keys)
+    alerts_found = with_slow_peers(
+        alerts_of(series, drops, incidents, standing, budget, unfit), places, peer_actions, now
     )
     last = None if as_of else read_last_session(perflogs)
     of_all = [*of_preflight(stopped, len(partitions) > 1), *of_failures(failed)]
@@ -257,6 +257,7 @@ def read_site(
         last_session=last,
         leftovers=() if as_of else read_leftovers(perflogs, system),
         places=places,
+        peer_actions=peer_actions,
     )
 
 

@@ -27,18 +27,31 @@ KEPT: Final = timedelta(days=200)
 _UNUSED_AFTER: Final = {TARGET: 3, NODE: 60}
 # What the targets of a type are called.
 _NAMES: Final = {"lustre": "OST"}
+#: The field by whose value peers are compared.
+FIELD_OF: Final = {TARGET: "file_system", NODE: "partition"}
+
+
+@dataclass(frozen=True)
+class PeerName:
+    """A target or a node: `where` is its file system or partition."""
+
+    kind: str
+    system: str
+    where: str
+    name: str
 
 
 @dataclass(frozen=True)
 class Place:
-    """Peers that are compared: the targets of a file system, or the nodes of a system.
+    """Peers that are compared: the targets of a file system, or the nodes of a partition.
 
-    `found` and `speeds` are by variable. A peer has the name of its index or host.
+    `where` is the file system or partition. `found` and `speeds` are by variable; a peer is called
+    by its index or host.
     """
 
     kind: str
     system: str
-    file_system: str | None
+    where: str
     file_system_type: str | None
     found: Mapping[str, tuple[Peer, ...]]
     speeds: Mapping[str, Speeds]
@@ -52,12 +65,11 @@ class Place:
     @property
     def name(self) -> str:
         """What its peers are called, such as `OSTs of work`."""
-        return f"{self.noun}s of {self.file_system or self.system}"
+        return f"{self.noun}s of {self.where}"
 
     def name_of(self, peer: str) -> str:
         """Return what a peer is called, such as `OST 7 of work`."""
-        where = f" of {self.file_system}" if self.kind == TARGET else ""
-        return f"{self.noun} {peer}{where}"
+        return f"{self.noun} {peer} of {self.where}"
 
     def slow(self) -> dict[str, dict[str, Peer]]:
         """Return the peers that are slow, by variable."""
@@ -71,22 +83,22 @@ class Place:
 
 def places_of(
     speeds: pl.DataFrame,
-    not_judged: Callable[[str, str | None], Sequence[Span]],
+    not_judged: Callable[[str, str, str], Sequence[tuple[Span, str | None]]],
     now: datetime,
     false_alarms: float,
 ) -> tuple[Place, ...]:
     """Return what is compared, targets before nodes.
 
-    `not_judged` gives the spans whose runs do not count, of a system and a file system, None of
-    nodes. Each place may have so many `false_alarms` a year.
+    `not_judged` gives the spans in which runs do not count, of a kind, a system and a file system
+    or partition, each with its peer, None of all. Each place may have so many `false_alarms` a
+    year.
     """
     recent = speeds.filter(pl.col(TIME) > now - KEPT)
     found = []
-    for kind, fields in ((TARGET, ("system", "file_system")), (NODE, ("system",))):
-        of_kind = recent.filter(pl.col("kind") == kind)
-        for (system, *rest), rows in of_kind.group_by(fields, maintain_order=True):
-            file_system = str(rest[0]) if rest else None
-            kept = _without(rows, not_judged(str(system), file_system))
+    for kind, field in FIELD_OF.items():
+        of_kind = recent.filter((pl.col("kind") == kind) & pl.col(field).is_not_null())
+        for (system, where), rows in of_kind.group_by("system", field, maintain_order=True):
+            kept = _without(rows, not_judged(kind, str(system), str(where)))
             by_variable = dict(_matrices(kept))
             a_year = comparisons_a_year([*by_variable.values()])
             budget = Budget(false_alarms, a_year)
@@ -94,7 +106,7 @@ def places_of(
                 Place(
                     kind,
                     str(system),
-                    file_system,
+                    str(where),
                     rows["file_system_type"][-1] if kind == TARGET else None,
                     {
                         variable: compare(each, budget, _UNUSED_AFTER[kind])
@@ -107,8 +119,12 @@ def places_of(
     return tuple(found)
 
 
-def _without(rows: pl.DataFrame, spans: Sequence[Span]) -> pl.DataFrame:
-    out = [pl.col(TIME).is_between(span.begin, span.end) for span in spans]
+def _without(rows: pl.DataFrame, spans: Sequence[tuple[Span, str | None]]) -> pl.DataFrame:
+    out = [
+        pl.col(TIME).is_between(span.begin, span.end)
+        & (pl.lit(value=True) if peer is None else pl.col("peer") == peer)
+        for span, peer in spans
+    ]
     return rows.filter(~pl.any_horizontal(out)) if out else rows
 
 

@@ -26,6 +26,7 @@ from iobands.reporting.digest import (
 from iobands.reporting.table import RECENT, sparkline
 from iobands.site.compare import FIELDS, value_of
 from iobands.site.site import Site
+from iobands.status.peers import NODE
 from iobands.status.series import Series
 from iobands.status.state import State
 from iobands.status.verdicts import ENOUGH_RUNS
@@ -71,6 +72,7 @@ def overview(
             {"heading": heading, **_alert(alert, site, public)}
             for heading, alerts in sections(site).items()
             for alert in alerts
+            if not (public and alert.peer and alert.peer.name.kind == NODE)
         ],
         "lately": [_entry(each, public) for each in _ledger(site)[:_LATELY]],
         "sessions": shown.times,
@@ -95,6 +97,7 @@ def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
     says = details(alert, site)
     if public:
         level = texts.level_text(texts.worst_member(alert)) if alert.members else ""
+        level = texts.peer_text(alert) or level
         says = [level, alert.certainty.value if alert.certainty else ""]
         says += ["acknowledged"] if alert.is_quiet else []
         says = says if alert.direction or not alert.reason else []
