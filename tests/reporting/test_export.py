@@ -9,7 +9,9 @@ import socket
 import subprocess
 import time
 import urllib.request
-from datetime import datetime, timezone
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import polars as pl
@@ -45,7 +47,7 @@ def site(root: Path) -> Site:
 
 
 def program(name: str) -> str:
-    """Return where a program is, or skip: Debian's prometheus and prometheus-node-exporter."""
+    """Return where a program is, or skip; `setup/system-packages test` installs each on Debian."""
     found = shutil.which(name)
     if found is None:
         pytest.skip(f"{name} is not installed")
@@ -112,29 +114,47 @@ def test_promtool_takes_the_metrics_and_the_history(site: Site, tmp_path: Path) 
 def test_the_textfile_collector_serves_the_metrics(site: Site, tmp_path: Path) -> None:
     exporter = program("prometheus-node-exporter")
     (tmp_path / "iobands.prom").write_text(state_metrics(site), encoding="utf-8")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    command = [
-        exporter, "--collector.disable-defaults", "--collector.textfile",
-        f"--collector.textfile.directory={tmp_path}", f"--web.listen-address={address}",
-    ]  # fmt: skip
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            text = _served(f"http://{address}/metrics")
-        finally:
-            process.terminate()
+    options = ["--collector.disable-defaults", "--collector.textfile"]
+    options += [f"--collector.textfile.directory={tmp_path}", "--web.listen-address={}"]
+    with serving(exporter, *options) as address:
+        text = _served(f"http://{address}/metrics")
     assert "node_textfile_scrape_error 0" in text
     assert f"iobands_exit_status {site.exit_status}\n" in text
     assert text.count("iobands_series_state{") == len(site.series)
 
 
-def _served(url: str) -> str:
+def test_victoriametrics_takes_the_history(site: Site, tmp_path: Path) -> None:
+    options = [f"-storageDataPath={tmp_path}", "-retentionPeriod=100y", "-httpListenAddr={}"]
+    with serving(program("victoria-metrics"), *options) as address:
+        _served(f"http://{address}/api/v1/import/prometheus", history_metrics(site).encode())
+        _served(f"http://{address}/internal/force_flush")
+        text = _served(f"http://{address}/api/v1/export", b"match[]=iobands_sample")
+    found = [json.loads(each) for each in text.splitlines()]
+    assert sum(len(each["values"]) for each in found) == 42
+    newest = max(each["timestamps"][-1] for each in found)
+    assert NOW - datetime.fromtimestamp(newest / 1000, timezone.utc) == timedelta(hours=6)
+
+
+@contextmanager
+def serving(*command: str) -> Iterator[str]:
+    """Run a command that listens at an address, in its options `{}`."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    words = [each.format(address) for each in command]
+    with subprocess.Popen(words, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield address
+        finally:
+            process.terminate()
+
+
+def _served(url: str, sent: bytes | None = None) -> str:
     """Return the text at an address, once somebody listens there."""
     end = time.monotonic() + 120
     while True:
         try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
+            with urllib.request.urlopen(url, sent, timeout=60) as answer:
                 return str(answer.read().decode())
         except OSError:
             if time.monotonic() > end:
