@@ -78,6 +78,8 @@ class TargetFaults:
     #: What is in nobody's way.
     others: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
+    #: How many targets take new files, where that was seen.
+    taking: int | None = None
 
 
 class Striping:

@@ -8,6 +8,7 @@ of Lustre 2.17.
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..base.stage import call, read_output
@@ -51,15 +52,16 @@ class LustreStriping(Striping):
             if asked.layout is not None:
                 _require_components(len(components), asked.layout)
             layouts.append(_layout(path, components, overstriping))
-        if asked.stripe_count != ALL_TARGETS:
+        listed = listed_osts(read_output(stage / TARGETS_FILE))
+        active = {index: ost for index, ost in listed.items() if ost.active}
+        wanted = asked.targets or len(active)
+        # A count of as many as there are is all of them, too.
+        if asked.stripe_count not in (ALL_TARGETS, wanted):
             _require_whole_files(files, layouts, asked.stripe_count)
             # Fewer OSTs than stripes show in the layout itself, unless stripes were to share them.
             return agreed(layouts, asked, None, "active OSTs")
-        listed = listed_osts(read_output(stage / TARGETS_FILE))
-        active = {index: ost for index, ost in listed.items() if ost.active}
-        if not active and asked.targets is None:
+        if not wanted:
             raise StripingError("lfs osts names no active OST")
-        wanted = asked.targets or len(active)
         if 0 < len(active) < wanted - asked.tolerated:
             where = f"the pool {asked.pool} has" if asked.pool else "there are"
             raise StripingError(
@@ -68,7 +70,7 @@ class LustreStriping(Striping):
             )
         _require_whole_files(files, layouts, wanted)
         fewer = _tolerated(asked.tolerated, wanted, active, layouts, _last_targets(files))
-        return agreed(layouts, asked, fewer, "active OSTs")
+        return agreed(layouts, replace(asked, stripe_count=ALL_TARGETS), fewer, "active OSTs")
 
     def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
         return {

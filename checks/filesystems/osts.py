@@ -125,6 +125,7 @@ def judge(
         stopping=(*stopping, *renumbered),
         over_all=_over_all(len(seen), avoided, tolerated, declared),
         others=degraded,
+        taking=len(seen) - len(avoided),
     )
 
 

@@ -54,8 +54,8 @@ class Wanted:
 class Findings:
     """Problems that stop checks, problems that do not, and what could not be seen; a line each.
 
-    `over_all` stops only checks of files over all targets. `size_gib` is that of the file system,
-    None where it was not seen.
+    `over_all` stops only checks of files over all targets, or more than the `taking` ones that take
+    files. `size_gib` is that of the file system; each is None where it was not seen.
     """
 
     problems: tuple[str, ...] = ()
@@ -63,10 +63,12 @@ class Findings:
     others: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     size_gib: float | None = None
+    taking: int | None = None
 
     def blocking(self, stripe_count: int | None = None) -> str | None:
         """Why files of so many stripes cannot be measured, in one line."""
-        over_all = self.over_all if stripe_count == ALL_TARGETS else None
+        too_many = self.taking is not None and (stripe_count or 0) > self.taking
+        over_all = self.over_all if stripe_count == ALL_TARGETS or too_many else None
         return "; ".join(filter(None, (*self.problems, over_all))) or None
 
     @property
@@ -126,7 +128,14 @@ def judge(answer: str, wanted: Wanted) -> Findings:
             wanted.skew_seconds,
         )
         others += [off] if off else []
-    return Findings(tuple(problems), targets.over_all, tuple(others), tuple(unknown), size_gib)
+    return Findings(
+        problems=tuple(problems),
+        over_all=targets.over_all,
+        others=tuple(others),
+        unknown=tuple(unknown),
+        size_gib=size_gib,
+        taking=targets.taking,
+    )
 
 
 def _not_mounted(mounted: str, wanted: Wanted, node: str) -> str | None:
@@ -183,4 +192,10 @@ def _targets(said: Mapping[str, str], wanted: Wanted) -> Findings:
     if faults is None:
         stripes = wanted.type in ("lustre", "cephfs", "beegfs")
         return Findings(unknown=("storage targets",) if stripes else ())
-    return Findings(faults.stopping, faults.over_all, faults.others, faults.unknown)
+    return Findings(
+        problems=faults.stopping,
+        over_all=faults.over_all,
+        others=faults.others,
+        unknown=faults.unknown,
+        taking=faults.taking,
+    )

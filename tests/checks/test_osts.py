@@ -43,7 +43,7 @@ def faults(tolerated=0, declared=None, **changes):
 
 
 def test_four_that_take_files():
-    assert faults() == TargetFaults()
+    assert faults() == TargetFaults(taking=4)
     assert faults(targets="") is None
 
 
@@ -58,7 +58,7 @@ def test_one_that_is_drained_is_named_by_the_layout_alone():
         "4 targets, OST0003 takes no new files (no state is shown: drained on the MDS?)"
     )
     assert (found.stopping, found.others) == ((), ())
-    assert faults(tolerated=1, **drained) == TargetFaults()
+    assert faults(tolerated=1, **drained) == TargetFaults(taking=3)
     # Where the file could not be made, nothing shows it, and that is said.
     failed = "lfs setstripe: unable to open '/mnt/lustre/d/f': No such file or directory (2)\n"
     blind = faults(**{**drained, "target_files": failed})
@@ -80,7 +80,7 @@ def test_the_letters_of_a_state_are_its_reason(letters, why):
             "           8 ", "     4064876 "
         )
     )
-    assert degraded == TargetFaults(others=("OST0003 is degraded",))
+    assert degraded == TargetFaults(others=("OST0003 is degraded",), taking=4)
 
 
 def test_one_that_is_full_is_named_with_what_is_free():
@@ -123,7 +123,7 @@ def test_one_that_is_not_active_on_the_client_alone_still_gets_files():
 
 def test_what_no_write_can_do_is_no_matter_of_a_target():
     ends = "".join(f"failed {stripe} Disk quota exceeded\n" for stripe in range(4))
-    assert faults(target_files=FOUR + ends) == TargetFaults()
+    assert faults(target_files=FOUR + ends) == TargetFaults(taking=4)
 
 
 def test_a_pool_has_the_targets_of_its_members():
@@ -133,10 +133,10 @@ def test_a_pool_has_the_targets_of_its_members():
         "target_files": THREE.replace("\n\tobdidx", "\nlmm_pool:          flash\n\tobdidx")
         + wrote(3),
     }
-    assert faults(declared=3, **pool) == TargetFaults()
+    assert faults(declared=3, **pool) == TargetFaults(taking=3)
     shrunk = faults(declared=4, **pool)
     assert shrunk.over_all == "3 targets, 4 in the site file: has a pool changed?"
-    assert faults(**{**pool, "target_pool": ""}) == TargetFaults()
+    assert faults(**{**pool, "target_pool": ""}) == TargetFaults(taking=3)
 
 
 def test_a_target_that_is_not_listed():
