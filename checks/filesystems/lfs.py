@@ -11,6 +11,8 @@ from .layout import StripingError
 # The index of an object's OST: in the table of a plain layout, in the list of a component.
 _OBJECT = re.compile(r"\s+(\d+)\s+\d+\s+0x|\s+-\s+\d+: \{ l_ost_idx: +(\d+),")
 
+_REFUSALS = ("Permission denied", "Operation not permitted")
+
 
 @dataclass
 class Component:
@@ -103,7 +105,11 @@ def space_of_osts(text: str) -> dict[str, Space | str]:
 
 
 def failed_checks(text: str) -> dict[str, str]:
-    """The targets that the client does not reach by `lfs check osts`, and what it said of each."""
+    """The targets that the client does not reach by `lfs check osts`, and what it said of each.
+
+    What a plain user may not ask says nothing of a target.
+    """
     said = re.findall(r"check '(\S+?)-osc-(?!MDT)\S*': (.+?)(?: \(\d+\))?$", text, re.MULTILINE)
     inactive = re.findall(r"^(\S+?)-osc-(?!MDT)\S* inactive", text, re.MULTILINE)
-    return {**dict(said), **dict.fromkeys(inactive, "inactive")}
+    failed = {name: words for name, words in said if words not in _REFUSALS}
+    return {**failed, **dict.fromkeys(inactive, "inactive")}

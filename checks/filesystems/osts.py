@@ -37,7 +37,7 @@ class _Written:
         """
         ends = re.findall(r"^(?:wrote (\d+)|failed (\d+) (.*))$", text, re.MULTILINE)
         layout = re.sub(r"^(wrote|failed) \d+.*$", "", text, flags=re.MULTILINE)
-        ((component,),) = components_of_files(layout).values()
+        *_, (*_, component) = components_of_files(layout).values()
         targets = tuple(component.targets)
         ended = {int(good or bad): words or None for good, bad, words in ends}
         ended = {targets[n]: words for n, words in ended.items() if n < len(targets)}

@@ -125,8 +125,9 @@ FIELDS: Final = (
     Field("fullness_percent", "number", "covariate",
           "used space of the file system before the run", "%"),
     Field("targets_active", "integer", "covariate",
-          "storage targets of the whole file system in service before the run: OSTs by `lfs "
-          "osts`, OSDs that are up by `ceph osd stat`, targets that are online by BeeGFS's list"),
+          "storage targets of the whole file system in service before the run: OSTs that `lfs "
+          "osts` calls active, as it does drained and full ones, OSDs that are up by `ceph osd "
+          "stat`, targets that are online by BeeGFS's list"),
     Field("targets_inactive", "integer", "covariate",
           "storage targets of the whole file system out of service"),
     Field("load_per_node", "number", "covariate",
