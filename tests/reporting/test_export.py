@@ -1,4 +1,4 @@
-"""Exports are read back by other programs: polars, DuckDB, promtool and node_exporter."""
+"""Exports are read back by other programs: polars, DuckDB, Prometheus's and VictoriaMetrics."""
 
 from __future__ import annotations
 
