@@ -102,9 +102,9 @@ def of_alert(site: Site, alert: Alert) -> Iterator[str]:
     for row in rows:
         cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
         yield f"  {'  '.join(cells)}".rstrip()
-    if alert.since is None or alert.direction is None:
+    onset = _onset(alert)
+    if onset is None:
         return
-    onset = Onset(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
     lead = alert.members[0].series
     others = [each for each in related(site, lead, onset) if each.series.key not in alert.keys]
     near = [each for each in others if each.series in alike]
@@ -119,6 +119,19 @@ def of_alert(site: Site, alert: Alert) -> Iterator[str]:
         yield from ("", "Look next: what changed with them, before the rest")
     elif field:
         yield from ("", f"Look next: {_WHERE[field]}")
+
+
+def moved_with(alert: Alert) -> list[str]:
+    """Return the covariates that changed when the series of an alert did."""
+    onset = _onset(alert)
+    return _common(alert, onset)[0] if onset else []
+
+
+def _onset(alert: Alert) -> Onset | None:
+    """Return when a change began; None for an alert that is none."""
+    if not alert.members or alert.since is None or alert.direction is None:
+        return None
+    return Onset(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
 
 
 def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[str]:

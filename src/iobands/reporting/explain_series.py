@@ -76,12 +76,12 @@ def moved(site: Site, series: Series) -> Iterator[str]:
 
 
 def _moved(site: Site, others: Sequence[Related], found: Covariates) -> Iterator[str]:
+    yield from (*said(found.changed), *said(found.moved))
     near = [each for each in others if each.direction]
     near.sort(key=lambda each: each.change is None)
     yield from (f"{each.series.label}: {move(site, each)}" for each in near[:_MOST_MOVED])
     if len(near) > _MOST_MOVED:
         yield f"and {len(near) - _MOST_MOVED} more that lean without an alert"
-    yield from (*said(found.changed), *said(found.moved))
 
 
 def _state(series: Series) -> str:

@@ -23,6 +23,7 @@ from iobands.reporting.digest import (
     sections,
     subject,
 )
+from iobands.reporting.explain import moved_with
 from iobands.reporting.table import RECENT, sparkline
 from iobands.site.compare import FIELDS, value_of
 from iobands.site.site import Site
@@ -107,6 +108,7 @@ def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
         "subject": subject(alert),
         "number": number(alert, site),
         "says": [text for text in says if text],
+        "moved": [] if public else moved_with(alert),
         "certainty": alert.certainty and alert.certainty.value,
         "since": alert.since and seconds(alert.since),
         "series": [series_id(member.series.key) for member in alert.members],

@@ -24,9 +24,7 @@ import polars as pl
 from iobands.model.fields import FIELDS, TIME, VALUE
 from iobands.status.series import Series
 
-_PLACES: Final = tuple(
-    field.name for field in FIELDS if field.role == "run" and field.name not in {TIME, VALUE}
-)
+_PLACES: Final = ("jobid", "job_nodelist", "attempt")
 _EVIDENCE: Final = tuple(field for field in FIELDS if field.role in {"in_effect", "covariate"})
 _NUMBERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "number")
 _INTEGERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "integer")
@@ -38,6 +36,13 @@ _PUBLIC_TEXTS: Final = ("suite_version", "tool_version", "transport_in_effect", 
 _MOST_OF_A_FLOAT: Final = 2.0**53
 #: 91 characters that JSON has as they are.
 _DIGITS: Final = np.array([each for each in range(ord("#"), 127) if each != ord("\\")], np.uint8)
+
+#: What is known of a run beside its value, in the order in which people want to know it.
+COLUMNS: Final = (
+    *_PLACES,
+    *(field.name for field in _EVIDENCE if field.role == "covariate"),
+    *(field.name for field in _EVIDENCE if field.role == "in_effect"),
+)
 
 _Table = dict[str, object]
 

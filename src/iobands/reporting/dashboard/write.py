@@ -16,7 +16,7 @@ from iobands.model.replaced import replace_file
 from iobands.reporting.dashboard.details import details
 from iobands.reporting.dashboard.names import by_job, series_id
 from iobands.reporting.dashboard.overview import overview
-from iobands.reporting.dashboard.runs import packed, parts_of
+from iobands.reporting.dashboard.runs import COLUMNS, packed, parts_of
 from iobands.reporting.dashboard.verdicts import judged
 from iobands.reporting.format import printable
 from iobands.site.site import Site
@@ -129,7 +129,7 @@ def _contents(
         for part, runs in parts_of(group, site.now, public=public):
             parts.append(part)
             yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
-        about = packed(_printable({"parts": parts, "series": of_series}))
+        about = packed(_printable({"parts": parts, "columns": COLUMNS, "series": of_series}))
         yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", about)
     found = overview(site, verdicts, paths, public=public, past=past)
     yield f"{_DATA}/site.js", _call("site", found)

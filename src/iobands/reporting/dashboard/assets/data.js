@@ -81,6 +81,7 @@ const iobands = {
         const parts = await Promise.all(about.parts.map((part) => load(`${series.job}/${part}`)));
         const runs = { times: [], values: [], cells: [], columns: new Set() };
         parts.forEach((tables) => addTables(runs, tables, series.variable));
+        runs.columns = about.columns.filter((name) => runs.columns.has(name));
         return { series, ...runs, ...about.series.find((each) => each.id === id) };
       })());
     }

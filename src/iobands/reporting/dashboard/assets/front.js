@@ -4,6 +4,7 @@
 (() => {
   const { element, section, tag, row, link, plural } = iobands;
   const MOST_ROWS = 100;
+  const ON_A_PHONE = 12;
 
   // The level, since when and how sure, as the digest has them.
   iobands.alertText = (alert) => alert.says
@@ -18,6 +19,9 @@
     const item = element("li", {}, tag(alert.severity, alert.severity, alert.quiet), " ",
       element("strong", {}, name), alert.number ? ` (${alert.number})` : "", " ",
       iobands.alertText(alert));
+    if (alert.moved.length) {
+      item.append(element("p", { class: "under note" }, `Moved at the same time: ${alert.moved.join("; ")}`));
+    }
     if (about.length > 1) {
       item.append(element("details", {}, element("summary", {}, `its ${about.length} series`),
         element("p", { class: "under" }, element("a", { href: together },
@@ -98,14 +102,14 @@
       trend,
       element("td", {}, series.when === null ? "never" : iobands.minute(series.when).slice(5)),
       element("td", { class: "n" }, series.runs),
-      element("td", {}, series.effect || "–"));
+      element("td", { class: "effect" }, series.effect || "–"));
   }
 
   function seriesTable(chosen) {
     const body = element("tbody");
     const states = ["degraded", "no data", "watch", "improved", "healthy", "calibrating"];
     const worst = [...chosen].sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state));
-    const shown = iobands.more(worst.map((series) => () => seriesRow(series)), MOST_ROWS, body);
+    const shown = iobands.more(worst.map((series) => () => seriesRow(series)), iobands.onAPhone() ? ON_A_PHONE : MOST_ROWS, body);
     const headings = ["Series", "State", "Newest", "Verdict", "Band", "Trend", "When", "Runs", "In effect"];
     return [
       element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Table of series" },

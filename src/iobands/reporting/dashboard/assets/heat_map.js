@@ -64,7 +64,7 @@
     const { rows, sessions } = iobands.site;
     const shown = rows.filter((row) => row.series.some((id) => chosen.has(id)))
       .sort((one, other) => badness(other) - badness(one));
-    const first = matchMedia("(max-width: 46rem)").matches ? Math.max(0, sessions.length - ON_A_PHONE) : 0;
+    const first = iobands.onAPhone() ? Math.max(0, sessions.length - ON_A_PHONE) : 0;
     const columns = sessions.map((time, column) => [time, column]).slice(first);
     const body = element("tbody");
     const several = new Set(rows.map((row) => row.kind[4])).size > 1;

@@ -32,7 +32,7 @@
   function runText(history, place) {
     const { series } = history;
     const value = `${figure(history.values[place])} ${series.unit}`;
-    const details = [...history.columns].map((column) => [nameOf(column), history.cells[place](column)])
+    const details = history.columns.map((column) => [nameOf(column), history.cells[place](column)])
       .filter(([, cell]) => cell !== null).map(([name, cell]) => `${name} ${cell}`);
     return [
       element("p", {}, element("strong", {}, `${iobands.minute(history.times[place])}: ${value} `),
@@ -112,7 +112,7 @@
     const { series } = history;
     const newest = history.cells.at(-1);
     const columns = ["stripe_count", "stripe_size", "transport_in_effect", "hints_in_effect", "fsync", "cache", "tool_version", "suite_version", "version"];
-    const effect = newest ? columns.filter((name) => history.columns.has(name) && newest(name) !== null)
+    const effect = newest ? columns.filter((name) => history.columns.includes(name) && newest(name) !== null)
       .map((name) => [nameOf(name), String(newest(name))]) : [];
     return section("about", "What is known of it", element("div", { class: "facts" },
       factList("facts", "Judgement", history.facts),
@@ -126,7 +126,7 @@
     const body = element("tbody");
     const details = element("details", { class: "card plain" }, element("summary", {}, "Runs as a table"));
     details.addEventListener("toggle", () => {
-      const columns = [...history.columns].filter((name) => history.cells.some((cells) => cells(name) !== history.cells[0](name)));
+      const columns = history.columns.filter((name) => history.cells.some((cells) => cells(name) !== history.cells[0](name)));
       const places = history.times.map((_, place) => place).reverse();
       const rows = places.map((place) => () => iobands.row([
         iobands.minute(history.times[place]), figure(history.values[place]), history.verdicts[place],
@@ -235,7 +235,7 @@
       below.replaceChildren();
       const together = others.filter((other) => shown.has(other.series.variable));
       const main = iobands.chart(plot, {
-        height: matchMedia("(max-width: 46rem)").matches ? 260 : 340, unit: series.unit,
+        height: iobands.onAPhone() ? 260 : 340, unit: series.unit,
         ceiling: Math.max(0, ...history.bands.map((band) => band.upper)),
         lines: [{ label: series.variable, times: history.times, values: history.values, colour: "line", width: 1 },
           ...together.map((other) => ({ label: other.series.variable, times: other.times, values: other.values, colour: "other", width: 1.5 }))],

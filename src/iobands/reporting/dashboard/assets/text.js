@@ -60,6 +60,8 @@ iobands.element = function element(name, attributes = {}, ...children) {
     element("section", { id, "aria-labelledby": `${id}-heading` },
       element("h2", { id: `${id}-heading` }, heading), ...children);
 
+  iobands.onAPhone = () => matchMedia("(max-width: 46rem)").matches;
+
   // A list that shows its first items, and the others when asked.
   iobands.more = (items, most, container) => {
     container.append(...items.slice(0, most).map((make) => make()));
