@@ -54,6 +54,14 @@ def how_it_ended(tool: str, status: str, state: str | None, limit: float | None)
     return f"exit status {status}" if status else f"{tool} did not run to its end"
 
 
+def why_no_output(state: str | None, patience: float | None, stage: str) -> str:
+    """Why a job left no output in its stage directory; it was to wait no longer than `patience`."""
+    if state in {"COMPLETED", "FAILED"}:
+        return f"the job left no output ({state}): do its nodes have the stage directory {stage}?"
+    waited = f" or waited for more than {patience:g} s" if patience else ""
+    return f"the job never began: it was cancelled{waited}"
+
+
 def reason_in(said: str) -> str | None:
     """The line that best explains the failure, if any does."""
     for pattern in _REASONS:

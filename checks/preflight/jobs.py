@@ -15,7 +15,7 @@ from reframe.core.environments import ProgEnvironment
 from reframe.core.exceptions import SanityError
 
 from ..base import selections
-from ..base.failure import reason_in
+from ..base.failure import reason_in, why_no_output
 from ..base.job import JobMixin
 from ..base.package import arguments, is_live, outcomes_of, read_notes, settle, unknown_owner
 from ..base.run_directory import NotedDirectories
@@ -237,6 +237,4 @@ def require_begun(check: rfm.RunOnlyRegressionTest) -> None:
             probe.require_room(stage)
         except probe.StageError as error:
             raise SanityError(str(error)) from error
-        limit = check.max_pending_time
-        waited = f" or waited for more than {limit:g} s" if limit else ""
-        raise SanityError(f"the job never began: it was cancelled{waited}")
+        raise SanityError(why_no_output(check.job.state, check.max_pending_time, str(stage)))

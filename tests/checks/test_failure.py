@@ -2,7 +2,7 @@
 
 import pytest
 
-from checks.base.failure import how_it_ended, reason_in
+from checks.base.failure import how_it_ended, reason_in, why_no_output
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,15 @@ from checks.base.failure import how_it_ended, reason_in
 )
 def test_how_a_program_ended(status, state, ended):
     assert how_it_ended("benchio", status, state, 1800).startswith(ended)
+
+
+def test_why_a_job_left_no_output():
+    # As where compute nodes do not mount the home directories.
+    assert why_no_output("FAILED", 60, "/home/s") == (
+        "the job left no output (FAILED): do its nodes have the stage directory /home/s?"
+    )
+    cancelled = "the job never began: it was cancelled or waited for more than 60 s"
+    assert why_no_output("CANCELLED", 60, "/home/s") == why_no_output(None, 60, "s") == cancelled
 
 
 @pytest.mark.parametrize(

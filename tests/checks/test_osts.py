@@ -104,6 +104,18 @@ def test_one_whose_server_is_gone_is_named_by_the_write_that_did_not_end():
     assert faults(**gone, target_files=THREE + wrote(3)).over_all == (
         "4 targets, OST0003 takes no new files (Input/output error)"
     )
+    # In the form that the source of `lfs df` has for a target without an answer.
+    space = re.sub(
+        r"(?m)^(lustre-OST0003_UUID ).*",
+        r"\1: Cannot send after transport endpoint shutdown",
+        captured("lfs df /mnt/lustre", HEALTHY)[0],
+    )
+    assert (
+        "(Cannot send after transport endpoint shutdown)"
+        in faults(
+            targets=ACTIVE, target_space=space, target_check="", target_files=THREE + wrote(3)
+        ).over_all
+    )
     # What a plain user may not check.
     refused = captured(GONE, UNFIT)[0].replace("Input/output error (5)", "Permission denied (13)")
     (said,) = faults(targets=ACTIVE, target_check=refused, target_files=FOUR + ends).stopping
