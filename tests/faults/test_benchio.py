@@ -114,6 +114,22 @@ def _(where, benchio):
     yield Call(more=("--min-free=1000T",))
 
 
+@row("O_DIRECT where files are in memory only")
+def _(where, benchio):
+    with mounted(where, "-t", "tmpfs", "-o", "size=8m", "tmpfs"):
+        yield Call(more=("--direct",))
+
+
+@row("O_DIRECT for a size that it cannot move")
+def _(where, benchio):
+    image = benchio.cwd / "disk"
+    with image.open("wb") as file:
+        file.truncate(16 * 2**20)
+    system("mkfs.ext4", "-q", str(image))
+    with mounted(where, "-o", "loop", str(image)):
+        yield Call(sizes=(31, 31, 15, "local"), more=("--direct",))
+
+
 @row("a directory in place of the file")
 def _(where, benchio):
     (where / "proc000001.dat").mkdir()
@@ -204,6 +220,11 @@ def _(where, benchio):
 @row("memory too small")
 def _(where, benchio):
     yield Call(sizes=(2**20, 2**20, 2**18, "local"))
+
+
+@row("memory too small for the halo")
+def _(where, benchio):
+    yield Call(more=("--halo=100000",))
 
 
 @row("an MPI-IO hint that is ignored, where it is required")

@@ -16,7 +16,7 @@ KINDS = {
     "hdf5": ("ssf", "hdf5", 1),
     "netcdf": ("ssf", "netcdf", 1),
 }
-GOLDEN = Path(__file__).resolve().parents[1] / "contracts" / "golden" / "benchio-2.json"
+GOLDEN = Path(__file__).resolve().parents[1] / "contracts" / "golden" / "benchio-3.json"
 TYPES = {
     "string": (str,),
     "integer": (int,),
@@ -56,7 +56,7 @@ def test_each_phase_has_every_field_of_its_type(recorded):
 def test_what_the_fields_say(recorded):
     for record in recorded:
         reading = record["operation"] == "read"
-        assert record["schema"] == "benchio/2"
+        assert record["schema"] == "benchio/3"
         assert record["version"] == "0.1.0"
         assert record["mpi_library"]
         assert (record["pattern"], record["interface"], record["files"]) == KINDS[record["layer"]]
@@ -66,6 +66,7 @@ def test_what_the_fields_say(recorded):
         assert (record["cache"] in ("dropped", "none")) if reading else record["cache"] is None
         assert record["cache_asked"] == ("dropped" if reading else None)
         assert record["decomposition"] == "block"
+        assert (record["halo"], record["direct"], record["latency"]) == (1, False, None)
         assert record["writers"] == {"serial": 1, "node": 1}.get(record["layer"], 3)
         assert record["short"] is (record["seconds"] < 1)
         assert record["seconds_compute"] is None

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...base.proof import Phase, ResultError
 from ...base.speeds import RankTime
 
-SCHEMA = "benchio/2"
+SCHEMA = "benchio/3"
 OPERATIONS = ("write", "read")
 
 

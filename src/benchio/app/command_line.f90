@@ -146,6 +146,10 @@ contains
          res%write = .false.
       case ("--keep")
          res%keep = .true.
+      case ("--direct")
+         res%task%direct = .true.
+      case ("--latency")
+         res%task%latency = .true.
       case default ! --require-hints
          res%require_hints = .true.
       end select
@@ -173,9 +177,10 @@ contains
          call read_bytes(name, value, res%min_free_bytes, error)
       case ("--cache")
          call read_choice(name, value, cache_modes, res%cache, error)
-         res%task%direct = res%cache == "direct"
       case ("--decomposition")
          call read_choice(name, value, decompositions, res%task%decomposition, error)
+      case ("--halo")
+         call read_count(name, value, res%task%halo, error, least=0)
       case ("--writers")
          call read_count(name, value, res%task%writers, error)
       case ("--hint")

@@ -5,7 +5,7 @@ module option_rules
    use errors, only: error_t, fail, status_usage
    use option_table, only: is_for, name_of, options_known, place_of
    use options, only: options_t
-   use registry, only: can_gather, default_names, layer_names
+   use registry, only: can_gather, default_names, interface_of, layer_names
    use text, only: append, has_word, joined, string_t
    implicit none(type, external)
    private
@@ -29,6 +29,7 @@ contains
       call choose_layers(res, layers)
       call choose_directories(res, directories)
       call check_layers(res, error)
+      if (.not. allocated(error)) call apply_direct(res, error)
       if (.not. allocated(error)) call check_table(res, directories, error)
       if (.not. allocated(error)) call check_actions(res, error)
    end subroutine apply_rules
@@ -98,6 +99,42 @@ contains
          return
       end do options
    end subroutine check_layers
+
+   !> --direct moves data between aligned memory and files only: layers that call the system, a
+   !> block without a halo, and reads past the page cache.
+   subroutine apply_direct(res, error)
+      type(options_t), intent(inout) :: res
+      type(error_t), allocatable, intent(out) :: error
+      integer :: at
+
+      res%task%reads_direct = res%task%direct .or. res%cache == "direct"
+      if (.not. res%task%direct) return
+      do at = 1, size(res%layers)
+         if (interface_of(res%layers(at)%value) == "posix") cycle
+         call fail(error, "--direct does not apply to "//res%layers(at)%value//", which calls a " &
+                   //"library and not the system", status_usage)
+         return
+      end do
+      if (is_given("--halo") .and. res%task%halo > 0) then
+         call fail(error, "--direct needs --halo=0: O_DIRECT moves aligned, contiguous memory", &
+                   status_usage)
+      else if (is_given("--cache") .and. res%cache /= "direct") then
+         call fail(error, "--direct reads past the page cache: --cache="//res%cache//" cannot be " &
+                   //"given", status_usage)
+      end if
+      res%task%halo = 0
+      res%cache = "direct"
+
+   contains
+
+      pure function is_given(name) result(given)
+         character(len=*), intent(in) :: name
+         logical :: given
+
+         given = any(res%given == place_of(name))
+      end function is_given
+
+   end subroutine apply_direct
 
    !> Whether a layer's files can be those of a table of stripes.
    pure function has_table(layer) result(res)

@@ -27,6 +27,10 @@ module option_table
       option_t("--min-free=SIZE", "do not run if it would leave less than SIZE free", ""), &
       option_t("--cache=MODE", "how reads avoid the page cache: drop its pages, shift to", &
                "a rank on another node, direct (O_DIRECT), none"), &
+      option_t("--direct", "move data only with O_DIRECT, from aligned memory; POSIX layers", &
+               ""), &
+      option_t("--halo=N", "elements around each block in memory (1); 0: contiguous", ""), &
+      option_t("--latency", "report how long the calls that move data took", ""), &
       option_t("--decomposition=KIND", "cut the array by block, slab or pencil", ""), &
       option_t("--writers=N", "N processes gather the data of the others and write", ""), &
       option_t("--hint=KEY=VALUE", "an MPI-IO hint, beside ROMIO_HINTS and MPICH_MPIIO_HINTS;", &

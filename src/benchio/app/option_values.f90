@@ -15,22 +15,24 @@ module option_values
 
 contains
 
-   !> A positive whole number.
-   subroutine read_count(name, value, res, error)
+   !> A whole number from `least` on, or from 1.
+   subroutine read_count(name, value, res, error, least)
       character(len=*), intent(in) :: name, value
       integer, intent(out) :: res
       type(error_t), allocatable, intent(out) :: error
+      integer, intent(in), optional :: least
       integer(int64) :: number
       logical :: ok
 
       res = 1
+      if (present(least)) res = least
       call read_integer(value, number, ok)
-      if (ok) ok = number > 0 .and. number <= huge(res)
+      if (ok) ok = number >= res .and. number <= huge(res)
       if (ok) then
          res = int(number)
       else
-         call fail(error, name//" must be a whole number from 1 to "//to_text(huge(res)) &
-                   //", and not '"//value//"'", status_usage)
+         call fail(error, name//" must be a whole number from "//to_text(res)//" to " &
+                   //to_text(huge(res))//", and not '"//value//"'", status_usage)
       end if
    end subroutine read_count
 

@@ -21,8 +21,13 @@ module task
       integer(int64) :: seed = 0_int64
       !> Whether to compare the data read with the data written.
       logical :: verify = .false.
-      !> Whether to read with O_DIRECT where a layer can.
-      logical :: direct = .false.
+      !> The elements around a block in memory, on each side.
+      integer :: halo = 1
+      !> Whether to read with O_DIRECT where a layer can (`--cache=direct`), and whether to write
+      !> and read with nothing else (`--direct`).
+      logical :: reads_direct = .false., direct = .false.
+      !> Whether to time each call that moves data.
+      logical :: latency = .false.
       !> Hints for MPI-IO; layers without MPI-IO ignore them.
       type(hint_t), allocatable :: hints(:)
 

@@ -3,16 +3,15 @@
 module directory_files
    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int, c_null_char, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail, keep_first
-   use page_cache, only: drop_file, flush_file
+   use errors, only: error_t, fail
    use posix_api, only: c_closedir, c_rmdir, shim_errno, shim_missing, shim_next_name
    use posix_api, only: shim_open_directory
-   use posix_file, only: get_file_size, remedy, remove_file, system_failure
+   use posix_path, only: get_file_size, remedy, remove_file, system_failure
    use text, only: append, string_t
    implicit none(type, external)
    private
 
-   public :: remove_directory, flush_files, drop_files, sum_of_sizes
+   public :: remove_directory, list_existing, sum_of_sizes
 
    ! Longer than any file name on Linux.
    integer, parameter :: longest_name = 1024
@@ -122,38 +121,5 @@ contains
          bytes = bytes + size_of_one
       end do
    end subroutine sum_of_sizes
-
-   !> flush_file for all files of a directory.
-   subroutine flush_files(path, error)
-      character(len=*), intent(in) :: path
-      type(error_t), allocatable, intent(out) :: error
-      type(string_t), allocatable :: paths(:)
-      integer :: at
-
-      call list_existing(path, paths, error)
-      do at = 1, size(paths)
-         if (allocated(error)) return
-         call flush_file(paths(at)%value, error)
-      end do
-   end subroutine flush_files
-
-   !> drop_file for all files of a directory; `dropped` if no page of any file is left.
-   subroutine drop_files(path, dropped, error)
-      character(len=*), intent(in) :: path
-      logical, intent(out) :: dropped
-      type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      type(string_t), allocatable :: paths(:)
-      logical :: one
-      integer :: at
-
-      dropped = .true.
-      call list_existing(path, paths, error)
-      do at = 1, size(paths)
-         call drop_file(paths(at)%value, one, trouble)
-         call keep_first(error, trouble)
-         dropped = dropped .and. one
-      end do
-   end subroutine drop_files
 
 end module directory_files

@@ -4,10 +4,10 @@ module file_checks
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail, keep_first
-   use posix_api, only: shim_errno, shim_first_hole, shim_free_bytes, shim_is_open_to_others, &
-                        shim_is_regular
-   use posix_file, only: close_file, get_file_size, open_existing, open_new, remove_file, &
-                         system_failure
+   use posix_api, only: mode_existing, mode_new, shim_errno, shim_first_hole, shim_free_bytes, &
+                        shim_is_open_to_others, shim_is_regular
+   use posix_file, only: close_file, open_file
+   use posix_path, only: get_file_size, remove_file, system_failure
    use text, only: to_text
    implicit none(type, external)
    private
@@ -34,7 +34,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer(c_int) :: fd
 
-      call open_new(path, fd, error)
+      call open_file(path, mode_new, fd, error)
       if (.not. allocated(error)) call close_file(fd, path, error)
       if (.not. allocated(error)) call remove_file(path, error)
    end subroutine check_creatable
@@ -82,7 +82,7 @@ contains
                    //to_text(least)//trim(merge(" or more", "        ", or_more)))
          return
       end if
-      call open_existing(path, fd, error)
+      call open_file(path, mode_existing, fd, error)
       if (allocated(error)) return
       found = shim_first_hole(fd, size - bytes)
       if (found < 0_int64) then

@@ -8,7 +8,7 @@ module hdf5_mpi
    use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_BYTE, MPI_Comm, MPI_File, MPI_File_get_info, MPI_FILE_NULL, &
                       MPI_File_set_view, MPI_Info, MPI_INFO_NULL, MPI_OFFSET_KIND
-   use posix_file, only: empty_file
+   use posix_path, only: empty_file
    implicit none(type, external)
    private
 

@@ -13,7 +13,7 @@ module mpiio_file
                       MPI_INTEGER8, MPI_MODE_CREATE, MPI_MODE_EXCL, MPI_MODE_RDONLY, &
                       MPI_MODE_WRONLY, MPI_OFFSET_KIND, MPI_Status
    use mpi_hints, only: free_info, make_info
-   use posix_file, only: library_path, remedy
+   use posix_path, only: library_path, remedy
    use task, only: hint_t
    use text, only: to_text
    implicit none(type, external)

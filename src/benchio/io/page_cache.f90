@@ -4,12 +4,13 @@ module page_cache
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, keep_first
-   use posix_api, only: shim_drop_pages, shim_errno, shim_resident_pages
-   use posix_file, only: close_file, get_file_size, open_existing, sync_file, system_failure
+   use posix_api, only: mode_existing, shim_drop_pages, shim_errno, shim_resident_pages
+   use posix_file, only: close_file, open_file, sync_file
+   use posix_path, only: get_file_size, system_failure
    implicit none(type, external)
    private
 
-   public :: flush_file, drop_file
+   public :: flush_file, drop_file, count_pages
 
 contains
 
@@ -21,7 +22,7 @@ contains
       type(error_t), allocatable :: trouble
       integer(c_int) :: fd
 
-      call open_existing(path, fd, error)
+      call open_file(path, mode_existing, fd, error)
       if (allocated(error)) return
       call sync_file(fd, path, error)
       call close_file(fd, path, trouble)
@@ -35,24 +36,39 @@ contains
       logical, intent(out) :: dropped
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
-      integer(int64) :: bytes, resident
+      integer(int64) :: pages
       integer(c_int) :: fd, number
 
       dropped = .false.
-      call get_file_size(path, bytes, error)
-      if (allocated(error)) return
-      call open_existing(path, fd, error)
+      call open_file(path, mode_existing, fd, error)
       if (allocated(error)) return
       number = shim_drop_pages(fd)
-      if (number == 0) then
-         resident = shim_resident_pages(fd, bytes)
-         dropped = resident == 0
-         if (resident < 0) call system_failure("mincore", path, shim_errno(), error)
-      else
-         call system_failure("posix_fadvise", path, number, error)
-      end if
+      if (number /= 0) call system_failure("posix_fadvise", path, number, error)
       call close_file(fd, path, trouble)
       call keep_first(error, trouble)
+      if (allocated(error)) return
+      call count_pages(path, pages, error)
+      dropped = pages == 0_int64
    end subroutine drop_file
+
+   !> The number of a file's pages in this node's cache.
+   subroutine count_pages(path, pages, error)
+      character(len=*), intent(in) :: path
+      integer(int64), intent(out) :: pages
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer(int64) :: bytes
+      integer(c_int) :: fd
+
+      pages = -1_int64
+      call get_file_size(path, bytes, error)
+      if (allocated(error)) return
+      call open_file(path, mode_existing, fd, error)
+      if (allocated(error)) return
+      pages = shim_resident_pages(fd, bytes)
+      if (pages < 0_int64) call system_failure("mincore", path, shim_errno(), error)
+      call close_file(fd, path, trouble)
+      call keep_first(error, trouble)
+   end subroutine count_pages
 
 end module page_cache

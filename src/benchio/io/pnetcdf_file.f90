@@ -13,7 +13,7 @@ module pnetcdf_file
                           nfmpi_def_var, nfmpi_enddef, nfmpi_inq_dimlen, nfmpi_inq_file_info, &
                           nfmpi_inq_vardimid, nfmpi_inq_varid, nfmpi_inq_varndims, &
                           nfmpi_inq_varoffset, nfmpi_open, nfmpi_set_fill, nfmpi_sync
-   use posix_file, only: library_path, remedy
+   use posix_path, only: library_path, remedy
    use task, only: hint_t
    implicit none(type, external)
    private

@@ -6,10 +6,11 @@ module posix_api
    private
 
    public :: iovec_t
-   public :: c_close, c_closedir, c_exit, c_fnmatch, c_fsync, c_memcpy, c_preadv, c_pwritev
+   public :: c_close, c_closedir, c_exit, c_fnmatch, c_free, c_fsync, c_memcpy, c_preadv, c_pwritev
    public :: c_rmdir, c_strerror, c_strlen, c_truncate, c_unlink
-   public :: shim_drop_pages, shim_errno, shim_file_size, shim_first_hole, shim_free_bytes
-   public :: shim_guard, shim_interrupted, shim_is_open_to_others, shim_is_regular
+   public :: shim_allocate, shim_direct_alignment, shim_drop_pages, shim_errno, shim_file_size
+   public :: shim_first_hole, shim_free_bytes, shim_guard, shim_interrupted
+   public :: shim_is_open_to_others, shim_is_regular
    public :: shim_is_same_file, shim_missing, shim_next_name, shim_open, shim_open_directory
    public :: shim_resident_pages, shim_unguard
 
@@ -22,9 +23,8 @@ module posix_api
    !> Creates the file, or truncates the old one, to write; does not wait for the reader of a
    !> pipe.
    integer(c_int), parameter, public :: mode_replacing = 3_c_int
-   !> Requires that it exists, to read; the second bypasses the page cache, and fails where
-   !> the file system cannot do so.
-   integer(c_int), parameter, public :: mode_existing = 4_c_int, mode_direct = 5_c_int
+   !> Requires that it exists, to read.
+   integer(c_int), parameter, public :: mode_existing = 4_c_int
 
    ! What a signal that ends the process does to a path that shim_guard was given.
    integer(c_int), parameter, public :: guard_removes = 0_c_int, guard_empties = 1_c_int
@@ -156,12 +156,34 @@ module posix_api
          integer(c_int) :: res
       end function shim_missing
 
-      !> open(2) with one of the modes above; retried when a signal interrupts it.
-      function shim_open(path, mode) bind(c, name="benchio_open") result(res)
+      !> Memory that begins at a huge page, which the kernel may use for it; or null.
+      function shim_allocate(bytes) bind(c, name="benchio_allocate") result(res)
+         import :: c_int64_t, c_ptr
+         implicit none(type, external)
+         integer(c_int64_t), intent(in), value :: bytes
+         type(c_ptr) :: res
+      end function shim_allocate
+
+      subroutine c_free(memory) bind(c, name="free")
+         import :: c_ptr
+         implicit none(type, external)
+         type(c_ptr), intent(in), value :: memory
+      end subroutine c_free
+
+      function shim_direct_alignment(fd) bind(c, name="benchio_direct_alignment") result(res)
+         import :: c_int, c_int64_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: fd
+         integer(c_int64_t) :: res
+      end function shim_direct_alignment
+
+      !> open(2) with one of the modes above, with O_DIRECT if `direct` is not 0; retried when a
+      !> signal interrupts it.
+      function shim_open(path, mode, direct) bind(c, name="benchio_open") result(res)
          import :: c_char, c_int
          implicit none(type, external)
          character(kind=c_char), intent(in) :: path(*)
-         integer(c_int), intent(in), value :: mode
+         integer(c_int), intent(in), value :: mode, direct
          integer(c_int) :: res
       end function shim_open
 

@@ -3,143 +3,104 @@
 module posix_file
    use, intrinsic :: iso_c_binding, only: c_int, c_intptr_t, c_loc, c_null_char, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use c_text, only: from_c
    use errors, only: error_t, fail
-   use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, c_strerror, c_truncate, c_unlink, &
-                        iovec_t, mode_existing, mode_new, mode_replacing, mode_shared, &
-                        mode_shared_existing, shim_errno, shim_file_size, shim_interrupted, &
-                        shim_is_same_file, shim_missing, shim_open
+   use io_calls, only: io_calls_t
+   use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, iovec_t, mode_existing, &
+                        mode_shared_existing, shim_errno, shim_interrupted, shim_missing, shim_open
+   use posix_path, only: remedy, system_failure
    use text, only: to_text
    implicit none(type, external)
    private
 
-   public :: open_new, open_replacing, open_shared, open_existing, close_file
+   public :: open_file, close_file
    public :: write_vectors, write_bytes, read_vectors, sync_file, release_locks
-   public :: remove_file, empty_file, get_file_size
-   public :: is_same_file, library_path, remedy, system_failure
 
    ! The most vectors that Linux takes in one call (IOV_MAX).
    integer, parameter :: vectors_per_call = 1024
 
 contains
 
-   !> Creates a file, which must not exist, and opens it for writing. So no link is followed
-   !> that another user has put there.
-   subroutine open_new(path, fd, error)
+   !> Opens a file in one of the modes of posix_api. A new file must not exist, so that no link is
+   !> followed that another user has put there.
+   subroutine open_file(path, mode, fd, error)
       character(len=*), intent(in) :: path
-      integer(c_int), intent(out) :: fd
-      type(error_t), allocatable, intent(out) :: error
-
-      fd = shim_open(path//c_null_char, mode_new)
-      if (fd >= 0) return
-      call system_failure("open", path, shim_errno(), error)
-      error%text = error%text//remedy(.true.)
-   end subroutine open_new
-
-   !> Creates a file, or truncates the old one, and opens it for writing.
-   subroutine open_replacing(path, fd, error)
-      character(len=*), intent(in) :: path
-      integer(c_int), intent(out) :: fd
-      type(error_t), allocatable, intent(out) :: error
-
-      fd = shim_open(path//c_null_char, mode_replacing)
-      if (fd >= 0) return
-      call system_failure("open", path, shim_errno(), error)
-      error%text = error%text//remedy(.true.)
-   end subroutine open_replacing
-
-   !> Opens a file for writing and keeps its content: other processes may be writing to it.
-   !> Unless `creates`, it must exist.
-   subroutine open_shared(path, creates, fd, error)
-      character(len=*), intent(in) :: path
-      logical, intent(in) :: creates
-      integer(c_int), intent(out) :: fd
-      type(error_t), allocatable, intent(out) :: error
-
-      fd = shim_open(path//c_null_char, merge(mode_shared, mode_shared_existing, creates))
-      if (fd >= 0) return
-      call system_failure("open", path, shim_errno(), error)
-      if (creates) error%text = error%text//remedy(.true.)
-   end subroutine open_shared
-
-   !> Opens a file for reading.
-   subroutine open_existing(path, fd, error)
-      character(len=*), intent(in) :: path
+      integer(c_int), intent(in) :: mode
       integer(c_int), intent(out) :: fd
       type(error_t), allocatable, intent(out) :: error
       integer(c_int) :: number
 
-      fd = shim_open(path//c_null_char, mode_existing)
+      fd = shim_open(path//c_null_char, mode, 0_c_int)
       if (fd >= 0) return
       number = shim_errno()
       call system_failure("open", path, number, error)
-      if (shim_missing(number) /= 0) error%text = error%text//remedy(.false.)
-   end subroutine open_existing
-
-   !> What to add to an error in creating a file, or in opening one for reading.
-   pure function remedy(writing) result(res)
-      logical, intent(in) :: writing
-      character(len=:), allocatable :: res
-
-      if (writing) then
-         res = "; does the directory exist and may you write there?"
-      else
-         res = "; was it kept by a run of the same layer?"
+      if (mode == mode_existing) then
+         if (shim_missing(number) /= 0) error%text = error%text//remedy(.false.)
+      else if (mode /= mode_shared_existing) then
+         error%text = error%text//remedy(.true.)
       end if
-   end function remedy
+   end subroutine open_file
+
+   ! `calls` says what the calls must fulfil, and gets their times.
 
    !> Writes all of the vectors, one after the other, at byte `offset`.
-   subroutine write_vectors(fd, path, vectors, offset, error)
+   subroutine write_vectors(fd, path, vectors, offset, calls, error)
       integer(c_int), intent(in) :: fd
       character(len=*), intent(in) :: path
       type(iovec_t), intent(in), contiguous :: vectors(:)
       integer(int64), intent(in) :: offset
+      type(io_calls_t), intent(inout) :: calls
       type(error_t), allocatable, intent(out) :: error
 
-      call transfer_vectors(.true., fd, path, vectors, offset, error)
+      call transfer_vectors(.true., fd, path, vectors, offset, calls, error)
    end subroutine write_vectors
 
    !> Writes contiguous memory at byte `offset`.
-   subroutine write_bytes(fd, path, memory, offset, error)
+   subroutine write_bytes(fd, path, memory, offset, calls, error)
       integer(c_int), intent(in) :: fd
       character(len=*), intent(in) :: path
       integer(int8), intent(in), target, contiguous :: memory(:)
       integer(int64), intent(in) :: offset
+      type(io_calls_t), intent(inout) :: calls
       type(error_t), allocatable, intent(out) :: error
 
       call write_vectors(fd, path, [iovec_t(c_loc(memory), size(memory, kind=c_size_t))], offset, &
-                         error)
+                         calls, error)
    end subroutine write_bytes
 
    !> Fills all of the vectors, one after the other, from byte `offset` on. It is an
    !> error when the file ends before that.
-   subroutine read_vectors(fd, path, vectors, offset, error)
+   subroutine read_vectors(fd, path, vectors, offset, calls, error)
       integer(c_int), intent(in) :: fd
       character(len=*), intent(in) :: path
       type(iovec_t), intent(in), contiguous :: vectors(:)
       integer(int64), intent(in) :: offset
+      type(io_calls_t), intent(inout) :: calls
       type(error_t), allocatable, intent(out) :: error
 
-      call transfer_vectors(.false., fd, path, vectors, offset, error)
+      call transfer_vectors(.false., fd, path, vectors, offset, calls, error)
    end subroutine read_vectors
 
    !> A call may move less than requested. The rest of a partly moved vector is moved by a
    !> call of its own, so that the other vectors are used as they are.
-   subroutine transfer_vectors(writing, fd, path, vectors, offset, error)
+   subroutine transfer_vectors(writing, fd, path, vectors, offset, calls, error)
       logical, intent(in) :: writing
       integer(c_int), intent(in) :: fd
       character(len=*), intent(in) :: path
       type(iovec_t), intent(in), contiguous :: vectors(:)
       integer(int64), intent(in) :: offset
+      type(io_calls_t), intent(inout) :: calls
       type(error_t), allocatable, intent(out) :: error
       integer(c_size_t) :: moved, cut
       integer(int64) :: at, next
       integer(c_int) :: batch, number
 
+      call calls%check_aligned(path, vectors, offset, error)
+      if (allocated(error)) return
       at = offset
       next = 1_int64
       cut = 0_c_size_t
       do while (next <= size(vectors, kind=int64))
+         call calls%times%begin()
          if (cut > 0_c_size_t) then
             moved = one_call(writing, fd, [rest_of(vectors(next), cut)], 1_c_int, at)
          else
@@ -147,6 +108,7 @@ contains
                             size(vectors, kind=int64) - next + 1_int64), c_int)
             moved = one_call(writing, fd, vectors(next:next + batch - 1), batch, at)
          end if
+         if (moved > 0_c_size_t) call calls%times%finish()
          if (moved <= 0_c_size_t) then
             number = shim_errno()
             if (moved < 0_c_size_t) then
@@ -243,68 +205,8 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer(c_int) :: fd
 
-      call open_existing(path, fd, error)
+      call open_file(path, mode_existing, fd, error)
       if (.not. allocated(error)) call close_file(fd, path, error)
    end subroutine release_locks
-
-   !> Removes a file; a missing one is no error.
-   subroutine remove_file(path, error)
-      character(len=*), intent(in) :: path
-      type(error_t), allocatable, intent(out) :: error
-      integer(c_int) :: number
-
-      if (c_unlink(path//c_null_char) == 0) return
-      number = shim_errno()
-      if (shim_missing(number) == 0) call system_failure("removal", path, number, error)
-   end subroutine remove_file
-
-   !> Truncates a file to 0 bytes; a missing one is no error.
-   subroutine empty_file(path, error)
-      character(len=*), intent(in) :: path
-      type(error_t), allocatable, intent(out) :: error
-      integer(c_int) :: number
-
-      if (c_truncate(path//c_null_char, 0_int64) == 0) return
-      number = shim_errno()
-      if (shim_missing(number) == 0) call system_failure("truncate", path, number, error)
-   end subroutine empty_file
-
-   !> The size of a file in bytes.
-   subroutine get_file_size(path, bytes, error)
-      character(len=*), intent(in) :: path
-      integer(int64), intent(out) :: bytes
-      type(error_t), allocatable, intent(out) :: error
-
-      bytes = shim_file_size(path//c_null_char)
-      if (bytes < 0_int64) call system_failure("stat", path, shim_errno(), error)
-   end subroutine get_file_size
-
-   !> Whether two paths lead to the same existing file.
-   function is_same_file(one, other) result(res)
-      character(len=*), intent(in) :: one, other
-      logical :: res
-
-      res = shim_is_same_file(one//c_null_char, other//c_null_char) /= 0_c_int
-   end function is_same_file
-
-   !> A path in the form that is safe for I/O libraries: some drop leading blanks, and take
-   !> the part before a colon for the name of a file system.
-   pure function library_path(path) result(res)
-      character(len=*), intent(in) :: path
-      character(len=:), allocatable :: res
-
-      res = path
-      if (path(1:1) == " " .or. index(path, ":") > 0 .and. path(1:1) /= "/") res = "./"//path
-   end function library_path
-
-   !> The error of a call that failed on a path with this errno.
-   subroutine system_failure(what, path, number, error)
-      character(len=*), intent(in) :: what, path
-      integer(c_int), intent(in) :: number
-      type(error_t), allocatable, intent(out) :: error
-
-      call fail(error, what//" of "//path//" failed: "//from_c(c_strerror(number))//" (errno " &
-                //to_text(int(number))//")")
-   end subroutine system_failure
 
 end module posix_file

@@ -15,6 +15,10 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
 
 /* The Fortran interfaces of pwritev and preadv declare off_t as int64_t. */
 _Static_assert(sizeof(off_t) == 8, "file offsets must have 64 bits");
@@ -26,7 +30,7 @@ int benchio_interrupted(int number) { return number == EINTR; }
 int benchio_missing(int number) { return number == ENOENT; }
 
 /* Opens a file; the modes are those of posix_api.f90. */
-int benchio_open(const char *path, int mode)
+int benchio_open(const char *path, int mode, int direct)
 {
     static const int flags[] = {
         O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
@@ -34,10 +38,13 @@ int benchio_open(const char *path, int mode)
         O_WRONLY,
         O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK,
         O_RDONLY,
-#ifdef O_DIRECT
-        O_RDONLY | O_DIRECT,
-#endif
     };
+#ifdef O_DIRECT
+    const int past_cache = direct ? O_DIRECT : 0;
+#else
+    const int past_cache = 0;
+    mode = direct ? -1 : mode;
+#endif
     struct stat about;
     int fd;
 
@@ -46,7 +53,7 @@ int benchio_open(const char *path, int mode)
         return -1;
     }
     do
-        fd = open(path, flags[mode] | O_CLOEXEC, 0666);
+        fd = open(path, flags[mode] | past_cache | O_CLOEXEC, 0666);
     while (fd < 0 && errno == EINTR);
     /* Another process may have created it, but it must have no other name. */
     if (fd >= 0 && mode == 1 && fstat(fd, &about) == 0 && about.st_nlink > 1) {
@@ -55,6 +62,44 @@ int benchio_open(const char *path, int mode)
         return -1;
     }
     return fd;
+}
+
+/* Returns the bytes of which O_DIRECT needs a multiple, in the file and in memory: 4096 where the
+ * kernel does not say, and 0 where the file system has nothing but the page cache. */
+int64_t benchio_direct_alignment(int fd)
+{
+    int64_t alignment = 4096;
+
+#ifdef __linux__
+    struct statfs system;
+    if (fstatfs(fd, &system) == 0 &&
+        (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC))
+        return 0;
+#endif
+#ifdef STATX_DIOALIGN
+    struct statx about;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &about) == 0 &&
+        about.stx_mask & STATX_DIOALIGN)
+        alignment = about.stx_dio_mem_align > about.stx_dio_offset_align
+                        ? about.stx_dio_mem_align
+                        : about.stx_dio_offset_align;
+#endif
+    return alignment;
+}
+
+/* Allocates memory that begins at a huge page, and lets the kernel use huge pages for it. */
+void *benchio_allocate(int64_t bytes)
+{
+    const size_t huge_page = (size_t)1 << 21;
+    void *memory = NULL;
+
+    if (bytes < 0 || posix_memalign(&memory, huge_page, (size_t)bytes + 1))
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    /* It only costs speed if this fails. */
+    (void)madvise(memory, (size_t)bytes, MADV_HUGEPAGE);
+#endif
+    return memory;
 }
 
 /* The files that a signal removes. */

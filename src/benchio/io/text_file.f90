@@ -3,9 +3,10 @@ module text_file
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_null_char, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use errors, only: error_t, fail, keep_first
-   use posix_api, only: iovec_t, shim_is_regular
-   use posix_file, only: close_file, get_file_size, open_existing, open_replacing, &
-                         read_vectors, write_bytes
+   use io_calls, only: io_calls_t
+   use posix_api, only: iovec_t, mode_existing, mode_replacing, shim_is_regular
+   use posix_file, only: close_file, open_file, read_vectors, write_bytes
+   use posix_path, only: get_file_size
    use text, only: to_text
    implicit none(type, external)
    private
@@ -33,6 +34,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer(int8), allocatable, target :: letters(:)
       type(error_t), allocatable :: trouble
+      type(io_calls_t) :: calls
       integer(int64) :: bytes
       integer(c_int) :: fd
 
@@ -47,12 +49,12 @@ contains
          call fail(error, path//" is too large: it has "//to_text(bytes)//" bytes")
          return
       end if
-      call open_existing(path, fd, error)
+      call open_file(path, mode_existing, fd, error)
       if (allocated(error)) return
       allocate (letters(bytes))
       if (bytes > 0) then
          call read_vectors(fd, path, [iovec_t(c_loc(letters), int(bytes, c_size_t))], 0_int64, &
-                           error)
+                           calls, error)
       end if
       call close_file(fd, path, trouble)
       call keep_first(error, trouble)
@@ -69,7 +71,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       self%path = path
-      call open_replacing(path, self%fd, error)
+      call open_file(path, mode_replacing, self%fd, error)
    end subroutine start
 
    !> Appends a line; does nothing if no file was started.
@@ -77,10 +79,11 @@ contains
       class(line_file_t), intent(inout) :: self
       character(len=*), intent(in) :: line
       type(error_t), allocatable, intent(out) :: error
+      type(io_calls_t) :: calls
 
       if (self%fd < 0) return
       call write_bytes(self%fd, self%path, transfer(line//new_line("a"), [0_int8]), self%bytes, &
-                       error)
+                       calls, error)
       if (.not. allocated(error)) self%bytes = self%bytes + len(line) + 1
    end subroutine append
 

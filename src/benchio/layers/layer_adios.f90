@@ -25,13 +25,13 @@ module layer_adios
                      adios2_variable_shape
    use adios_checks, only: agree_or_abort, check_adios
    use block_backend, only: block_backend_t
-   use directory_files, only: drop_files, flush_files, remove_directory, sum_of_sizes
+   use directory_files, only: list_existing, remove_directory, sum_of_sizes
    use errors, only: error_t, fail
    use file_checks, only: check_creatable, check_room
    use posix_api, only: guard_removes_directory, shim_guard
-   use posix_file, only: library_path
+   use posix_path, only: library_path
    use team, only: team_t
-   use text, only: to_text
+   use text, only: string_t, to_text
    implicit none(type, external)
    private
 
@@ -71,8 +71,7 @@ module layer_adios
       procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
-      procedure :: flush_pages
-      procedure :: drop_pages
+      procedure :: list_cached
    end type adios_t
 
 contains
@@ -135,8 +134,8 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer :: ierr
 
-      call adios2_set_memory_selection(variable, 3, [1_int64, 1_int64, 1_int64], &
-                                       self%block%layout%block + 2, ierr)
+      call adios2_set_memory_selection(variable, 3, spread(self%block%halo, 1, 3), &
+                                       self%block%room(), ierr)
       call check_adios(ierr, "adios2_set_memory_selection", error)
    end subroutine select_memory
 
@@ -312,20 +311,13 @@ contains
       if (self%owns_path) call remove_directory(self%path, all_files, error)
    end subroutine remove_files
 
-   subroutine flush_pages(self, error)
+   subroutine list_cached(self, paths, error)
       class(adios_t), intent(in) :: self
+      type(string_t), allocatable, intent(out) :: paths(:)
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%clears_cache) call flush_files(self%path, error)
-   end subroutine flush_pages
-
-   subroutine drop_pages(self, dropped, error)
-      class(adios_t), intent(in) :: self
-      logical, intent(out) :: dropped
-      type(error_t), allocatable, intent(out) :: error
-
-      dropped = .true.
-      if (self%clears_cache) call drop_files(self%path, dropped, error)
-   end subroutine drop_pages
+      allocate (paths(0))
+      if (self%clears_cache) call list_existing(self%path, paths, error)
+   end subroutine list_cached
 
 end module layer_adios

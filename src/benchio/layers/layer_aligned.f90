@@ -11,20 +11,20 @@
 module layer_aligned
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use direct_read, only: direct_reader_t
+   use direct_io, only: direct_reader_t
    use errors, only: error_t, fail, keep_first, status_usage
    use file_checks, only: check_complete, check_empty
    use file_pool, only: file_pool_t
    use layout, only: element_bytes
-   use page_cache, only: drop_file, flush_file
    use piece_backend, only: buffer_bytes, piece_backend_t, piece_t
    use posix_api, only: guard_empties, guard_removes, shim_guard
-   use posix_file, only: empty_file, remove_file, write_bytes
+   use posix_file, only: write_bytes
+   use posix_path, only: empty_file, remove_file
    use stripe_assignment, only: assign_stripes, place_t
    use stripe_table, only: assume_table, divide_data, parse_table, striped_file_t
    use task, only: task_t
    use team, only: team_t
-   use text, only: string_t, to_text
+   use text, only: append, string_t, to_text
    use text_file, only: read_text
    use volume, only: multiply
    implicit none(type, external)
@@ -62,8 +62,7 @@ module layer_aligned
       procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
-      procedure :: flush_pages
-      procedure :: drop_pages
+      procedure :: list_cached
    end type aligned_t
 
 contains
@@ -121,7 +120,7 @@ contains
                                   team%node_size), stripes)
       call list_pieces(self, stripes)
       self%pool%creates = .not. self%is_given
-      self%pool%wants_direct = self%task%direct
+      self%pool%task = self%task
       self%path = self%first_path
       if (self%pieces > 0) self%path = self%path_of(1)
       call team%sum_of(merge(1_int64, 0_int64, self%pieces > 0), writers, error)
@@ -235,7 +234,7 @@ contains
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      call self%pool%open_all(writing, error)
+      call self%pool%open_all(writing, self%outcome%calls, error)
       self%is_usable = .not. allocated(error)
    end subroutine open_file
 
@@ -247,13 +246,14 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer(c_int) :: fd
 
-      call self%pool%get(piece%file, fd, error)
+      call self%pool%get(piece%file, fd, self%outcome%calls, error)
       if (allocated(error)) return
       if (writing) then
-         call write_bytes(fd, self%path_of(piece%file), memory, piece%offset, error)
+         call write_bytes(fd, self%path_of(piece%file), memory, piece%offset, self%outcome%calls, &
+                          error)
       else
-         call self%direct%read_bytes(self%task%direct, fd, self%path_of(piece%file), memory, &
-                                     piece%offset, error)
+         call self%direct%read_bytes(self%pool%is_direct, fd, self%path_of(piece%file), memory, &
+                                     piece%offset, self%outcome%calls, error)
       end if
    end subroutine move
 
@@ -341,30 +341,16 @@ contains
       end do
    end subroutine remove_files
 
-   subroutine flush_pages(self, error)
+   subroutine list_cached(self, paths, error)
       class(aligned_t), intent(in) :: self
+      type(string_t), allocatable, intent(out) :: paths(:)
       type(error_t), allocatable, intent(out) :: error
       integer :: file
 
+      allocate (paths(0))
       do file = self%node_member + 1, size(self%table), self%node_members
-         call flush_file(self%table(file)%path, error)
-         if (allocated(error)) return
+         call append(paths, self%table(file)%path)
       end do
-   end subroutine flush_pages
-
-   subroutine drop_pages(self, dropped, error)
-      class(aligned_t), intent(in) :: self
-      logical, intent(out) :: dropped
-      type(error_t), allocatable, intent(out) :: error
-      integer :: file
-      logical :: all_of_file
-
-      dropped = .true.
-      do file = self%node_member + 1, size(self%table), self%node_members
-         call drop_file(self%table(file)%path, all_of_file, error)
-         dropped = dropped .and. all_of_file
-         if (allocated(error)) return
-      end do
-   end subroutine drop_pages
+   end subroutine list_cached
 
 end module layer_aligned

@@ -30,7 +30,7 @@ module layer_hdf5
    use mpi_checks, only: agree_to_proceed
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_INFO_NULL
    use mpi_hints, only: free_info, make_info
-   use posix_file, only: library_path, remedy
+   use posix_path, only: library_path, remedy
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -80,7 +80,7 @@ contains
       call make_creation(self, error)
       if (allocated(error)) return
       associate (layout => self%block%layout)
-         call make_selection(layout%block + 2, layout%block, [1_int64, 1_int64, 1_int64], &
+         call make_selection(self%block%room(), layout%block, spread(self%block%halo, 1, 3), &
                              self%in_memory, error)
          if (allocated(error)) return
          call make_selection(layout%whole, layout%block, layout%start, self%in_file, error)

@@ -35,6 +35,7 @@ contains
 
       if (.not. self%file%is_open()) return
       call_name = trim(merge("MPI_File_write_all", "MPI_File_write    ", self%collective))
+      call self%outcome%calls%times%begin()
       if (self%collective) then
          call MPI_File_write_all(self%file%handle, self%block%cells, 1, self%file%in_memory, &
                                  status, ierr)
@@ -43,6 +44,7 @@ contains
                              ierr)
       end if
       call check(ierr, call_name//" of "//self%path, error)
+      call self%outcome%calls%times%finish()
       if (.not. allocated(error)) call self%check_block(call_name, status, error)
       call self%free_locks(error)
    end subroutine write_data
@@ -56,6 +58,7 @@ contains
 
       if (.not. self%file%is_open()) return
       call_name = trim(merge("MPI_File_read_all", "MPI_File_read    ", self%collective))
+      call self%outcome%calls%times%begin()
       if (self%collective) then
          call MPI_File_read_all(self%file%handle, self%block%cells, 1, self%file%in_memory, &
                                 status, ierr)
@@ -64,6 +67,7 @@ contains
                             ierr)
       end if
       call check(ierr, call_name//" of "//self%path, error)
+      call self%outcome%calls%times%finish()
       if (.not. allocated(error)) call self%check_block(call_name, status, error)
    end subroutine read_data
 

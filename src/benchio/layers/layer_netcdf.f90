@@ -22,7 +22,7 @@ module layer_netcdf
                          nc_inq_vardimid, nc_inq_varid, nc_inq_varndims, nc_int64, nc_netcdf4, &
                          nc_nowrite, nc_open_par_fortran, nc_put_vara_longlong, nc_sync, &
                          nc_var_par_access
-   use posix_file, only: library_path, remedy
+   use posix_path, only: library_path, remedy
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)

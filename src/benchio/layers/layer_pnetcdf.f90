@@ -34,6 +34,8 @@ module layer_pnetcdf
       !> The block is moved in pieces of whole planes; the last one may be smaller. All
       !> processes make as many calls as the largest block needs.
       integer, private :: planes = 1, last_planes = 1, pieces = 1, calls = 1
+      !> The elements of the block with its halo along each axis.
+      integer(int64), private :: room(3) = 0_int64
       !> A piece in memory, inside its halo.
       type(MPI_Datatype), private :: piece = MPI_DATATYPE_NULL, last_piece = MPI_DATATYPE_NULL
    contains
@@ -56,6 +58,7 @@ contains
       integer :: ierr
 
       call self%plan_library_file(team, directory)
+      self%room = self%block%room()
       associate (n => self%block%layout%block)
          self%planes = int(min(n(3), max(1_int64, piece_bytes/(n(1)*n(2)*element_bytes))))
          self%pieces = int((n(3) + self%planes - 1)/self%planes)
@@ -63,24 +66,26 @@ contains
          call MPI_Allreduce(self%pieces, self%calls, 1, MPI_INTEGER, MPI_MAX, team%world, ierr)
          call check(ierr, "MPI_Allreduce", error)
          if (allocated(error)) return
-         call make_piece(n, self%planes, self%piece, error)
+         call make_piece(self, self%planes, self%piece, error)
          if (allocated(error)) return
-         call make_piece(n, self%last_planes, self%last_piece, error)
+         call make_piece(self, self%last_planes, self%last_piece, error)
          if (allocated(error)) return
       end associate
       call self%file%set_up(team%world, self%path, self%hints_asked, error)
    end subroutine set_up
 
    !> The datatype of a number of planes of a block, from the first plane of a call on.
-   subroutine make_piece(block, planes, res, error)
-      integer(int64), intent(in) :: block(3)
+   subroutine make_piece(self, planes, res, error)
+      class(pnetcdf_t), intent(in) :: self
       integer, intent(in) :: planes
       type(MPI_Datatype), intent(out) :: res
       type(error_t), allocatable, intent(out) :: error
 
-      call make_section([block(1) + 2, block(2) + 2, int(planes, int64)], &
-                        [block(1), block(2), int(planes, int64)], [1_int64, 1_int64, 0_int64], &
-                        res, error)
+      associate (block => self%block%layout%block, halo => self%block%halo)
+         call make_section([self%room(1), self%room(2), int(planes, int64)], &
+                           [block(1), block(2), int(planes, int64)], [halo, halo, 0_int64], &
+                           res, error)
+      end associate
    end subroutine make_piece
 
    subroutine open_file(self, writing, error)
@@ -112,9 +117,8 @@ contains
    subroutine move(self, writing, cells, error)
       class(pnetcdf_t), intent(inout) :: self
       logical, intent(in) :: writing
-      integer(int64), intent(inout), asynchronous :: cells(0:self%block%layout%block(1) + 1, &
-                                                           0:self%block%layout%block(2) + 1, &
-                                                           0:self%block%layout%block(3) + 1)
+      ! Of explicit shape, since an element of it stands for the piece that begins there.
+      integer(int64), intent(inout), asynchronous :: cells(self%room(1), self%room(2), self%room(3))
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer(MPI_OFFSET_KIND) :: starts(3), counts(3), items
@@ -127,19 +131,19 @@ contains
          items = merge(1_MPI_OFFSET_KIND, 0_MPI_OFFSET_KIND, counts(3) > 0)
          associate (file => self%file%file, variable => self%file%variable)
             if (self%blocking .and. writing) then
-               status = nfmpi_put_vara_all(file, variable, starts, counts, cells(0, 0, plane), &
+               status = nfmpi_put_vara_all(file, variable, starts, counts, cells(1, 1, plane), &
                                            items, datatype%MPI_VAL)
                call check_pnetcdf(status, "ncmpi_put_vara_all of "//self%path, trouble)
             else if (self%blocking) then
-               status = nfmpi_get_vara_all(file, variable, starts, counts, cells(0, 0, plane), &
+               status = nfmpi_get_vara_all(file, variable, starts, counts, cells(1, 1, plane), &
                                            items, datatype%MPI_VAL)
                call check_pnetcdf(status, "ncmpi_get_vara_all of "//self%path, trouble)
             else if (writing) then
-               status = nfmpi_iput_vara(file, variable, starts, counts, cells(0, 0, plane), &
+               status = nfmpi_iput_vara(file, variable, starts, counts, cells(1, 1, plane), &
                                         items, datatype%MPI_VAL, request)
                call check_pnetcdf(status, "ncmpi_iput_vara of "//self%path, trouble)
             else
-               status = nfmpi_iget_vara(file, variable, starts, counts, cells(0, 0, plane), &
+               status = nfmpi_iget_vara(file, variable, starts, counts, cells(1, 1, plane), &
                                         items, datatype%MPI_VAL, request)
                call check_pnetcdf(status, "ncmpi_iget_vara of "//self%path, trouble)
             end if
@@ -164,7 +168,7 @@ contains
       call check_pnetcdf(statuses(1), "ncmpi_wait_all of "//self%path, error)
    end subroutine wait_for
 
-   !> The place of a piece in the array (from 1) and in memory; empty if the block has fewer
+   !> The place of a piece in the array and in memory, both from 1; empty if the block has fewer
    !> pieces.
    subroutine place_piece(self, number, plane, starts, counts, datatype)
       class(pnetcdf_t), intent(in) :: self
@@ -176,7 +180,7 @@ contains
       associate (layout => self%block%layout)
          starts = int(layout%start, MPI_OFFSET_KIND) + 1
          counts = 0_MPI_OFFSET_KIND
-         plane = 1
+         plane = 1 + int(self%block%halo)
          datatype = self%piece
          if (number > self%pieces) return
          counts = int(layout%block, MPI_OFFSET_KIND)
@@ -185,8 +189,8 @@ contains
             counts(3) = self%last_planes
             datatype = self%last_piece
          end if
-         plane = 1 + (number - 1)*self%planes
-         starts(3) = starts(3) + plane - 1
+         plane = plane + (number - 1)*self%planes
+         starts(3) = starts(3) + (number - 1)*self%planes
       end associate
    end subroutine place_piece
 

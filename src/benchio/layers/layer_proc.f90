@@ -1,17 +1,17 @@
 !> The layer proc: one file for each process, written directly from the array.
 !>
-!> Memory: 16 bytes for each row of the block, for the vectors of the system calls. They are
-!> prepared before the phase, and no data are copied.
+!> Memory: with a halo 16 bytes for each row of the block, for the vectors of the system calls.
+!> They are prepared before the phase, and no data are copied.
 module layer_proc
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: path_in
    use block_backend, only: block_backend_t
-   use direct_read, only: direct_reader_t, open_to_read
+   use direct_io, only: direct_reader_t, open_to_read, open_to_write
    use errors, only: error_t, fail
    use layout, only: element_bytes
-   use posix_api, only: iovec_t
-   use posix_file, only: close_fd => close_file, open_new, sync_file, write_vectors
+   use posix_api, only: iovec_t, mode_new
+   use posix_file, only: close_fd => close_file, sync_file, write_vectors
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -22,7 +22,7 @@ module layer_proc
    type, extends(block_backend_t) :: proc_t
       private
       integer(c_int) :: fd = -1_c_int
-      type(iovec_t), allocatable :: rows(:)
+      type(iovec_t), allocatable :: stretches(:)
       type(direct_reader_t) :: direct
    contains
       procedure :: set_up
@@ -41,8 +41,6 @@ contains
       type(team_t), intent(in) :: team
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: j, k, row
-      integer :: status
 
       self%path = path_in(directory, self%name, team%rank)
       self%first_path = path_in(directory, self%name, 0)
@@ -51,22 +49,33 @@ contains
       self%owns_path = .true.
       self%clears_cache = .true.
 
-      associate (n => self%block%layout%block)
-         allocate (self%rows(n(2)*n(3)), stat=status)
+      call list_stretches(self, error)
+   end subroutine set_up
+
+   !> Lists the stretches of contiguous data: the block without a halo, else its rows.
+   subroutine list_stretches(self, error)
+      class(proc_t), intent(inout) :: self
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: length, count, at, j, k
+      integer :: status
+
+      associate (block => self%block, n => self%block%layout%block)
+         length = n(1)
+         if (block%halo == 0_int64) length = block%layout%block_elements()
+         count = block%layout%block_elements()/length
+         allocate (self%stretches(count), stat=status)
          if (status /= 0) then
-            call fail(error, "no memory for a list of "//to_text(n(2)*n(3))//" rows")
+            call fail(error, "no memory for a list of "//to_text(count)//" rows")
             return
          end if
-         row = 0_int64
-         do k = 1, n(3)
-            do j = 1, n(2)
-               row = row + 1
-               self%rows(row)%base = c_loc(self%block%cells(1, j, k))
-               self%rows(row)%length = int(n(1)*element_bytes, c_size_t)
-            end do
+         do at = 1, count
+            j = 1 + mod(at - 1, n(2))
+            k = 1 + (at - 1)/n(2)
+            self%stretches(at)%base = c_loc(block%cells(1, j, k))
+            self%stretches(at)%length = int(length*element_bytes, c_size_t)
          end do
       end associate
-   end subroutine set_up
+   end subroutine list_stretches
 
    subroutine open_file(self, writing, error)
       class(proc_t), intent(inout) :: self
@@ -74,9 +83,10 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (writing) then
-         call open_new(self%path, self%fd, error)
+         call open_to_write(self%path, mode_new, self%task, self%fd, self%outcome%calls, error)
       else
-         call open_to_read(self%path, self%task%direct, self%fd, self%outcome%was_direct, error)
+         call open_to_read(self%path, self%task, self%fd, self%outcome%calls, &
+                           self%outcome%was_direct, error)
       end if
    end subroutine open_file
 
@@ -84,7 +94,8 @@ contains
       class(proc_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%fd >= 0) call write_vectors(self%fd, self%path, self%rows, 0_int64, error)
+      if (self%fd < 0) return
+      call write_vectors(self%fd, self%path, self%stretches, 0_int64, self%outcome%calls, error)
    end subroutine write_data
 
    subroutine read_data(self, error)
@@ -92,8 +103,8 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (self%fd < 0) return
-      call self%direct%read_vectors(self%outcome%was_direct, self%fd, self%path, self%rows, &
-                                    0_int64, error)
+      call self%direct%read_vectors(self%outcome%was_direct, self%fd, self%path, self%stretches, &
+                                    0_int64, self%outcome%calls, error)
    end subroutine read_data
 
    subroutine sync(self, error)
@@ -114,7 +125,7 @@ contains
       class(proc_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (allocated(self%rows)) deallocate (self%rows)
+      if (allocated(self%stretches)) deallocate (self%stretches)
       call self%direct%free()
       call self%close_file(error)
    end subroutine take_down

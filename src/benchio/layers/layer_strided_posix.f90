@@ -3,10 +3,11 @@
 module layer_strided_posix
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int8
-   use direct_read, only: direct_reader_t, open_to_read
+   use direct_io, only: direct_reader_t, open_to_read, open_to_write
    use errors, only: error_t
    use piece_backend, only: piece_t
-   use posix_file, only: close_fd => close_file, open_shared, sync_file, write_bytes
+   use posix_api, only: mode_shared
+   use posix_file, only: close_fd => close_file, sync_file, write_bytes
    use strided, only: strided_t
    use team, only: team_t
    implicit none(type, external)
@@ -45,9 +46,10 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (writing) then
-         call open_shared(self%path, .true., self%fd, error)
+         call open_to_write(self%path, mode_shared, self%task, self%fd, self%outcome%calls, error)
       else
-         call open_to_read(self%path, self%task%direct, self%fd, self%outcome%was_direct, error)
+         call open_to_read(self%path, self%task, self%fd, self%outcome%calls, &
+                           self%outcome%was_direct, error)
       end if
       self%is_usable = self%fd >= 0
    end subroutine open_file
@@ -60,10 +62,10 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (writing) then
-         call write_bytes(self%fd, self%path, memory, piece%offset, error)
+         call write_bytes(self%fd, self%path, memory, piece%offset, self%outcome%calls, error)
       else
-         call self%direct%read_bytes(self%task%direct, self%fd, self%path, memory, piece%offset, &
-                                     error)
+         call self%direct%read_bytes(self%outcome%was_direct, self%fd, self%path, memory, &
+                                     piece%offset, self%outcome%calls, error)
       end if
    end subroutine move
 

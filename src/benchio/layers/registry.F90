@@ -42,7 +42,7 @@ module registry
    private
 
    public :: fill_table, layer_names, default_names, absent_names, layer_summary, can_gather
-   public :: make_layer
+   public :: interface_of, make_layer
 
    type, extends(identity_t) :: row_t
       !> A description for the help.
@@ -175,6 +175,14 @@ contains
 
       res = table(row_of(name))%can_gather
    end function can_gather
+
+   !> The interface of a layer.
+   pure function interface_of(name) result(res)
+      character(len=*), intent(in) :: name
+      character(len=:), allocatable :: res
+
+      res = table(row_of(name))%interface_name
+   end function interface_of
 
    !> A new object of a layer, one of `layer_names`.
    subroutine make_layer(name, res)

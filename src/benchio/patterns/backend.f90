@@ -11,13 +11,14 @@ module backend
    use difference, only: difference_t
    use errors, only: error_t
    use file_checks, only: check_complete, check_creatable
+   use io_calls, only: io_calls_t
    use json, only: json_object_t
    use mpi_f08, only: MPI_Info, MPI_INFO_NULL
-   use page_cache, only: drop_file, flush_file
    use posix_api, only: guard_removes, shim_guard
-   use posix_file, only: remove_file
+   use posix_path, only: remove_file
    use task, only: hint_t, task_t
    use team, only: team_t
+   use text, only: append, string_t
    use untimed, only: untimed_t
    implicit none(type, external)
    private
@@ -35,6 +36,8 @@ module backend
       type(MPI_Info) :: info_used = MPI_INFO_NULL
       !> Whether the files were read with O_DIRECT.
       logical :: was_direct = .false.
+      !> What the calls that move data must fulfil, and their times.
+      type(io_calls_t) :: calls
       !> Time to exclude from the phase.
       type(untimed_t) :: untimed
       !> For a layer that computes between writes: the seconds computed, and those of them
@@ -63,8 +66,8 @@ module backend
       logical :: owns_path = .false.
       !> Whether this process tests, before the phase, that the file can be created.
       logical :: tests_creation = .false.
-      !> Whether this process flushes and drops the pages of `path` in its node's cache: one
-      !> process of each node that reads the file.
+      !> Whether this process handles the pages of `path` in its node's cache: one process of
+      !> each node that moves its data.
       logical :: clears_cache = .false.
       !> Whether each repeat overwrites the files of the previous one. The data then depend
       !> on `round`, so that old data are not taken for new. The last requested repeat, and
@@ -99,8 +102,7 @@ module backend
       procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
-      procedure :: flush_pages
-      procedure :: drop_pages
+      procedure :: list_cached
    end type backend_t
 
    abstract interface
@@ -217,24 +219,15 @@ contains
       if (self%owns_path) call remove_file(self%path, error)
    end subroutine remove_files
 
-   !> Flushes the files' pages that this node has written: dirty pages cannot be dropped.
-   subroutine flush_pages(self, error)
+   !> The files whose pages this process handles in its node's cache.
+   subroutine list_cached(self, paths, error)
       class(backend_t), intent(in) :: self
+      type(string_t), allocatable, intent(out) :: paths(:)
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%clears_cache) call flush_file(self%path, error)
-   end subroutine flush_pages
-
-   !> Drops the files' pages from this node's cache. `dropped` is true if none is left;
-   !> remaining pages are no error.
-   subroutine drop_pages(self, dropped, error)
-      class(backend_t), intent(in) :: self
-      logical, intent(out) :: dropped
-      type(error_t), allocatable, intent(out) :: error
-
-      dropped = .true.
-      if (self%clears_cache) call drop_file(self%path, dropped, error)
-   end subroutine drop_pages
+      allocate (paths(0))
+      if (self%clears_cache) call append(paths, self%path)
+   end subroutine list_cached
 
    !> The path of a layer's file; with a `number` if the layer has several.
    pure function path_in(directory, layer, number) result(res)

@@ -1,5 +1,5 @@
 !> The base of the layers of the 3-D array, of which each process has one block with a
-!> halo: the block's memory, its values and their comparison. A layer adds the files and
+!> halo (`--halo`): the block's memory, its values and their comparison. A layer adds the files and
 !> moves the block.
 module block_backend
    use, intrinsic :: iso_fortran_env, only: int64
@@ -7,10 +7,12 @@ module block_backend
    use block_data, only: block_difference_t, block_t
    use decomposition, only: process_grid
    use difference, only: difference_t
-   use errors, only: error_t
+   use errors, only: error_t, fail, status_usage
    use layout, only: element_bytes, layout_t, make_layout
    use task, only: task_t
    use team, only: team_t
+   use text, only: to_text
+   use volume, only: multiply
    implicit none(type, external)
    private
 
@@ -87,7 +89,24 @@ contains
       call process_grid(task%decomposition, processes, procs, error)
       if (allocated(error)) return
       call make_layout(task%sizes, task%is_global, procs, rank, layout, error)
+      if (.not. allocated(error)) call check_halo(layout%block, task%halo, error)
    end subroutine lay_out
+
+   !> An error if a block inside its halo cannot be counted in memory. MPI takes the length of
+   !> an axis as a default integer.
+   subroutine check_halo(block, halo, error)
+      integer(int64), intent(in) :: block(3)
+      integer, intent(in) :: halo
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: bytes
+
+      if (any(block + 2_int64*halo > huge(halo))) then
+         call fail(error, "--halo="//to_text(halo)//" is too large: an axis of a block inside it " &
+                   //"holds at most "//to_text(huge(halo))//" elements", status_usage)
+      else
+         call multiply([block + 2_int64*halo, element_bytes], bytes, error)
+      end if
+   end subroutine check_halo
 
    subroutine prepare(self, team, task, directory, error)
       class(block_backend_t), intent(inout) :: self
@@ -101,7 +120,7 @@ contains
       if (allocated(error)) return
       allocate (self%block)
       self%owns_block = .true.
-      call self%block%create(layout, task%seed, error)
+      call self%block%create(layout, task%halo, task%seed, error)
       ! set_up is collective: all processes need their memory first.
       call team%agree(error)
       if (allocated(error)) return
@@ -208,7 +227,10 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%take_down(error)
-      if (self%owns_block) deallocate (self%block)
+      if (self%owns_block) then
+         call self%block%free()
+         deallocate (self%block)
+      end if
       self%owns_block = .false.
       self%block => null()
    end subroutine release

@@ -1,10 +1,12 @@
-!> The block of the array that a process holds, with a halo of one element on every side
-!> as in simulation codes: the data are never contiguous in memory.
+!> The block of the array that a process holds, with a halo of `--halo` elements on every side.
+!> With a halo, as in simulation codes, the data are not contiguous in memory.
 module block_data
+   use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail
    use fingerprint, only: mixed_seed, value_at
    use layout, only: element_bytes, layout_t
+   use posix_api, only: c_free, shim_allocate
    use text, only: to_text
    implicit none(type, external)
    private
@@ -19,11 +21,15 @@ module block_data
 
    type :: block_t
       type(layout_t) :: layout
-      !> The elements: the interior from 1 on, and the halo around it.
-      integer(int64), allocatable :: cells(:, :, :)
+      !> The elements of the halo on each side.
+      integer(int64) :: halo = 0_int64
+      !> The elements: the interior from 1 on, and the halo around it. Aligned for O_DIRECT.
+      integer(int64), pointer, contiguous :: cells(:, :, :) => null()
       integer(int64), private :: mixed = 0_int64
    contains
       procedure :: create
+      procedure :: room
+      procedure :: free
       procedure :: fill
       procedure :: poison
       procedure :: compare
@@ -43,22 +49,47 @@ module block_data
 contains
 
    !> Allocates the block and its halo, 8 bytes an element.
-   subroutine create(self, layout, seed, error)
+   subroutine create(self, layout, halo, seed, error)
       class(block_t), intent(inout) :: self
       type(layout_t), intent(in) :: layout
+      integer, intent(in) :: halo
       integer(int64), intent(in) :: seed
       type(error_t), allocatable, intent(out) :: error
-      integer :: status
+      integer(int64), pointer, contiguous :: memory(:)
+      type(c_ptr) :: start
+      integer(int64) :: elements
 
       self%layout = layout
+      self%halo = halo
       self%mixed = mixed_seed(seed)
-      associate (n => layout%block)
-         allocate (self%cells(0:n(1) + 1, 0:n(2) + 1, 0:n(3) + 1), stat=status)
-         if (status == 0) return
-         call fail(error, "no memory for a block of "//to_text(n(1))//" x "//to_text(n(2)) &
-                   //" x "//to_text(n(3))//" elements of "//to_text(element_bytes)//" bytes")
+      elements = product(self%room())
+      start = shim_allocate(elements*element_bytes)
+      associate (n => self%room(), first => 1 - self%halo)
+         if (.not. c_associated(start)) then
+            call fail(error, "no memory for a block of "//to_text(n(1))//" x "//to_text(n(2)) &
+                      //" x "//to_text(n(3))//" elements of "//to_text(element_bytes)//" bytes")
+            return
+         end if
+         call c_f_pointer(start, memory, [elements])
+         self%cells(first:first + n(1) - 1, first:first + n(2) - 1, first:first + n(3) - 1) => &
+            memory
       end associate
    end subroutine create
+
+   !> The elements along each axis, with the halo.
+   pure function room(self) result(res)
+      class(block_t), intent(in) :: self
+      integer(int64) :: res(3)
+
+      res = self%layout%block + 2*self%halo
+   end function room
+
+   subroutine free(self)
+      class(block_t), intent(inout) :: self
+
+      if (associated(self%cells)) call c_free(c_loc(self%cells))
+      self%cells => null()
+   end subroutine free
 
    !> Sets each element of the interior to its value, and the halo to its marker. `first`
    !> is the number of elements in the arrays before this one.
@@ -118,12 +149,12 @@ contains
                end do
             end do
          end do
-         res%halo_changed = any(self%cells(0, :, :) /= halo_marker) &
-                            .or. any(self%cells(n(1) + 1, :, :) /= halo_marker) &
-                            .or. any(self%cells(:, 0, :) /= halo_marker) &
-                            .or. any(self%cells(:, n(2) + 1, :) /= halo_marker) &
-                            .or. any(self%cells(:, :, 0) /= halo_marker) &
-                            .or. any(self%cells(:, :, n(3) + 1) /= halo_marker)
+         res%halo_changed = any(self%cells(:0, :, :) /= halo_marker) &
+                            .or. any(self%cells(n(1) + 1:, :, :) /= halo_marker) &
+                            .or. any(self%cells(:, :0, :) /= halo_marker) &
+                            .or. any(self%cells(:, n(2) + 1:, :) /= halo_marker) &
+                            .or. any(self%cells(:, :, :0) /= halo_marker) &
+                            .or. any(self%cells(:, :, n(3) + 1:) /= halo_marker)
       end associate
    end function compare
 

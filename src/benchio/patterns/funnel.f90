@@ -9,20 +9,20 @@
 !> Memory: the leader's buffer of `buffer_bytes`, or of one plane if that is larger. Data
 !> are received directly into their place in it.
 module funnel
-   use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
+   use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int, c_loc, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
    use block_backend, only: block_backend_t
    use block_data, only: block_t
    use datatypes, only: free_datatype, make_section
-   use direct_read, only: direct_reader_t, open_to_read
+   use direct_io, only: direct_reader_t, open_to_read, open_to_write
    use errors, only: error_t, fail, keep_first
    use layout, only: element_bytes
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Datatype, MPI_DATATYPE_NULL, MPI_Irecv, &
                       MPI_Isend, MPI_Recv, MPI_Request, MPI_Send, MPI_STATUS_IGNORE, &
                       MPI_STATUSES_IGNORE, MPI_Waitall
-   use posix_api, only: iovec_t
-   use posix_file, only: close_fd => close_file, open_new, sync_file, write_vectors
+   use posix_api, only: c_free, iovec_t, mode_new, shim_allocate
+   use posix_file, only: close_fd => close_file, sync_file, write_vectors
    use text, only: to_text
    implicit none(type, external)
    private
@@ -106,24 +106,25 @@ contains
    subroutine allocate_buffer(self, error)
       class(funnel_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      integer :: status
+      type(c_ptr) :: memory
 
-      associate (n => self%block%layout%block)
+      associate (n => self%block%layout%block, room => self%block%room())
          ! A plane of the block in memory, inside its halo. The datatype has the extent of a
          ! plane with its halo, so that a count of it moves successive planes.
-         call make_section(n(:2) + 2, n(:2), [1_int64, 1_int64], self%block_plane, error)
+         call make_section(room(:2), n(:2), spread(self%block%halo, 1, 2), self%block_plane, error)
          if (allocated(error) .or. self%member /= 0) return
          call make_section(int([self%row, self%rows_of_plane], int64), n(:2), &
                            [0_int64, 0_int64], self%buffer_plane, error)
          if (allocated(error)) return
       end associate
       allocate (self%requests(self%members))
-      allocate (self%buffer(self%buffer_elements), stat=status)
-      if (status /= 0) then
+      memory = shim_allocate(self%buffer_elements*element_bytes)
+      if (.not. c_associated(memory)) then
          call fail(error, "no memory for a buffer of " &
                    //to_text(self%buffer_elements*element_bytes)//" bytes")
          return
       end if
+      call c_f_pointer(memory, self%buffer, [self%buffer_elements])
       ! Touched now, so that the page faults are not measured.
       self%buffer = 0_int64
    end subroutine allocate_buffer
@@ -145,9 +146,10 @@ contains
       self%outcome%was_direct = .true.
       if (self%member /= 0) return
       if (writing) then
-         call open_new(self%path, self%fd, error)
+         call open_to_write(self%path, mode_new, self%task, self%fd, self%outcome%calls, error)
       else
-         call open_to_read(self%path, self%task%direct, self%fd, self%outcome%was_direct, error)
+         call open_to_read(self%path, self%task, self%fd, self%outcome%calls, &
+                           self%outcome%was_direct, error)
       end if
    end subroutine open_file
 
@@ -196,10 +198,12 @@ contains
             call exchange(self, .true., step, block, buffer, trouble)
             call keep_first(error, trouble)
             if (usable) call write_vectors(self%fd, self%path, stretch, &
-                                           span%first*element_bytes, trouble)
+                                           span%first*element_bytes, self%outcome%calls, &
+                                           trouble)
          else
             if (usable) call self%direct%read_vectors(self%outcome%was_direct, self%fd, self%path, &
-                                                      stretch, span%first*element_bytes, trouble)
+                                                      stretch, span%first*element_bytes, &
+                                                      self%outcome%calls, trouble)
             if (allocated(trouble)) usable = .false.
             call keep_first(error, trouble)
             call exchange(self, .false., step, block, buffer, trouble)
@@ -275,18 +279,20 @@ contains
       type(block_t), intent(inout) :: block
       type(error_t), allocatable, intent(out) :: error
       type(piece_t) :: part
+      integer(int64) :: first
       integer :: step, ierr
 
+      first = 1 - block%halo
       do step = 0, self%steps - 1
          part = self%piece(step, self%member)
          if (part%planes == 0) cycle
          if (writing) then
-            call MPI_Send(block%cells(0, 0, part%first_plane), part%planes, self%block_plane, 0, &
-                          tag, self%comm, ierr)
+            call MPI_Send(block%cells(first, first, part%first_plane), part%planes, &
+                          self%block_plane, 0, tag, self%comm, ierr)
             call check(ierr, "MPI_Send", error)
          else
-            call MPI_Recv(block%cells(0, 0, part%first_plane), part%planes, self%block_plane, 0, &
-                          tag, self%comm, MPI_STATUS_IGNORE, ierr)
+            call MPI_Recv(block%cells(first, first, part%first_plane), part%planes, &
+                          self%block_plane, 0, tag, self%comm, MPI_STATUS_IGNORE, ierr)
             call check(ierr, "MPI_Recv", error)
          end if
       end do
@@ -311,7 +317,8 @@ contains
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
 
-      if (associated(self%buffer)) deallocate (self%buffer)
+      if (associated(self%buffer)) call c_free(c_loc(self%buffer))
+      self%buffer => null()
       call self%direct%free()
       if (allocated(self%requests)) deallocate (self%requests)
       call free_datatype(self%block_plane, error)

@@ -17,6 +17,7 @@ module gather
                       MPI_Isend, MPI_LOGICAL, MPI_Recv, MPI_Request, MPI_Send, &
                       MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Waitall
    use team, only: team_t
+   use text, only: string_t
    use writer_groups, only: writer_group_t
    implicit none(type, external)
    private
@@ -49,8 +50,7 @@ module gather
       procedure :: prepare_files
       procedure :: check_files
       procedure :: remove_files
-      procedure :: flush_pages
-      procedure :: drop_pages
+      procedure :: list_cached
       procedure :: take_down
    end type gathered_t
 
@@ -88,8 +88,8 @@ contains
       if (self%group%member == 0) then
          call set_up_writer(self, directory, error)
       else
-         call make_section(self%block%layout%block + 2, self%block%layout%block, &
-                           [1_int64, 1_int64, 1_int64], self%own, error)
+         call make_section(self%block%room(), self%block%layout%block, &
+                           spread(self%block%halo, 1, 3), self%own, error)
       end if
       call team%agree(error)
       if (allocated(error)) return
@@ -102,11 +102,12 @@ contains
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
 
-      call make_section(self%group%box%block + 2, self%block%layout%block, &
-                        [0_int64, 0_int64, 0_int64], self%part, error)
-      if (allocated(error)) return
       allocate (self%gathered)
-      call self%gathered%create(self%group%box, self%task%seed, error)
+      call self%gathered%create(self%group%box, self%task%halo, self%task%seed, error)
+      call self%writing_team%agree(error)
+      if (allocated(error)) return
+      call make_section(self%gathered%room(), self%block%layout%block, spread(0_int64, 1, 3), &
+                        self%part, error)
       call self%writing_team%agree(error)
       if (allocated(error)) return
       call self%inner%use_block(self%gathered, self%task)
@@ -178,7 +179,9 @@ contains
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%group%member == 0) call self%inner%open_file(writing, error)
+      if (self%group%member /= 0) return
+      self%inner%outcome%calls = self%outcome%calls
+      call self%inner%open_file(writing, error)
    end subroutine open_file
 
    subroutine write_data(self, error)
@@ -232,7 +235,8 @@ contains
    subroutine exchange(self, gathering, cells, error)
       class(gathered_t), intent(inout) :: self
       logical, intent(in) :: gathering
-      integer(int64), intent(inout), asynchronous, contiguous :: cells(0:, 0:, 0:)
+      integer(int64), intent(inout), asynchronous, contiguous :: &
+         cells(1 - self%block%halo:, 1 - self%block%halo:, 1 - self%block%halo:)
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       type(MPI_Request) :: requests(size(self%group%places, 2))
@@ -284,6 +288,7 @@ contains
       if (self%group%member /= 0) return
       call self%inner%close_file(error)
       self%outcome%info_used = self%inner%outcome%info_used
+      self%outcome%calls = self%inner%outcome%calls
       self%data_start = self%inner%data_start
    end subroutine close_file
 
@@ -335,21 +340,14 @@ contains
       if (self%group%member == 0) call self%inner%remove_files(error)
    end subroutine remove_files
 
-   subroutine flush_pages(self, error)
+   subroutine list_cached(self, paths, error)
       class(gathered_t), intent(in) :: self
+      type(string_t), allocatable, intent(out) :: paths(:)
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%group%member == 0) call self%inner%flush_pages(error)
-   end subroutine flush_pages
-
-   subroutine drop_pages(self, dropped, error)
-      class(gathered_t), intent(in) :: self
-      logical, intent(out) :: dropped
-      type(error_t), allocatable, intent(out) :: error
-
-      dropped = .true.
-      if (self%group%member == 0) call self%inner%drop_pages(dropped, error)
-   end subroutine drop_pages
+      allocate (paths(0))
+      if (self%group%member == 0) call self%inner%list_cached(paths, error)
+   end subroutine list_cached
 
    subroutine take_down(self, error)
       class(gathered_t), intent(inout) :: self
@@ -358,6 +356,7 @@ contains
 
       if (associated(self%gathered)) then
          if (associated(self%inner%block)) call self%inner%take_down(error)
+         call self%gathered%free()
          deallocate (self%gathered)
       end if
       call free_datatype(self%own, error)

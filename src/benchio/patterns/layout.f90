@@ -11,7 +11,7 @@ module layout
    !> Bytes of an element.
    integer(int64), parameter, public :: element_bytes = 8_int64
 
-   ! MPI takes the length of an axis as a default integer, and a block has a halo.
+   ! MPI takes the length of an axis as a default integer, and by default a block has a halo.
    integer(int64), parameter :: longest_axis = int(huge(1) - 2, int64)
 
    ! The bytes of more elements would not fit 64 bits.

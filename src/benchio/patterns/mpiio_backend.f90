@@ -43,7 +43,7 @@ contains
       self%is_whole = .true.
       self%uses_hints = .true.
       associate (layout => self%block%layout)
-         call make_section(layout%block + 2, layout%block, [1_int64, 1_int64, 1_int64], &
+         call make_section(self%block%room(), layout%block, spread(self%block%halo, 1, 3), &
                            self%file%in_memory, error)
          if (allocated(error)) return
          call make_section(layout%whole, layout%block, layout%start, self%file%in_file, error)

@@ -8,6 +8,7 @@
 !> pieces are generated, and between those of a read the last ones are compared. Both are
 !> untimed.
 module piece_backend
+   use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use backend, only: backend_t
    use byte_pattern, only: byte_difference_t, compare_bytes, put_bytes
@@ -16,6 +17,7 @@ module piece_backend
    use fingerprint, only: mixed_seed
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_COMM_NULL, MPI_INTEGER8, MPI_MAX
+   use posix_api, only: c_free, shim_allocate
    use task, only: task_t
    use team, only: team_t
    use text, only: to_text
@@ -124,7 +126,8 @@ contains
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: mine, room
-      integer :: status, ierr
+      type(c_ptr) :: memory
+      integer :: ierr
 
       self%task = task
       self%hints_asked = task%hints
@@ -140,12 +143,12 @@ contains
       call check(ierr, "MPI_Allreduce", error)
       if (allocated(error)) return
       room = min(self%pieces, self%pieces_of_round)*self%longest
-      allocate (self%memory(room), stat=status)
-      if (status /= 0) then
-         self%memory => null()
+      memory = shim_allocate(room)
+      if (.not. c_associated(memory)) then
          call fail(error, "no memory for a buffer of "//to_text(room)//" bytes")
          return
       end if
+      call c_f_pointer(memory, self%memory, [room])
       ! Touched now, so that the page faults are not measured.
       self%memory = unread_marker
    end subroutine prepare
@@ -294,7 +297,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%take_down(error)
-      if (associated(self%memory)) deallocate (self%memory)
+      if (associated(self%memory)) call c_free(c_loc(self%memory))
       self%memory => null()
    end subroutine release
 

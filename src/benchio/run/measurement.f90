@@ -3,14 +3,14 @@
 module measurement
    use backend, only: backend_t
    use errors, only: error_t, fail
-   use proof, only: compare_data, drop_cache
+   use proof, only: check_bypassed, compare_data, drop_cache
    use file_checks, only: check_closed_to_others, check_free
    use gather, only: gather_to_writers
    use mpi_hints, only: missed_hints, read_hints
    use options, only: options_t
    use phase, only: phase_t, run_phase
    use posix_api, only: shim_unguard
-   use posix_file, only: is_same_file
+   use posix_path, only: is_same_file
    use registry, only: make_layer
    use team, only: team_t
    use text, only: append
@@ -124,8 +124,11 @@ contains
          self%owns_files = .true.
          call shim_unguard()
          call layer%guard_files()
-         call run_phase(team, layer, .true., context%asked%fsync .and. layer%can_sync, res, error)
+         call run_phase(team, layer, .true., context%asked%fsync .and. layer%can_sync, &
+                        context%asked%task%latency, res, error)
          call team%agree(error)
+         if (allocated(error)) return
+         if (context%asked%task%direct) call check_bypassed(team, layer, error)
          if (allocated(error)) return
          call layer%check_files(error)
          if (allocated(error)) error%text = error%text//"; is the file system or a quota full?"
@@ -186,11 +189,11 @@ contains
          call team%agree(error)
          if (allocated(error)) return
          dropped = .false.
-         if (context%asked%task%direct .or. context%asked%cache == "drop") then
+         if (context%asked%task%reads_direct .or. context%asked%cache == "drop") then
             call drop_cache(team, layer, dropped, error)
             if (allocated(error)) return
          end if
-         call run_phase(team, layer, .false., .false., res, error)
+         call run_phase(team, layer, .false., .false., context%asked%task%latency, res, error)
          call team%agree(error)
          if (allocated(error)) return
          ! Only now is the start of a library's data known, and so whether all are there.
@@ -204,6 +207,11 @@ contains
       res%cache = "none"
       if (dropped) res%cache = "dropped"
       if (dropped .and. direct) res%cache = "direct"
+      if (context%asked%task%direct .and. res%cache /= "direct") then
+         call fail(error, "the read of "//self%layer%first_path//" was to bypass the page cache " &
+                   //"(--direct), which could not be cleared before")
+         return
+      end if
       ! In files of another run the writers and the last readers of the data are unknown.
       if (self%is_shifted .and. context%readers%is_shifted .and. context%asked%write) then
          res%cache = "shifted"

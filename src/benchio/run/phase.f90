@@ -3,6 +3,7 @@
 module phase
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use backend, only: backend_t, outcome_t
+   use call_times, only: latency_t
    use errors, only: error_t, keep_first
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_DOUBLE_PRECISION, MPI_Gather, &
@@ -29,6 +30,8 @@ module phase
       integer(int64) :: bytes = 0_int64
       !> From the opening to the closing barrier: the maximum over the processes.
       real(real64) :: seconds = 0.0_real64
+      !> The times of the calls that moved data, if requested.
+      type(latency_t) :: latency
       !> The times of open, transfer, sync and close: each the maximum over the processes.
       real(real64) :: stage_seconds(4) = 0.0_real64
       !> The hints in effect, read back from the open file.
@@ -73,10 +76,10 @@ contains
    end function is_short
 
    !> Measures a phase; collective. The error is this process's own.
-   subroutine run_phase(team, layer, writing, fsync, res, error)
+   subroutine run_phase(team, layer, writing, fsync, latency, res, error)
       type(team_t), intent(in) :: team
       class(backend_t), intent(inout) :: layer
-      logical, intent(in) :: writing, fsync
+      logical, intent(in) :: writing, fsync, latency
       type(phase_t), intent(out) :: res
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
@@ -84,6 +87,7 @@ contains
       integer :: ierr
 
       layer%outcome = outcome_t()
+      layer%outcome%calls%times%is_on = latency
       call MPI_Barrier(team%world, ierr)
       marks(0) = MPI_Wtime()
       call check(ierr, "MPI_Barrier", error)
@@ -116,6 +120,8 @@ contains
       res%bytes = layer%total_bytes
       marks(2:) = marks(2:) - layer%outcome%untimed%seconds
       call collect_times(team, marks, res, trouble)
+      call keep_first(error, trouble)
+      if (latency) call layer%outcome%calls%times%collect(team%world, res%latency, trouble)
       call keep_first(error, trouble)
       if (layer%computes .and. writing) call collect_computing(team, layer, res, trouble)
       call keep_first(error, trouble)

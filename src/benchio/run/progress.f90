@@ -3,6 +3,7 @@
 module progress
    use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
    use backend, only: backend_t
+   use call_times, only: latency_t, percentiles
    use layout, only: layout_t
    use options, only: options_t
    use phase, only: phase_t
@@ -100,11 +101,25 @@ contains
          call print_line("computing = "//decimal(phase%computed_seconds)//" s, of which " &
                          //decimal(phase%hidden_seconds)//" s with I/O pending")
       end if
+      if (phase%latency%calls > 0_int64) call print_latency(phase%latency)
       if (.not. phase%writing) call print_read(phase)
       do at = 1, size(phase%notes)
          call print_line("Note: "//phase%notes(at)%value)
       end do
    end subroutine print_rate
+
+   !> How long calls took, in milliseconds.
+   subroutine print_latency(latency)
+      type(latency_t), intent(in) :: latency
+      character(len=:), allocatable :: line
+      integer :: at
+
+      line = to_text(latency%calls)//" calls, ms:"
+      do at = 1, size(percentiles)
+         line = line//" p"//to_text(percentiles(at))//" "//decimal(latency%at(at)*1000)//","
+      end do
+      call print_line(line//" max "//decimal(latency%slowest*1000))
+   end subroutine print_latency
 
    !> Where the data of a read came from, and whether they were verified.
    subroutine print_read(phase)

@@ -1,16 +1,17 @@
-!> The proof that the rate of a read is valid: its data were not in the page cache, and
-!> they are correct.
+!> The proof that a rate is valid: the data of a read were not in the page cache and are
+!> correct, and a write with O_DIRECT left nothing there.
 module proof
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: backend_t
    use difference, only: difference_t
    use errors, only: error_t, fail, keep_first
+   use page_cache, only: count_pages, drop_file, flush_file
    use team, only: team_t
-   use text, only: to_text
+   use text, only: string_t, to_text
    implicit none(type, external)
    private
 
-   public :: drop_cache, compare_data
+   public :: drop_cache, check_bypassed, compare_data
 
 contains
 
@@ -22,19 +23,51 @@ contains
       logical, intent(out) :: dropped
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
-      logical :: mine
+      type(string_t), allocatable :: paths(:)
+      logical :: mine, one
+      integer :: at
 
       dropped = .false.
       ! All nodes flush first: on a shared file system one may have to wait for another's
       ! dirty pages.
-      call layer%flush_pages(error)
+      call layer%list_cached(paths, error)
+      do at = 1, size(paths)
+         if (.not. allocated(error)) call flush_file(paths(at)%value, error)
+      end do
       call team%agree(error)
       if (allocated(error)) return
-      call layer%drop_pages(mine, error)
+      mine = .true.
+      do at = 1, size(paths)
+         call drop_file(paths(at)%value, one, trouble)
+         call keep_first(error, trouble)
+         mine = mine .and. one
+      end do
       call team%all_of(mine, dropped, trouble)
       call keep_first(error, trouble)
       call team%agree(error)
    end subroutine drop_cache
+
+   !> An error if the page cache has data of files that were written with O_DIRECT: some systems
+   !> use it where O_DIRECT is not possible. Collective, with the same error on all processes.
+   subroutine check_bypassed(team, layer, error)
+      type(team_t), intent(in) :: team
+      class(backend_t), intent(in) :: layer
+      type(error_t), allocatable, intent(out) :: error
+      type(string_t), allocatable :: paths(:)
+      integer(int64) :: pages
+      integer :: at
+
+      call layer%list_cached(paths, error)
+      do at = 1, size(paths)
+         if (allocated(error)) exit
+         call count_pages(paths(at)%value, pages, error)
+         if (pages > 0_int64) then
+            call fail(error, "the write of "//paths(at)%value//" was to bypass the page cache " &
+                      //"(--direct), but left "//to_text(pages)//" pages there")
+         end if
+      end do
+      call team%agree(error)
+   end subroutine check_bypassed
 
    !> Compares the data read; collective, with the same error on all processes. Returns the
    !> number of correct bytes over all processes.

@@ -4,10 +4,12 @@ module result_record
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: backend_t
    use block_backend, only: block_backend_t
+   use call_times, only: latency_t, percentiles
    use json, only: json_object_t
    use phase, only: phase_t
    use task, only: task_t
    use team, only: team_t
+   use text, only: to_text
    use version, only: benchio_version
    implicit none(type, external)
    private
@@ -27,7 +29,7 @@ contains
       type(json_object_t) :: object, hints
       integer :: at
 
-      call object%add_text("schema", "benchio/2")
+      call object%add_text("schema", "benchio/3")
       call object%add_text("version", benchio_version)
       call object%add_text("mpi_library", mpi_library)
       call object%add_text("layer", layer%name)
@@ -43,13 +45,16 @@ contains
       select type (layer)
       class is (block_backend_t)
          call object%add_text("decomposition", task%decomposition)
+         call object%add_integer("halo", int(task%halo, int64))
       class default
          call object%add_null("decomposition")
+         call object%add_null("halo")
       end select
       call object%add_object("settings", layer%settings)
       call object%add_integer("bytes", phase%bytes)
       call object%add_integer("files", int(layer%files, int64))
       call object%add_logical("fsync", phase%fsync)
+      call object%add_logical("direct", task%direct)
       if (phase%writing) then
          call object%add_null("cache")
          call object%add_null("cache_asked")
@@ -71,6 +76,11 @@ contains
          call object%add_null("seconds_compute")
          call object%add_null("seconds_hidden")
       end if
+      if (phase%latency%calls > 0_int64) then
+         call object%add_object("latency", latency_object(phase%latency))
+      else
+         call object%add_null("latency")
+      end if
       call object%add_real("bandwidth_gib_s", phase%bandwidth())
       call object%add_real("rank_seconds_min", phase%rank_min)
       call object%add_real("rank_seconds_median", phase%rank_median)
@@ -88,5 +98,17 @@ contains
       call object%add_object("hints", hints)
       res = object%complete()
    end function result_line
+
+   function latency_object(latency) result(res)
+      type(latency_t), intent(in) :: latency
+      type(json_object_t) :: res
+      integer :: at
+
+      call res%add_integer("calls", latency%calls)
+      do at = 1, size(percentiles)
+         call res%add_real("seconds_p"//to_text(percentiles(at)), latency%at(at))
+      end do
+      call res%add_real("seconds_max", latency%slowest)
+   end function latency_object
 
 end module result_record

@@ -5,12 +5,14 @@
 !>   cells N1 N2 N3 local|global P RANK     the first point and the points of each cell of a
 !>                                          btio grid, one line for each cell
 !>   decimal NUMBER                         a number as benchio prints it
+!>   percentile PERCENT SECONDS ...         a percentile of times, as --latency reports it
 !>   assign SCHEME SEED ELEMENTS TABLE NODE ...
 !>                                          the stripes of each rank, one line for each; the
 !>                                          NODEs are those of the ranks
 program probe
    use, intrinsic :: iso_fortran_env, only: int64, real64
    use btio_partition, only: make_partition, partition_t
+   use call_times, only: call_times_t
    use errors, only: error_t
    use fingerprint, only: mixed_seed, value_at
    use layout, only: layout_t, make_layout
@@ -29,6 +31,8 @@ program probe
       call cells()
    case ("decimal")
       write (*, "(a)") decimal(real_number(2))
+   case ("percentile")
+      call percentile()
    case ("assign")
       call assign_to_all()
    case default
@@ -53,6 +57,16 @@ contains
             layout%global_index(n(1), n(2), n(3))
       end associate
    end subroutine place
+
+   subroutine percentile()
+      type(call_times_t) :: times
+      integer :: at
+
+      do at = 3, command_argument_count()
+         call times%add(real_number(at))
+      end do
+      write (*, "(es24.16)") times%percentile(int(number(2)))
+   end subroutine percentile
 
    subroutine assign_to_all()
       type(striped_file_t), allocatable :: files(:)

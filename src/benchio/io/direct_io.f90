@@ -1,19 +1,23 @@
-!> Reads that bypass the page cache (O_DIRECT): the system transfers the file's blocks to
-!> aligned memory, from where they are copied to the caller's. Such a read cannot find its
-!> data in memory.
-module direct_read
-   use, intrinsic :: iso_c_binding, only: c_int, c_intptr_t, c_loc, c_null_char, c_null_ptr
-   use, intrinsic :: iso_c_binding, only: c_ptr, c_size_t
+!> The files of the data past the page cache (O_DIRECT). With `--direct` nothing else moves data,
+!> from and to the caller's aligned memory. With `--cache=direct` reads use it where they can: the
+!> system transfers the file's blocks to aligned memory, from where they are copied to the
+!> caller's. Either read cannot find its data in memory.
+module direct_io
+   use, intrinsic :: iso_c_binding, only: c_associated, c_int, c_intptr_t, c_loc, c_null_char
+   use, intrinsic :: iso_c_binding, only: c_null_ptr, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use errors, only: error_t, fail
-   use posix_api, only: c_memcpy, c_preadv, iovec_t, mode_direct, shim_errno, shim_interrupted, &
-                        shim_open
-   use posix_file, only: open_existing, read_through_cache => read_vectors, system_failure
+   use io_calls, only: io_calls_t
+   use posix_api, only: c_free, c_memcpy, c_preadv, iovec_t, mode_existing, shim_allocate, &
+                        shim_direct_alignment, shim_errno, shim_interrupted, shim_open
+   use posix_file, only: close_file, open_file, read_in_place => read_vectors
+   use posix_path, only: remedy, system_failure
+   use task, only: task_t
    use text, only: to_text
    implicit none(type, external)
    private
 
-   public :: direct_reader_t, open_to_read
+   public :: direct_reader_t, open_to_read, open_to_write
 
    ! A multiple of every block size that O_DIRECT requires in practice.
    integer(int64), parameter :: alignment = 4096_int64
@@ -23,7 +27,6 @@ module direct_read
    !> The aligned buffer; allocated on first use.
    type :: direct_reader_t
       private
-      integer(int64), pointer, contiguous :: memory(:) => null()
       type(c_ptr) :: start = c_null_ptr
    contains
       procedure :: read_vectors
@@ -33,50 +36,97 @@ module direct_read
 
 contains
 
-   !> Opens a file for reading, with O_DIRECT if that is requested and possible;
-   !> `is_direct` returns whether it is.
-   subroutine open_to_read(path, wants_direct, fd, is_direct, error)
+   !> Opens a file to write it, in one of the modes of posix_api.
+   subroutine open_to_write(path, mode, task, fd, calls, error)
       character(len=*), intent(in) :: path
-      logical, intent(in) :: wants_direct
+      integer(c_int), intent(in) :: mode
+      type(task_t), intent(in) :: task
       integer(c_int), intent(out) :: fd
+      type(io_calls_t), intent(inout) :: calls
+      type(error_t), allocatable, intent(out) :: error
+
+      if (task%direct) then
+         call open_direct(path, mode, fd, calls, error)
+      else
+         call open_file(path, mode, fd, error)
+      end if
+   end subroutine open_to_write
+
+   !> Opens a file to read it; `is_direct` returns whether with O_DIRECT.
+   subroutine open_to_read(path, task, fd, calls, is_direct, error)
+      character(len=*), intent(in) :: path
+      type(task_t), intent(in) :: task
+      integer(c_int), intent(out) :: fd
+      type(io_calls_t), intent(inout) :: calls
       logical, intent(out) :: is_direct
       type(error_t), allocatable, intent(out) :: error
 
+      is_direct = .false.
+      if (task%direct) then
+         call open_direct(path, mode_existing, fd, calls, error)
+         is_direct = .not. allocated(error)
+         return
+      end if
       fd = -1_c_int
-      if (wants_direct) fd = shim_open(path//c_null_char, mode_direct)
+      if (task%reads_direct) fd = shim_open(path//c_null_char, mode_existing, 1_c_int)
       is_direct = fd >= 0
       ! If O_DIRECT was not the reason, this open fails too, and returns the error.
-      if (.not. is_direct) call open_existing(path, fd, error)
+      if (.not. is_direct) call open_file(path, mode_existing, fd, error)
    end subroutine open_to_read
 
+   !> Opens a file with O_DIRECT. An error where the file system has only the page cache.
+   subroutine open_direct(path, mode, fd, calls, error)
+      character(len=*), intent(in) :: path
+      integer(c_int), intent(in) :: mode
+      integer(c_int), intent(out) :: fd
+      type(io_calls_t), intent(inout) :: calls
+      type(error_t), allocatable, intent(out) :: error
+
+      fd = shim_open(path//c_null_char, mode, 1_c_int)
+      if (fd < 0) then
+         call system_failure("open with O_DIRECT", path, shim_errno(), error)
+         error%text = error%text//remedy(mode /= mode_existing)
+         return
+      end if
+      calls%alignment = shim_direct_alignment(fd)
+      if (calls%alignment > 0) return
+      call close_file(fd, path, error)
+      call fail(error, "--direct is not possible for "//path//": its file system keeps files in " &
+                //"memory only, such as tmpfs")
+   end subroutine open_direct
+
    !> Fills contiguous memory from byte `offset` on, as `read_vectors` does.
-   subroutine read_bytes(self, direct, fd, path, memory, offset, error)
+   subroutine read_bytes(self, direct, fd, path, memory, offset, calls, error)
       class(direct_reader_t), intent(inout) :: self
       logical, intent(in) :: direct
       integer(c_int), intent(in) :: fd
       character(len=*), intent(in) :: path
       integer(int8), intent(inout), target, contiguous :: memory(:)
       integer(int64), intent(in) :: offset
+      type(io_calls_t), intent(inout) :: calls
       type(error_t), allocatable, intent(out) :: error
 
       call self%read_vectors(direct, fd, path, &
-                             [iovec_t(c_loc(memory), size(memory, kind=c_size_t))], offset, error)
+                             [iovec_t(c_loc(memory), size(memory, kind=c_size_t))], offset, &
+                             calls, error)
    end subroutine read_bytes
 
    !> Fills all of the vectors, one after the other, from byte `offset` on: through the
-   !> aligned buffer if `direct`. It is an error when the file ends before that.
-   subroutine read_vectors(self, direct, fd, path, vectors, offset, error)
+   !> aligned buffer if `direct`, unless they are known to be aligned. It is an error when
+   !> the file ends before that.
+   subroutine read_vectors(self, direct, fd, path, vectors, offset, calls, error)
       class(direct_reader_t), intent(inout) :: self
       logical, intent(in) :: direct
       integer(c_int), intent(in) :: fd
       character(len=*), intent(in) :: path
       type(iovec_t), intent(in), contiguous :: vectors(:)
       integer(int64), intent(in) :: offset
+      type(io_calls_t), intent(inout) :: calls
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: left, at, skip, got, used, next, filled, part
 
-      if (.not. direct) then
-         call read_through_cache(fd, path, vectors, offset, error)
+      if (.not. direct .or. calls%alignment > 0_int64) then
+         call read_in_place(fd, path, vectors, offset, calls, error)
          return
       end if
       call allocate_memory(self, error)
@@ -87,7 +137,7 @@ contains
       filled = 0_int64
       do while (left > 0_int64)
          skip = mod(at, alignment)
-         call read_chunk(self, fd, path, at - skip, skip + left, got, error)
+         call read_chunk(self, fd, path, at - skip, skip + left, calls, got, error)
          if (allocated(error)) return
          got = min(got - skip, left)
          if (got <= 0_int64) then
@@ -112,27 +162,22 @@ contains
    subroutine allocate_memory(self, error)
       class(direct_reader_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: beyond
-      integer :: status
 
-      if (associated(self%memory)) return
-      allocate (self%memory((chunk + alignment)/8_int64), stat=status)
-      if (status /= 0) then
+      if (c_associated(self%start)) return
+      self%start = shim_allocate(chunk)
+      if (.not. c_associated(self%start)) then
          call fail(error, "no memory for a buffer of "//to_text(chunk)//" bytes")
-         return
       end if
-      self%start = c_loc(self%memory)
-      beyond = mod(int(transfer(self%start, 0_c_intptr_t), int64), alignment)
-      if (beyond > 0_int64) self%start = advanced(self%start, alignment - beyond)
    end subroutine allocate_memory
 
    !> Reads from the aligned byte `at` on: `wanted` bytes, rounded up to the alignment, or
    !> as many as the buffer holds or the file has.
-   subroutine read_chunk(self, fd, path, at, wanted, got, error)
+   subroutine read_chunk(self, fd, path, at, wanted, calls, got, error)
       class(direct_reader_t), intent(in) :: self
       integer(c_int), intent(in) :: fd
       character(len=*), intent(in) :: path
       integer(int64), intent(in) :: at, wanted
+      type(io_calls_t), intent(inout) :: calls
       integer(int64), intent(out) :: got
       type(error_t), allocatable, intent(out) :: error
       type(iovec_t) :: vector(1)
@@ -141,8 +186,12 @@ contains
       vector(1)%base = self%start
       vector(1)%length = int(min(chunk, (wanted + alignment - 1)/alignment*alignment), c_size_t)
       do
+         call calls%times%begin()
          got = c_preadv(fd, vector, 1_c_int, at)
-         if (got >= 0_int64) return
+         if (got >= 0_int64) then
+            call calls%times%finish()
+            return
+         end if
          number = shim_errno()
          if (shim_interrupted(number) == 0) exit
       end do
@@ -170,7 +219,8 @@ contains
    subroutine free(self)
       class(direct_reader_t), intent(inout) :: self
 
-      if (associated(self%memory)) deallocate (self%memory)
+      if (c_associated(self%start)) call c_free(self%start)
+      self%start = c_null_ptr
    end subroutine free
 
-end module direct_read
+end module direct_io

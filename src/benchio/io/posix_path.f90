@@ -1,0 +1,90 @@
+!> Files by their paths: removal, size, identity, and the error of a system call.
+module posix_path
+   use, intrinsic :: iso_c_binding, only: c_int, c_null_char
+   use, intrinsic :: iso_fortran_env, only: int64
+   use c_text, only: from_c
+   use errors, only: error_t, fail
+   use posix_api, only: c_strerror, c_truncate, c_unlink, shim_errno, shim_file_size, &
+                        shim_is_same_file, shim_missing
+   use text, only: to_text
+   implicit none(type, external)
+   private
+
+   public :: remove_file, empty_file, get_file_size, is_same_file, library_path
+   public :: remedy, system_failure
+
+contains
+
+   !> Removes a file; a missing one is no error.
+   subroutine remove_file(path, error)
+      character(len=*), intent(in) :: path
+      type(error_t), allocatable, intent(out) :: error
+      integer(c_int) :: number
+
+      if (c_unlink(path//c_null_char) == 0) return
+      number = shim_errno()
+      if (shim_missing(number) == 0) call system_failure("removal", path, number, error)
+   end subroutine remove_file
+
+   !> Truncates a file to 0 bytes; a missing one is no error.
+   subroutine empty_file(path, error)
+      character(len=*), intent(in) :: path
+      type(error_t), allocatable, intent(out) :: error
+      integer(c_int) :: number
+
+      if (c_truncate(path//c_null_char, 0_int64) == 0) return
+      number = shim_errno()
+      if (shim_missing(number) == 0) call system_failure("truncate", path, number, error)
+   end subroutine empty_file
+
+   !> The size of a file in bytes.
+   subroutine get_file_size(path, bytes, error)
+      character(len=*), intent(in) :: path
+      integer(int64), intent(out) :: bytes
+      type(error_t), allocatable, intent(out) :: error
+
+      bytes = shim_file_size(path//c_null_char)
+      if (bytes < 0_int64) call system_failure("stat", path, shim_errno(), error)
+   end subroutine get_file_size
+
+   !> Whether two paths lead to the same existing file.
+   function is_same_file(one, other) result(res)
+      character(len=*), intent(in) :: one, other
+      logical :: res
+
+      res = shim_is_same_file(one//c_null_char, other//c_null_char) /= 0_c_int
+   end function is_same_file
+
+   !> A path in the form that is safe for I/O libraries: some drop leading blanks, and take
+   !> the part before a colon for the name of a file system.
+   pure function library_path(path) result(res)
+      character(len=*), intent(in) :: path
+      character(len=:), allocatable :: res
+
+      res = path
+      if (path(1:1) == " " .or. index(path, ":") > 0 .and. path(1:1) /= "/") res = "./"//path
+   end function library_path
+
+   !> What to add to an error in creating a file, or in opening one for reading.
+   pure function remedy(writing) result(res)
+      logical, intent(in) :: writing
+      character(len=:), allocatable :: res
+
+      if (writing) then
+         res = "; does the directory exist and may you write there?"
+      else
+         res = "; was it kept by a run of the same layer?"
+      end if
+   end function remedy
+
+   !> The error of a call that failed on a path with this errno.
+   subroutine system_failure(what, path, number, error)
+      character(len=*), intent(in) :: what, path
+      integer(c_int), intent(in) :: number
+      type(error_t), allocatable, intent(out) :: error
+
+      call fail(error, what//" of "//path//" failed: "//from_c(c_strerror(number))//" (errno " &
+                //to_text(int(number))//")")
+   end subroutine system_failure
+
+end module posix_path
