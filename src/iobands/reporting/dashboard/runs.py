@@ -41,7 +41,10 @@ _DIGITS: Final = np.array([each for each in range(ord("#"), 127) if each != ord(
 COLUMNS: Final = (
     *_PLACES,
     *(field.name for field in _EVIDENCE if field.role == "covariate"),
-    *(field.name for field in _EVIDENCE if field.role == "in_effect"),
+    *sorted(
+        (field.name for field in _EVIDENCE if field.role == "in_effect"),
+        key=lambda name: name.endswith("version"),
+    ),
 )
 
 _Table = dict[str, object]
