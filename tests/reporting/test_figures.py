@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from iobands.model.series import slug
 from iobands.reporting.explain import chosen
 from iobands.reporting.figures import evidence
 from tests.factory import NOW, daily, write_perflog
@@ -23,6 +24,18 @@ def test_a_series_and_a_shared_alert(tmp_path: Path) -> None:
     both = evidence(found, alert).decode()
     assert "a fpp write_bw: degraded" in both
     assert "a ssf write_bw: degraded" in both
+
+
+def test_a_link_among_the_figures_is_replaced_and_not_followed(iobands, tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1.0] * 3))
+    figure = tmp_path / "figures" / f"{slug(look(tmp_path).series[0].key)}.svg"
+    (tmp_path / "figures").mkdir()
+    figure.symlink_to(tmp_path / "theirs")
+    (tmp_path / "theirs").write_text("theirs", encoding="utf-8")
+    assert iobands("report", "--format", "svg", "figures").returncode == 0
+    assert (tmp_path / "theirs").read_text(encoding="utf-8") == "theirs"
+    assert not figure.is_symlink()
+    assert b"<svg" in figure.read_bytes()
 
 
 def test_without_a_sample_there_is_none(tmp_path: Path) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from checks.filesystems import Asked
+from checks.filesystems import BACKENDS, Asked
 from checks.filesystems.lustre import setstripe_options
 from iobands.reporting.document import Format, written
 from iobands.reporting.drift import drift
@@ -98,6 +99,24 @@ def test_other_file_systems_have_commands_of_their_own(
     newest = {**found[0].newest, "file_system_type": kind}
     lines = commands(SETTINGS, found[0].key, newest)
     assert (command in lines) if command else (not any("results" in line for line in lines))
+
+
+def test_setfattr_sets_what_the_checks_set_on_cephfs(
+    found: list[Recommended], tmp_path: Path
+) -> None:
+    # Other file systems than Ceph's take the same value under a name of a user's.
+    newest = {**found[0].newest, "file_system_type": "cephfs"}
+    (line,) = (each for each in commands(SETTINGS, found[0].key, newest) if "setfattr" in each)
+    directory = tmp_path / "results"
+    directory.mkdir()
+    try:
+        os.setxattr(directory, "user.tried", b"")
+    except OSError:
+        pytest.skip("no attributes here")
+    line = line.replace("ceph.dir.layout", "user.layout")
+    subprocess.run(["bash", "-euc", line], cwd=tmp_path, check=True)
+    asked = BACKENDS["cephfs"].stripe(Asked(12, size_kib=1024))[-1]
+    assert os.getxattr(directory, "user.layout").decode().split() == shlex.split(asked)[1:]
 
 
 def test_a_page_agrees_in_every_format_until_something_in_it_changes(
