@@ -188,7 +188,7 @@ class IoBase(
             self.require_success(stage)
             problems = [*self.result_problems(stage), *self.environment_problems(stage)]
         except (ResultError, OSError) as error:
-            raise SanityError(str(error)) from error
+            raise SanityError(str(error)) from None  # ReFrame would add it again
         if problems:
             raise SanityError("; ".join(problems))
         self.record_speeds(stage)

@@ -4,13 +4,14 @@ One ReFrame session runs the checks on real file systems that are broken in diff
 """
 
 import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.site_copy import BENCHIO, SiteCopy, copy_suite
+from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
 
@@ -22,6 +23,7 @@ FILE_SYSTEMS = {
     "inodes": {},
     "scarce": {},
     "guarded": {"min_free_gib": 1},
+    "open": {},
 }
 
 MOUNTS = {
@@ -34,13 +36,17 @@ MOUNTS = {
 
 NODE = os.uname().nodename
 
-# Why the check of a file system is skipped, by what a node saw of it before.
+# The fault, and why the check of a file system is skipped, by what a node saw of it before.
 UNFIT = {
-    "absent": f"not there on {NODE}: No such file or directory",
-    "readonly": f"not writable on {NODE}: Read-only file system",
-    "small": "full: 0.00391 GiB are free, 0.00781 are needed",
-    "inodes": "out of inodes: 3 are free, 4 are needed",
-    "guarded": "full: 0.0625 GiB are free, 1.01 are needed",
+    "absent": ("directory missing", f"not there on {NODE}: No such file or directory"),
+    "readonly": ("read-only file system", f"not writable on {NODE}: Read-only file system"),
+    "small": ("file system full", "full: 0.00391 GiB are free, 0.00781 are needed"),
+    "inodes": ("no inode left", "out of inodes: 3 are free, 4 are needed"),
+    "guarded": ("too little would be left free", "full: 0.0625 GiB are free, 1.01 are needed"),
+    "open": (
+        "directory that others may write, with a link planted in it",
+        "others may write there and the directory is not sticky",
+    ),
 }
 
 # What the job script says of one that came to be so since then.
@@ -56,17 +62,20 @@ REFUSALS = {
 class Session:
     """A session on all the file systems, and what was left on those that are there."""
 
-    site: SiteCopy
+    rows: list[dict[str, str]]
     status: int
     refusals: dict[str, str]
     left: dict[str, list[Path]]
+    cases: list[dict]
+    #: Of the session after the faults were lifted.
+    next_status: int
+    next_cases: list[dict]
 
-    def case(self, check: str, file_system: str) -> dict:
+    def case(self, check: str, file_system: str, cases: list[dict] | None = None) -> dict:
         """The test case of a check on a file system."""
-        cases = self.site.test_cases("broken")
         (case,) = [
             case
-            for case in cases
+            for case in cases or self.cases
             if case["display_name"].startswith(check) and case["file_system"] == file_system
         ]
         return case
@@ -84,8 +93,13 @@ def session(tmp_path_factory):
         },
         {"nodes": 1, "tasks_per_node": 4, "mib_per_task": 2},
     )
-    for name in ("healthy", *MOUNTS):
+    there = [name for name in FILE_SYSTEMS if name != "absent"]
+    for name in there:
         (file_systems / name).mkdir()
+    (file_systems / "open").chmod(0o777)
+    victim = file_systems / "victim"
+    victim.write_text("mine", encoding="utf-8")
+    (file_systems / "open" / "proc000000.dat").symlink_to(victim)
     try:
         for name, options in MOUNTS.items():
             mount = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", file_systems / name]
@@ -94,11 +108,21 @@ def session(tmp_path_factory):
         site.reframe("--dry-run", *selected)
         refusals = {name: said_by_script(site, file_systems / name) for name in REFUSALS}
         run = site.reframe("-r", "--exec-policy=serial", *selected)
-        left = {name: sorted((file_systems / name).iterdir()) for name in ("healthy", *MOUNTS)}
-        yield Session(site, run.returncode, refusals, left)
+        cases, rows = site.test_cases("broken"), site.rows("broken")
+        left = {
+            name: [path for path in (file_systems / name).iterdir() if not path.is_symlink()]
+            for name in there
+        }
+        assert victim.read_text(encoding="utf-8") == "mine"
     finally:
         for name in MOUNTS:
             subprocess.run(["umount", file_systems / name], check=False)
+    (file_systems / "absent").mkdir()
+    (file_systems / "open").chmod(0o1777)
+    lifted = site.reframe("-r", "--exec-policy=serial", *selected)
+    return Session(
+        rows, run.returncode, refusals, left, cases, lifted.returncode, site.test_cases("broken")
+    )
 
 
 def said_by_script(site, file_system):
@@ -119,27 +143,51 @@ def test_the_healthy_one_is_measured(session):
     assert session.status == 1
     assert session.case("BenchioFPP", "healthy")["result"] == "pass"
     assert session.case("EnvFileSystem", "healthy")["result"] == "pass"
-    rows = [row for row in session.site.rows("broken") if row["file_system"] == "healthy"]
+    rows = [row for row in session.rows if row["file_system"] == "healthy"]
     # The dry run left rows, too, without values.
     rows = [row for row in rows if row["tool"] == "benchio" and row["perf_value"] != "null"]
     assert sorted(row["perf_var"] for row in rows) == ["read_bw", "write_bw"]
     assert all(float(row["perf_value"]) > 0 for row in rows)
 
 
-@pytest.mark.parametrize("file_system", UNFIT)
-def test_a_broken_one_is_told_and_its_check_is_skipped(session, file_system):
+@pytest.mark.parametrize(
+    "file_system",
+    [
+        pytest.param(
+            name, marks=pytest.mark.fault("checks", fault, "unfit, and why; not measured; no rate")
+        )
+        for name, (fault, _) in UNFIT.items()
+    ],
+)
+def test_a_broken_one_is_told_and_its_check_is_skipped(session, observed, file_system):
     examined = session.case("EnvFileSystem", file_system)
+    _, reason = UNFIT[file_system]
     assert (examined["result"], examined["fail_phase"]) == ("fail", "sanity")
-    assert UNFIT[file_system] in examined["fail_reason"]
+    assert reason in examined["fail_reason"]
     skipped = session.case("BenchioFPP", file_system)
-    assert (skipped["result"], UNFIT[file_system] in skipped["not_run"]) == ("skip", True)
+    assert (skipped["result"], reason in skipped["not_run"]) == ("skip", True)
+    measured = session.case("BenchioFPP", file_system, session.next_cases)
+    observed(
+        message=f"{file_system}: {skipped['not_run']}",
+        exit_status=session.status,
+        left=session.left.get(file_system, ()),
+        next_run=(session.next_status, measured["result"]) == (0, "pass"),
+    )
 
 
-def test_one_that_breaks_meanwhile_fails_with_its_reason(session):
+@pytest.mark.fault("checks", "out of inodes in the middle of a run", "no rate, and why")
+def test_one_that_breaks_meanwhile_fails_with_its_reason(session, observed):
     assert session.case("EnvFileSystem", "scarce")["result"] == "pass"
     case = session.case("BenchioFPP", "scarce")
     assert (case["result"], case["fail_phase"]) == ("fail", "sanity")
     assert "No space left on device" in case["fail_reason"]
+    measured = session.case("BenchioFPP", "scarce", session.next_cases)
+    observed(
+        message=re.sub(r"\d(?= on host|\.dat)", "N", case["fail_reason"]),  # whichever is last
+        exit_status=session.status,
+        left=session.left["scarce"],
+        next_run=(session.next_status, measured["result"]) == (0, "pass"),
+    )
 
 
 @pytest.mark.parametrize("file_system", REFUSALS)
@@ -149,7 +197,7 @@ def test_a_run_refuses_what_came_to_be_so_meanwhile(session, file_system):
 
 @pytest.mark.parametrize("file_system", [*UNFIT, "scarce"])
 def test_a_broken_one_has_no_rate(session, file_system):
-    rows = [row for row in session.site.rows("broken") if row["file_system"] == file_system]
+    rows = [row for row in session.rows if row["file_system"] == file_system]
     assert all(row["perf_value"] in {"null", "None", ""} for row in rows)
 
 
