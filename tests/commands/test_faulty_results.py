@@ -136,6 +136,23 @@ def lost_sample(results: Results) -> None:
     results.log.write_text("".join([f"{COLUMNS}\n", *nights]), encoding="utf-8")
 
 
+def future(results: Results) -> None:
+    results.add(line(job_completion_time="2066-11-22T05:30:00+00:00", jobid=2066) + "\n")
+
+
+def weekly(results: Results) -> None:
+    nights = [night(days) for days in range(34, 0, -7)]
+    results.log.write_text("".join([f"{COLUMNS}\n", *nights]), encoding="utf-8")
+
+
+def one_off(results: Results) -> None:
+    results.add(night(60, file_system="other"))
+
+
+def ended(results: Results) -> None:
+    results.add(*(night(days, file_system="other") for days in range(20, 6, -1)))
+
+
 def failed_case(results: Results) -> None:
     path = write_report(results.root / "perflogs", [case(file_system="other")])
     report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -153,6 +170,7 @@ class Row:
     samples: int = NIGHTS
     status: int = 0
     said: str = ""  # in the line that is the message
+    remedy: tuple[str, ...] = ()  # a command after which all is well
 
 
 GOES_ON = "the line is rejected by name; all others count"
@@ -235,6 +253,30 @@ FAULTS = [
         said="no data",
     ),
     Row(
+        "one run under a clock of the year 2066",
+        "set aside and named; judged on the rest; `iobands discard` ends it",
+        future,
+        said="2066",
+        remedy=("discard", "disk", "--reason", "a wrong clock", "--at", "2066-11-22"),
+    ),
+    Row("weekly series, six days old", "no sample is missed", weekly, 5, said="OK"),
+    Row("series that was measured once", "no sample is missed", one_off, NIGHTS + 1, said="OK"),
+    Row(
+        "byte flipped in a field",
+        "a series of its own that is never overdue; all others count",
+        lambda results: results.change(2, "|disk|", "|dis{|"),
+        said="2 series",
+    ),
+    Row(
+        "series that is measured no longer",
+        "unknown: no data; `iobands retire` ends it",
+        ended,
+        NIGHTS + 14,
+        status=3,
+        said="no data",
+        remedy=("retire", "other", "--reason", "the file system is gone"),
+    ),
+    Row(
         "run report cut off",
         "named; perflogs count",
         lambda results: results.report(b'{"session_info": {'),
@@ -277,14 +319,19 @@ def test_nothing_is_lost_in_silence(
     document = json.loads(iobands("status", "--format", "json").stdout)
     assert sum(series["runs"] for series in document["series"]) == row.samples
 
-    for path in (*results.log.parent.iterdir(), *results.reports.glob("*")):
-        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
-    results.log.write_bytes(healthy)
+    if row.remedy:
+        assert iobands(*row.remedy).returncode == 0
+    else:
+        for path in (*results.log.parent.iterdir(), *results.reports.glob("*")):
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+        results.log.write_bytes(healthy)
     results.add(night(0.01))
     again = iobands("status")
     observed(
         message=said[0],
         exit_status=done.returncode,
         left=done.left,
-        next_run=again.stdout.startswith("IOBANDS OK: ") and "rejected" not in again.stdout,
+        next_run=again.stdout.startswith("IOBANDS OK: ")
+        and "rejected" not in again.stdout
+        and not (row.remedy and row.said in again.stdout),
     )
