@@ -14,6 +14,11 @@ KINDS: Final = {"target": "target_speeds", "node": "node_speeds"}
 #: What tells the runs of one check from others on the same day.
 CHECK: Final = ("system", "partition", "environ", "display_name")
 
+#: What tells runs of the same time apart.
+WHERE: Final = ("system", "partition", "environ", "file_system")
+#: The columns that `slowest` adds.
+SLOWEST: Final = {kind: f"slowest_{kind}" for kind in KINDS}
+
 _OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
 _SCHEMA: Final = {
     TIME: pl.Datetime("us", "UTC"),
@@ -47,6 +52,27 @@ def speeds_of(said: pl.DataFrame, rows: pl.DataFrame) -> tuple[pl.DataFrame, lis
     ]
     every = every.join(wrong, on=[FILE, LINE, "kind"], how="anti")
     return every.sort(TIME, maintain_order=True).select(list(_SCHEMA)), rejected
+
+
+def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
+    """Return the slowest target and node of each run as texts such as `nid01 (0.62)`.
+
+    By `WHERE`, a frame of the times of runs and of the columns `SLOWEST`. One node alone is not the
+    slowest.
+    """
+    of_run = (TIME, *WHERE)
+    said = (
+        speeds.lazy()
+        .filter(pl.col("peer").n_unique().over(*of_run, "kind") > 1)
+        .sort("speed", maintain_order=True)
+        .with_columns(pl.format("{} ({})", "peer", pl.col("speed").round(2)).alias("said"))
+    )
+    kinds = [
+        pl.col("said").filter(pl.col("kind") == kind).first().alias(name)
+        for kind, name in SLOWEST.items()
+    ]
+    found = said.group_by(of_run).agg(kinds).collect()
+    return found.partition_by(WHERE, as_dict=True, include_key=False)
 
 
 def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ from iobands.results.missing_runs import (
 from iobands.results.perflog import read_perflogs
 from iobands.results.run_reports import RunReports, read_run_reports
 from iobands.results.samples import Samples
+from iobands.results.speeds import no_speeds
 from iobands.session.record import LastSession, read_last_session
 from iobands.site.set_aside import (
     AHEAD,
@@ -63,6 +64,9 @@ from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
 from iobands.status.state import State, assess
 
+if TYPE_CHECKING:
+    import polars as pl
+
 #: Failures of checks without an interval are dropped when they were not run for so long.
 OVERDUE: Final = overdue(timedelta(days=1))
 
@@ -75,12 +79,12 @@ class Site:
     reason, such as a program that is not installed. `superseded` names series that are no longer
     expected, because their check now runs at another scale. `retired` are the series that a
     person retired and `future` the samples dated in the future: nothing is judged of either.
-    `maintenance` are the windows of each system. `drops` are those of groups, past ones
-    included. `outliers` is by system and file system.
-    `actions` has all that was done about each series, undone actions included. `sizes_gib`
-    are those of the file systems that preflight saw, by the same names as `outliers`. `leftovers`
-    are run directories that could not be removed. `places` have the targets and nodes that are
-    compared with each other, `peer_actions` all that was done about these.
+    `maintenance` are the windows of each system. `drops` are those of groups, past ones included.
+    `outliers` is by system and file system. `actions` has all that was done about each series,
+    undone actions included. `sizes_gib` are those of the file systems that preflight saw, by the
+    same names as `outliers`. `leftovers` are run directories that could not be removed. `places`
+    have the targets and nodes that are compared with each other, `peer_actions` all that was done
+    about these; `speeds` are theirs in each run.
     """
 
     now: datetime
@@ -101,6 +105,7 @@ class Site:
     budget: Budget = Budget()  # noqa: RUF009 (frozen)
     last_session: LastSession | None = None
     leftovers: tuple[Leftover, ...] = ()
+    speeds: pl.DataFrame = field(default_factory=no_speeds, repr=False, compare=False)
     places: tuple[Place, ...] = ()
     peer_actions: Mapping[PeerName, tuple[Action, ...]] = field(default_factory=dict)
 
@@ -256,6 +261,7 @@ def read_site(
         budget=budget,
         last_session=last,
         leftovers=() if as_of else read_leftovers(perflogs, system),
+        speeds=samples.speeds,
         places=places,
         peer_actions=peer_actions,
     )

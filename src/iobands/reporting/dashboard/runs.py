@@ -13,7 +13,7 @@ import base64
 import json
 import math
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeVar
@@ -22,9 +22,10 @@ import numpy as np
 import polars as pl
 
 from iobands.model.fields import FIELDS, TIME, VALUE
+from iobands.results.speeds import SLOWEST, WHERE
 from iobands.status.series import Series
 
-_PLACES: Final = ("jobid", "job_nodelist", "attempt")
+_PLACES: Final = ("jobid", "job_nodelist", *SLOWEST.values(), "attempt")
 _EVIDENCE: Final = tuple(field for field in FIELDS if field.role in {"in_effect", "covariate"})
 _NUMBERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "number")
 _INTEGERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "integer")
@@ -63,11 +64,17 @@ _RECENT: Final = _Detail(4, 3, places=True)
 _EARLIER: Final = _Detail(3, 2, places=False)
 
 
-def parts_of(group: Sequence[Series], now: datetime, *, public: bool) -> Iterator[tuple[str, str]]:
+def parts_of(
+    group: Sequence[Series],
+    now: datetime,
+    slowest: Mapping[tuple[object, ...], pl.DataFrame],
+    *,
+    public: bool,
+) -> Iterator[tuple[str, str]]:
     """Yield the name of each part that has runs of the series of `group`, and its runs as text.
 
     Parts are half-years such as `2026-1`, and `earlier`, all before the last of them. Series whose
-    samples are of the same times share a table.
+    samples are of the same times share a table. `slowest` is by `WHERE`, as in `results.speeds`.
     """
     tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
     for series in group:
@@ -79,7 +86,9 @@ def parts_of(group: Sequence[Series], now: datetime, *, public: bool) -> Iterato
                 values[series.key.variable] = frame[VALUE]
                 break
         else:
-            tables.append((frame, {series.key.variable: frame[VALUE]}))
+            tables.append(
+                (_with_slowest(frame, series, slowest), {series.key.variable: frame[VALUE]})
+            )
     parts: dict[str, list[_Table]] = {}
     for frame, values in tables:
         half = _half(frame[TIME].dt.year(), frame[TIME].dt.month())
@@ -95,6 +104,15 @@ def parts_of(group: Sequence[Series], now: datetime, *, public: bool) -> Iterato
                 parts.setdefault(name, []).append(table)
     for name in sorted(parts, key=lambda name: (name != "earlier", name)):
         yield name, packed(parts[name])
+
+
+def _with_slowest(
+    frame: pl.DataFrame, series: Series, slowest: Mapping[tuple[object, ...], pl.DataFrame]
+) -> pl.DataFrame:
+    known = slowest.get(tuple(getattr(series.key, name) for name in WHERE))
+    if known is None:
+        return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in SLOWEST.values())
+    return frame.join(known, on=TIME, how="left", maintain_order="left")
 
 
 _Number = TypeVar("_Number", int, pl.Series)

@@ -19,6 +19,7 @@ from iobands.reporting.dashboard.overview import overview
 from iobands.reporting.dashboard.runs import COLUMNS, packed, parts_of
 from iobands.reporting.dashboard.verdicts import judged
 from iobands.reporting.format import printable
+from iobands.results.speeds import slowest
 from iobands.site.site import Site
 
 # Whatever the umask: a web server reads them as another user.
@@ -120,13 +121,14 @@ def _contents(
     yield from _uplot(files("uplot") / "static")
     verdicts = {series_id(each.key): judged(each) for each in site.series}
     groups = by_job(site.series)
+    slow = slowest(site.speeds)
     for done, (job, group) in enumerate(groups.items()):
         progress(done, len(groups))
         of_series = [
             details(site, each, verdicts[series_id(each.key)], public=public) for each in group
         ]
         parts = []
-        for part, runs in parts_of(group, site.now, public=public):
+        for part, runs in parts_of(group, site.now, slow, public=public):
             parts.append(part)
             yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
         about = packed(_printable({"parts": parts, "columns": COLUMNS, "series": of_series}))
