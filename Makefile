@@ -134,7 +134,7 @@ $(VENV)/.installed-test: $(VENV)/.installed-run
 $(VENV)-bench/.installed: setup.cfg
 	@echo "Python packages for the benchmark, in $(VENV)-bench"
 	@test -x $(VENV)-bench/bin/python || $(PYTHON) -m venv $(VENV)-bench
-	@$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench,checks]'
 	@touch $@
 
 clean:

@@ -27,7 +27,7 @@ from .proof import ResultError
 from .run_directory import JOB_SCRIPTS, RunDirectoryMixin
 from .scale import ScaleMixin
 from .series import SeriesMixin
-from .speeds import SpeedsMixin
+from .speed_columns import SpeedsMixin
 from .stage import copy_scripts, read_output, seconds_between
 from .transport import TransportMixin
 

@@ -11,16 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
 from typing import TypeVar
-
-import reframe as rfm
-from reframe.core.builtins import variable
-from reframe.core.logging import getlogger
-
-from ..filesystems.layout import LAYOUT_FILE
-from .package import SPEEDS
-from .stage import read_output
 
 #: A name with one of these cannot be told from what is around it in the column.
 _MARKS = re.compile(r"[\s|,;:=]")
@@ -153,27 +144,3 @@ def speeds_text(speeds: Mapping[str, Mapping[Unit, float]]) -> str | None:
         if of_units
     ]
     return ";".join(parts) or None
-
-
-class SpeedsMixin(rfm.RegressionTestPlugin):
-    """Gives a check the columns that say how fast targets and nodes were."""
-
-    for _name in SPEEDS:
-        locals()[_name] = variable(str, type(None), value=None, loggable=True)
-
-    def rank_times(self, stage: Path) -> dict[str, list[RankTime]]:
-        """The times of the ranks by variable, where each has a file of its own."""
-        return {}
-
-    def record_speeds(self, stage: Path) -> None:
-        """Set the columns; what cannot be read leaves them null, as they prove nothing."""
-        try:
-            targets = self.striping.targets_of_files(read_output(stage / LAYOUT_FILE))
-            self.targets = targets_text(targets)
-            times = self.rank_times(stage)
-        except (OSError, ValueError, KeyError) as error:
-            getlogger().warning(f"{self.name}: targets and nodes cannot be compared: {error}")
-            return
-        of_targets = {name: target_speeds(each, targets) for name, each in times.items()}
-        of_nodes = {name: node_speeds(each, targets) for name, each in times.items()}
-        self.target_speeds, self.node_speeds = speeds_text(of_targets), speeds_text(of_nodes)

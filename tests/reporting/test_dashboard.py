@@ -38,7 +38,7 @@ SECRETS = {
     "hints_in_effect": "cb_config_list=node-of-joe:1",
 }
 
-SLOW = {"node_speeds": "write_bw=node-of-kim:0.5,another:1.5"}
+SLOW = {"node_speeds": "write_bw=node-of-kim:0.5,one:1,another:1,more:1.1"}
 
 
 def data_of(path: Path) -> Any:

@@ -47,6 +47,13 @@ _INCIDENT: Final = (131, 128)
 _MAINTENANCE: Final = (97, 95)
 _REPAIRED: Final = (72, 54)  # a drop that was acknowledged and resolved
 _DROP: Final = 11
+_SLOW: Final = 5  # and since then a target of fast is
+
+_SLOW_TARGET: Final = 7
+_SLOWNESS: Final = 0.5
+_PEER_NOISE: Final = 0.04  # of the logarithm of the speed of a target or a node
+_RECORDED: Final = 100  # since so many days ago
+_FILES: Final = _NODES * _PER_NODE
 
 
 @dataclass(frozen=True)
@@ -127,6 +134,7 @@ def perflog_line(fields: Mapping[str, object]) -> str:
 def _lines(end: datetime) -> Iterator[tuple[str, str]]:
     """Yield the lines of each check in the order of time."""
     draw = np.random.default_rng(_SEED)
+    draw_peers = np.random.default_rng(_SEED)
     jobid = 1_000_000
     for ago in range(DAYS - 1, -1, -1):
         when = end - timedelta(days=ago)
@@ -135,7 +143,7 @@ def _lines(end: datetime) -> Iterator[tuple[str, str]]:
             for place in _TARGETS:
                 when += timedelta(minutes=4, seconds=int(draw.integers(60)))
                 jobid += int(draw.integers(1, 40))
-                node = int(draw.integers(1000, 4000))
+                node = 1000 + _NODES * (int(draw.integers(1000, 4000)) % 5)
                 noise = _NOISE[place] * draw.standard_normal(len(check.rates)) + shared[place]
                 odd = draw.random() if ago else 1.0  # not in the last session
                 outlier = draw.uniform(0.3, 0.6) if odd < _OUTLIERS else 1.0
@@ -153,6 +161,8 @@ def _lines(end: datetime) -> Iterator[tuple[str, str]]:
                     "other_jobs": beside[1],
                     **_settings(check, place, ago),
                 }
+                if check.pattern == "fpp" and ago < _RECORDED and not failed:
+                    run |= _speeds(check, place, ago, node, draw_peers)
                 if failed:
                     run |= {"result": "fail", "fail_phase": "sanity"}
                 for (variable, levels), deviation in zip(check.rates.items(), noise, strict=True):
@@ -204,6 +214,39 @@ def _settings(check: _Check, place: str, ago: int) -> dict[str, object]:
     }
 
 
+def _speeds(
+    check: _Check, place: str, ago: int, node: int, draw: np.random.Generator
+) -> dict[str, str]:
+    """Return what a run with a file per process records of targets and nodes."""
+    nodes = [f"nid{number:06d}" for number in range(node, node + _NODES)]
+    targets = _TARGETS[place]
+    found = {"node_speeds": _text(check, nodes, draw, "", 1.0)}
+    if check.stripe_count == 1:
+        share, more = divmod(_FILES, targets)
+        spans = [f"0-{more - 1}:{share + 1}"] if more else []
+        found["targets"] = ",".join([*spans, f"{more}-{targets - 1}:{share}"])
+        slow = _SLOWNESS if place == "fast" and ago < _SLOW else 1.0
+        names = [str(number) for number in range(targets)]
+        found["target_speeds"] = _text(check, names, draw, str(_SLOW_TARGET), slow)
+    else:
+        found["targets"] = f"0-{targets - 1}:{_FILES}"
+    return found
+
+
+def _text(
+    check: _Check, names: list[str], draw: np.random.Generator, slow: str, factor: float
+) -> str:
+    parts = []
+    for variable in check.rates:
+        noise = np.exp(_PEER_NOISE * draw.standard_normal(len(names)))
+        speeds = [
+            each * (factor if name == slow else 1) for name, each in zip(names, noise, strict=True)
+        ]
+        listed = (f"{name}:{each:.3g}" for name, each in zip(names, speeds, strict=True))
+        parts.append(f"{variable}={','.join(listed)}")
+    return ";".join(parts)
+
+
 def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
     """Return what happened to a rate so many days ago, as a factor."""
     factor = 1.0
@@ -219,6 +262,8 @@ def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
         factor *= 0.74
     if place == "scratch" and is_write and ago < _DROP:
         factor *= 0.69
+    if place == "fast" and check.pattern == "fpp" and ago < _SLOW:
+        factor *= _SLOWNESS  # the slowest rank ends a run
     return factor
 
 

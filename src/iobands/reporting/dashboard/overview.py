@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from iobands import __version__
@@ -13,6 +14,7 @@ from iobands.model.fields import SERIES_FIELDS
 from iobands.reporting import format as texts
 from iobands.reporting.dashboard.heat_map import heat_map
 from iobands.reporting.dashboard.names import job_id, seconds, series_id
+from iobands.reporting.dashboard.peers import peer_maps
 from iobands.reporting.dashboard.verdicts import Judged
 from iobands.reporting.digest import (
     details,
@@ -54,6 +56,8 @@ def overview(
     was, so that its age does not count. With `public` nothing is said of paths, people, nodes, jobs
     and reasons.
     """
+    if public:
+        site = replace(site, alerts=tuple(each for each in site.alerts if not _is_of_node(each)))
     shown = heat_map(site, verdicts)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
@@ -73,12 +77,12 @@ def overview(
             {"heading": heading, **_alert(alert, site, public)}
             for heading, alerts in sections(site).items()
             for alert in alerts
-            if not (public and alert.peer and alert.peer.name.kind == NODE)
         ],
         "lately": [_entry(each, public) for each in _ledger(site)[:_LATELY]],
         "sessions": shown.times,
         "rows": shown.rows,
         "enough": ENOUGH_RUNS,
+        "places": peer_maps(site, public=public),
         "file_systems": _file_systems(site, {} if public else paths),
         "comparable": {name: list(follows) for name, follows in FIELDS.items()},
         "series": [_series(each, site) for each in site.series],
@@ -92,6 +96,10 @@ def overview(
         found["rejected"] = [str(each) for each in site.rejected[:_MOST_REJECTED]]
         found["rejected_lines"] = len(site.rejected)
     return found
+
+
+def _is_of_node(alert: Alert) -> bool:
+    return alert.peer is not None and alert.peer.name.kind == NODE
 
 
 def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:

@@ -1,0 +1,77 @@
+// Targets and nodes: a heat map of their speeds over that of the median one, and a table.
+"use strict";
+
+(() => {
+  const { element, section, row, tag } = iobands;
+  const MOST_ROWS = 24;
+  const ON_A_PHONE = 14;
+  // The least percent of the others' speed, what it is called, its mark and its colour.
+  const CLASSES = [
+    [110, "faster", "▲", "above"], [90, "as fast as the others", "●", "within"],
+    [75, "slower", "▼", "below"], [0, "much slower", "✖", "collapsed"],
+  ];
+
+  const classOf = (percent) => CLASSES.find(([least]) => percent >= least);
+
+  function cell(percent, time) {
+    if (percent === null) return element("td");
+    const [, says, mark, colour] = classOf(percent);
+    return element("td", {}, element("span", {
+      class: `cell ${colour}`, title: `${iobands.minute(time)}: ${percent} % of the others (${says})`,
+    }, element("span", { "aria-hidden": "true" }, mark), element("span", { class: "unseen" }, `${percent} %`)));
+  }
+
+  function legend() {
+    return element("p", { class: "note key" }, element("span", {}, "Speed of a session over that of the median one:"),
+      CLASSES.map(([least, says, mark, colour], place) => element("span", {},
+        element("i", { class: `cell ${colour}`, "aria-hidden": "true" }, mark), " ",
+        place ? `${says}${least ? ` (from ${least} %)` : ""}` : `${says} (from ${least} %)`, " ")));
+  }
+
+  function heat({ title, noun, sessions, rows }) {
+    const first = matchMedia("(max-width: 46rem)").matches ? Math.max(0, sessions.length - ON_A_PHONE) : 0;
+    const times = sessions.slice(first);
+    const head = element("tr", {}, element("th", { scope: "col" }, noun), times.map((time, place) => {
+      const day = iobands.day(time);
+      const label = place % 7 === (times.length - 1) % 7 ? day.slice(5) : "";
+      return element("th", { scope: "col", class: "date" },
+        element("span", { "aria-hidden": "true" }, label), element("span", { class: "unseen" }, day));
+    }));
+    const body = element("tbody");
+    const makers = rows.map((each) => () => element("tr", {},
+      element("th", { scope: "row" }, each.state === "healthy" ? each.name : [each.name, " ", tag(each.state)]),
+      times.map((time, place) => cell(each.percent[first + place], time))));
+    const button = [iobands.more(makers, MOST_ROWS, body)].flat().slice(1);
+    const scroll = element("div", { class: "card scroll", role: "region", tabindex: "0", "aria-label": `Heat map: ${title}` },
+      element("table", { class: "heat" },
+        element("caption", { class: "unseen" }, `${title}: speed in the last sessions`), element("thead", {}, head), body));
+    requestAnimationFrame(() => { scroll.scrollLeft = scroll.scrollWidth; });
+    return [scroll, button];
+  }
+
+  function table({ title, noun, rows }) {
+    const variables = [...new Set(rows.flatMap((each) => Object.keys(each.speeds)))].sort().reverse();
+    const body = element("tbody");
+    const makers = rows.map((each) => () => row([each.name, ...variables.map((name) => each.speeds[name] ?? "–"),
+      each.runs, tag(each.state), each.since === null ? "–" : iobands.day(each.since)]));
+    const button = [iobands.more(makers, MOST_ROWS, body)].flat().slice(1);
+    return element("details", {}, element("summary", {}, "Table"),
+      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": `Table: ${title}` },
+        element("table", {}, element("thead", {}, row([noun, ...variables, "Runs", "State", "Since"], "th")), body)), button);
+  }
+
+  function sentence({ noun, rows }) {
+    const slow = rows.filter((each) => each.state === "slow");
+    if (!slow.length) return element("p", {}, `None of ${iobands.plural(rows.length, noun)} is slower than the others.`);
+    const says = slow.map((each) => `${each.name} since ${iobands.day(each.since)}`).join(", ");
+    return element("p", {}, `Of ${iobands.plural(rows.length, noun)}, ${slow.length} slower than the others: ${says}.`);
+  }
+
+  const isSlow = (place) => place.rows.some((each) => each.state === "slow");
+
+  // Where something is slow it is shown; the others are folded.
+  iobands.peerMaps = (places, slow) => places.filter((place) => place.sessions.length && isSlow(place) === slow)
+    .map((place) => section(`places-${places.indexOf(place)}`, place.title[0].toUpperCase() + place.title.slice(1),
+      sentence(place), slow ? [heat(place), legend(), table(place)]
+        : [element("details", {}, element("summary", {}, "Heat map"), heat(place), legend()), table(place)]));
+})();

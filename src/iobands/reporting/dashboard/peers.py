@@ -1,0 +1,66 @@
+"""The heat maps of targets and nodes: the speed of each in each of the last sessions."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from iobands.detection.peers import Peer, PeerState
+from iobands.detection.series import moment
+from iobands.reporting.dashboard.heat_map import MOST_SESSIONS
+from iobands.reporting.dashboard.names import seconds
+from iobands.reporting.format import ratio_text
+from iobands.site.site import Site
+from iobands.status.peers import NODE, Place
+
+#: How many rows a map has at the most; the slow ones come first.
+MOST_ROWS: Final = 400
+_WORST_FIRST: Final = tuple(PeerState)
+
+
+def peer_maps(site: Site, *, public: bool) -> list[dict[str, object]]:
+    """Return a map for each file system, and with `public` none of nodes."""
+    return [_map(each) for each in site.places if not (public and each.kind == NODE)]
+
+
+def _map(place: Place) -> dict[str, object]:
+    every = [each.times for each in place.speeds.values()]
+    days = [each.astype("datetime64[D]") for each in every]
+    columns = np.unique(np.concatenate(days))[-MOST_SESSIONS:] if days else []
+    # the slowest of the day and of all variables, in percent of the others' speed
+    least: dict[str, dict[int, float]] = {}
+    for speeds, of_day in zip(place.speeds.values(), days, strict=True):
+        for row, column in enumerate(np.searchsorted(columns, of_day)):
+            if len(columns) and of_day[row] >= columns[0]:
+                for at in np.flatnonzero(np.isfinite(speeds.values[row])):
+                    cells = least.setdefault(speeds.peers[at], {})
+                    value = float(np.exp(speeds.values[row, at]))
+                    cells[int(column)] = min(cells.get(int(column), value), value)
+    peers: dict[str, dict[str, Peer]] = {}
+    for variable, found in place.found.items():
+        for each in found:
+            peers.setdefault(each.name, {})[variable] = each
+    rows = [_row(name, found, least.get(name, {}), len(columns)) for name, found in peers.items()]
+    rows.sort(key=lambda row: row["rank"])
+    begins = {day: min(each[of == day].min() for each, of in zip(every, days, strict=True)
+                       if (of == day).any()) for day in columns}  # fmt: skip
+    return {
+        "title": place.name,
+        "noun": place.noun,
+        "sessions": [seconds(moment(begins[day])) for day in columns],
+        "rows": rows[:MOST_ROWS],
+    }
+
+
+def _row(name: str, found: dict[str, Peer], cells: dict[int, float], columns: int) -> dict:
+    worst = min(found.values(), key=lambda each: _WORST_FIRST.index(each.state))
+    return {
+        "name": name,
+        "rank": _WORST_FIRST.index(worst.state),
+        "state": worst.state.value,
+        "since": worst.since and seconds(worst.since),
+        "runs": max(each.runs for each in found.values()),
+        "speeds": {variable: ratio_text(each.ratio) for variable, each in found.items()},
+        "percent": [round(100 * cells[c]) if c in cells else None for c in range(columns)],
+    }
