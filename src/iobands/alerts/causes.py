@@ -6,8 +6,8 @@ medium and changed at about the same time; then these are its members.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -17,7 +17,7 @@ import numpy as np
 from iobands.alerts.acknowledgement import Acknowledgement, acknowledging, worse_since
 from iobands.alerts.action import Action
 from iobands.alerts.alert import Alert, Member, Severity, certainty
-from iobands.alerts.correlated import NEAR, common_name, correlated, ratio_of
+from iobands.alerts.correlated import NEAR, all_or_part, common_name, correlated, ratio_of
 from iobands.alerts.groups import GroupDrop
 from iobands.alerts.incident import Incident
 from iobands.bands import COLLAPSED
@@ -68,7 +68,7 @@ def alerts_of(
     ]
     found += _missing(series, covered | unfit)
     alerted = covered | {each.key for each in changed}
-    found += _collapsed([each for each in series if each.key not in alerted])
+    found += _collapsed(series, alerted)
     return tuple(found)
 
 
@@ -270,7 +270,7 @@ def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Itera
         yield Alert(Severity.NO_DATA, subject, members, since, reason=reason)
 
 
-def _collapsed(series: Sequence[Series]) -> Iterator[Alert]:
+def _collapsed(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
     """Yield the newest runs under their floors; many of a file system are one alert.
 
     One run in twenty or fifty collapses for no lasting reason: a site of hundreds of series has
@@ -279,14 +279,20 @@ def _collapsed(series: Sequence[Series]) -> Iterator[Alert]:
     found: defaultdict[tuple[str, str], list[Member]] = defaultdict(list)
     for each in series:
         status = each.status
-        if status.verdict == COLLAPSED and not status.left_out and status.band and status.value:
+        if each.key in alerted or status.left_out or status.verdict != COLLAPSED:
+            continue
+        if status.band and status.value:
             ratio = status.value / status.band.median
             member = Member(each, Ratio(ratio, ratio, ratio), status.band.median)
             found[each.key.system, each.key.file_system or ""].append(member)
-    for (_, file_system), members in found.items():
+    places = Counter((each.key.system, each.key.file_system, each.key.variable) for each in series)
+    for (system, file_system), members in found.items():
         members.sort(key=ratio_of)
         groups = [members] if len(members) >= _MANY else [[member] for member in members]
+        variables = {member.series.key.variable for member in members}
+        every = sum(places[system, file_system, variable] for variable in variables)
+        subject = all_or_part("file_system", file_system, len(members), every)
         for group in groups:
-            subject = group[0].series.label if len(group) == 1 else f"all {file_system}"
+            subject = group[0].series.label if len(group) == 1 else subject
             when = group[0].series.status.when
             yield Alert(Severity.COLLAPSED, subject, tuple(group), when)

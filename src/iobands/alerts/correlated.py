@@ -58,10 +58,10 @@ def common_name(members: Sequence[Member], series: Iterable[Series]) -> str:
             )
             found.append((every, shared, value))
     every, shared, value = min(found, key=lambda each: each[0])
-    return _name(shared, value, len(members), every)
+    return all_or_part(shared, value, len(members), every)
 
 
-def _name(shared: str, value: str, members: int, every: int) -> str:
+def all_or_part(shared: str, value: str, members: int, every: int) -> str:
     """Return what series are called that share `value`: all of them, or a part."""
     most = "all" if 2 * members >= every else "part of"
     return f"{most} {SHARED[shared].format(value)}"
