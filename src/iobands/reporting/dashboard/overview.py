@@ -110,6 +110,8 @@ def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
         says = [level, alert.certainty.value if alert.certainty else ""]
         says += ["acknowledged"] if alert.is_quiet else []
         says = says if alert.direction or not alert.reason else []
+    if len(alert.members) > 1 and len(says) > 1 and alert.peer is None:
+        says = [f"the worst at {says[0]}", *says[1:]]
     return {
         "severity": alert.severity.value,
         "quiet": alert.is_quiet,

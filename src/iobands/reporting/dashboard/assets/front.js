@@ -7,11 +7,8 @@
   const ON_A_PHONE = 12;
 
   // The level, since when and how sure, as the digest has them.
-  iobands.alertText = (alert) => {
-    const [level, ...others] = alert.says;
-    const ofOne = alert.number && others.length ? `the worst at ${level}` : level;
-    return [ofOne, ...others].map((text) => (text === alert.certainty ? `how sure: ${text}` : text)).join(" · ");
-  };
+  iobands.alertText = (alert) => alert.says
+    .map((text) => (text === alert.certainty ? `how sure: ${text}` : text)).join(" · ");
 
   function alertItem(alert) {
     const about = alert.series.filter((id) => iobands.byId.has(id));
