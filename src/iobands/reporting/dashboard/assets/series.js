@@ -9,6 +9,7 @@
     jobid: "job", job_nodelist: "nodes", hints_in_effect: "hints in effect", stripe_size: "stripe size in bytes",
     fullness_percent: "fullness in %", client_written_gib: "written by the clients in GiB",
     client_read_gib: "read by the clients in GiB", load_per_node: "load per node",
+    slowest_target: "slowest target (× the median one)", slowest_node: "slowest node (× the median one)",
   };
   const nameOf = (column) => NAMES[column] ?? column.replaceAll("_", " ");
   const NO_CHART = new Set(["stripe_count", "stripe_size", "targets_active"]);
