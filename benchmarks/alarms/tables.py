@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from benchmarks.alarms import peers, simulate, together
+from benchmarks.alarms import peers, simulate, targets, together
 from benchmarks.alarms.figures import Delays, Rate, table, verdict
 from benchmarks.alarms.simulate import LARGE
 from benchmarks.alarms.worlds import WORLDS
@@ -122,6 +122,22 @@ def _improved(case: Case, found: Found) -> list[object]:
     return [f"{rise:g} ×", phi, size, found[0], "≤ 8", met]
 
 
+def _healthy_targets(case: Case, found: Found) -> list[object]:
+    number, busy = case
+    rate = Rate(sum(found), len(found))
+    return [number, f"{busy:.0%}", rate, "< 1", verdict(rate.value < 1)]
+
+
+def _slow_target(case: Case, found: Found) -> list[object]:
+    number, stripes, speed, busy = case
+    ((delays, right),) = found
+    row = [number, stripes, f"{speed:g} ×", f"{busy:.0%}", delays]
+    if (stripes, speed) != (1, 0.5):
+        return [*row, "", "", f"{right:.0%}", "", ""]
+    in_time, named = verdict(delays.quantile(0.9) <= 3), verdict(right >= 0.95)  # noqa: PLR2004
+    return [*row, "≤ 3", in_time, f"{right:.0%}", "≥ 95 %", named]
+
+
 _OUTLIERS: Final = (0.005, 0.02, 0.05)
 TABLES: Final[Mapping[str, Table]] = {
     "years": Table(
@@ -179,6 +195,27 @@ TABLES: Final[Mapping[str, Table]] = {
         "improved to|correlation|series of the site|runs|aim (mean)|",
         _improved,
         number=lambda effort, _: effort.changed,
+    ),
+    "healthy_targets": Table(
+        targets.false_alarms,
+        list(product((24, 96), (0.0, 0.02, 0.05))),
+        "targets|busy by chance|named a year|aim|",
+        _healthy_targets,
+        repeats=lambda effort, _: 3 * effort.sites,
+    ),
+    "slow_targets": Table(
+        targets.named,
+        [
+            *((24, 1, 0.5, busy) for busy in (0.0, 0.02, 0.05)),
+            (24, 1, 0.75, 0.02),
+            (24, 2, 0.5, 0.02),
+            (24, 4, 0.5, 0.02),
+            (24, 8, 0.5, 0.02),
+            (96, 1, 0.5, 0.02),
+        ],
+        "targets|stripes|speed|busy by chance|daily runs until named|aim (90 %)||first named|aim|",
+        _slow_target,
+        number=lambda effort, _: effort.changed // 2,
     ),
     "peers": Table(
         peers.measured,

@@ -1,0 +1,84 @@
+"""From real times of ranks to the alert: runs on a file system of which one target is slow.
+
+No Lustre can be had here: `lfs` is a stand-in that answers with captured output, and the files that
+it puts on target 2 are slow to sync.
+"""
+
+import os
+import subprocess
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from iobands.site.site import read_site
+from tests.checks.lfs_captures import captured
+from tests.site_copy import BENCHIO, copy_suite
+
+pytestmark = pytest.mark.machine
+
+SOURCE = Path(__file__).resolve().parents[1] / "programs" / "slow_target.c"
+
+#: A file lies on the target of its rank modulo 4.
+LFS = r"""#!/bin/bash
+case $1 in
+osts) cat {answers}/osts ;;
+setstripe) ;;
+getstripe)
+    shift
+    for file; do
+        [[ $file =~ proc0*([0-9]+).dat$ ]] || exit 1
+        target=$((BASH_REMATCH[1] % 4))
+        sed -e "s,^/mnt.*,$file," -e "s/offset: .*/offset: $target/" \
+            -e "s/^\t  *3\t/\t     $target\t/" {answers}/layout
+    done ;;
+*) exit 1 ;;
+esac
+"""
+
+
+def test_the_slow_target_is_named(tmp_path):
+    answers, disk = tmp_path / "answers", tmp_path / "disk"
+    for path in (answers, disk):
+        path.mkdir()
+    for name, command in (
+        ("osts", "lfs osts /mnt/lustre"),
+        ("layout", "lfs getstripe /mnt/lustre/dc1/f"),
+    ):
+        (answers / name).write_text(captured(command)[0], encoding="utf-8")
+    (answers / "lfs").write_text(LFS.format(answers=answers), encoding="utf-8")
+    (answers / "lfs").chmod(0o755)
+    library = tmp_path / "slow_target.so"
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    subprocess.run(["mpicc", *warnings, "-shared", "-fPIC", "-o", library, SOURCE], check=True)
+    df = ["df", "--output=fstype", disk]
+    (kind,) = subprocess.run(df, capture_output=True, text=True, check=True).stdout.split()[1:]
+    site = copy_suite(tmp_path / "site", *BENCHIO)
+    work = {"path": str(disk), "type": "lustre", "medium": "disk", "mounted_as": kind}
+    site.add_local_system(
+        "here",
+        {"work": {**work, "stripe_counts": [1]}},
+        {"nodes": 1, "tasks_per_node": 8, "mib_per_task": 1},
+    )
+    done = site.reframe(
+        *("--system=here", "-r", "-n", "BenchioFPP"),
+        env={
+            **os.environ,
+            "PATH": f"{answers}:{os.environ['PATH']}",
+            "LD_PRELOAD": str(library),
+        },
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = [row for row in site.rows("here") if row["perf_var"] == "write_bw"]
+    assert (row["targets"], row["node_speeds"]) == ("0-3:2", "null")
+    (perflog,) = (site.root / "perflogs").glob("here/*/BenchioFPP.log")
+    header, *lines = perflog.read_text(encoding="utf-8").splitlines()
+    today = datetime.fromisoformat(row["job_completion_time"])
+    for days in (1, 2):  # as if the nights before had been the same
+        before = (today - timedelta(days=days)).isoformat()
+        lines += [line.replace(row["job_completion_time"], before) for line in lines[:2]]
+    perflog.write_text("\n".join([header, *lines, ""]), encoding="utf-8")
+    found = read_site(site.root / "perflogs", site.root, site.root, now=today)
+    (alert,) = [each for each in found.alerts if each.peer]
+    assert alert.subject == "OST 2 of work"
+    assert alert.peer.ratios["write_bw"].value < 0.7

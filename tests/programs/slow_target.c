@@ -1,0 +1,21 @@
+/* fsync of a file that benchio writes for a process takes half a second more, and 1.5 seconds where
+   it lies on target 2 of 4: that of each rank is its number modulo 4. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int fsync(int file)
+{
+    int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    char link[64], path[4096] = "";
+    unsigned rank;
+    const char *name;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    if (readlink(link, path, sizeof path - 1) > 0 && (name = strrchr(path, '/')) &&
+        sscanf(name, "/proc%u.dat", &rank) == 1)
+        usleep(rank % 4 == 2 ? 1500000 : 500000);
+    return real(file);
+}
