@@ -20,9 +20,10 @@ WHERE: Final = ("system", "partition", "environ", "file_system")
 SLOWEST: Final = {kind: f"slowest_{kind}" for kind in KINDS}
 
 _OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
+_TEXTS: Final = (*_OF_RUN, "kind", "variable", "peer")
 _SCHEMA: Final = {
     TIME: pl.Datetime("us", "UTC"),
-    **dict.fromkeys((*_OF_RUN, "kind", "variable", "peer"), pl.String()),
+    **dict.fromkeys(_TEXTS, pl.Categorical()),
     "speed": pl.Float64(),
 }
 
@@ -40,18 +41,22 @@ def speeds_of(said: pl.DataFrame, rows: pl.DataFrame) -> tuple[pl.DataFrame, lis
     """
     if said.is_empty():
         return no_speeds(), []
-    of_run = rows.select(TIME, pl.col(_OF_RUN).cast(pl.String), FILE, LINE)
+    of_run = rows.select(TIME, pl.col(_OF_RUN).cast(pl.Categorical), FILE, LINE)
     runs = of_run.join(said, on=[FILE, LINE]).unique([TIME, *_OF_RUN], keep="first")
-    parts = [_speeds(runs, kind, column) for kind, column in KINDS.items()]
-    every = pl.concat(parts)
+    runs = runs.sort(TIME, FILE, LINE).with_row_index("run")
+    every = pl.concat([_speeds(runs, kind, column) for kind, column in KINDS.items()])
     good = (pl.col("speed").is_finite() & (pl.col("speed") > 0)).fill_null(value=False)
-    wrong = every.filter(~good).unique([FILE, LINE, "kind"], keep="first")
+    bad = every.filter(~good).unique(["run", "kind"], keep="first")
+    places = runs.select("run", FILE, LINE)
     rejected = [
         (file, line, f"{KINDS[kind]}: {part!r} is no speed; no speed of this run counts")
-        for file, line, kind, part in wrong.select(FILE, LINE, "kind", "part").iter_rows()
+        for kind, part, file, line in bad.join(places, on="run")
+        .select("kind", "part", FILE, LINE)
+        .iter_rows()
     ]
-    every = every.join(wrong, on=[FILE, LINE, "kind"], how="anti")
-    return every.sort(TIME, maintain_order=True).select(list(_SCHEMA)), rejected
+    every = every.drop("part").join(bad, on=["run", "kind"], how="anti").sort("run")
+    about = runs.select(TIME, *_OF_RUN)[every["run"]]
+    return about.hstack(every.select("kind", "variable", "peer", "speed")), rejected
 
 
 def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
@@ -76,25 +81,36 @@ def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
 
 
 def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
-    """Return the speeds that a column has, such as `write_bw=0:1.02,1:0.98;read_bw=0:1,1:1`."""
-    part = pl.col("part")
+    """Return the speeds that a column has, such as `write_bw=0:1.02,1:0.98;read_bw=0:1,1:1`.
+
+    Of a part that is no speed the text is kept.
+    """
+    part, speed = pl.col("part"), pl.col("speed")
     return (
         runs.lazy()
-        .select(TIME, *_OF_RUN, FILE, LINE, pl.lit(kind).alias("kind"), part=column)
+        .select("run", part=column)
         .drop_nulls("part")
         .with_columns(part.str.split(";"))
         .explode("part", empty_as_null=True)
         .with_columns(
-            part.str.extract(r"^(\w+)=").alias("variable"),
+            part.str.extract(r"^(\w+)=").cast(pl.Categorical).alias("variable"),
             part.str.replace(r"^\w+=", "").str.split(","),
         )
         .explode("part", empty_as_null=True)
         .with_columns(
-            part.str.extract(r"^([^:]+):").alias("peer"),
-            pl.when(pl.col("variable").is_in(list(VARIABLE_UNITS)))
+            part.str.extract(r"^([^:]+):").cast(pl.Categorical).alias("peer"),
+            pl.when(pl.col("variable").cast(pl.String).is_in(list(VARIABLE_UNITS)))
             .then(part.str.extract(r"^[^:]+:([0-9.e+-]+)$"))
             .cast(pl.Float64, strict=False)
             .alias("speed"),
+        )
+        .select(
+            "run",
+            pl.lit(kind).cast(pl.Categorical).alias("kind"),
+            "variable",
+            "peer",
+            "speed",
+            pl.when(speed.is_null() | ~(speed > 0)).then(part).alias("part"),
         )
         .collect()
     )
