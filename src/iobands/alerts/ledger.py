@@ -114,27 +114,20 @@ def _past(
         if not any(_is_of(each, drop, key) for each in incidents)
     ]
     groups: list[list[_Past]] = []
+    newest: dict[tuple[str | None, ...], list[_Past]] = {}
     for each in sorted(past, key=lambda each: each.entry.since):
-        for group in groups:
-            if _belong(group[0], each):
-                group.append(each)
-                break
-        else:
-            groups.append([each])
+        key = each.series.key
+        alike = (each.direction, key.system, key.file_system, key.variable)
+        group = newest.get(alike)
+        if group is None or each.entry.since - group[0].entry.since > NEAR:
+            newest[alike] = group = []
+            groups.append(group)
+        group.append(each)
     return [_joined(group) for group in groups]
 
 
 def _is_of(incident: Incident, drop: GroupDrop, key: SeriesKey) -> bool:
     return key in incident.ratios and incident.since - NEAR <= drop.since <= incident.until
-
-
-def _belong(one: _Past, other: _Past) -> bool:
-    fields = ("system", "file_system", "variable")
-    return (
-        one.direction == other.direction
-        and all(getattr(one.series.key, name) == getattr(other.series.key, name) for name in fields)
-        and other.entry.since - one.entry.since <= NEAR
-    )
 
 
 def _change(series: Series, change: Change) -> Entry:
