@@ -86,6 +86,12 @@ def test_public_has_the_evidence_and_nobody(tmp_path: Path) -> None:
     write_dashboard(site, tmp_path / "public", paths=paths, public=True)
     shown = everything_in(tmp_path / "public")
     assert [each for each in hidden if each in shown] == []
+    said, public = (
+        {each["subject"]: each["says"] for each in data_of(path)["alerts"]}
+        for path in (tmp_path / kind / "data" / "site.js" for kind in ("private", "public"))
+    )
+    assert public["all scratch"] == said["all scratch"]
+    assert public["home fpp write_bw"][-1] == "acknowledged"
     assert "scratch fpp write_bw" in shown
     named = next(each for each in site.series if each.status.runs >= 30)
     assert f'"{series_id(named.key)}"' in shown

@@ -105,11 +105,9 @@ def _is_of_node(alert: Alert) -> bool:
 def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
     says = details(alert, site)
     if public:
-        level = texts.level_text(texts.worst_member(alert)) if alert.members else ""
-        level = texts.peer_text(alert) or level
-        says = [level, alert.certainty.value if alert.certainty else ""]
-        says += ["acknowledged"] if alert.is_quiet else []
-        says = says if alert.direction or not alert.reason else []
+        # who knows of it and why are the last
+        known = replace(alert, acknowledgement=None)
+        says = [] if alert.reason else [*details(known, site)[:-1], *_quiet(alert)]
     if len(alert.members) > 1 and len(says) > 1 and alert.peer is None:
         says = [f"the worst at {says[0]}", *says[1:]]
     return {
@@ -123,6 +121,10 @@ def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
         "since": alert.since and seconds(alert.since),
         "series": [series_id(member.series.key) for member in alert.members],
     }
+
+
+def _quiet(alert: Alert) -> list[str]:
+    return ["acknowledged"] if alert.is_quiet else []
 
 
 def _ledger(site: Site) -> tuple[Entry, ...]:
