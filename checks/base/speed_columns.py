@@ -31,6 +31,9 @@ class SpeedsMixin(rfm.RegressionTestPlugin):
         except (OSError, ValueError, KeyError) as error:
             getlogger().warning(f"{self.name}: targets and nodes cannot be compared: {error}")
             return
+        without = sum(each.file not in targets for every in times.values() for each in every)
+        if targets and without:
+            getlogger().warning(f"{self.name}: {without} times of ranks without a known layout")
         of_targets = {name: target_speeds(each, targets) for name, each in times.items()}
         of_nodes = {name: node_speeds(each, targets) for name, each in times.items()}
         self.target_speeds, self.node_speeds = speeds_text(of_targets), speeds_text(of_nodes)

@@ -211,3 +211,10 @@ def test_an_interface_that_was_not_built_in(said):
 )
 def test_pages_in_memory_are_counted_over_all_nodes(said, nodes, pages):
     assert result.resident_pages(said, nodes) == pages
+
+
+def test_the_times_of_ranks_are_those_of_their_files():
+    # captured from IOR 4.1.0+dev: three processes, each with a file
+    times = result.rank_times(DATA / "ior-ranks.csv")
+    assert [each.file for each in times] == [f"ior.dat.0000000{rank}" for rank in range(3)]
+    assert all(0 < each.seconds < 10 and each.node is None for each in times)

@@ -97,7 +97,7 @@ def test_an_epoch_begins_anew_where_targets_were_renumbered(tmp_path):
 @pytest.mark.parametrize("few", [1, 2])
 def test_of_two_targets_nobody_can_tell(tmp_path, few):
     _, peers = found(SiteFiles(tmp_path).write(with_targets(30, 0, 30, targets=few)).read())
-    assert {each.state for each in peers.values()} == {PeerState.HEALTHY}
+    assert {each.state for each in peers.values()} == {PeerState.UNKNOWN}
 
 
 def test_nodes_are_drawn_anew_each_night(tmp_path):

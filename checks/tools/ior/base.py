@@ -12,11 +12,15 @@ from ...base import site
 from ...base.io_base import IoBase
 from ...base.proof import misplaced_files, rates
 from ...base.scale import MIB_PER_GIB
-from ...base.stage import read_output
+from ...base.speeds import RankTime
+from ...base.stage import call, read_output
 from ..program import ProgramMixin, SpackInstall
 from . import result
 
 BYTES_PER_MIB = 2**20
+
+#: The times of the ranks of the last write, in the stage directory.
+RANKS_FILE = "ior-ranks.csv"
 
 
 class IorBase(IoBase, ProgramMixin):
@@ -64,6 +68,17 @@ class IorBase(IoBase, ProgramMixin):
         """What a phase moves when nothing ends it early."""
         return self.tasks * self.segments * self.block_bytes
 
+    @property
+    def ranks_are_alone(self) -> bool:
+        """Whether the time of a rank is that of its own file, of a size that all have."""
+        return self.file_per_process and not self.collective and not self.stonewall_seconds
+
+    def rank_times(self, stage: Path) -> dict[str, list[RankTime]]:
+        path = stage / RANKS_FILE
+        if not self.ranks_are_alone or not path.exists():
+            return {}
+        return {"write_bw": result.rank_times(path)}
+
     def take_volume(self) -> None:
         self.gib = self.phase_bytes / BYTES_PER_MIB / MIB_PER_GIB
 
@@ -92,10 +107,12 @@ class IorBase(IoBase, ProgramMixin):
         if self.stonewall_seconds:
             options += ["-O", "stoneWallingStatusFile=stonewall.txt"]
             writes += ["-D", self.stonewall_seconds, "-O", "stoneWallingWearOut=1"]
+        keep = call("keep_rank_times", self.program_path, RANKS_FILE)
         words = [shlex.join(map(str, options)), '-o "$run_directory/ior.dat"', *self.ior_options]
         return [
             f"ior_options=({' '.join(words)})",
             f"write_options=({shlex.join(map(str, writes))})",
+            *([keep] if self.ranks_are_alone else []),
             f"measure {self.repeats}",
         ]
 

@@ -5,6 +5,13 @@
 ior_options=()
 write_options=()
 
+# keep_rank_times PROGRAM FILE: writes leave the times of their ranks, from IOR 4.0 on; an earlier one
+# ends at the option, and has no word of it.
+keep_rank_times() {
+    ! grep -q saveRankPerformanceDetailsCSV "$(command -v "$1")" ||
+        write_options+=(-O "saveRankPerformanceDetailsCSV=$2")
+}
+
 # measure REPEATS: each is a write, a read, and a verification outside of every clock. A last launch
 # reads with a signature that the files do not have, and must complain.
 measure() {

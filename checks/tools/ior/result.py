@@ -7,6 +7,7 @@ each run also reads its files against a signature that they were not written wit
 complains then, its silence before proves nothing.
 """
 
+import csv
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 
 from ...base import proof
 from ...base.proof import Phase, ResultError
+from ...base.speeds import RankTime
 
 BYTES_PER_MIB = 2**20
 MIB_PER_GIB = 1024
@@ -88,6 +90,22 @@ def read_run(stage: Path, repeats: int) -> list[Phase]:
         for repeat in range(1, repeats + 1)
         for name in _FLAGS
     ]
+
+
+def rank_times(path: Path) -> list[RankTime]:
+    """The times of the ranks of a write, each with its own file; their nodes are not told.
+
+    Not of a read: which file a process reads with -C depends on how they are placed.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError, KeyError: it is not what saveRankPerformanceDetailsCSV writes.
+    """
+    with path.open(encoding="utf-8", newline="") as stream:
+        return [
+            RankTime(float(row["runtime-with-openclose"]), f"ior.dat.{int(row['rank']):08}")
+            for row in csv.DictReader(stream)
+        ]
 
 
 def asked(fields: Mapping[str, object], interface: str, fsync: bool) -> dict[str, dict]:

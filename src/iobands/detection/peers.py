@@ -46,12 +46,16 @@ _NEWEST: Final = 20
 
 
 class PeerState(str, Enum):
-    """What a peer is in; `UNUSED`: no run of the newest sessions used it, so nothing is known."""
+    """What a peer is in.
+
+    `UNUSED`: no run of the newest sessions used it. `UNKNOWN`: no run compared it with two others.
+    """
 
     SLOW = "slow"
     WATCH = "watch"
     HEALTHY = "healthy"
     UNUSED = "not used"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,8 @@ def compare(speeds: Speeds, budget: Budget, unused_after: int) -> tuple[Peer, ..
         state = PeerState.SLOW if is_slow else PeerState.HEALTHY
         if not is_slow and score >= WATCH:
             state = PeerState.WATCH
+        if not len(shown):
+            state = PeerState.UNKNOWN
         if used[-1] < len(speeds.times) - unused_after:
             state, is_slow = PeerState.UNUSED, False
         before = shown[shown < since]

@@ -9,7 +9,7 @@ from typing import Final
 from iobands.alerts.alert import SlowPeer
 from iobands.detection.peers import Peer, PeerState
 from iobands.model.fields import VARIABLE_UNITS
-from iobands.reporting.format import day_text, plural, printable, ratio_text
+from iobands.reporting.format import day_text, printable, ratio_text
 from iobands.site.site import Site
 from iobands.status.peers import NODE, TARGET, Place
 
@@ -52,8 +52,14 @@ def _place(place: Place, site: Site, every: bool) -> Iterator[str]:
         yield f"{_GAP}{_GAP.join(cells)}".rstrip()
     if len(names) > len(shown):
         yield f"{_GAP}and {len(names) - len(shown)} more: --all"
-    if len(names) < 3:  # noqa: PLR2004
-        yield f"{_GAP}Of {plural(len(names), place.noun)} nobody can tell which is slow."
+    states = {each.state for found in peers.values() for each in found.values()}
+    if PeerState.UNKNOWN in states:
+        yield f"{_GAP}Unknown: of fewer than three {place.noun}s a run, none is the slow one."
+    if PeerState.UNUSED in states:
+        yield (
+            f"{_GAP}Not used: drained, no longer in the pool, or renumbered; after renumbering, "
+            "begin an epoch."
+        )
     yield from confirmation(place)
     yield ""
 
