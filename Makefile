@@ -87,7 +87,7 @@ bench-report: $(VENV)/.installed-test
 # Writes docs/real-data.md too if ../shared/data is there, or IOBANDS_REAL_DATA names its table.
 # Quicker or longer: BENCH_ARGUMENTS="--effort=full --processes=8".
 bench-alarms: $(VENV)-bench/.installed
-	@echo "Measuring the alerts, which takes some ten minutes"
+	@echo "Measuring the alerts, which takes a quarter of an hour"
 	@$(VENV)-bench/bin/python -m benchmarks.alarms --report docs $(BENCH_ARGUMENTS)
 
 lint: $(VENV)/.installed-test

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.alarms import peers, real_page, simulate, tables, together
+from benchmarks.alarms import peers, real_page, simulate, tables, targets, together
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
 from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
@@ -48,6 +48,17 @@ def test_worlds_have_the_correlation_that_was_asked_for(world: str) -> None:
         0.6, abs=0.02
     )
     assert np.isfinite(WORLDS[world](normal)).all()
+
+
+def test_a_slow_target_shows_in_the_times_of_real_ranks() -> None:
+    random = np.random.default_rng(1)
+    lies_on = targets.layouts(random, 512, 8, 2)
+    assert {len(set(own)) for own in lies_on.values()} == {2}
+    assert sorted(map(len, targets.rank_times()["write"])) == [16] * 60
+    speeds = np.where(np.arange(8) == 5, 0.25, 1.0)
+    found = targets.session(random, "write", lies_on, speeds)
+    assert np.argmin(found) == 5
+    assert found[5] < np.log(0.5)
 
 
 @pytest.mark.parametrize("pairs", [False, True])
