@@ -141,6 +141,14 @@ def test_an_old_page_is_never_green(opened: Open) -> None:
     expect(fresh.locator("#state .tag")).to_contain_text("UNKNOWN")
 
 
+def test_a_made_up_site_says_so(opened: Open) -> None:
+    page = opened("#/compare")
+    expect(page.locator(".banner")).to_have_count(0)
+    page.evaluate("iobands.site.made_up = true; iobands.showState()")
+    expect(page.locator(".banner")).to_contain_text("made-up")
+    assert page.title().startswith("Made up · CRITICAL")
+
+
 def test_what_cannot_be_judged_is_not_green(opened: Open) -> None:
     page = opened()
     word = """(states) => iobands.judgement({ ...iobands.site, word: "OK",

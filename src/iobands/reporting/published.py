@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from iobands.model.series import ALL_TARGETS, SeriesKey
+from iobands.model.series import ALL_TARGETS, MADE_UP, SeriesKey
 from iobands.reporting.document import Block, Bullets, Commands, Heading, Paragraph, Table
 from iobands.reporting.format import figure, listed, percent, plural
 from iobands.site.published import FIGURES, Rates, Recommended
@@ -35,10 +35,11 @@ def section(system: str, recommended: Sequence[Recommended], now: datetime) -> l
     """Return the section of a system; without a recommendation it says so."""
     if not recommended:
         return [Paragraph(f"There is no run of {system} to publish a rate of.")]
+    measured = "Made up, and not measured" if system == MADE_UP else "Measured by iobands"
     blocks: list[Block] = [
         Heading(f"I/O performance of {system}", 1),
         Paragraph(
-            f"Measured by iobands, as of {now:%Y-%m-%d}. The file systems are shared: expect "
+            f"{measured}, as of {now:%Y-%m-%d}. The file systems are shared: expect "
             "a rate between the lower and the upper quartile. A quarter of the runs are slower, "
             "and the maximum is seldom reached. GiB is 2³⁰ bytes."
         ),
