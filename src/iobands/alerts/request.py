@@ -100,7 +100,7 @@ def subjects_of(
         named = tuple(each for each in series if action.names(each.key))
         if action.subject and len(named) > 1:  # what an undo names
             shared.setdefault(action.subject, Subject(action.subject, named))
-    of_series = {key: alert for alert in changed for key in alert.keys if not alert.peer}
+    of_series = {key: alert for alert in changed for key in alert.keys}
     own = (Subject(each.label, (each,), of_series.get(each.key)) for each in series)
     return [*shared.values(), *own]
 

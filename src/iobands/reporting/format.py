@@ -17,7 +17,7 @@ from iobands.alerts.action import (
     UNDO,
     Action,
 )
-from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Member, Severity
+from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Certainty, Member, Severity
 from iobands.bands import PROVISIONAL, Band, Epoch, Window
 from iobands.detection import Ratio
 from iobands.session.record import LastSession
@@ -85,7 +85,8 @@ def peer_text(alert: Alert) -> str:
     """Return how slow the target or node of an alert is, and what to do; maybe empty."""
     if alert.peer is None:
         return ""
-    return f"{alert.peer.ratio.value:.2f} × the others{'' if alert.is_quiet else ': drain it'}"
+    do = "confirm it" if alert.certainty is Certainty.POSSIBLE else "drain it"
+    return f"{alert.peer.ratio.value:.2f} × the others{'' if alert.is_quiet else f': {do}'}"
 
 
 def worst_member(alert: Alert) -> Member:
