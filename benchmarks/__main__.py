@@ -42,9 +42,9 @@ def bench(  # noqa: PLR0913, PLR0917  one an option
     memory_directory: Annotated[Path, typer.Option(help="Where to measure in memory.")] = Path(
         "/dev/shm"
     ),
-    volume: Annotated[str, typer.Option(help="What all ranks move together.")] = "1G",
+    volume: Annotated[str, typer.Option(help="What all ranks move together.")] = "512M",
     ranks: Annotated[int, typer.Option(help="MPI ranks.", min=1)] = 2,
-    pairs: Annotated[int, typer.Option(help="Pairs of runs for each ratio.", min=1)] = 7,
+    pairs: Annotated[int, typer.Option(help="Pairs of runs for each ratio.", min=1)] = 5,
     only: Annotated[str, typer.Option(help="Only rows with these words in their title.")] = "",
     report: Annotated[Path | None, typer.Option(help="Write the page to this file.")] = None,
     quick: Annotated[bool, typer.Option(help="Small and few: to see that it works.")] = False,
@@ -69,9 +69,7 @@ def bench(  # noqa: PLR0913, PLR0917  one an option
             rows = [row for row in bench.rows(places) if only in row.name]
             findings = [
                 found
-                for _, sharing in groupby(
-                    rows, key=lambda row: (row.place, row.operation, row.ours.name)
-                )
+                for _, sharing in groupby(rows, key=lambda row: row.group)
                 for found in _measure_rows(console, list(sharing), effort)
             ]
             facts["Load at the end, this benchmark's included"] = load()

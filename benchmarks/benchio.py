@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.launch import run, run_ranks
-from benchmarks.workload import Place, Workload
+from benchmarks.workload import Place, Workload, settled
+
+#: Cuts the array so that the part of a rank is contiguous in a shared file.
+SLAB: Final = "--decomposition=slab"
 
 
 def has_layer(program: Path, layer: str) -> bool:
@@ -17,10 +20,9 @@ def has_layer(program: Path, layer: str) -> bool:
     return any(line.startswith("  ") and layer in line.split() for line in lines)
 
 
-def command(program: Path, workload: Workload, layer: str, slab: bool) -> list[object]:
+def command(program: Path, workload: Workload, layer: str, *options: str) -> list[object]:
     """Return the command line that all runs of a layer have in common."""
-    shape = ["--decomposition=slab"] if slab else []
-    return [program, *workload.block, "local", layer, *shape]
+    return [program, *workload.block, "local", layer, *options]
 
 
 def measure_write(
@@ -28,35 +30,38 @@ def measure_write(
 ) -> float:
     """Write new files, which stay, and return the rate in bytes/s."""
     fsync = ["fsync"] if place.is_disk else []
-    options = ["--keep", f"--directory={directory}", f"--result={result}"]
+    times = f"--repeats={place.repeats('write')}"
+    options = ["--keep", times, f"--directory={directory}", f"--result={result}"]
     run_ranks(workload.ranks, [*base, *fsync, *options])
-    return rate_of(result.read_text(), "write", workload.volume, place)
+    return rate_of(result.read_text(), "write", workload.volume, place, "--direct" in base)
 
 
 def measure_read(
     base: list[object], workload: Workload, place: Place, directory: Path, result: Path
 ) -> float:
     """Read the files of an earlier write and return the rate in bytes/s."""
-    cache = "drop" if place.is_disk else "none"
-    options = ["--no-write", "--read", f"--cache={cache}"]
+    options = ["--no-write", "--read", f"--repeats={place.repeats('read')}"]
+    if "--direct" not in base:
+        options.append(f"--cache={'drop' if place.is_disk else 'none'}")
     where = [f"--directory={directory}", f"--result={result}"]
     run_ranks(workload.ranks, [*base, *options, *where])
-    return rate_of(result.read_text(), "read", workload.volume, place)
+    return rate_of(result.read_text(), "read", workload.volume, place, "--direct" in base)
 
 
-def rate_of(result: str, operation: str, volume: int, place: Place) -> float:
-    """Return the rate that a result file says, in bytes/s.
+def rate_of(result: str, operation: str, volume: int, place: Place, direct: bool = False) -> float:
+    """Return the rate that a result file says, in bytes/s: the median of its repeats.
 
     Raises:
-        BenchmarkError: the record is not of what was to be measured.
+        BenchmarkError: a record is not of what was to be measured.
     """
-    record: dict[str, Any] = json.loads(result)
-    asked = {"operation": operation, "bytes": volume}
+    asked = {"operation": operation, "bytes": volume, "direct": direct}
     if operation == "write":
         asked["fsync"] = place.is_disk
     else:
-        asked["cache"] = "dropped" if place.is_disk else "none"
-    for key, value in asked.items():
-        if record[key] != value:
-            raise BenchmarkError(f"benchio says {key} {record[key]!r} and not {value!r}")
-    return float(record["bytes"] / record["seconds"])
+        asked["cache"] = "direct" if direct else "dropped" if place.is_disk else "none"
+    records: list[dict[str, Any]] = [json.loads(line) for line in result.splitlines()]
+    for record in records:
+        for key, value in asked.items():
+            if record[key] != value:
+                raise BenchmarkError(f"benchio says {key} {record[key]!r} and not {value!r}")
+    return settled([record["bytes"] / record["seconds"] for record in records])

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from benchmarks.errors import BenchmarkError
 from benchmarks.launch import run
-from benchmarks.workload import MIB, Place, Workload
+from benchmarks.workload import MIB, Place, Workload, settled
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ WAYS: Final = (
     Way("psync", MIB, 1, False),
     Way("psync", 4 * MIB, 1, False),
     Way("io_uring", MIB, 8, False),
+    Way("psync", MIB, 1, True),
     Way("psync", 4 * MIB, 1, True),
     Way("libaio", MIB, 16, True),
     Way("io_uring", 4 * MIB, 4, True),
@@ -48,35 +49,40 @@ def file_name(rank: int) -> str:
 def measure(
     way: Way, operation: str, workload: Workload, place: Place, directory: Path, result: Path
 ) -> float:
-    """Write or read the jobs' files, which stay, and return the rate in bytes/s.
+    """Write or read the jobs' files, which stay, and return the median rate in bytes/s.
 
     Nothing is done to the files before the clock, such as taking their blocks, nor to the data
     between the writes.
     """
     fsync = operation == "write" and place.is_disk
-    run(
-        [
-            "fio",
-            "--name=bench",
-            f"--directory={directory}",
-            "--filename_format=fio.$jobnum",
-            f"--numjobs={workload.ranks}",
-            f"--size={workload.share}",
-            f"--rw={operation}",
-            f"--ioengine={way.engine}",
-            f"--bs={way.block}",
-            f"--iodepth={way.depth}",
-            f"--direct={int(way.direct)}",
-            f"--end_fsync={int(fsync)}",
-            "--fallocate=none",
-            "--invalidate=0",
-            "--scramble_buffers=0",
-            "--gtod_reduce=1",
-            "--output-format=json",
-            f"--output={result}",
-        ]
-    )
-    return rate_of(result.read_text(), operation, workload.volume)
+    command = [
+        "fio",
+        "--name=bench",
+        f"--directory={directory}",
+        "--filename_format=fio.$jobnum",
+        f"--numjobs={workload.ranks}",
+        f"--size={workload.share}",
+        f"--rw={operation}",
+        f"--ioengine={way.engine}",
+        f"--bs={way.block}",
+        f"--iodepth={way.depth}",
+        f"--direct={int(way.direct)}",
+        f"--end_fsync={int(fsync)}",
+        "--fallocate=none",
+        "--invalidate=0",
+        "--scramble_buffers=0",
+        "--gtod_reduce=1",
+        "--output-format=json",
+        f"--output={result}",
+    ]
+    rates = []
+    for _ in range(place.repeats(operation)):
+        if operation == "write":
+            for rank in range(workload.ranks):
+                (directory / file_name(rank)).unlink(missing_ok=True)
+        run(command)
+        rates.append(rate_of(result.read_text(), operation, workload.volume))
+    return settled(rates)
 
 
 def rate_of(output: str, operation: str, volume: int) -> float:

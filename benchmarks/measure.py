@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.pairs import Contender, Pairs, Quartiles, highest_rates, quartiles, take_pairs
+from benchmarks.pairs import Contender, Pairs, Quartiles, highest_rates, quartiles, take_turns
 from benchmarks.rows import Row
 from benchmarks.workload import GIB
 
@@ -16,7 +16,7 @@ class Effort:
     """How often things are run: pairs for a ratio, and tries to find the best of `ways` at most."""
 
     pairs: int
-    tries: int = 2
+    tries: int = 1
     ways: int = 99
 
 
@@ -30,7 +30,7 @@ class Finding:
     title: str
     operation: str
     place: str
-    aim: float
+    aim: float | None
     against: str = ""
     ours: float = 0.0
     theirs: float = 0.0
@@ -42,13 +42,15 @@ class Finding:
         """Whether the aim was reached: by the median, with a word on the spread."""
         if self.ratio is None:
             return f"left out: {self.missing}"
+        if self.aim is None:
+            return ""
         if self.ratio.median >= self.aim:
             return "reached"
         return "short, within the spread" if self.ratio.upper >= self.aim else "short"
 
 
 def measure(rows: Sequence[Row], effort: Effort) -> list[Finding]:
-    """Measure rows that share our contender, all in turn.
+    """Measure the rows of one operation and place: all their contenders in turn.
 
     First it is looked which of the others' ways is the best.
     """
@@ -57,19 +59,22 @@ def measure(rows: Sequence[Row], effort: Effort) -> list[Finding]:
     tried = {way.name: way for ways in usable for way in ways}
     rates = highest_rates(list(tried.values()), effort.tries)
     best = [_best(row, effort, rates) for row in rows]
-    chosen = {way.name: way for way in best if isinstance(way, Contender)}
-    reason = None
-    taken: dict[str, Pairs] = {}
+    chosen = {
+        contender.name: contender
+        for row, way in zip(rows, best, strict=True)
+        if isinstance(way, Contender)
+        for contender in (row.ours, way)
+    }
+    reason = ""
+    taken: dict[str, tuple[float, ...]] = {}
     try:
-        if chosen:
-            pairs = take_pairs(rows[0].ours, list(chosen.values()), effort.pairs)
-            taken = dict(zip(chosen, pairs, strict=True))
+        taken = take_turns(list(chosen.values()), effort.pairs)
     except BenchmarkError as error:
-        # The other rows are worth having all the same.
+        # The rows of the other groups are worth having all the same.
         reason = str(error)
     return [
-        _fill(found, way, taken.get(way.name) if isinstance(way, Contender) else None, reason)
-        for found, way in zip(blank, best, strict=True)
+        _fill(row, found, way, taken, reason)
+        for row, found, way in zip(rows, blank, best, strict=True)
     ]
 
 
@@ -85,12 +90,15 @@ def _best(row: Row, effort: Effort, rates: dict[str, float | BenchmarkError]) ->
     return str(next(iter(found.values()), "there is nothing to hold against it"))
 
 
-def _fill(found: Finding, way: Contender | str, pairs: Pairs | None, reason: str | None) -> Finding:
+def _fill(
+    row: Row, found: Finding, way: Contender | str, taken: dict[str, tuple[float, ...]], reason: str
+) -> Finding:
     """Return the finding with what was measured, or with why nothing was."""
     if isinstance(way, str):
         return replace(found, missing=way)
-    if pairs is None:
-        return replace(found, missing=reason or "")
+    if not taken:
+        return replace(found, missing=reason)
+    pairs = Pairs(taken[row.ours.name], taken[way.name])
     return replace(
         found,
         against=way.name,

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from benchmarks import benchio, peak
+from benchmarks.benchio import SLAB
 from benchmarks.errors import BenchmarkError
 from benchmarks.launch import run_ranks
 from benchmarks.workload import MIB, Workload
@@ -35,7 +36,7 @@ def peak_ratio(program: Path, workload: Workload, layer: str, slab: bool, direct
 
 def _peak(program: Path, workload: Workload, layer: str, slab: bool, directory: Path) -> int:
     """Return the largest peak of any rank in bytes."""
-    base = benchio.command(program, workload, layer, slab)
+    base = benchio.command(program, workload, layer, *([SLAB] if slab else []))
     with TemporaryDirectory(dir=directory) as scratch:
         wrapper = [sys.executable, peak.__file__, scratch]
         run_ranks(workload.ranks, [*wrapper, *base, f"--directory={scratch}", "--verify"])

@@ -46,16 +46,15 @@ class Pairs:
         return quartiles([our / their for our, their in zip(self.ours, self.theirs, strict=True)])
 
 
-def take_pairs(ours: Contender, others: Sequence[Contender], count: int) -> list[Pairs]:
-    """Run all once to warm up, then in turn: ours, the others, ours, the others ..."""
-    ours.run()
-    for other in others:
-        other.run()
-    rounds = [(ours.run(), [other.run() for other in others]) for _ in range(count)]
-    our_rates = tuple(our for our, _ in rounds)
-    return [
-        Pairs(our_rates, tuple(theirs[at] for _, theirs in rounds)) for at in range(len(others))
-    ]
+def take_turns(contenders: Sequence[Contender], count: int) -> dict[str, tuple[float, ...]]:
+    """Return by name the rates of contenders that run in turn, after one run each to warm up."""
+    for contender in contenders:
+        contender.run()
+    rounds = [[contender.run() for contender in contenders] for _ in range(count)]
+    return {
+        contender.name: tuple(rates[at] for rates in rounds)
+        for at, contender in enumerate(contenders)
+    }
 
 
 def highest_rates(candidates: Sequence[Contender], tries: int) -> dict[str, float | BenchmarkError]:

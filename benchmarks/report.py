@@ -39,7 +39,7 @@ def terminal_table(findings: Sequence[Finding], memory: Sequence[MemoryFinding])
     for found in findings:
         what = f"{found.title}, {found.operation}, {found.place}"
         if found.ratio is None:
-            table.add_row(what, "", "", "", "", f"{found.aim:.2f}", found.verdict)
+            table.add_row(what, "", "", "", "", _aim(found), found.verdict)
             continue
         table.add_row(
             what,
@@ -47,13 +47,18 @@ def terminal_table(findings: Sequence[Finding], memory: Sequence[MemoryFinding])
             f"{found.ours:.2f} / {found.theirs:.2f}",
             f"{found.ratio.median:.2f}",
             f"{found.ratio.lower:.2f}–{found.ratio.upper:.2f}",
-            f"{found.aim:.2f}",
+            _aim(found),
             found.verdict,
         )
     for peak in memory:
         ratio = "" if peak.ratio is None else f"{peak.ratio:.2f}"
         table.add_row(f"memory, {peak.layer}", "", "", ratio, "", f"{MEMORY_AIM}", peak.verdict)
     return table
+
+
+def _aim(found: Finding) -> str:
+    """Return the aim as the tables show it."""
+    return "" if found.aim is None else f"{found.aim:.2f}"
 
 
 def page(

@@ -26,13 +26,13 @@ _MEMORY_OF_A_RUN: Final = 4
 class Row:
     """A comparison: our contender, those of which the best is compared with it, and the aim.
 
-    With `missing`, the reason why it cannot be made.
+    Without an aim it says what something costs. With `missing`, the reason why it cannot be made.
     """
 
     title: str
     operation: str
     place: Place
-    aim: float
+    aim: float | None
     ours: Contender
     theirs: tuple[Contender, ...]
     missing: str = ""
@@ -41,6 +41,11 @@ class Row:
     def name(self) -> str:
         """What it is called on the terminal."""
         return f"{self.title}, {self.operation}, {self.place.name}"
+
+    @property
+    def group(self) -> tuple[str, str, str]:
+        """What the rows have in common that are measured together."""
+        return self.place.name, self.operation, self.title.split(",")[0]
 
 
 @dataclass(frozen=True)
@@ -95,23 +100,25 @@ class Bench:
             ("proc", ["ior.dat.{rank:08d}", "fio.{rank}"]),
             ("mpiio", ["ior.dat"]),
         ):
-            base = benchio.command(self.program, self.workload, layer, slab=layer != "proc")
+            base = benchio.command(self.program, self.workload, layer, benchio.SLAB)
             benchio.measure_write(base, self.workload, place, directory, self.result)
             self.result.unlink()
             for rank in range(self.workload.ranks if layer == "proc" else 1):
                 written = directory / (f"proc{rank:06d}.dat" if layer == "proc" else "mpiio.dat")
                 for name in names:
                     (directory / name.format(rank=rank)).hardlink_to(written)
-        if benchio.has_layer(self.program, "hdf5"):
-            base = benchio.command(self.program, self.workload, "hdf5", slab=True)
-            benchio.measure_write(base, self.workload, place, directory, self.result)
+        for layer in "hdf5", "strided-posix":
+            if benchio.has_layer(self.program, layer):
+                base = benchio.command(self.program, self.workload, layer, benchio.SLAB)
+                benchio.measure_write(base, self.workload, place, directory, self.result)
 
-    def benchio(self, operation: str, place: Place, layer: str, slab: bool) -> Contender:
-        """Return a layer of benchio."""
-        base = benchio.command(self.program, self.workload, layer, slab)
+    def benchio(self, operation: str, place: Place, layer: str, *options: str) -> Contender:
+        """Return a layer of benchio with these options."""
+        base = benchio.command(self.program, self.workload, layer, *options)
         measure = benchio.measure_write if operation == "write" else benchio.measure_read
+        shown = [option for option in options if option != benchio.SLAB]
         return self.contender(
-            f"benchio {layer}",
+            " ".join(["benchio", layer, *shown]),
             operation,
             place,
             lambda directory: measure(base, self.workload, place, directory, self.result),
@@ -153,8 +160,15 @@ class Bench:
         ]
 
     def _rows_of(self, operation: str, place: Place) -> list[Row]:
-        proc = self.benchio(operation, place, "proc", slab=False)
-        mpiio = self.benchio(operation, place, "mpiio", slab=True)
+        slab = benchio.SLAB
+        proc = self.benchio(operation, place, "proc", slab, "--halo=0")
+        mpiio = self.benchio(operation, place, "mpiio", slab, "--halo=0")
+        hdf5 = self.benchio(operation, place, "hdf5", slab, "--halo=0")
+        proc_halo = self.benchio(operation, place, "proc", slab)
+        mpiio_halo = self.benchio(operation, place, "mpiio", slab)
+        direct = self.benchio(operation, place, "proc", slab, "--direct")
+        records = self.benchio(operation, place, "strided-posix")
+        timed = self.benchio(operation, place, "strided-posix", "--latency")
         separate = ior.transfer_sizes(self.workload, (MIB, 4 * MIB))
         shared = ior.transfer_sizes(self.workload, (4 * MIB, 32 * MIB))
         no_ior = "" if shutil.which("ior") else "ior is not on the PATH"
@@ -164,15 +178,33 @@ class Bench:
         by_collective = tuple(
             self.ior(operation, place, ior.SHARED_COLLECTIVE, size) for size in shared
         )
-        by_fio = tuple(self.fio(operation, place, way) for way in fio.WAYS)
         cached = tuple(self.fio(operation, place, way) for way in fio.WAYS if not way.direct)
-        hdf5 = self.benchio(operation, place, "hdf5", slab=True)
-        return [
-            Row("file per process", operation, place, 1.0, proc, by_ior, no_ior),
-            Row("file per process, its block", operation, place, 1.0, proc, by_ior[-1:], no_ior),
-            Row("file per process", operation, place, 0.95, proc, by_fio, no_fio),
-            Row("file per process, page cache", operation, place, 0.95, proc, cached, no_fio),
-            Row("shared file", operation, place, 1.0, mpiio, by_collective, no_ior),
-            Row("shared file, its block", operation, place, 1.0, mpiio, by_collective[-1:], no_ior),
-            Row("shared file, HDF5", operation, place, 0.9, hdf5, (mpiio,), no_hdf5),
+        past = tuple(self.fio(operation, place, way) for way in fio.WAYS if way.direct)
+        psync = tuple(way for way in past if "psync" in way.name)
+
+        def row(
+            title: str, aim: float | None, ours: Contender, *theirs: Contender, missing: str = ""
+        ) -> Row:
+            return Row(title, operation, place, aim, ours, theirs, missing)
+
+        rows = [
+            row("file per process", 1.0, proc, by_ior[-1], missing=no_ior),
+            row("file per process, small calls", None, proc, *by_ior[:-1], missing=no_ior),
+            row("file per process, fio", 0.95, proc, *cached, missing=no_fio),
+            row("file per process, halo", None, proc_halo, proc),
         ]
+        if place.is_disk:
+            rows += [
+                row("file per process, direct", 0.95, direct, *psync, missing=no_fio),
+                row("file per process, direct, best", None, direct, *past, missing=no_fio),
+            ]
+        rows += [
+            row("shared file", 1.0, mpiio, by_collective[-1], missing=no_ior),
+            row("shared file, small calls", None, mpiio, *by_collective[:-1], missing=no_ior),
+            row("shared file, halo", None, mpiio_halo, mpiio),
+            row("shared file, HDF5", 0.9, hdf5, mpiio, missing=no_hdf5),
+        ]
+        if not place.is_disk:
+            # Many calls, so that it shows what it costs to time them.
+            rows.append(row("a row a call, latency", None, timed, records))
+        return [each for each in rows if each.theirs or each.missing]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -12,6 +14,7 @@ from benchmarks.errors import BenchmarkError
 MIB: Final = 2**20
 GIB: Final = 2**30
 _ELEMENT_BYTES: Final = 8
+_REPEATS: Final = 4
 _UNITS: Final = {"K": 2**10, "M": 2**20, "G": 2**30}
 
 
@@ -69,3 +72,19 @@ class Place:
     name: str
     directory: Path
     is_disk: bool
+
+    def repeats(self, operation: str) -> int:
+        """How often a program repeats an operation in one run; see `settled`.
+
+        Once where the first would leave its data in the page cache for the next.
+        """
+        return 1 if self.is_disk and operation == "read" else _REPEATS
+
+
+def settled(rates: Sequence[float]) -> float:
+    """Return the median of the repeats of a run, without the first.
+
+    On a virtual machine the first may wait for memory that the host has to find, depending on what
+    ran before.
+    """
+    return statistics.median(rates[1:] or rates)

@@ -17,7 +17,7 @@ from benchmarks.machine import libraries
 from benchmarks.measure import Effort, Finding, measure
 from benchmarks.memory import peak_ratio
 from benchmarks.page_cache import drop_files
-from benchmarks.pairs import Contender, Pairs, Quartiles, highest_rates, quartiles, take_pairs
+from benchmarks.pairs import Contender, Pairs, Quartiles, highest_rates, quartiles, take_turns
 from benchmarks.report import MemoryFinding, page, terminal_table
 from benchmarks.rows import Row
 from benchmarks.workload import MIB, Place, Workload, parse_size
@@ -68,9 +68,9 @@ def test_all_run_in_turn_after_one_run_each():
     log = []
     ours = contender("a", 7, 1, 2, log=log)
     others = [contender("b", 9, 4, 5, log=log), contender("c", 9, 8, 6, log=log)]
-    taken = take_pairs(ours, others, 2)
+    taken = take_turns([ours, *others], 2)
     assert log == ["a", "b", "c"] * 3
-    assert taken == [Pairs((1, 2), (4, 5)), Pairs((1, 2), (8, 6))]
+    assert taken == {"a": (1, 2), "b": (4, 5), "c": (8, 6)}
 
 
 def test_the_best_has_the_highest_rate_of_its_tries():
@@ -199,10 +199,14 @@ def test_a_benchio_that_did_something_else_is_no_measurement(operation, place, c
         "operation": operation,
         "bytes": 800,
         "seconds": 0.25,
+        "direct": False,
         "fsync": place.is_disk and operation == "write",
         "cache": cache,
     }
     assert benchio.rate_of(json.dumps(right), operation, 800, place) == 3200.0
+    # Of 2, 1, 0.25 and 0.5 s, without the first: 0.5 s.
+    lines = [json.dumps(right | {"seconds": seconds}) for seconds in (2, 1, 0.25, 0.5)]
+    assert benchio.rate_of("\n".join(lines), operation, 800, place) == 1600.0
     with pytest.raises(BenchmarkError, match=f"benchio says {next(iter(changes))}"):
         benchio.rate_of(json.dumps(right | changes), operation, 800, place)
 
@@ -278,12 +282,14 @@ def test_a_whole_run(program, tmp_path):
             f"--directory={tmp_path / 'here'}",
             f"--memory-directory={tmp_path / 'there'}",
             "--quick",
-            "--only=file per process, its block, read, disk",
+            "--only=file per process, read, disk",
             f"--report={report}",
         ],
     )
     assert done.exit_code == 0, done.output
-    (line,) = [line for line in report.read_text().splitlines() if "its block, read |" in line]
+    (line,) = [
+        line for line in report.read_text().splitlines() if "file per process, read |" in line
+    ]
     cells = [cell.strip() for cell in line.split("|")]
     assert cells[2:4] == ["disk", "IOR -a POSIX -F, its block a call"]
     ours, theirs, ratio = (float(cell) for cell in cells[4:7])
