@@ -17,9 +17,9 @@ from benchmarks.workload import MIB, Place, Workload
 
 _OPERATIONS: Final = ("write", "read")
 _RESULT: Final = "result.json"
-# Volumes: the array and the files, and as much again for what the kernel puts between them. Too
-# little, and a program that holds an array pays for memory that the machine's host has to find.
-_MEMORY_OF_A_RUN: Final = 4
+# Volumes: the array, and the page cache of the files. Too little, and a program that holds an array
+# pays for memory that the machine's host has to find.
+_MEMORY_OF_A_RUN: Final = 2
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ class Bench:
                 os.sync()
                 drop_files(directory)
             self.result.unlink(missing_ok=True)
-            warm_memory(_MEMORY_OF_A_RUN * self.workload.volume)
+            if place.repeats(operation) == 1:
+                warm_memory(_MEMORY_OF_A_RUN * self.workload.volume)
             rate = measure(directory)
             if operation == "write":
                 shutil.rmtree(directory)

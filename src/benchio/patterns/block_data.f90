@@ -64,13 +64,16 @@ contains
       self%mixed = mixed_seed(seed)
       elements = product(self%room())
       start = shim_allocate(elements*element_bytes)
-      associate (n => self%room(), first => 1 - self%halo)
-         if (.not. c_associated(start)) then
+      if (.not. c_associated(start)) then
+         associate (n => layout%block)
             call fail(error, "no memory for a block of "//to_text(n(1))//" x "//to_text(n(2)) &
-                      //" x "//to_text(n(3))//" elements of "//to_text(element_bytes)//" bytes")
-            return
-         end if
-         call c_f_pointer(start, memory, [elements])
+                      //" x "//to_text(n(3))//" elements of "//to_text(element_bytes) &
+                      //" bytes, and "//to_text(halo)//" around it")
+         end associate
+         return
+      end if
+      call c_f_pointer(start, memory, [elements])
+      associate (n => self%room(), first => 1 - self%halo)
          self%cells(first:first + n(1) - 1, first:first + n(2) - 1, first:first + n(3) - 1) => &
             memory
       end associate
