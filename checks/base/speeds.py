@@ -38,8 +38,8 @@ def target_speeds(
 
     A file over several targets is as slow as the slowest of them, so a target is as fast as the
     fastest ranks that use it: of n targets a file, the 1 − 1/2n quantile of their rates. Nothing
-    is said of targets that always appear together, nor of one more than half of whose ranks are
-    on one node of several.
+    is said of targets that always appear together, nor of one half of whose ranks or more are on
+    one node of several: that may be the slow one.
     """
     timed = [each for each in times if targets.get(each.file) and _is_time(each.seconds)]
     ranks: dict[int, list[int]] = defaultdict(list)
@@ -70,8 +70,8 @@ def node_speeds(
 ) -> dict[str, float]:
     """The speed of each node over that of the median node: the median of its ranks' rates.
 
-    Nothing is said of a node more than half of whose ranks' files lie on one target of several
-    and nowhere else.
+    Nothing is said of a node half of whose ranks' files or more lie on one target of several and
+    nowhere else.
     """
     timed = [each for each in times if each.node and _is_time(each.seconds)]
     ranks: dict[str, list[int]] = defaultdict(list)
@@ -96,11 +96,11 @@ def _is_time(seconds: float) -> bool:
 
 
 def _is_of_one(places: Sequence[int], others: Mapping[int, object]) -> bool:
-    """Whether more than half of the ranks at `places` share what only some of all ranks have."""
+    """Whether half of the ranks at `places` share what only some of all ranks have."""
     if len(set(others.values())) == 1:
         return False
     own = [others[place] for place in places if others[place] is not None]
-    return any(2 * own.count(other) > len(places) for other in set(own))
+    return any(2 * own.count(other) >= len(places) for other in set(own))
 
 
 def _quantile(values: Sequence[float], share: float) -> float:

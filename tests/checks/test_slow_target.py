@@ -1,7 +1,7 @@
 """From real times of ranks to the alert: runs on a file system of which one target is slow.
 
 No Lustre can be had here: `lfs` is a stand-in that answers with captured output, and the files that
-it puts on target 2 are slow to sync.
+it puts on target 2 are slow to sync. Its ranks are on four nodes, by name.
 """
 
 import os
@@ -58,7 +58,7 @@ def test_the_slow_target_is_named(tmp_path):
     site.add_local_system(
         "here",
         {"work": {**work, "stripe_counts": [1]}},
-        {"nodes": 1, "tasks_per_node": 8, "mib_per_task": 1},
+        {"nodes": 1, "tasks_per_node": 12, "mib_per_task": 1},
     )
     done = site.reframe(
         *("--system=here", "-r", "-n", "BenchioFPP"),
@@ -70,7 +70,11 @@ def test_the_slow_target_is_named(tmp_path):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (row,) = [row for row in site.rows("here") if row["perf_var"] == "write_bw"]
-    assert (row["targets"], row["node_speeds"]) == ("0-3:2", "null")
+    assert row["targets"] == "0-3:3"
+    written = row["node_speeds"].split(";")[0].removeprefix("write_bw=")
+    nodes = dict(each.split(":") for each in written.split(","))
+    assert list(nodes) == ["node0", "node1", "node2", "node3"]
+    assert all(0.5 < float(speed) < 2 for speed in nodes.values())
     (perflog,) = (site.root / "perflogs").glob("here/*/BenchioFPP.log")
     header, *lines = perflog.read_text(encoding="utf-8").splitlines()
     today = datetime.fromisoformat(row["job_completion_time"])

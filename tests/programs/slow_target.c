@@ -1,10 +1,21 @@
 /* fsync of a file that benchio writes for a process takes half a second more, and 1.5 seconds where
-   it lies on target 2 of 4: that of each rank is its number modulo 4. */
+   it lies on target 2 of 4: that of each rank is its number modulo 4. A node has three ranks. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+int gethostname(char *name, size_t size)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+
+    if (!rank)
+        return ((int (*)(char *, size_t))dlsym(RTLD_NEXT, "gethostname"))(name, size);
+    snprintf(name, size, "node%d", atoi(rank) / 3);
+    return 0;
+}
 
 int fsync(int file)
 {
