@@ -104,5 +104,6 @@ def test_what_cannot_be_scheduled(root: Path) -> None:
     assert call("schedule", "cron", "--at", "25:00")[0] == 3
     assert call("schedule", "cron", "--system", "a\nb")[0] == 3
     assert call("schedule", "cron", "--root", "/nowhere")[0] == 3
-    one, other = (entry("cron", "--tag", tag).split("\n")[1][:5] for tag in ("daily", "smoke"))
-    assert one != other  # they do not begin together
+    tags = ("smoke", "daily", "weekly", "full")
+    begins = {entry("cron", "--tag", tag).split("\n")[1][:5] for tag in tags}
+    assert len(begins) > 1  # they do not begin together, whatever the name of this directory
