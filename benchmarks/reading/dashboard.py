@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Final
 
 import typer
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import CDPSession, sync_playwright
 
 from benchmarks.reading.__main__ import Cost, cost, facts, write_page
 from benchmarks.reading.perflogs import write_perflogs
@@ -20,19 +20,14 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 _SIZES: Final = "300x3650,5000x30"
 _MB: Final = 1e6
 _BROWSED: Final = 5
-#: Shows a series, whose runs are loaded, and waits for the next frame.
-_CHART: Final = """async ([id, other]) => {
-  const shown = async (each) => {
-    location.hash = `#/series/${each}`;
-    const name = iobands.byId.get(each).label;
-    const isThere = () => document.querySelector(".plot canvas")
-      && document.querySelector("h1").textContent.startsWith(name);
-    while (!isThere()) await new Promise(requestAnimationFrame);
-  };
-  await shown(id);
-  await shown(other);
+#: Shows a series until the next frame, and returns how many milliseconds that took.
+_SHOW: Final = """async (id) => {
   const begin = performance.now();
-  await shown(id);
+  location.hash = `#/series/${id}`;
+  const name = iobands.byId.get(id).label;
+  const isThere = () => document.querySelector(".plot canvas")
+    && document.querySelector("h1").textContent.startsWith(name);
+  while (!isThere()) await new Promise(requestAnimationFrame);
   return performance.now() - begin;
 }"""
 #: Waits for the largest part of the front page.
@@ -102,22 +97,39 @@ def _iobands(*words: str, perflogs: Path, tries: int) -> Cost:
 
 
 def _opened(page: Path) -> dict[str, float]:
-    """Return the milliseconds to paint the front page, and to show a series with its charts."""
+    """Return the milliseconds to paint the front page, and to show a series with its charts.
+
+    Beside each is the processor time of the page's main thread, which other work delays less.
+    """
+    paints, charts = [], []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=which("chromium"), args=["--no-sandbox"]
         )
-        paints = []
         for _ in range(_BROWSED):
             window = browser.new_page()
             window.set_default_timeout(120_000)
+            session = window.context.new_cdp_session(window)
+            session.send("Performance.enable", {"timeDomain": "threadTicks"})
             window.goto(f"{page.resolve().as_uri()}/index.html")
             window.wait_for_selector(".heat")
-            paints.append(window.evaluate(_PAINT))
-        ids = window.evaluate("[...iobands.byId.keys()].slice(0, 2)")
-        chart = median(window.evaluate(_CHART, ids) for _ in range(_BROWSED))
+            paints.append((window.evaluate(_PAINT), _processor_time(session)))
+        one, other = window.evaluate("[...iobands.byId.keys()].slice(0, 2)")
+        window.evaluate(_SHOW, one)  # which loads its runs
+        for _ in range(_BROWSED):
+            window.evaluate(_SHOW, other)
+            before = _processor_time(session)
+            charts.append((window.evaluate(_SHOW, one), _processor_time(session) - before))
         browser.close()
-    return {"paint": median(paints), "chart": chart}
+    names = ("paint", "paint_processor", "chart", "chart_processor")
+    columns = (*zip(*paints, strict=True), *zip(*charts, strict=True))
+    return {name: median(column) for name, column in zip(names, columns, strict=True)}
+
+
+def _processor_time(session: CDPSession) -> float:
+    """Return the milliseconds that the tasks of a page have taken so far."""
+    metrics = session.send("Performance.getMetrics")["metrics"]
+    return 1000 * next(each["value"] for each in metrics if each["name"] == "TaskDuration")
 
 
 if __name__ == "__main__":
