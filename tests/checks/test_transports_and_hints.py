@@ -81,11 +81,12 @@ def fabrics(tmp_path_factory):
         hint_presets=PRESETS,
     )
     run = site.reframe("--system=fabrics", "-r", "-n", "BenchioSSF")
+    left = list(disk.iterdir())
     rows = {}
     for row in site.rows("fabrics"):
         if row["display_name"].startswith("BenchioSSF"):
             rows.setdefault((row["hints"], row["environ"]), row)
-    assert not list(disk.iterdir())
+    assert not left
     reasons = {
         (case["display_name"].partition("%hints=")[2].split()[0], case["environ"]): case[
             "fail_reason"

@@ -20,6 +20,13 @@ REASONS = {
     "mpi": "MPI does not start: UCX ERROR no network",
 }
 
+FAULTS = {
+    "compiler": "compiler missing",
+    "module": "module missing",
+    "launcher": "launcher cannot start a process",
+    "mpi": "MPI does not start",
+}
+
 # Of the environment's check, it starts the process; and then MPI does not start, and what the
 # process said of it is lost, as launchers lose the last words of processes that they end.
 NO_MPI = """
@@ -34,6 +41,18 @@ LAUNCHERS = {
     # own directory before all others.
     "clock": 'shift 2; exec {mpirun} -np 1 env PATH="${0%/*}/late:$PATH" "$@"',
 }
+CMAKE = "echo 'benchio.f90:1: Error: no such module' >&2; exit 1"
+
+
+def healthy(name):
+    variables = {**_LOCAL_VARIABLES, "CMAKE_BUILD_TYPE": "Debug"}
+    return {
+        "name": name,
+        "cc": "mpicc",
+        "cxx": "",
+        "ftn": "mpifort",
+        "env_vars": [list(item) for item in variables.items()],
+    }
 
 
 def environment(name, root, mpirun):
@@ -43,11 +62,14 @@ def environment(name, root, mpirun):
         (programs / "late").mkdir(parents=True)
         program(programs / "mpirun", LAUNCHERS[name].replace("{mpirun}", mpirun))
         program(programs / "late" / "date", "exec /bin/date -d '+90 seconds' \"$@\"")
+    if name == "build":
+        programs = root / name
+        programs.mkdir()
+        program(programs / "cmake", CMAKE)
+    if name in {*LAUNCHERS, "build"}:
         variables["PATH"] = f"{programs}:$PATH"
     return {
-        "name": name,
-        "cc": "mpicc",
-        "cxx": "",
+        **healthy(name),
         "ftn": "nosuchftn" if name == "compiler" else "mpifort",
         "prepare_cmds": ["unset -f module; module load gcc"] if name == "module" else [],
         "env_vars": [list(item) for item in variables.items()],
@@ -60,52 +82,94 @@ def program(path, script):
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory):
+def disk(tmp_path_factory):
+    return tmp_path_factory.mktemp("disk")
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory, disk):
     """The site after the session."""
     root = tmp_path_factory.mktemp("programs")
-    disk = tmp_path_factory.mktemp("disk")
     site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     found = subprocess.run(["which", "mpirun"], capture_output=True, text=True, check=True)
-    names = [*REASONS, "clock"]
-    site.add_local_system(
-        "unfit",
-        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
-        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
-        [environment(name, root, found.stdout.strip()) for name in names],
-    )
-    run = site.reframe(
-        "--system=unfit", "-r", "--exec-policy=serial", "-n", "BenchioSerial|EnvNodes"
-    )
+    names = [*REASONS, "build", "clock"]
+    run = measure(site, disk, [environment(name, root, found.stdout.strip()) for name in names])
     assert run.returncode == 1, run.stdout + run.stderr
     return site
 
 
-def result(session, check, environment):
+def measure(site, disk, environments):
+    site.add_local_system(
+        "unfit",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+        environments,
+    )
+    return site.reframe(
+        "--system=unfit", "-r", "--exec-policy=serial", "-n", "BenchioSerial|EnvNodes"
+    )
+
+
+def result(cases, check, environment):
     (case,) = [
         case
-        for case in session.test_cases("unfit")
+        for case in cases
         if case["display_name"].startswith(check) and case["environ"] == environment
     ]
     return case["result"], case["fail_reason"]
 
 
-@pytest.mark.parametrize("name", REASONS)
-def test_what_needs_it_is_not_run(session, name):
+@pytest.fixture(scope="module")
+def cases(session):
+    """The test cases of the session."""
+    return session.test_cases("unfit")
+
+
+@pytest.fixture(scope="module")
+def lifted(session, disk, cases, alerts):
+    """Whether the checks pass when the environments are as they should be."""
+    run = measure(session, disk, [healthy(name) for name in (*REASONS, "build")])
+    cases = session.test_cases("unfit")
+    return {
+        name: (run.returncode, result(cases, "BenchioSerial", name)[0]) == (0, "pass")
+        for name in (*REASONS, "build")
+    }
+
+
+def of_fault(name):
+    return pytest.param(
+        name, marks=pytest.mark.fault("checks", FAULTS[name], "unfit, and why; not measured")
+    )
+
+
+@pytest.mark.parametrize("name", map(of_fault, REASONS))
+def test_what_needs_it_is_not_run(cases, disk, lifted, observed, name):
     failing = "EnvCompiler" if name in ("compiler", "module") else "EnvMpi"
-    outcome, reason = result(session, failing, name)
+    outcome, reason = result(cases, failing, name)
     assert (outcome, reason) == ("fail", f"sanity error: {REASONS[name]}")
-    assert result(session, "BuildBenchio", name)[0] in ("skip", "fail_deps")
-    assert result(session, "BenchioSerial", name)[0] in ("skip", "fail_deps")
+    assert result(cases, "BuildBenchio", name)[0] in ("skip", "fail_deps")
+    assert result(cases, "BenchioSerial", name)[0] in ("skip", "fail_deps")
+    observed(message=reason, exit_status=1, left=disk.iterdir(), next_run=lifted[name])
 
 
-def test_a_clock_that_is_off_is_told_and_the_check_is_run(session):
-    outcome, reason = result(session, "EnvNodes", "clock")
+@pytest.mark.fault("checks", "build fails", "not measured, and why")
+def test_what_is_not_built_is_not_run(cases, disk, lifted, observed):
+    outcome, reason = result(cases, "BuildBenchio", "build")
+    assert (outcome, "Error: no such module" in reason) == ("fail", True), reason
+    assert result(cases, "BenchioSerial", "build")[0] in ("skip", "fail_deps")
+    observed(message=reason, exit_status=1, left=disk.iterdir(), next_run=lifted["build"])
+
+
+def test_a_clock_that_is_off_is_told_and_the_check_is_run(cases):
+    outcome, reason = result(cases, "EnvNodes", "clock")
     assert outcome == "fail"
     assert "clock off: that of " in reason
-    assert result(session, "BenchioSerial", "clock")[0] == "pass"
+    assert result(cases, "BenchioSerial", "clock")[0] == "pass"
 
 
-def test_each_is_an_alert(session):
+@pytest.fixture(scope="module")
+def alerts(session):
+    """The alerts after the session."""
     said = subprocess.run(
         [
             *(sys.executable, "-m", "iobands", "status", "--format", "json"),
@@ -116,7 +180,10 @@ def test_each_is_an_alert(session):
         check=False,
     )
     assert said.returncode == 3
-    alerts = json.loads(said.stdout)["alerts"]
+    return json.loads(said.stdout)["alerts"]
+
+
+def test_each_is_an_alert(alerts):
     unfit = {each["subject"]: each["reason"] for each in alerts if each["severity"] == "unfit"}
     assert unfit.keys() == {*REASONS, "clock"}
     for name, reason in REASONS.items():

@@ -1,10 +1,11 @@
 """Builds the Fortran kernel, once for each programming environment and session."""
 
+import re
 from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import fixture, run_before, sanity_function, variable
-from reframe.core.exceptions import SanityError
+from reframe.core.exceptions import BuildError, SanityError
 
 from ...base.stage import read_output
 from ...preflight.jobs import EnvMpi
@@ -12,7 +13,7 @@ from ...preflight.jobs import EnvMpi
 SOURCE_DIRECTORY = Path(__file__).resolve().parents[3] / "src" / "benchio"
 
 
-class BuildBenchio(rfm.CompileOnlyRegressionTest):
+class BuildBenchio(rfm.CompileOnlyRegressionTest, special=True):
     """benchio by CMake, in its stage directory."""
 
     #: Where no MPI program can be built or started, none is.
@@ -28,6 +29,16 @@ class BuildBenchio(rfm.CompileOnlyRegressionTest):
     def configure(self) -> None:
         self.build_system.builddir = "build"
         self.build_system.max_concurrency = 4
+
+    def compile_wait(self) -> None:
+        """ReFrame alone would say the exit status."""
+        try:
+            super().compile_wait()
+        except BuildError as error:
+            output = (str(self.build_job.stderr), str(self.build_job.stdout))
+            said = read_output(*(Path(self.stagedir, name) for name in output))
+            found = re.search(r"^.*\berror\b.*$", said, re.IGNORECASE | re.MULTILINE)
+            raise BuildError(f"{error}: {found[0].strip()}" if found else str(error)) from None
 
     @sanity_function
     def check_program(self) -> bool:
