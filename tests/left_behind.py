@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-#: Folders of what a session is for, except for hidden files, which are locks and temporary ones.
+#: Folders of what a session is for, except for hidden files, which are temporary; ReFrame's locks
+#: of perflogs stay for the next session.
 PRODUCTS = ("perflogs", "output", "checks/__pycache__", "config/__pycache__")
 
 
@@ -41,5 +42,5 @@ def left_behind(root: Path, before: frozenset[Path]) -> frozenset[Path]:
 
 
 def _is_product(path: Path) -> bool:
-    hidden = any(part.startswith(".") for part in path.parts)
+    hidden = path.suffix != ".lock" and any(part.startswith(".") for part in path.parts)
     return not hidden and any(path.is_relative_to(folder) for folder in PRODUCTS)

@@ -94,7 +94,10 @@ def fabrics(tmp_path_factory):
         for case in site.test_cases("fabrics")
         if case["display_name"].startswith("BenchioSSF")
     }
-    return run, rows, reasons
+    # Without a preset, after those above.
+    lifted = site.reframe("--system=fabrics", "-r", "-n", "BenchioSSF", "-E", "hints == 'default'")
+    observed = {"exit_status": run.returncode, "left": left, "next_run": lifted.returncode == 0}
+    return run, rows, reasons, observed
 
 
 def _preset(display_name):
@@ -102,7 +105,7 @@ def _preset(display_name):
 
 
 def test_a_preset_is_run_where_it_has_an_effect(fabrics):
-    run, rows, _ = fabrics
+    run, rows, *_ = fabrics
     expected = [(preset, name) for preset, names in GENERATED.items() for name in names]
     assert sorted(rows) == sorted(expected), run.stdout
 
@@ -115,6 +118,7 @@ def test_each_transport_is_proven(fabrics, environ):
     assert row["hints_in_effect"] == "null"
 
 
+@pytest.mark.fault("checks", "wrong transport", "no rate; both transports")
 @pytest.mark.parametrize(
     ("preset", "environ", "transport"),
     [
@@ -122,8 +126,8 @@ def test_each_transport_is_proven(fabrics, environ):
         ("over-ofi", "openmpi-ucx", "ofi"),
     ],
 )
-def test_another_transport_fails_naming_both(fabrics, preset, environ, transport):
-    _, rows, reasons = fabrics
+def test_another_transport_fails_naming_both(fabrics, observed, preset, environ, transport):
+    _, rows, reasons, ended = fabrics
     assert (rows[preset, environ]["result"], rows[preset, environ]["fail_phase"]) == (
         "fail",
         "sanity",
@@ -132,8 +136,10 @@ def test_another_transport_fails_naming_both(fabrics, preset, environ, transport
     assert f"transport asked: {asked}, in effect: {transport}" in reasons[preset, environ]
     assert rows[preset, environ]["transport_in_effect"] == transport
     assert rows[preset, environ]["perf_value"] == "null"
+    observed(message=reasons[preset, environ], **ended)
 
 
+@pytest.mark.fault("checks", "transport cannot start", "no rate; the library's own words")
 @pytest.mark.parametrize(
     ("preset", "environ", "words"),
     [
@@ -142,11 +148,12 @@ def test_another_transport_fails_naming_both(fabrics, preset, environ, transport
         ("no-way", "mpich-ucx", "no usable transports/devices (asked nosuch on all devices)"),
     ],
 )
-def test_a_transport_that_cannot_start_says_so(fabrics, preset, environ, words):
-    _, rows, reasons = fabrics
+def test_a_transport_that_cannot_start_says_so(fabrics, observed, preset, environ, words):
+    _, rows, reasons, ended = fabrics
     assert words in reasons[preset, environ]
     assert "\n" not in reasons[preset, environ].strip()
     assert rows[preset, environ]["fail_phase"] == "sanity"
+    observed(message=reasons[preset, environ], **ended)
 
 
 @pytest.mark.parametrize("environ", EVERYWHERE)
@@ -158,14 +165,17 @@ def test_hints_in_effect_are_proven(fabrics, environ):
     )
 
 
+@pytest.mark.fault("checks", "MPI-IO hint is ignored", "no rate; asked and in effect")
 @pytest.mark.parametrize("environ", EVERYWHERE)
-def test_a_hint_that_is_not_taken_fails_naming_both(fabrics, environ):
-    _, rows, reasons = fabrics
+def test_a_hint_that_is_not_taken_fails_naming_both(fabrics, observed, environ):
+    _, rows, reasons, ended = fabrics
     assert rows["too-many", environ]["result"] == "fail"
     assert "hint cb_nodes asked: 64, in effect: 1" in reasons["too-many", environ]
     assert rows["too-many", environ]["hints_in_effect"] == "cb_nodes=1"
+    observed(message=reasons["too-many", environ], **ended)
 
 
+@pytest.mark.fault("checks", "MPI-IO hint of which no library gives evidence", "no rate")
 @pytest.mark.parametrize(
     ("preset", "environ", "hint"),
     [
@@ -173,8 +183,9 @@ def test_a_hint_that_is_not_taken_fails_naming_both(fabrics, environ):
         ("not-romio", "openmpi-ofi", "romio_ds_write asked: disable"),
     ],
 )
-def test_a_hint_without_a_witness_is_not_believed(fabrics, preset, environ, hint):
-    _, rows, reasons = fabrics
+def test_a_hint_without_a_witness_is_not_believed(fabrics, observed, preset, environ, hint):
+    _, rows, reasons, ended = fabrics
     assert rows[preset, environ]["result"] == "fail"
     assert f"hint {hint}, in effect: no evidence" in reasons[preset, environ]
     assert rows[preset, environ]["hints_in_effect"] == "null"
+    observed(message=reasons[preset, environ], **ended)

@@ -427,7 +427,7 @@ def test_a_signal_is_not_lost(root: Path, iobands: Command, observed: Observed) 
     assert (done.returncode, case["result"], case["perfvalues"]) == (1, "abort", {})
     again = iobands("run", "--", "-n", "Good", cwd=root)
     observed(
-        message=next(text for text in done.stdout.splitlines() if "stopped" in text),
+        message=next(text for text in done.stderr.splitlines() if "signal" in text),
         exit_status=done.returncode,
         left=left,
         next_run=again.returncode == 0,

@@ -49,6 +49,8 @@ REFUSED = "refused before anything is measured"
 @pytest.mark.fault("checks", "perflog is a fifo", REFUSED)
 @pytest.mark.fault("checks", "perflogs on a full device", REFUSED)
 @pytest.mark.fault("checks", "perflogs on a read-only file system", REFUSED)
+@pytest.mark.fault("checks", "editor's lock beside a site file", "measured")
+@pytest.mark.fault("checks", "ReFrame's first log in `TMPDIR`", "measured; removed")
 def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp_path, observed):
     refused = {}
     perflogs, temporary = site.root / "perflogs", tmp_path / "tmp"
@@ -80,12 +82,25 @@ def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp
 
     perflog.write_text("a line that was cut off", encoding="utf-8")
     temporary.mkdir()
+    lock = site.root / "config" / "systems" / ".#odd.py"
+    lock.symlink_to("jane@login1.4711:1763600000")
     done = run(site, TMPDIR=str(temporary))
+    lock.unlink()
     assert done.returncode == 0, done.stdout + done.stderr
     rows = [row["perf_var"] for row in site.rows("odd") if row["perf_value"] not in {"null", None}]
     assert sorted(rows) == ["read_bw", "write_bw"]
     assert not list(temporary.glob("rfm-*"))
     assert not list(perflogs.glob(".*"))
+    again = run(site, TMPDIR=str(temporary))
+    assert not list(temporary.glob("rfm-*"))
+    for fault in ("editor's lock beside a site file", "ReFrame's first log in `TMPDIR`"):
+        observed(
+            fault,
+            message=next(line for line in done.stdout.splitlines() if "PASSED" in line),
+            exit_status=done.returncode,
+            left=done.left,
+            next_run=again.returncode == 0,
+        )
     for fault, each in refused.items():
         observed(
             fault,

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from iobands.session.processes import boot_id, find
+from iobands.session.processes import boot_id, find, of_group
 
 
 @dataclass(frozen=True)
@@ -51,3 +51,8 @@ class Process:
             return None
         found = find(self.pid)
         return self.boot == boot_id() and found is not None and found.started == self.started
+
+    def group(self) -> list[int]:
+        """Return the processes of its group that still run, as far as this host can see."""
+        here = self.host == socket.gethostname() and self.boot == boot_id()
+        return of_group(self.pid) if here else []

@@ -58,7 +58,12 @@ def sweep(
         if not names and is_live(note):
             continue
         root = note.path.parent
-        if root not in roots:
+        hanging = note.script.group() if note.script else []
+        if hanging:
+            # A directory that is not there yet may come when the file system answers.
+            pids = ", ".join(map(str, hanging))
+            outcomes.append(Outcome(note, "stays", f"its job does not end: pid {pids}"))
+        elif root not in roots:
             outcomes.append(Outcome(note, "away", f"{root} is not in the site configuration"))
         elif mounted_below(note.path):
             outcomes.append(Outcome(note, "stays", "something is mounted below it"))
@@ -76,7 +81,7 @@ def is_live(note: Note, jobs: Callable[[str], frozenset[str] | None] = jobs_of_u
     if note.process.is_alive():
         return True
     if note.script:
-        return note.script.is_alive() is True
+        return note.script.is_alive() is True or bool(note.script.group())
     return note.job is not None and note.job in (jobs(note.scheduler) or ())
 
 

@@ -18,7 +18,8 @@ from typing import Final
 VARIABLE: Final = "IOBANDS_SESSION"
 
 _PROC: Final = Path("/proc")
-_STATE, _STARTED = 0, 19  # fields of /proc/PID/stat behind the name (proc_pid_stat(5), 3 and 22)
+# Fields of /proc/PID/stat behind the name: 3, 5 and 22 of proc_pid_stat(5).
+_STATE, _GROUP, _STARTED = 0, 2, 19
 
 
 @dataclass(frozen=True)
@@ -41,12 +42,23 @@ def boot_id() -> str:
 
 def find(pid: int) -> Process | None:
     """Return the process that has the number `pid` now, None if none has or it is a zombie."""
+    fields = _stat(pid)
+    return Process(pid, int(fields[_STARTED])) if fields else None
+
+
+def of_group(leader: int) -> list[int]:
+    """Return the numbers of the processes of this machine in the process group of `leader`."""
+    pids = (int(directory.name) for directory in _PROC.glob("[0-9]*"))
+    return [pid for pid in pids if (fields := _stat(pid)) and int(fields[_GROUP]) == leader]
+
+
+def _stat(pid: int) -> list[bytes] | None:
     try:
         stat = (_PROC / str(pid) / "stat").read_bytes()
     except OSError:
         return None
     fields = stat.rpartition(b")")[2].split()
-    return None if fields[_STATE] in {b"Z", b"X"} else Process(pid, int(fields[_STARTED]))
+    return None if fields[_STATE] in {b"Z", b"X"} else fields
 
 
 def this_process() -> Process:

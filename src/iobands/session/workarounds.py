@@ -6,6 +6,8 @@ long to sleep from the machine's clock: when that is put back an hour, it sleeps
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from importlib import import_module
 from types import SimpleNamespace
@@ -15,7 +17,15 @@ _MEASURE_TIME: Final = ("reframe.frontend.executors.policies", "reframe.core.sch
 
 
 class ForceExitError(KeyboardInterrupt):
-    """A request to end, which passes every `except Exception`, as Ctrl-C does."""
+    """A request to end, which passes every `except Exception`, as Ctrl-C does.
+
+    ReFrame says of both that a user cancelled the run, so the signal is named here.
+    """
+
+    def __init__(self, said: str) -> None:
+        """Say it at once; a buffered stream may be in use by what was interrupted."""
+        super().__init__(said)
+        os.write(sys.stderr.fileno(), f"iobands: {said}\n".encode())
 
 
 def apply_workarounds() -> None:
