@@ -80,6 +80,7 @@ def shortened(message: str) -> str:
         (r"(?<![\w.…])(?:/[^/\s:,;'\"]+)+/(?=[^/\s:,;'\"]+)", "…/"),
         (re.escape(os.uname().nodename), "HOST"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d|Z)?", "TIME"),
+        (r"\b\d\d [A-Z][a-z]{2} \d\d:\d\d", "TIME"),
         (r"(?<=process )\d+|(?<=pid )\d+(?:, \d+)*|(?<=jobid=)\d+|(?<=HOST\.)\d+", "PID"),
         (r"(?<=newest run )\d+ \w+", "…"),
         (r"(?<=iobands-)(\w+)-\w{10}\b", r"\1-RANDOM"),

@@ -41,6 +41,7 @@ look() {
     ! declare -F list_targets >/dev/null || list_targets "$pool" 2>/dev/null
     section quota
     ! declare -F show_quota >/dev/null || show_quota 2>/dev/null
+    section directory
     make_directory || return 0
     ! declare -F look_at_targets >/dev/null || look_at_targets "$pool" 2>/dev/null
     section write

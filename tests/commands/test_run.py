@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -18,10 +19,10 @@ import pytest
 from iobands.alerts.alert import Severity
 from iobands.commands.options import find_root
 from iobands.commands.site import SiteOptions, site_of
-from iobands.session.lock import read_holder
+from iobands.session.lock import acquire, new_holder, read_holder
 from iobands.session.processes import of_session
 from iobands.session.reconcile import reconcile, report_files
-from iobands.session.record import INTERRUPTED, KILLED, LIMIT, read_last_session
+from iobands.session.record import INTERRUPTED, KILLED, LIMIT, begin_record, read_last_session
 from iobands.site.site import Site
 from iobands.status.series import Series
 from iobands.status.state import State
@@ -329,6 +330,30 @@ def test_a_killed_session_is_taken_over(
         exit_status=hanging.returncode,
         left=left,
         next_run=done.returncode == 0,
+    )
+
+
+@pytest.mark.fault("session", "machine restarts in the middle", "unknown, until the next one")
+def test_a_session_before_a_restart_is_taken_over(
+    root: Path, iobands: Command, observed: Observed
+) -> None:
+    run = ("run", "--", "-n", "Good")
+    assert iobands(*run, cwd=root).returncode == 0
+    before = files(root)
+    perflogs = root / "perflogs"
+    holder = replace(new_holder("iobands run"), boot="before")
+    acquire(perflogs, holder)
+    begin_record(perflogs, holder, "daily", None)
+    left = left_behind(root, before)
+    done = iobands("status", cwd=root)
+    assert (done.returncode, "last session  killed" in done.stdout) == (3, True)
+    again = iobands(*run, cwd=root)
+    assert "a session was killed" in again.stderr
+    observed(
+        message=next(text for text in done.stdout.splitlines() if "last session  " in text),
+        exit_status=done.returncode,
+        left=left,
+        next_run=(again.returncode, iobands("status", cwd=root).returncode) == (0, 0),
     )
 
 

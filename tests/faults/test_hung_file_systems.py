@@ -92,7 +92,7 @@ def test_a_directory_that_comes_when_the_file_system_answers(site, disk, observe
     freeze(disk)
     done = site.reframe(*run(site, "EnvFileSystem"))
     (case,) = [case for case in site.test_cases("hung") if case["name"].startswith("EnvFile")]
-    assert "does not answer within 6 s" in case["fail_reason"]
+    assert "does not answer within 6 s (asked for: directory)" in case["fail_reason"]
     (note,) = notes_of(site)
     assert list(disk.iterdir()) == []
     thaw(disk)

@@ -105,7 +105,7 @@ def read_last_session(perflogs: Path) -> LastSession | None:
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
     if record.ended is None and not _runs(perflogs, record):
-        return replace(record, how=KILLED, reason=f"killed, or {record.host} restarted")
+        return replace(record, how=KILLED, reason=f"by a signal, or {record.host} restarted")
     return record
 
 
