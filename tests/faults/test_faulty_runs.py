@@ -19,7 +19,7 @@ FAULTS = {
     "old": (
         "result file of an older schema",
         "no rate; both schemas",
-        '"$real" "$@"; sed -i s,benchio/2,benchio/1, result.jsonl',
+        '"$real" "$@"; sed -i s,benchio/.\\",benchio/1\\", result.jsonl',
     ),
     "striped": ("stripe not as asked", "no rate; both stripe counts", '"$real" "$@"'),
 }
@@ -34,13 +34,17 @@ esac
 exec "$real" "$@"
 """
 
-#: Answers as Lustre 2.17 did; while the fault is there, of a file with one stripe.
+#: Answers as Lustre 2.17 did; while the fault is there, of a run's files with one stripe.
 LFS = """\
 #!/bin/sh
-case "$1" in
-osts) cat {answers}/osts ;;
-getstripe) if [ -e {lifted} ]; then cat {answers}/four; else cat {answers}/one; fi ;;
-setstripe) ;;
+case "$*" in
+"osts "*) cat {answers}/osts ;;
+"df "*) cat {answers}/df ;;
+"check osts") cat {answers}/check ;;
+"setstripe "* | "getstripe -p "*) ;;
+"getstripe -c "*) echo 4 ;;
+"getstripe "*/all-targets) cat {answers}/four ;;
+"getstripe "*) if [ -e {lifted} ]; then cat {answers}/four; else cat {answers}/one; fi ;;
 *) exit 1 ;;
 esac
 """
@@ -74,6 +78,8 @@ def sessions(tmp_path_factory):
         (root / "bin" / name).chmod(0o755)
     for name, command in (
         ("osts", "lfs osts /mnt/lustre"),
+        ("df", "lfs df /mnt/lustre"),
+        ("check", "lfs check osts"),
         ("one", "lfs getstripe /mnt/lustre/dc1/f"),
         ("four", "lfs getstripe /mnt/lustre/dc4S1mi2/f"),
     ):
@@ -111,7 +117,7 @@ def sessions(tmp_path_factory):
 def test_it_is_no_sample_and_the_next_run_is(sessions, observed, name):
     (status, cases, left), (next_status, next_cases, next_left) = sessions
     case, again = cases[name], next_cases[name]
-    assert (status, case["result"], case["fail_phase"]) == (1, "fail", "sanity")
+    assert (status, case["result"], case["fail_phase"]) == (1, "fail", "sanity"), case["not_run"]
     assert {figures[0] for figures in case["perfvalues"].values()} <= {None}
     assert (left[name], next_left[name]) == ([], [])
     observed(
