@@ -10,6 +10,7 @@ from iobands.alerts.request import RequestError
 from iobands.detection.peers import PeerState
 from iobands.notify.changes import changes
 from iobands.notify.message import message_of
+from iobands.reporting.dashboard.peers import peer_maps
 from iobands.reporting.digest import digest_text
 from iobands.reporting.explain import explanation
 from iobands.reporting.json import as_json
@@ -196,3 +197,16 @@ def test_messages_name_the_target_in_place_of_its_series(tmp_path):
     assert "iobands explain 'OST 7 of work'" in text
     (alert,) = named.alerts
     assert "-S BenchioFPP.target=7" in explanation(named, alert)
+
+
+def test_the_heat_map_has_the_slowest_of_each_day(tmp_path):
+    nodes = "write_bw=n0:1,n1:1,n2:0.2"
+    lines = [*with_targets(50, 7, since=4), line(node_speeds=nodes, partition="login")]
+    site = SiteFiles(tmp_path).write(lines).read()
+    of_targets, of_nodes = peer_maps(site, public=False)
+    first = of_targets["rows"][0]
+    assert (first["name"], first["state"], len(first["percent"])) == ("7", "slow", 42)
+    assert max(first["percent"][-4:]) < 70 < min(first["percent"][:-4])
+    assert of_targets["sessions"] == sorted(of_targets["sessions"])
+    assert {row["name"]: row["percent"] for row in of_nodes["rows"]}["n2"] == [20]
+    assert [each["title"] for each in peer_maps(site, public=True)] == ["OSTs of work"]

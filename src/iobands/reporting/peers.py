@@ -37,10 +37,7 @@ def _nothing(kind: str) -> str:
 
 def _place(place: Place, site: Site, every: bool) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
-    peers: dict[str, dict[str, Peer]] = {}
-    for variable, found in place.found.items():
-        for each in found:
-            peers.setdefault(each.name, {})[variable] = each
+    peers = place.peers()
     yield f"{place.name}: speed over that of the median one, by the times of ranks"
     names = sorted(peers, key=lambda name: _rank(peers[name]))
     shown = names if every else names[:MOST]

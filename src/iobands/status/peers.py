@@ -71,14 +71,23 @@ class Place:
         """Return what a peer is called, such as `OST 7 of work`."""
         return f"{self.noun} {peer} of {self.where}"
 
-    def slow(self) -> dict[str, dict[str, Peer]]:
-        """Return the peers that are slow, by variable."""
-        slow: dict[str, dict[str, Peer]] = {}
+    def peers(self) -> dict[str, dict[str, Peer]]:
+        """Return each peer by its variables."""
+        found: dict[str, dict[str, Peer]] = {}
         for variable, peers in self.found.items():
             for each in peers:
-                if each.state is PeerState.SLOW:
-                    slow.setdefault(each.name, {})[variable] = each
-        return slow
+                found.setdefault(each.name, {})[variable] = each
+        return found
+
+    def slow(self) -> dict[str, dict[str, Peer]]:
+        """Return the peers that are slow, by the variables of which they are."""
+        slow = {
+            name: {
+                variable: each for variable, each in found.items() if each.state is PeerState.SLOW
+            }
+            for name, found in self.peers().items()
+        }
+        return {name: found for name, found in slow.items() if found}
 
 
 def places_of(

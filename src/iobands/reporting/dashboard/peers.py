@@ -37,18 +37,17 @@ def _map(place: Place) -> dict[str, object]:
                     cells = least.setdefault(speeds.peers[at], {})
                     value = float(np.exp(speeds.values[row, at]))
                     cells[int(column)] = min(cells.get(int(column), value), value)
-    peers: dict[str, dict[str, Peer]] = {}
-    for variable, found in place.found.items():
-        for each in found:
-            peers.setdefault(each.name, {})[variable] = each
-    rows = [_row(name, found, least.get(name, {}), len(columns)) for name, found in peers.items()]
+    rows = [
+        _row(name, found, least.get(name, {}), len(columns))
+        for name, found in place.peers().items()
+    ]
     rows.sort(key=lambda row: row["rank"])
-    begins = {day: min(each[of == day].min() for each, of in zip(every, days, strict=True)
-                       if (of == day).any()) for day in columns}  # fmt: skip
+    begins = np.sort(np.concatenate(every)) if every else np.empty(0)
+    firsts = begins[np.searchsorted(begins.astype("datetime64[D]"), columns)] if days else []
     return {
         "title": place.name,
         "noun": place.noun,
-        "sessions": [seconds(moment(begins[day])) for day in columns],
+        "sessions": [seconds(moment(time)) for time in firsts],
         "rows": rows[:MOST_ROWS],
     }
 
