@@ -83,10 +83,43 @@ class SiteCopy:
             stderr=subprocess.STDOUT,
         )
 
+    def iobands(self, *arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess:
+        """Run `iobands` with these arguments, in the copy."""
+        return subprocess.run(
+            [Path(sys.executable).parent / "iobands", *arguments],
+            cwd=self.root,
+            env=self._environment(env),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def begin_iobands(self, *arguments: str, env: dict[str, str]) -> subprocess.Popen:
+        """The same, without waiting for its end."""
+        return subprocess.Popen(
+            [Path(sys.executable).parent / "iobands", *arguments],
+            cwd=self.root,
+            env=self._environment(env),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
     def _call(
         self, arguments: tuple[str, ...], reframe: Path | None, env: dict[str, str] | None
     ) -> dict:
-        program = reframe or Path(sys.executable).parent / "reframe"
+        return {
+            "args": [
+                *(reframe or Path(sys.executable).parent / "reframe", "-C", "config/site.py", "-R"),
+                *(word for path in self.checks for word in ("-c", path)),
+                *arguments,
+            ],
+            "cwd": self.root,
+            "env": self._environment(env),
+            "text": True,
+        }
+
+    def _environment(self, env: dict[str, str] | None) -> dict[str, str]:
         # What the tests can import must not help the checks.
         environment = {
             name: text for name, text in (env or os.environ).items() if name != "PYTHONPATH"
@@ -98,20 +131,11 @@ class SiteCopy:
                 "BENCHIO_TEST_BUILDS": os.environ["BENCHIO_TEST_BUILDS"],
             }
         return {
-            "args": [
-                *(program, "-C", "config/site.py", "-R"),
-                *(word for path in self.checks for word in ("-c", path)),
-                *arguments,
-            ],
-            "cwd": self.root,
-            "env": {
-                # How fast benchio is matters to no test of a session; how fast it is built does.
-                "CMAKE_BUILD_TYPE": "Debug",
-                **environment,
-                "RFM_COLORIZE": "no",
-                "HOME": str(self.root),
-            },
-            "text": True,
+            # How fast benchio is matters to no test of a session; how fast it is built does.
+            "CMAKE_BUILD_TYPE": "Debug",
+            **environment,
+            "RFM_COLORIZE": "no",
+            "HOME": str(self.root),
         }
 
     def scripts(self, kind: str) -> dict[str, str]:

@@ -8,7 +8,10 @@ from reframe.core.builtins import run_before, variable
 from reframe.core.schedulers import Job
 
 from . import flux, schedulers
-from .package import PERFLOGS, note_job
+from .package import PERFLOGS, await_end, note_job
+
+#: How long a job may outlive its time limit, as where its scheduler is away meanwhile.
+_PATIENCE_SECONDS = 600
 
 
 def when_submitted(job: Job, action: Callable[[], None]) -> None:
@@ -47,6 +50,13 @@ class JobMixin(rfm.RegressionTestPlugin):
     @run_before("run")
     def note_job_of_session(self) -> None:
         when_submitted(self.job, lambda: note_job(PERFLOGS, self.scheduler, self.job.jobid))
+
+    # First of all that looks at what the job left.
+    @run_before("sanity")
+    def await_end(self) -> None:
+        if not self.is_dry_run():
+            within = _PATIENCE_SECONDS + (self.time_limit or 0)
+            await_end(self.scheduler, str(self.job.jobid), within)
 
     def place_processes(self) -> None:
         self.job.options += schedulers.placement(

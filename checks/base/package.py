@@ -27,7 +27,7 @@ from iobands.model.fields import (
     canonical,
 )
 from iobands.model.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
-from iobands.session.jobs import note_job
+from iobands.session.jobs import await_end, note_job
 from iobands.session.retry import VARIABLE
 
 #: Where the results of this repository are.
@@ -51,6 +51,7 @@ __all__ = [
     "Note",
     "PairedRatio",
     "arguments",
+    "await_end",
     "canonical",
     "is_live",
     "load_bands",

@@ -90,13 +90,14 @@ def placement(scheduler: str, tasks_per_node: int, exclusive: bool) -> list[str]
     """What ReFrame leaves out: where processes go, whose the nodes are, when the job is warned.
 
     Slurm: TERM goes to the processes and not to the script. They end, and the script goes on to
-    its trap. PBS: a chunk is no node. Without `scatter`, two chunks may share a host, and without
-    `exclhost` other jobs may. It has no signal before the limit; at the limit it sends TERM and
-    waits for the server's kill_delay. LSF: `-nnodes`, which ReFrame would write, is only known
+    its trap. After a lost node Slurm would run the job again, and the sample would not say so.
+    PBS: a chunk is no node. Without `scatter`, two chunks may share a host, and without `exclhost`
+    other jobs may. It has no signal before the limit; at the limit it sends TERM and waits for the
+    server's kill_delay. LSF: `-nnodes`, which ReFrame would write, is only known
     to clusters with the job step manager, so nodes come from processes a host.
     """
     if scheduler in SLURM:
-        return [f"--signal=TERM@{SECONDS_TO_CLEAN_UP}"]
+        return [f"--signal=TERM@{SECONDS_TO_CLEAN_UP}", "--no-requeue"]
     if scheduler in PBS:
         return [f"-l place=scatter{':exclhost' if exclusive else ''}"]
     if scheduler == LSF:

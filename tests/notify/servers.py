@@ -44,9 +44,10 @@ class AnyPort(Controller):
 
 
 @contextmanager
-def mail_server() -> Iterator[Mails]:
+def mail_server(**options: object) -> Iterator[Mails]:
+    """Start a mail server; `options` are those of aiosmtpd."""
     mails = Mails()
-    controller = AnyPort(mails, hostname="127.0.0.1", port=0, ready_timeout=60)
+    controller = AnyPort(mails, hostname="127.0.0.1", port=0, ready_timeout=60, **options)
     controller.start()
     mails.port = controller.port
     try:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session.jobs import cancel_jobs, note_job
+from iobands.session import jobs
+from iobands.session.jobs import await_end, cancel_jobs, note_job
 from iobands.session.processes import VARIABLE, end_session, of_session
 
 
@@ -47,3 +48,33 @@ def test_jobs_of_a_killed_session_are_cancelled(
     assert cancel_jobs(tmp_path) == ["12", "14_1", "15"]
     assert (tmp_path / "cancelled").read_text() == "12\n14_1\n"
     assert cancel_jobs(tmp_path) == []
+
+
+SQUEUE = """\
+#!/bin/sh
+echo "$@" >>{0}/asked
+case $(wc -l <{0}/asked) in
+1) echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1 ;;
+2) echo PENDING ;;
+3) echo RUNNING ;;
+4) echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1 ;;
+*) echo COMPLETED ;;
+esac
+"""
+
+
+def test_a_job_is_waited_for_that_squeue_could_not_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    squeue = tmp_path / "squeue"
+    squeue.write_text(SQUEUE.format(tmp_path))
+    squeue.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(jobs, "_PAUSE", 0)
+    asked = tmp_path / "asked"
+    await_end("slurm", "7", 600)  # sacct says what has ended
+    await_end("squeue", "7", 0)
+    assert not asked.exists()
+    for times in (4, 5):
+        await_end("squeue", "7", 600)
+        assert asked.read_text().splitlines() == ["--noheader --jobs=7 --format=%T"] * times

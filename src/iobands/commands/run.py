@@ -162,9 +162,10 @@ def _session(
         second, more = attempt([word for code in again for word in ("-n", f"/{code}")], 2)
         ended = replace(ended, how=second.how)
         reports += more
+    waited = ended.how == COMPLETED and ended.status in {0, _FAILED_CASES}
     notes = [
         *(f"run once more, as infrastructure failed: {why}" for why in again.values()),
-        *end_rest(perflogs, holder.session),
+        *end_rest(perflogs, holder.session, waited=waited),
     ]
     if cut:
         names = ", ".join(cost.name for cost in cut)

@@ -71,7 +71,7 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     security = options.get("security", "none")
     usual = {"none": 25, "starttls": 587, "tls": 465}[security]
     server, port = options.get("server", "localhost"), options.get("port", usual)
-    context = ssl.create_default_context()
+    context = ssl.create_default_context(cafile=options.get("ca"))
     if security == "tls":
         link: smtplib.SMTP = smtplib.SMTP_SSL(server, port, timeout=_SECONDS, context=context)
     else:

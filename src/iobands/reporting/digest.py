@@ -195,6 +195,7 @@ def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -
             break
     second = min(longest, max(room, _LEAST_SUBJECT))
     columns = _widths(rows)
+    is_cut = False
     for alert, name, end, row in zip(shown, names, ends, rows, strict=True):
         style = "" if alert.is_quiet else STYLES.get(alert.severity.value, "bold")
         line = Text(_GAP).append(f"{alert.severity.value:{first}}", style=style)
@@ -202,7 +203,9 @@ def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -
         if len(row) == 1:
             reason = printable(row[0])
             left = width - line.cell_len - len(_GAP)
-            line.append(f"{_GAP}{reason if most is None else _cut(reason, left)}")
+            shown_reason = reason if most is None else _cut(reason, left)
+            is_cut |= shown_reason != reason
+            line.append(f"{_GAP}{shown_reason}")
         else:
             for cell, column in zip(row, columns, strict=True):
                 line.append(f"{_GAP}{printable(cell):{column}}" if column else "")
@@ -211,8 +214,8 @@ def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -
         if most is None and len(alert.members) > 1:
             yield from _members(alert)
     hidden = len(alerts) - len(shown)
-    if hidden:
-        yield Text(f"{_GAP}and {hidden} more: iobands status --all")
+    if hidden or is_cut:
+        yield Text(f"{_GAP}{f'and {hidden} more' if hidden else 'In full'}: iobands status --all")
 
 
 def _members(alert: Alert) -> Iterator[Text]:

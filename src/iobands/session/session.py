@@ -66,10 +66,13 @@ def close_session(perflogs: Path, session: str) -> None:
     release(perflogs, session)
 
 
-def end_rest(perflogs: Path, session: str) -> list[str]:
-    """End the processes and cancel the jobs that a session left running; return notes on them."""
+def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]:
+    """End the processes and cancel the jobs that a session left running; return notes on them.
+
+    With `waited` ReFrame has seen all jobs end.
+    """
     number, left = end_session(session)
-    jobs = cancel_jobs(perflogs)
+    jobs = [] if waited else cancel_jobs(perflogs)
     notes = [f"it had left {number} processes running, which were ended"] if number else []
     if left:
         pids = ", ".join(str(process.pid) for process in left)

@@ -13,6 +13,7 @@
 #SBATCH --hint=nomultithread
 #SBATCH --distribution=block:block
 #SBATCH --signal=TERM@60
+#SBATCH --no-requeue
 export OMP_NUM_THREADS=1
 module load PrgEnv-gnu
 export MPICH_ENV_DISPLAY=1

@@ -12,6 +12,7 @@
 #SBATCH --account=budget
 #SBATCH --reservation=R7
 #SBATCH --signal=TERM@60
+#SBATCH --no-requeue
 source ./job.sh || exit 1
 file_system=/scratch/io
 make_run_directory
@@ -19,6 +20,6 @@ require_space 4 4
 each_node=(srun --mpi=none --nodes=4 --ntasks=4 --ntasks-per-node=1)
 look_before slurm
 note_libraries ROOT/stage/slurmsite/batch/mpi/BuildBenchio_HASH/build/benchio
-srun --cpus-per-task=1 ROOT/stage/slurmsite/batch/mpi/BuildBenchio_HASH/build/benchio 128 128 128 local proc fsync --directory="$run_directory" --read --verify --repeats=1 --result=result.jsonl --keep
+srun --cpus-per-task=1 ROOT/stage/slurmsite/batch/mpi/BuildBenchio_HASH/build/benchio 128 128 128 local proc fsync --directory="$run_directory" --read --verify --repeats=1 --result=result.jsonl --keep --ranks=ranks.csv
 inspect_run_directory $?
 exit "$exit_status"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -71,9 +72,11 @@ def write_dashboard(
         _make(path.parent)
         replaced += replace_file(path, content)
         made.add(path)
-    for path in (directory / _DATA).rglob("*.js"):
+    for path in list((directory / _DATA).rglob("*.js")):
         if path not in made and path.read_bytes().startswith(_RECEIVE):
             path.unlink()
+            with contextlib.suppress(OSError):  # not empty
+                path.parent.rmdir()
     return Written(directory / "index.html", len(made), replaced)
 
 

@@ -1,0 +1,177 @@
+"""What people write wrongly: maintenances, actions, schedules. It is named, and nothing is lost."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from tests.commands.test_faulty_surroundings import site
+from tests.conftest import Command
+from tests.fault_table import Observed
+
+SERIES = "disk fpp write_bw"
+WORK = """\
+schema: 5
+system: here
+epochs: []
+maintenance:
+{}
+"""
+
+
+def window(begin: float, end: float, more: str = "") -> str:
+    """A window from so many days from now to so many days from now."""
+    times = (datetime.now(timezone.utc) + timedelta(days=days) for days in (begin, end))
+    first, last = (f"{each:%Y-%m-%dT%H:%M:%SZ}" for each in times)
+    return f"  - {{from: {first}, to: {last}, reason: new disks{more}}}"
+
+
+def works(*windows: str) -> Callable[[Path], None]:
+    def declare(root: Path) -> None:
+        path = root / "config" / "bands" / "here.yaml"
+        path.write_text(WORK.format("\n".join(windows)))
+
+    return declare
+
+
+def nothing(_root: Path) -> None:
+    """Everything is as it should be; the command is wrong."""
+
+
+def read_only_log(root: Path) -> None:
+    (root / "config" / "alerts" / "here.jsonl").mkdir(parents=True)
+
+
+def repaired_log(root: Path) -> None:
+    log = root / "config" / "alerts" / "here.jsonl"
+    if log.is_dir():
+        log.rmdir()
+
+
+def no_configuration(root: Path) -> None:
+    (root / "config" / "site.py").unlink()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A fault, what is called, its exit status, and words that must be said of it."""
+
+    fault: str
+    expected: str
+    inject: Callable[[Path], None]
+    command: tuple[str, ...]
+    status: int
+    said: str
+
+
+UNKNOWN = "unknown; what is wrong, and where"
+OK = "the digest of today"
+STATUS, RETIRE = ("status",), ("retire", SERIES, "--reason", "gone")
+ROWS = [
+    Row(
+        *("maintenance that ends before it begins", UNKNOWN, works(window(2, 1)), STATUS, 3),
+        "maintenance",
+    ),
+    Row(
+        *("maintenance with a rule that is none", UNKNOWN),
+        *(works(window(-3, -2, ", repeat: every wednesday")), STATUS, 3, "FREQ=MONTHLY"),
+    ),
+    Row(
+        "maintenance file that is cut off", UNKNOWN, works("  - {from: 20"), STATUS, 3, "here.yaml"
+    ),
+    Row("maintenance of next year", f"{OK}; no change", works(window(365, 366)), STATUS, 0, "OK"),
+    Row(
+        *("two maintenances that overlap", f"{OK}; samples in both are left out once"),
+        *(works(window(-3, -1), window(-2, 0.5)), STATUS, 0, "Maintenance of here: now, "),
+    ),
+    Row(
+        *("action on a series that is none", "refused; names like it", nothing),
+        *(("retire", "dsk fpp", "--reason", "gone"), 3, "no series or alert is named 'dsk fpp'"),
+    ),
+    Row("action without a reason", "refused", nothing, ("retire", SERIES), 3, "--reason"),
+    Row(
+        *("discard of a time without a sample", "refused; the nearest sample", nothing),
+        *(("discard", SERIES, "--at", "2020-01-01T00:00:00Z", "--reason", "x"), 3, "the nearest"),
+    ),
+    Row(
+        *("undo of nothing", "refused", nothing),
+        *(("undo", SERIES, "--reason", "x"), 3, "nothing to undo"),
+    ),
+    Row("log of actions cannot be written", UNKNOWN, read_only_log, RETIRE, 3, "here.jsonl"),
+    Row(
+        *("schedule of a time that is none", "refused; how to write it", nothing),
+        *(("schedule", "cron", "--at", "25:00"), 3, "write 05:00"),
+    ),
+    Row(
+        *("schedule with a line break in an argument", "refused", nothing),
+        *(("schedule", "cron", "--system", "a\n* * * * * b"), 3, "control character"),
+    ),
+    Row(
+        *("schedule without a site configuration", "refused; what to name", no_configuration),
+        *(("schedule", "cron"), 3, "--root"),
+    ),
+]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    site(tmp_path)
+    (tmp_path / "config" / "site.py").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, id=row.fault, marks=pytest.mark.fault("people", row.fault, row.expected))
+        for row in ROWS
+    ],
+)
+def test_a_mistake_is_named(row: Row, root: Path, iobands: Command, observed: Observed) -> None:
+    bands = root / "config" / "bands" / "here.yaml"
+    right = bands.read_text()
+    row.inject(root)
+    done = iobands(*row.command)
+    assert done.returncode == row.status
+    assert row.said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    bands.write_text(right)
+    repaired_log(root)
+    (root / "config" / "site.py").touch()
+    again = iobands(*(RETIRE if row.command[0] == "retire" else STATUS))
+    said = [each for each in (done.stderr or done.stdout).splitlines() if row.said in each]
+    observed(
+        message=(said or [done.stderr or done.stdout])[0].strip(),
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
+
+
+@pytest.mark.fault("people", "two actions at once", "both are logged")
+def test_two_actions_at_once(root: Path, iobands: Command, observed: Observed) -> None:
+    source = str(Path(__file__).resolve().parents[2] / "src")
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-m", "iobands", *RETIRE, "--by", who],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": source},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for who in ("jane", "joe")
+    ]
+    said = [each.communicate()[0] for each in both]
+    assert [each.returncode for each in both] == [0, 0]
+    lines = (root / "config" / "alerts" / "here.jsonl").read_text().splitlines()
+    # the second may have seen the first
+    assert len(lines) + sum("retired already" in each for each in said) == 2
+    again = iobands("undo", SERIES, "--reason", "back")
+    observed(message="", exit_status=0, left=[], next_run=again.returncode == 0)

@@ -1,0 +1,251 @@
+"""Messages when something is wrong: each waits, is named, and is sent once it is mended."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from iobands.notify import web as calls
+from iobands.notify.outbox import Outbox
+from tests.conftest import Command
+from tests.factory import daily, write_perflog
+from tests.fault_table import Observed
+from tests.notify.servers import Mails, Web, mail_server, web_server
+from tests.sites import levels
+
+
+@dataclass
+class Place:
+    """A site with one drop, whom it tells, and the servers that do."""
+
+    root: Path
+    mails: Mails
+    web: Web
+
+    def tell(self, **channel: object) -> None:
+        # JSON is YAML
+        text = json.dumps({"schema": 1, "severities": ["degraded"], "channels": {"team": channel}})
+        (self.root / "config" / "notify.yaml").write_text(text)
+
+    def by_mail(self, port: int, **options: object) -> None:
+        address = {"from": "io@a.example", "to": ["team@b.example"], "server": "127.0.0.1"}
+        self.tell(type="mail", port=port, **address, **options)
+
+    def by_web(self, **options: object) -> None:
+        self.tell(type="webhook", url=self.web.url, **options)
+
+    @property
+    def outbox(self) -> Path:
+        return self.root / "outbox"
+
+    @property
+    def sent(self) -> int:
+        return sum(bool(entry.sent) for entry in Outbox(self.outbox).entries()[0])
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    write_perflog(tmp_path / "perflogs", daily(levels((105, 1), (15, 0.6))))
+    (tmp_path / "config").mkdir()
+    with mail_server() as mails, web_server() as web:
+        yield Place(tmp_path, mails, web)
+
+
+def server_down(place: Place) -> Callable[[], None]:
+    place.by_mail(1)
+    return lambda: place.by_mail(place.mails.port)
+
+
+def mailbox_gone(place: Place) -> Callable[[], None]:
+    place.mails.refused = {"team@b.example"}
+    place.by_mail(place.mails.port)
+    return place.mails.refused.clear
+
+
+def web_broken(place: Place) -> Callable[[], None]:
+    place.web.status = 500
+    place.by_web()
+    return lambda: setattr(place.web, "status", 200)
+
+
+def web_silent(place: Place) -> Callable[[], None]:
+    goes_on = threading.Event()
+    answer = place.web.answer
+
+    def wait(request: Any) -> tuple[int, Any]:
+        goes_on.wait(60)
+        return answer(request)
+
+    place.web.answer = wait  # type: ignore[method-assign]
+    place.by_web()
+    calls._SECONDS = 1  # of 30; the fixture puts them back
+
+    def lift() -> None:
+        place.web.answer = answer  # type: ignore[method-assign]
+        goes_on.set()
+
+    return lift
+
+
+def secret_open(place: Place) -> Callable[[], None]:
+    token = place.root / "token"
+    token.write_text("t0ken\n")
+    token.chmod(0o644)
+    place.by_web(token={"file": str(token)})
+    return lambda: token.chmod(0o600)
+
+
+def secret_missing(place: Place) -> Callable[[], None]:
+    place.by_web(token={"file": str(place.root / "token")})
+
+    def lift() -> None:
+        (place.root / "token").touch(0o600)
+        (place.root / "token").write_text("t0ken\n")
+
+    return lift
+
+
+def state_damaged(place: Place) -> Callable[[], None]:
+    place.by_web()
+    place.outbox.mkdir()
+    (place.outbox / "causes.json").write_text('{"causes": [')
+    return (place.outbox / "causes.json").unlink
+
+
+def message_damaged(place: Place) -> Callable[[], None]:
+    place.by_web()
+    place.outbox.mkdir()
+    (place.outbox / "x-0.team.json").write_text('{"sch')
+    return (place.outbox / "x-0.team.json").unlink
+
+
+def outbox_a_file(place: Place) -> Callable[[], None]:
+    place.by_web()
+    place.outbox.touch()
+    return place.outbox.unlink
+
+
+def device_full(place: Place) -> Callable[[], None]:
+    place.by_web()
+    place.outbox.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "none", str(place.outbox)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("mounts a file system: needs root")
+    (place.outbox / "filler").write_bytes(bytes(60 * 1024))
+    return (place.outbox / "filler").unlink
+
+
+def settings_damaged(place: Place) -> Callable[[], None]:
+    place.by_web()
+    path = place.root / "config" / "notify.yaml"
+    right = path.read_text()
+    path.write_text(right[:-3])
+    return lambda: path.write_text(right) and None
+
+
+WAITS = "unknown; it waits, and is sent once"
+FAULTS = {
+    "mail server is down": (WAITS, server_down, "ConnectionRefusedError"),
+    "mail server refuses an address": (WAITS, mailbox_gone, "team@b.example"),
+    "webhook answers with status 500": (WAITS, web_broken, "HTTP status 500"),
+    "webhook does not answer": (WAITS, web_silent, "ReadTimeout"),
+    "file of a secret can be read by others": (WAITS, secret_open, "chmod 600"),
+    "file of a secret is missing": (WAITS, secret_missing, "token: No such file"),
+    "state of the outbox is damaged": ("unknown; nothing is sent", state_damaged, "move it away"),
+    "a message in the outbox is damaged": (
+        *("unknown; it is named, and the others are sent", message_damaged),
+        "x-0.team.json: cannot be read",
+    ),
+    "a file in place of the outbox": ("unknown; nothing is sent", outbox_a_file, "outbox"),
+    "device of the outbox is full": ("unknown; nothing is sent", device_full, "No space left"),
+    "file of whom to tell is cut off": ("unknown; its place", settings_damaged, "notify.yaml"),
+}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(name, marks=pytest.mark.fault("people", name, expected))
+        for name, (expected, *_) in FAULTS.items()
+    ],
+)
+def test_no_message_is_lost_or_sent_twice(
+    fault: str,
+    place: Place,
+    iobands: Command,
+    observed: Observed,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calls, "_SECONDS", calls._SECONDS)
+    _, inject, said = FAULTS[fault]
+    try:
+        lift = inject(place)
+        done = iobands("notify")
+        assert done.returncode == 3
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+        lift()
+        again = iobands("notify")
+        assert (again.returncode, place.sent) == (0, 1), again.stderr
+        assert len(place.mails.taken) + len({each.body for each in place.web.asked}) == 1
+    finally:
+        if place.outbox.is_mount():
+            subprocess.run(["umount", place.outbox], check=True)
+    observed(
+        message=done.stderr.strip().splitlines()[-1],
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
+
+
+@pytest.mark.fault("people", "certificate of the mail server is not trusted", WAITS)
+def test_a_mail_by_starttls(place: Place, iobands: Command, observed: Observed) -> None:
+    key, own = place.root / "key.pem", place.root / "own.pem"
+    command = f"openssl req -x509 -newkey rsa:2048 -nodes -keyout {key} -out {own} -days 2"
+    wanted = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command.split(), *wanted], capture_output=True, check=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own, key)
+    with mail_server(tls_context=context, require_starttls=True) as mails:
+        place.by_mail(mails.port)
+        plain = iobands("notify")
+        place.by_mail(mails.port, security="starttls")
+        done = iobands("notify")
+        assert (plain.returncode, done.returncode, mails.taken) == (3, 3, [])
+        assert "CERTIFICATE_VERIFY_FAILED" in done.stderr
+        place.by_mail(mails.port, security="starttls", ca=str(own))
+        again = iobands("notify")
+        assert (again.returncode, len(mails.taken)) == (0, 1), again.stderr
+    observed(
+        message=done.stderr.strip(),
+        exit_status=done.returncode,
+        left=[place.outbox],
+        next_run=again.returncode == 0,
+    )
+
+
+@pytest.mark.fault("people", "two `iobands notify` at once", "each message is sent once")
+def test_two_at_once(place: Place, iobands: Command, observed: Observed) -> None:
+    place.by_mail(place.mails.port)
+    command = [sys.executable, "-m", "iobands", "notify"]
+    both = [
+        subprocess.Popen(command, cwd=place.root, text=True, stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = [each.communicate()[1] for each in both]
+    assert [each.returncode for each in both] == [0, 0], said
+    assert len(place.mails.taken) == 1
+    again = iobands("notify")
+    assert len(place.mails.taken) == 1
+    observed(message="", exit_status=0, left=[place.outbox], next_run=again.returncode == 0)
