@@ -2,9 +2,8 @@
 
 The tables are JSON, deflated, in base64: a script can be loaded from a disk, and other data not.
 Numbers are a text for each of their digits to the base 91, which deflates to a quarter less than a
-list of them.
-Of runs before the last half-year less is kept, as most of a dashboard is in them: figures with the
-digits that are printed, and not where each run went.
+list of them. Of runs before the last half-year less is kept, as most of a dashboard is in them:
+figures with the digits that are printed, and not where each run went.
 """
 
 from __future__ import annotations
