@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.alerts.action import RESOLVE, Action, in_force
-from iobands.alerts.ledger import ledger_of
+from iobands.alerts.action import RESOLVE, Action
 from iobands.alerts.log import append
 from iobands.site.site import Site, read_site
 from tests.factory import NOW, daily, write_perflog
@@ -19,8 +18,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def ledger(found: Site):
-    standing = {key: in_force(each, found.now) for key, each in found.actions.items()}
-    return ledger_of(found.alerts, found.series, found.drops, found.incidents, standing)
+    return found.ledger()
 
 
 def steady(runs: int, level: float = 2.0) -> list[float]:

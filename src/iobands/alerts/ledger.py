@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,8 +13,10 @@ from iobands.alerts.correlated import NEAR
 from iobands.alerts.groups import GroupDrop
 from iobands.alerts.incident import Incident
 from iobands.detection import DOWN, RECOVERED
+from iobands.detection.peers import PeerState
 from iobands.detection.series import Change
 from iobands.model.series import SeriesKey
+from iobands.status.peers import PeerName, Place
 from iobands.status.series import Series
 
 
@@ -54,15 +56,16 @@ def ledger_of(
     series: Sequence[Series],
     drops: Sequence[GroupDrop],
     incidents: Sequence[Incident],
-    actions: Mapping[SeriesKey, Sequence[Action]],
+    actions: Mapping[SeriesKey | PeerName, Sequence[Action]],
+    places: Sequence[Place] = (),
 ) -> Ledger:
-    """Return the ledger; `actions` are all about each series that are in force."""
+    """Return the ledger; `actions` are all that are in force about each series, target or node."""
     entries = [
         Entry(each.subject, each.since, each.raised, ratio=_ratio(each), delay=each.delay)
         for each in alerts
         if each.direction is not None and each.since is not None
     ]
-    entries += [*_past(series, drops, incidents), *_incidents(incidents)]
+    entries += [*_past(series, drops, incidents), *_incidents(incidents), *_slow(places)]
     every = {action.when: action for each in actions.values() for action in each}
     done = [action for action in every.values() if action.kind == RESOLVE]
     entries += [_resolved(action, series) for action in done if action.since]
@@ -73,6 +76,25 @@ def ledger_of(
         sum(action.verdict == FALSE for action in done),
         statistics.median(delays) if delays else None,
     )
+
+
+def _slow(places: Sequence[Place]) -> Iterator[Entry]:
+    """Yield when a target or a node was slow, of all variables once."""
+    for place in places:
+        for name, found in place.peers().items():
+            until: datetime | None = None
+            spans = [(*span, peer) for peer in found.values() for span in peer.alarms]
+            for raised, ended, peer in sorted(spans, key=lambda span: span[0]):
+                if ended is None and peer.state is PeerState.SLOW:
+                    continue  # it is an alert
+                end, last = (
+                    ("as fast as the others again", ended)
+                    if ended
+                    else ("not used any more", peer.last)
+                )
+                if until is None or raised > until + NEAR:
+                    yield Entry(place.name_of(name), raised, raised, last, end=end)
+                until = last
 
 
 def _ratio(alert: Alert) -> float | None:

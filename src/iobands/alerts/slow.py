@@ -89,7 +89,7 @@ def _of_peer(place: Place, name: str, found: Mapping[str, Peer]) -> Alert:
         direction=DOWN,
         score=surest.score,
         certainty=certainty(surest.score, place.budget),
-        raised=min(each.alarms[-1] for each in found.values() if each.alarms),
+        raised=min(each.alarms[-1][0] for each in found.values()),
         peer=SlowPeer(
             PeerName(place.kind, place.system, place.where, name),
             worst.ratio,

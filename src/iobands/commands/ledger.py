@@ -9,8 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from iobands.alerts.action import in_force
-from iobands.alerts.ledger import Ledger, ledger_of
+from iobands.alerts.ledger import Ledger
 from iobands.commands.site import PastSiteOptions, site_of
 from iobands.reporting.digest import MAIL_WIDTH
 from iobands.reporting.format import percent, plural, printable
@@ -32,8 +31,7 @@ def alerts(
     The precision is the share of real ones among the alerts that were resolved with a verdict.
     """
     site = site_of(options)
-    standing = {key: in_force(each, site.now) for key, each in site.actions.items()}
-    found = ledger_of(site.alerts, site.series, site.drops, site.incidents, standing)
+    found = site.ledger()
     table = Table(box=None, pad_edge=False)
     for heading in ("SINCE", "RAISED", "ENDED"):
         table.add_column(heading, min_width=_DAY, no_wrap=True)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from itertools import zip_longest
 from typing import Final
 
 import numpy as np
@@ -76,8 +77,8 @@ class Peer:
     """One peer: its `ratio` is its speed over the others', since `since` if it is slow.
 
     `runs` is in how many sessions it was used, `last` the newest of them. The change began after
-    `since_low`. `score` is the evidence in nats that it is slow. `alarms` are the times at which
-    it was found to be slow, the current one included.
+    `since_low`. `score` is the evidence in nats that it is slow. `alarms` are when it was
+    found to be slow, the current time included, each with when that was over, None if it is not.
     """
 
     name: str
@@ -88,7 +89,7 @@ class Peer:
     score: float = 0.0
     since: datetime | None = None
     since_low: datetime | None = None
-    alarms: tuple[datetime, ...] = ()
+    alarms: tuple[tuple[datetime, datetime | None], ...] = ()
 
 
 def compare(speeds: Speeds, budget: Budget, unused_after: int) -> tuple[Peer, ...]:
@@ -97,7 +98,7 @@ def compare(speeds: Speeds, budget: Budget, unused_after: int) -> tuple[Peer, ..
         np.isfinite(speeds.values).sum(1, keepdims=True) >= _FEWEST_PEERS, speeds.values, np.nan
     )
     noise = _noise(values)
-    *evidence, alarms = _follow(_scores(values, noise), budget.threshold)
+    *evidence, alarms, ends = _follow(_scores(values, noise), budget.threshold)
     found = []
     for place, name in enumerate(speeds.peers):
         used = np.flatnonzero(np.isfinite(speeds.values[:, place]))
@@ -126,7 +127,10 @@ def compare(speeds: Speeds, budget: Budget, unused_after: int) -> tuple[Peer, ..
                 moment(speeds.times[since]) if is_slow else None,
                 moment(speeds.times[before[-1] if len(before) else since]) if is_slow else None,
                 tuple(
-                    moment(speeds.times[session]) for session in np.flatnonzero(alarms[:, place])
+                    (moment(raised), None if ended is None else moment(ended))
+                    for raised, ended in zip_longest(
+                        speeds.times[alarms[:, place]], speeds.times[ends[:, place]]
+                    )
                 ),
             )
         )
@@ -176,15 +180,16 @@ def _scores(values: Array, noise: Array) -> Array:
     return np.clip(ratios, least, most[:, None, :])
 
 
-def _follow(scores: Array, threshold: float) -> tuple[NDArray, NDArray, Array, NDArray]:
+def _follow(scores: Array, threshold: float) -> tuple[NDArray, NDArray, Array, NDArray, NDArray]:
     """Return of each peer the onset, −1 for none, whether it is slow, and the evidence.
 
-    Also at which sessions it was found to be slow, of shape (sessions, peers).
+    Also at which sessions it was found to be slow, and at which that was over, each of shape
+    (sessions, peers).
     """
     designs, sessions, peers = scores.shape
     evidence = np.zeros((designs, peers))
     onsets = np.full((designs, peers), -1)
-    alarms = np.zeros((sessions, peers), dtype=bool)
+    alarms, ends = np.zeros((2, sessions, peers), dtype=bool)
     is_slow = np.zeros(peers, dtype=bool)
     healthy = np.zeros(peers, dtype=int)
     for session in range(sessions):
@@ -195,11 +200,11 @@ def _follow(scores: Array, threshold: float) -> tuple[NDArray, NDArray, Array, N
         alarms[session] = ~is_slow & (evidence.max(0) >= threshold)
         is_slow |= alarms[session]
         healthy = np.where(seen, np.where((step < 0).all(0), healthy + 1, 0), healthy)
-        over = is_slow & (healthy >= _RECOVERED)
-        is_slow &= ~over
-        evidence[:, over] = 0.0
+        ends[session] = is_slow & (healthy >= _RECOVERED)
+        is_slow &= ~ends[session]
+        evidence[:, ends[session]] = 0.0
     chosen = (evidence.argmax(0), np.arange(peers))
-    return onsets[chosen], is_slow, evidence[chosen], alarms
+    return onsets[chosen], is_slow, evidence[chosen], alarms, ends
 
 
 def _ratio(values: Array, noise: Array) -> Ratio:

@@ -18,6 +18,7 @@ from iobands.alerts.alert import OK, UNKNOWN, WARNING, Alert, ordered, worst
 from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_session
 from iobands.alerts.groups import GroupDrop, group_drops, groups_of, sessions_a_year
 from iobands.alerts.incident import Incident, incidents_of
+from iobands.alerts.ledger import Ledger, ledger_of
 from iobands.alerts.log import Log, read_log
 from iobands.alerts.slow import actions_on_peers, with_slow_peers
 from iobands.bands import Window, load_bands
@@ -125,6 +126,14 @@ class Site:
         """Return how many series are in each state that occurs, the worst first."""
         found = Counter(series.status.state for series in self.series)
         return {state: found[state] for state in State if found[state]}
+
+    def ledger(self) -> Ledger:
+        """Return open and past alerts, and how each ended."""
+        done = {**self.actions, **self.peer_actions}
+        standing = {key: in_force(each, self.now) for key, each in done.items()}
+        return ledger_of(
+            self.alerts, self.series, self.drops, self.incidents, standing, self.places
+        )
 
     def alerts_on(self, key: SeriesKey) -> tuple[Alert, ...]:
         """Return the alerts that have the series as a member."""

@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from iobands import __version__
-from iobands.alerts.action import in_force
 from iobands.alerts.alert import Alert
-from iobands.alerts.ledger import Entry, ledger_of
+from iobands.alerts.ledger import Entry
 from iobands.model.fields import SERIES_FIELDS
 from iobands.reporting import format as texts
 from iobands.reporting.dashboard.heat_map import heat_map
@@ -57,7 +56,7 @@ def overview(
     and reasons.
     """
     if public:
-        site = replace(site, alerts=tuple(each for each in site.alerts if not _is_of_node(each)))
+        site = _without_nodes(site)
     shown = heat_map(site, verdicts)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
@@ -78,11 +77,11 @@ def overview(
             for heading, alerts in sections(site).items()
             for alert in alerts
         ],
-        "lately": [_entry(each, public) for each in _ledger(site)[:_LATELY]],
+        "lately": [_entry(each, public) for each in site.ledger().entries[:_LATELY]],
         "sessions": shown.times,
         "rows": shown.rows,
         "enough": ENOUGH_RUNS,
-        "places": peer_maps(site, public=public),
+        "places": peer_maps(site),
         "file_systems": _file_systems(site, {} if public else paths),
         "comparable": {name: list(follows) for name, follows in FIELDS.items()},
         "series": [_series(each, site) for each in site.series],
@@ -98,8 +97,14 @@ def overview(
     return found
 
 
-def _is_of_node(alert: Alert) -> bool:
-    return alert.peer is not None and alert.peer.name.kind == NODE
+def _without_nodes(site: Site) -> Site:
+    """Return the site without what names a node."""
+    return replace(
+        site,
+        alerts=tuple(a for a in site.alerts if not (a.peer and a.peer.name.kind == NODE)),
+        places=tuple(each for each in site.places if each.kind != NODE),
+        peer_actions={n: each for n, each in site.peer_actions.items() if n.kind != NODE},
+    )
 
 
 def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
@@ -125,11 +130,6 @@ def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
 
 def _quiet(alert: Alert) -> list[str]:
     return ["acknowledged"] if alert.is_quiet else []
-
-
-def _ledger(site: Site) -> tuple[Entry, ...]:
-    standing = {key: in_force(each, site.now) for key, each in site.actions.items()}
-    return ledger_of(site.alerts, site.series, site.drops, site.incidents, standing).entries
 
 
 def _entry(entry: Entry, public: bool) -> dict[str, object]:

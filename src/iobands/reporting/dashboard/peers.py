@@ -12,16 +12,16 @@ from iobands.reporting.dashboard.heat_map import MOST_SESSIONS
 from iobands.reporting.dashboard.names import seconds
 from iobands.reporting.format import ratio_text
 from iobands.site.site import Site
-from iobands.status.peers import NODE, Place
+from iobands.status.peers import Place
 
 #: How many rows a map has at the most; the slow ones come first.
 MOST_ROWS: Final = 400
 _WORST_FIRST: Final = tuple(PeerState)
 
 
-def peer_maps(site: Site, *, public: bool) -> list[dict[str, object]]:
-    """Return a map for each file system, and with `public` none of nodes."""
-    return [_map(each) for each in site.places if not (public and each.kind == NODE)]
+def peer_maps(site: Site) -> list[dict[str, object]]:
+    """Return a map for the targets of each file system and for the nodes of each partition."""
+    return [_map(each) for each in site.places]
 
 
 def _map(place: Place) -> dict[str, object]:
