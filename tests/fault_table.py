@@ -86,7 +86,7 @@ def shortened(message: str) -> str:
         (r"(?<=iobands-)(\w+)-\w{10}\b", r"\1-RANDOM"),
         (r"\d+(?= bytes free)|(?<=, repeat )\d+", "N"),
         (r"\d+ of \d+(?= test cases)", "N of N"),
-        (r"\d+\.\d+(?= ?s \()", "N"),
+        (r"\d+\.\d+(?= ?s \()|(?<=timed out \()\d+\.\d+", "N"),
     ):
         text = re.sub(pattern, replacement, text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -1,6 +1,7 @@
-"""Checks on file systems that fail: a clear reason, no rate, nothing left behind.
+"""Runs and file systems that fail: a clear reason, no rate, nothing left behind.
 
-One ReFrame session runs the checks on real file systems that are broken in different ways.
+One ReFrame session runs the checks on file systems that are broken in different ways, or on which
+something happens to the run; another one follows when all faults have been lifted.
 """
 
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.stand_ins import FAULTS, StandIns, lustre
 from tests.site_copy import BENCHIO, copy_suite
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
@@ -24,6 +26,7 @@ FILE_SYSTEMS = {
     "scarce": {},
     "guarded": {"min_free_gib": 1},
     "open": {},
+    **{name: {} for name in FAULTS},
 }
 
 MOUNTS = {
@@ -84,18 +87,20 @@ class Session:
 @pytest.fixture(scope="module")
 def session(tmp_path_factory):
     file_systems = tmp_path_factory.mktemp("file_systems")
+    stand_ins = StandIns(tmp_path_factory.mktemp("stand_ins"), file_systems)
+    there = [name for name in FILE_SYSTEMS if name != "absent"]
+    for name in there:
+        (file_systems / name).mkdir()
+    settings = {**FILE_SYSTEMS, "striped": lustre(file_systems)}
     site = copy_suite(tmp_path_factory.mktemp("site"), *BENCHIO)
     site.add_local_system(
         "broken",
         {
             name: {"path": str(file_systems / name), "type": "posix", "medium": "disk", **more}
-            for name, more in FILE_SYSTEMS.items()
+            for name, more in settings.items()
         },
         {"nodes": 1, "tasks_per_node": 4, "mib_per_task": 2},
     )
-    there = [name for name in FILE_SYSTEMS if name != "absent"]
-    for name in there:
-        (file_systems / name).mkdir()
     (file_systems / "open").chmod(0o777)
     victim = file_systems / "victim"
     victim.write_text("mine", encoding="utf-8")
@@ -107,7 +112,8 @@ def session(tmp_path_factory):
         selected = ["--system=broken", "-n", "BenchioFPP|EnvFileSystem"]
         site.reframe("--dry-run", *selected)
         refusals = {name: said_by_script(site, file_systems / name) for name in REFUSALS}
-        run = site.reframe("-r", "--exec-policy=serial", *selected)
+        command = ["-r", "--exec-policy=serial", *selected]
+        run = site.reframe(*command, env=stand_ins.environment)
         cases, rows = site.test_cases("broken"), site.rows("broken")
         left = {
             name: [path for path in (file_systems / name).iterdir() if not path.is_symlink()]
@@ -119,7 +125,8 @@ def session(tmp_path_factory):
             subprocess.run(["umount", file_systems / name], check=False)
     (file_systems / "absent").mkdir()
     (file_systems / "open").chmod(0o1777)
-    lifted = site.reframe("-r", "--exec-policy=serial", *selected)
+    stand_ins.lift()
+    lifted = site.reframe(*command, env=stand_ins.environment)
     return Session(
         rows, run.returncode, refusals, left, cases, lifted.returncode, site.test_cases("broken")
     )
@@ -190,12 +197,31 @@ def test_one_that_breaks_meanwhile_fails_with_its_reason(session, observed):
     )
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.fault("checks", fault, expected))
+        for name, (fault, expected, _) in FAULTS.items()
+    ],
+)
+def test_what_happens_to_a_run_is_said_and_the_next_run_is_right(session, observed, name):
+    case = session.case("BenchioFPP", name)
+    assert (case["result"], case["fail_phase"]) == ("fail", "sanity"), case["not_run"]
+    measured = session.case("BenchioFPP", name, session.next_cases)
+    observed(
+        message=case["fail_reason"],
+        exit_status=session.status,
+        left=session.left[name],
+        next_run=(session.next_status, measured["result"]) == (0, "pass"),
+    )
+
+
 @pytest.mark.parametrize("file_system", REFUSALS)
 def test_a_run_refuses_what_came_to_be_so_meanwhile(session, file_system):
     assert REFUSALS[file_system] in session.refusals[file_system]
 
 
-@pytest.mark.parametrize("file_system", [*UNFIT, "scarce"])
+@pytest.mark.parametrize("file_system", [*UNFIT, *FAULTS, "scarce"])
 def test_a_broken_one_has_no_rate(session, file_system):
     rows = [row for row in session.rows if row["file_system"] == file_system]
     assert all(row["perf_value"] in {"null", "None", ""} for row in rows)

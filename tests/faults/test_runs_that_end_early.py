@@ -16,47 +16,15 @@ def add_slow_system(site, disk, **scale):
     )
 
 
-@pytest.fixture
-def disk(tmp_path_factory):
-    return tmp_path_factory.mktemp("disk")
-
-
-@pytest.mark.fault("checks", "time-out of a local job", "ended; no rate")
-def test_time_limit(site_copy, disk, tmp_path_factory, observed):
-    add_slow_system(site_copy, disk, time_limit="3s")
-    # Removing takes its time, as on a machine that is busy.
-    programs = tmp_path_factory.mktemp("bin")
-    remover = programs / "rm"
-    remover.write_text(f'#!/bin/sh\nsleep 4\nexec {shutil.which("rm")} "$@"\n', encoding="utf-8")
-    remover.chmod(0o755)
-    command = ("--system=slow", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
-    run = site_copy.reframe(
-        *command,
-        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
-    )
-    assert run.returncode == 1
-    (case,) = [c for c in site_copy.test_cases("slow") if "BenchioFPP" in c["display_name"]]
-    assert case["result"] == "fail"
-    assert "timed out" in case["fail_reason"]
-    left = list(disk.iterdir())
-    assert [row for row in site_copy.rows("slow") if row["perf_value"] != "null"] == []
-    add_slow_system(site_copy, disk, repeats=1)
-    again = site_copy.reframe(*command)
-    assert not left
-    observed(
-        message=case["fail_reason"],
-        exit_status=run.returncode,
-        left=left,
-        next_run=again.returncode == 0,
-    )
+RUN = ("--system=slow", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
 
 
 @pytest.mark.fault("checks", "SIGTERM to `reframe -r` in the middle of a job", "ended; no rate")
-def test_terminated_from_outside(site_copy, disk, observed):
+@pytest.mark.fault("checks", "time-out of a local job", "ended; no rate")
+def test_a_run_that_is_ended_early(site_copy, tmp_path_factory, observed):
+    disk, programs = tmp_path_factory.mktemp("disk"), tmp_path_factory.mktemp("bin")
     add_slow_system(site_copy, disk)
-    session = site_copy.begin_reframe(
-        "--system=slow", "-r", "--exec-policy=serial", "-n", "BenchioFPP"
-    )
+    session = site_copy.begin_reframe(*RUN)
     try:
         wait_until(lambda: list(disk.glob("iobands-*/proc*.dat")))
         session.send_signal(signal.SIGTERM)
@@ -66,15 +34,31 @@ def test_terminated_from_outside(site_copy, disk, observed):
         session.kill()
         session.wait()
     wait_until(lambda: not list(disk.iterdir()))
-    assert [row for row in site_copy.rows("slow") if row["perf_value"] != "null"] == []
-    add_slow_system(site_copy, disk, repeats=1)
-    again = site_copy.reframe("--system=slow", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
-    observed(
-        message=next(line for line in said.splitlines() if "signal" in line),
-        exit_status=session.returncode,
-        left=disk.iterdir(),
-        next_run=again.returncode == 0,
+
+    add_slow_system(site_copy, disk, time_limit="3s")
+    # Removing takes its time, as on a machine that is busy.
+    remover = programs / "rm"
+    remover.write_text(f'#!/bin/sh\nsleep 4\nexec {shutil.which("rm")} "$@"\n', encoding="utf-8")
+    remover.chmod(0o755)
+    late = site_copy.reframe(*RUN, env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"})
+    (case,) = [c for c in site_copy.test_cases("slow") if "BenchioFPP" in c["display_name"]]
+    assert (late.returncode, case["result"], "timed out" in case["fail_reason"]) == (
+        1,
+        "fail",
+        True,
     )
+    left = list(disk.iterdir())
+    assert [row for row in site_copy.rows("slow") if row["perf_value"] != "null"] == []
+    assert not left
+
+    add_slow_system(site_copy, disk, repeats=1)
+    again = site_copy.reframe(*RUN).returncode == 0
+    signals = next(line for line in said.splitlines() if "signal" in line)
+    for fault, message, status in (
+        ("SIGTERM to `reframe -r` in the middle of a job", signals, session.returncode),
+        ("time-out of a local job", case["fail_reason"], late.returncode),
+    ):
+        observed(fault, message=message, exit_status=status, left=left, next_run=again)
 
 
 def wait_until(condition, seconds=300):
