@@ -93,6 +93,7 @@ def pytest_addoption(parser):
     parser.addoption("--fault-table", metavar="FILE", help="write the table of faults to FILE")
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(items):
     """Mark what `make check` leaves out; a file's tests share things, and run in one process."""
 
