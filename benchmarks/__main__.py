@@ -44,7 +44,7 @@ def bench(  # noqa: PLR0913, PLR0917  one an option
     ),
     volume: Annotated[str, typer.Option(help="What all ranks move together.")] = "512M",
     ranks: Annotated[int, typer.Option(help="MPI ranks.", min=1)] = 2,
-    pairs: Annotated[int, typer.Option(help="Pairs of runs for each ratio.", min=1)] = 5,
+    pairs: Annotated[int, typer.Option(help="Pairs of runs for each ratio.", min=1)] = 4,
     only: Annotated[str, typer.Option(help="Only rows with these words in their title.")] = "",
     report: Annotated[Path | None, typer.Option(help="Write the page to this file.")] = None,
     quick: Annotated[bool, typer.Option(help="Small and few: to see that it works.")] = False,

@@ -47,9 +47,7 @@ class Pairs:
 
 
 def take_turns(contenders: Sequence[Contender], count: int) -> dict[str, tuple[float, ...]]:
-    """Return by name the rates of contenders that run in turn, after one run each to warm up."""
-    for contender in contenders:
-        contender.run()
+    """Return by name the rates of contenders that run in turn."""
     rounds = [[contender.run() for contender in contenders] for _ in range(count)]
     return {
         contender.name: tuple(rates[at] for rates in rounds)
