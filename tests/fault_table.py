@@ -82,6 +82,7 @@ def shortened(message: str) -> str:
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[+-]\d\d:\d\d|Z)?", "TIME"),
         (r"\b\d\d [A-Z][a-z]{2} \d\d:\d\d", "TIME"),
         (r"(?<=process )\d+|(?<=pid )\d+(?:, \d+)*|(?<=jobid=)\d+|(?<=HOST\.)\d+", "PID"),
+        (r"(?<=JOB )\d+|(?<=STEP )\d+\.\d+", "N"),
         (r"(?<=newest run )\d+ \w+", "…"),
         (r"(?<=iobands-)(\w+)-\w{10}\b", r"\1-RANDOM"),
         (r"\d+(?= bytes free)|(?<=, repeat )\d+", "N"),

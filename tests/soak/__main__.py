@@ -13,6 +13,7 @@ import glob
 import json
 import os
 import random
+import select
 import shutil
 import signal
 import statistics
@@ -295,6 +296,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the faults and rates [1]")
     chosen = parser.parse_args()
     with_clock()
+    # clock_nanosleep, which time.sleep calls, fails now and then below libfaketime 0.9.10
+    time.sleep = lambda seconds: select.select([], [], [], seconds)
     # once, and not in each process that is forked from this one
     for name in ("commands.session", "commands.status", "reporting.json", "results.perflog"):
         import_module(f"iobands.{name}")
