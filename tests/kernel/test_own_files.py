@@ -53,7 +53,7 @@ def test_a_pipe_is_not_waited_for(benchio, name):
 
 @pytest.fixture
 def in_memory():
-    """A directory in memory: the launcher kills after a second, and a disk may take longer."""
+    """A directory in memory: the launcher kills after a while, and a disk may take longer."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
         yield Path(name)
 
@@ -77,7 +77,8 @@ def test_a_signal_leaves_no_file(benchio, in_memory, observed, number):
     (benchio.cwd / "unstriped").rmdir()
     (benchio.cwd / "unstriped").symlink_to(where)
     available = benchio.layers()
-    for layer in ("proc", "serial", "mpiio", "hdf5", "strided-posix", "aligned"):
+    layers = ("proc", "serial", "mpiio", "hdf5", "strided-posix", "aligned")
+    for layer in layers if number == signal.SIGTERM else layers[:1]:
         if layer not in available:
             continue
         job = subprocess.Popen(
@@ -86,7 +87,8 @@ def test_a_signal_leaves_no_file(benchio, in_memory, observed, number):
                 *("unstriped", "--repeats=1000000", "--files=3" if layer == "aligned" else "fsync"),
             ],
             cwd=benchio.cwd,
-            env={**os.environ, **MPI_SETTINGS},
+            # It kills after so many seconds, of which a busy machine needs more than one.
+            env={**os.environ, **MPI_SETTINGS, "OMPI_MCA_odls_base_sigkill_timeout": "4"},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
