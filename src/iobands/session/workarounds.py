@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import suppress
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Final
@@ -25,7 +26,8 @@ class ForceExitError(KeyboardInterrupt):
     def __init__(self, said: str) -> None:
         """Say it at once; a buffered stream may be in use by what was interrupted."""
         super().__init__(said)
-        os.write(sys.stderr.fileno(), f"iobands: {said}\n".encode())
+        with suppress(OSError):  # nobody may read it any more
+            os.write(sys.stderr.fileno(), f"iobands: {said}\n".encode())
 
 
 def apply_workarounds() -> None:
