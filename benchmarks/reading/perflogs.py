@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.site.demo import perflog_header, perflog_line
+from iobands.model.fields import PERFLOG_HEADER, perflog_line
 
 #: What the site measures: file systems, patterns with their interface, transports, operations.
 _FILE_SYSTEMS: Final = (
@@ -57,7 +57,7 @@ def write_perflogs(directory: Path, series: int, days: int, seed: int = 1) -> in
         path = directory / "bench" / "compute" / f"{check}.log"
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("w", encoding="ascii") as log:
-            log.write(f"{perflog_header()}\n")
+            log.write(f"{PERFLOG_HEADER}\n")
             for day in range(1 - days, 1):
                 lines = _day(draw, check, pattern, interface, day, file_systems, presets)
                 log.write("".join(lines))

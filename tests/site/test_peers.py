@@ -15,6 +15,7 @@ from iobands.reporting.dashboard.peers import peer_maps
 from iobands.reporting.digest import digest_text
 from iobands.reporting.explain import explanation
 from iobands.reporting.json import as_json
+from iobands.reporting.peers import peers_text
 from tests.factory import NOW, daily, days_ago, line, write_bands
 from tests.sites import SiteFiles
 
@@ -203,6 +204,22 @@ def test_messages_name_the_target_in_place_of_its_series(tmp_path):
     assert "iobands explain 'OST 7 of work'" in text
     (alert,) = named.alerts
     assert "-S BenchioFPP.target=7" in explanation(named, alert)
+
+
+def test_slow_targets_come_first_and_a_healthy_one_is_not_explained(tmp_path, iobands):
+    healthy = [each.replace("|work|", "|home|") for each in with_targets(50, seed=2)]
+    files = SiteFiles(tmp_path).write([*healthy, *with_targets(50, 7, since=4)])
+    text = peers_text(files.read(), "target")
+    assert [row for row in text.splitlines() if row.startswith("OSTs")] == [
+        f"OSTs of {name}: speed over that of the median one, by the times of ranks"
+        for name in ("work", "home")
+    ]
+    done = iobands(
+        *("explain", "OST 8 of work", "--perflogs", str(files.perflogs)),
+        *("--as-of", f"{NOW:%Y-%m-%dT%H:%M:%SZ}"),
+    )
+    assert done.returncode == 3
+    assert "OST 8 of work has no alert; all of them: iobands targets\n" in done.stderr
 
 
 def test_the_heat_map_has_the_slowest_of_each_day(tmp_path):

@@ -76,12 +76,13 @@ def _together(alerts: Sequence[Alert]) -> list[Alert]:
     """Return the largest set of `alerts` that may have begun at the same time."""
     found: list[Alert] = []
     for lead in alerts:
-        near = [each for each in alerts if _overlap(lead, each)]
+        near = [each for each in alerts if overlap(lead, each)]
         found = near if len(near) > len(found) else found
     return found
 
 
-def _overlap(one: Alert, other: Alert) -> bool:
+def overlap(one: Alert, other: Alert) -> bool:
+    """Return whether two changes began at about the same time."""
     assert one.since_low and one.since_high and other.since_low and other.since_high
     return one.since_low <= other.since_high + NEAR and other.since_low <= one.since_high + NEAR
 

@@ -10,7 +10,7 @@ from typing import Final
 from iobands.alerts.acknowledgement import Acknowledgement
 from iobands.alerts.action import ACKNOWLEDGE, RESOLVE, Action, in_force
 from iobands.alerts.alert import Alert, Member, Severity, SlowPeer, certainty
-from iobands.alerts.correlated import NEAR, ratio_of
+from iobands.alerts.correlated import overlap, ratio_of
 from iobands.alerts.log import Log
 from iobands.bands import Span
 from iobands.detection import DOWN
@@ -100,18 +100,11 @@ def _of_peer(place: Place, name: str, found: Mapping[str, Peer]) -> Alert:
 
 def _is_caused(alert: Alert, by: Alert) -> bool:
     """Return whether a drop is of series of the file system, and began at about the same time."""
-    assert by.peer and by.since_low and by.since_high
+    assert by.peer
     name = by.peer.name
-    near = (
-        alert.since_low
-        and alert.since_high
-        and alert.since_low <= by.since_high + NEAR
-        and by.since_low <= alert.since_high + NEAR
-    )
-    return bool(
-        near
-        and alert.direction == DOWN
-        and alert.severity in (Severity.DEGRADED, Severity.INCIDENT)
+    return (
+        alert.severity in (Severity.DEGRADED, Severity.INCIDENT)
+        and overlap(alert, by)
         and all(_is_on(member, name) for member in alert.members)
     )
 

@@ -11,6 +11,7 @@ from iobands.commands.options import SeriesArgument, failure
 from iobands.commands.site import PastSiteOptions, site_of
 from iobands.reporting.explain import chosen, explanation, name_of
 from iobands.reporting.format import nearest
+from iobands.status.peers import NODE
 
 
 def explain(
@@ -39,6 +40,10 @@ def explain(
     if not found and not site.series:
         raise failure(f"there were no samples by {site.now:%Y-%m-%d %H:%M} UTC")
     if not found:
+        for place in site.places:
+            if wanted in map(place.name_of, place.peers()):
+                nodes = " --nodes" if place.kind == NODE else ""
+                raise failure(f"{wanted} has no alert; all of them: iobands targets{nodes}")
         names = nearest([series.label for series in site.series], wanted)
         raise failure(f"no series or alert is called {wanted}; the series are:{names}")
     typer.echo(explanation(site, found[0]), nl=False)

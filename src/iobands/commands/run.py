@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from iobands.commands.reframe import Ended, describe, reframe_command, run_reframe
-from iobands.results.run_reports import case_counts, seconds_spent
+from iobands.results.report_file import load
+from iobands.results.report_totals import case_counts, seconds_spent
 from iobands.session.budget import Budget, Cost, costs_of, reserve
 from iobands.session.lock import Holder
 from iobands.session.perflogs import require_room
@@ -151,8 +152,9 @@ def _session(
     counts = {"expected": ended.cases or 0} if reports else {}
     if reports:
         try:
-            counts |= case_counts(reports[-1])
-            seconds = seconds_spent(reports[-1])
+            report = load(reports[-1])
+            counts |= case_counts(report)
+            seconds = seconds_spent(report)
         except ValueError as error:
             problems.append(f"{reports[-1]}: {_why_damaged(reports[-1], perflogs, error)}")
     again = _spoilt(reports, selection) if ended.how == COMPLETED else {}

@@ -203,6 +203,8 @@ CONTEXT: Final = ("job_nodelist", *_names("band", "in_effect", "covariate"))
 SPEEDS: Final = _names("speeds")
 #: The format of ReFrame's perflog handler.
 PERFLOG_FORMAT: Final = "|".join(f"%({field.log_name})s" for field in FIELDS)
+#: The first line of a perflog.
+PERFLOG_HEADER: Final = "|".join(field.name for field in FIELDS)
 
 #: The unit of a ratio.
 RATIO_UNIT: Final = "1"
@@ -249,6 +251,11 @@ NULLS: Final = frozenset({"", "null", "None"})
 
 # float() takes more than a decimal number: "nan", "inf", "1_000". A file system may be called so.
 _NUMBER: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def perflog_line(values: Mapping[str, object]) -> str:
+    """Return a line of a perflog; a field without a value is null."""
+    return "|".join(str(values.get(field.name, "null")) for field in FIELDS)
 
 
 def number(text: str) -> float | None:

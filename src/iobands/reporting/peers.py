@@ -22,6 +22,7 @@ _GAP: Final = "  "
 def peers_text(site: Site, kind: str, *, every: bool = False) -> str:
     """Return the tables of all targets or of all nodes, and what to do about slow ones."""
     places = [each for each in site.places if each.kind == kind]
+    places.sort(key=lambda each: not each.slow())
     lines = [line for place in places for line in _place(place, site, every)]
     return "\n".join(printable(line) for line in lines or [_nothing(kind)]) + "\n"
 

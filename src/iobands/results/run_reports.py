@@ -5,18 +5,18 @@ The form is that of ReFrame 4.10 (data version 4).
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from iobands.model.expected import overdue
 from iobands.model.fields import SERIES_FIELDS, canonical
 from iobands.model.rejected import Rejected, Unusable
 from iobands.results.failed_commands import words_of_command
+from iobands.results.report_file import Entry, entries_of, load, table_of
 
 _VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
 _NOT_RUN: Final = frozenset({"skip", "fail_deps"})
@@ -28,7 +28,6 @@ _NAMED_IN: Final = {
 }
 
 _MOST_DAYS: Final = 10_000
-_Entry = Mapping[str, Any]
 _Key = tuple[str, ...]  # name, system with partition, and environment
 
 
@@ -136,62 +135,20 @@ def report_files(directory: Path, system: str | None = None) -> list[Path]:
     )
 
 
-def case_counts(path: Path) -> dict[str, int]:
-    """Return how many test cases of the report `ran`, `failed`, were `aborted` and `skipped`.
-
-    Raises:
-        ValueError: the report cannot be read.
-    """
-    said = _table(_load(path), "session_info")
-    names = {"ran": "cases", "failed": "failures", "aborted": "aborted", "skipped": "skipped"}
-    counts = {name: said.get(f"num_{key}") for name, key in names.items()}
-    if isinstance(counts["ran"], bool) or not isinstance(counts["ran"], int):
-        raise Unusable("not a run report: no num_cases")
-    return {name: count for name, count in counts.items() if isinstance(count, int)}
-
-
-def seconds_spent(path: Path) -> dict[str, float]:
-    """Return where the time of a session went, as far as the report says so, in seconds.
-
-    `total`; of it `build` and `checks`, those that measured; of these `program`, and of that `io`,
-    which was measured. The rest of `program` starts MPI, makes data and verifies it.
-
-    Raises:
-        ValueError: the report cannot be read.
-    """
-    report = _load(path)
-    found = dict.fromkeys(("total", "build", "checks", "program", "io"), 0.0)
-    found["total"] = _seconds(_table(report, "session_info"), "time_elapsed")
-    for entry in _entries(report):
-        found["build"] += _seconds(entry, "time_compile")
-        if _seconds(entry, "seconds_io"):
-            found["checks"] += _seconds(entry, "time_total")
-            found["program"] += _seconds(entry, "seconds_program")
-            found["io"] += _seconds(entry, "seconds_io")
-    return {name: round(seconds, 2) for name, seconds in found.items()}
-
-
-def _seconds(table: _Entry, name: str) -> float:
-    """Return a number of seconds, 0 where there is none."""
-    found = table.get(name)
-    is_number = isinstance(found, int | float) and not isinstance(found, bool)
-    return float(found) if is_number and math.isfinite(found) else 0.0
-
-
 def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
     """Return when the session ended and its runs, or None for a dry run, which ran nothing.
 
     Raises:
         Unusable: the report cannot be read.
     """
-    report = _load(path)
-    session = _table(report, "session_info")
+    report = load(path)
+    session = table_of(report, "session_info")
     end = _from_unix(session.get("time_end_unix"))
     if end is None:
         raise Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
         return None
-    entries = list(_entries(report))
+    entries = list(entries_of(report))
     by_key = {_key(entry): entry for entry in entries}
     runs = (_run(entry, end, path, by_key) for entry in entries)
     return end, list({run.identity: run for run in runs}.values())
@@ -206,35 +163,7 @@ def _changes(paths: Iterable[Path]) -> Iterator[tuple[float, Path]]:
             yield math.inf, path  # reading it will show what is wrong
 
 
-def _load(path: Path) -> Mapping[str, Any]:
-    try:
-        if path.is_fifo() or path.is_char_device():  # reading one waits for a writer, or never ends
-            raise Unusable("cannot be read: no regular file")
-        report = json.loads(path.read_bytes())
-    except OSError as error:
-        raise Unusable(f"cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
-        raise Unusable(f"not JSON: {error}".splitlines()[0]) from error
-    if not isinstance(report, dict):
-        raise Unusable("not a run report: not an object")
-    return report
-
-
-def _entries(report: Mapping[str, Any]) -> Iterator[_Entry]:
-    runs = report.get("runs")
-    if not isinstance(runs, list):
-        raise Unusable("not a run report: no runs")
-    for run in runs:
-        entries = run.get("testcases") if isinstance(run, dict) else None
-        if not isinstance(entries, list):
-            raise Unusable("not a run report: a run without testcases")
-        for entry in entries:
-            if not isinstance(entry, dict):
-                raise Unusable("not a run report: a test case that is not an object")
-            yield entry
-
-
-def _run(entry: _Entry, end: datetime, path: Path, entries: Mapping[_Key, _Entry]) -> CheckRun:
+def _run(entry: Entry, end: datetime, path: Path, entries: Mapping[_Key, Entry]) -> CheckRun:
     def text(name: str) -> str:
         value = entry.get(name)
         return value if isinstance(value, str) else ""
@@ -266,7 +195,7 @@ def _run(entry: _Entry, end: datetime, path: Path, entries: Mapping[_Key, _Entry
     )
 
 
-def _reason(said: str, entry: _Entry) -> str:
+def _reason(said: str, entry: Entry) -> str:
     """Return why a check failed in one line, without the source lines that ReFrame quotes."""
     if entry.get("result") == "fail_deps":
         return "not run, as a check that it depends on failed"
@@ -284,14 +213,14 @@ def _reason(said: str, entry: _Entry) -> str:
     return reason
 
 
-def _examined(entry: _Entry) -> str | None:
+def _examined(entry: Entry) -> str | None:
     """Return what an entry examines, if it is a preflight check."""
     name = entry.get(_NAMED_IN.get(str(entry.get("examines")), ""))
     return name if isinstance(name, str) else None
 
 
 def _lacks(
-    entry: _Entry, entries: Mapping[_Key, _Entry], seen: frozenset[_Key] = frozenset()
+    entry: Entry, entries: Mapping[_Key, Entry], seen: frozenset[_Key] = frozenset()
 ) -> tuple[str, str] | None:
     """Return what `entry` found unfit, or could not be run without, and why; None if not known.
 
@@ -318,7 +247,7 @@ def _lacks(
     return None
 
 
-def _key(entry: _Entry) -> _Key:
+def _key(entry: Entry) -> _Key:
     where = f"{entry.get('system')}:{entry.get('partition')}"
     return str(entry.get("unique_name")), where, str(entry.get("environ"))
 
@@ -347,10 +276,3 @@ def _from_unix(seconds: object) -> datetime | None:
         return datetime.fromtimestamp(math.floor(seconds), timezone.utc)
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def _table(report: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    value = report.get(key)
-    if not isinstance(value, dict):
-        raise Unusable(f"not a run report: no {key}")
-    return value

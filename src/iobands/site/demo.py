@@ -19,7 +19,7 @@ import yaml
 from iobands.alerts.action import ACKNOWLEDGE, REAL, RESOLVE, Action
 from iobands.alerts.log import as_line
 from iobands.detection import DOWN
-from iobands.model.fields import FIELDS, VARIABLE_UNITS
+from iobands.model.fields import PERFLOG_HEADER, VARIABLE_UNITS, perflog_line
 from iobands.model.series import MADE_UP
 
 DAYS: Final = 365
@@ -113,22 +113,12 @@ def write_demo(directory: Path, now: datetime) -> None:
     for name, line in _lines(end):
         lines[name].append(line)
     for name, found in lines.items():
-        text = "\n".join([perflog_header(), *found])
+        text = "\n".join([PERFLOG_HEADER, *found])
         (perflogs / f"{name}.log").write_text(f"{text}\n", encoding="utf-8")
     (config / "bands" / f"{MADE_UP}.yaml").write_text(_bands_file(end), encoding="utf-8")
     actions = "".join(f"{as_line(action)}\n" for action in _actions(end))
     (config / "alerts" / f"{MADE_UP}.jsonl").write_text(actions, encoding="utf-8")
     (config / "systems" / f"{MADE_UP}.py").write_text(_site_file(), encoding="utf-8")
-
-
-def perflog_header() -> str:
-    """Return the header line of a perflog."""
-    return "|".join(field.name for field in FIELDS)
-
-
-def perflog_line(fields: Mapping[str, object]) -> str:
-    """Return a line of a perflog; a field that is not given is null."""
-    return "|".join(str(fields.get(field.name, "null")) for field in FIELDS)
 
 
 def _lines(end: datetime) -> Iterator[tuple[str, str]]:

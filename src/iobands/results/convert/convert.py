@@ -18,7 +18,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from iobands.model.fields import (
-    FIELDS,
+    PERFLOG_HEADER,
     SERIES_FIELDS,
     TIME,
     UNIT,
@@ -26,6 +26,7 @@ from iobands.model.fields import (
     VARIABLE,
     VARIABLE_UNITS,
     number,
+    perflog_line,
 )
 from iobands.model.rejected import Rejected, Unusable
 from iobands.results.convert.epcc import epcc_fields, is_epcc
@@ -33,7 +34,6 @@ from iobands.results.convert.lines import Said, parameters_of, read_file, source
 from iobands.results.convert.mapping import Mapping
 from iobands.results.perflog import read_perflogs
 
-_HEADER: Final = "|".join(field.name for field in FIELDS)
 _DIRECTORY: Final = re.compile(r"\w[\w.+-]*")
 _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
 #: How many B/s one of each unit is. M and Mi differ, as in the programs that print them.
@@ -78,7 +78,7 @@ def convert(source: Path, mapping: Mapping, perflogs: Path) -> Converted:
         elif row is None:
             passed_over += 1
         else:
-            text = "|".join(row.get(field.name, "null") for field in FIELDS)
+            text = perflog_line(row)
             found[_place(row, line[0])].setdefault(text, line)
     for place, text, reason in list(_unreadable(found)):
         rejected.append(Rejected(*found[place].pop(text), reason))
@@ -182,12 +182,12 @@ def _unreadable(
 def _append(path: Path, lines: Sequence[str]) -> int:
     """Append the lines that a perflog has not, under its header, and return how many."""
     before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    if before and before[0] != _HEADER:
+    if before and before[0] != PERFLOG_HEADER:
         raise FileExistsError(f"{path}: has other columns; remove it, and import it anew")
     known = set(before)
     new = [line for line in lines if line not in known]
     if new:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as perflog:
-            perflog.writelines(f"{line}\n" for line in ([] if before else [_HEADER]) + new)
+            perflog.writelines(f"{line}\n" for line in ([] if before else [PERFLOG_HEADER]) + new)
     return len(new)
