@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from iobands.commands.site import SiteOptions, site_of
+from iobands.site.site import Site
+from iobands.status.series import Series
+from iobands.status.state import State
 from tests.factory import COLUMNS
 
 CONFIG = """\
@@ -145,3 +149,15 @@ def make_root(directory: Path) -> Path:
     (root / "config" / "site.py").write_text(CONFIG.format(columns=COLUMNS))
     (root / "checks" / "trivial.py").write_text(CHECKS)
     return root
+
+
+def measured(root: Path) -> Site:
+    return site_of(SiteOptions(root=root))
+
+
+def states(root: Path) -> dict[str, State]:
+    return {series.label: series.status.state for series in measured(root).series}
+
+
+def by_label(root: Path) -> dict[str, Series]:
+    return {series.label: series for series in measured(root).series}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands.test_faulty_surroundings import site
+from tests.commands.small_site import site
 from tests.conftest import Command
 from tests.fault_table import Observed
 

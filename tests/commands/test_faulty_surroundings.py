@@ -14,31 +14,14 @@ import pytest
 
 import iobands as package
 from iobands.session.lock import NAME as LOCK
+from tests.commands.small_site import site, unknown
 from tests.conftest import Command
-from tests.factory import COLUMNS, line, write_bands, write_perflog, write_session
+from tests.factory import COLUMNS, line, write_session
 from tests.fault_table import Observed
 from tests.left_behind import Ended, files, left_behind
 
 COMMAND = f"{sys.executable} -m iobands"
 SOURCE = str(Path(package.__file__).parents[1])
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
-
-
-def site(root: Path, ago: int = 0, **fields: object) -> Path:
-    """Make a healthy site of one series at `root`, whose newest sample is so many days old."""
-    now = datetime.now(timezone.utc)
-    rows = [
-        line(job_completion_time=(now - timedelta(days=days + ago + 0.1)).isoformat(), **fields)
-        for days in range(9, -1, -1)
-    ]
-    write_bands(root / "config" / "bands")
-    write_perflog(root / "perflogs", rows)
-    return root
-
-
-@pytest.fixture
-def healthy(tmp_path: Path) -> Path:
-    return site(tmp_path)
 
 
 def shell(root: Path, script: str, environment: Mapping[str, str] | None = None) -> Ended:
@@ -184,129 +167,6 @@ def test_a_killed_reader(healthy: Path, observed: Observed) -> None:
     again = shell(healthy, "$IOBANDS status")
     assert (done.returncode, done.left) == (-signal.SIGKILL, frozenset())
     observed(**done.cells(), next_run=again.stdout.startswith("IOBANDS OK: "))
-
-
-def unknown(done: Ended) -> Ended:
-    """Return a command that could not do its work, and said so in one line."""
-    assert done.returncode == 3, done.stdout + done.stderr
-    assert done.stderr.startswith("IOBANDS UNKNOWN: ")
-    assert done.stderr.count("\n") == 1
-    return done
-
-
-@pytest.mark.fault("reports", "a file where the directory should be", "unknown; the file stays")
-def test_a_file_in_the_way_of_pages(healthy: Path, iobands: Command, observed: Observed) -> None:
-    (healthy / "pages").write_text("mine")
-    done = unknown(iobands("report", "pages"))
-    assert (healthy / "pages").read_text() == "mine"
-    (healthy / "pages").unlink()
-    observed(
-        **done.cells(),
-        next_run=iobands("report", "pages").returncode == 0,
-    )
-
-
-@pytest.mark.fault(
-    "reports", "directory with an `index.html` of somebody else", "refused; it stays"
-)
-def test_pages_of_somebody_else(healthy: Path, iobands: Command, observed: Observed) -> None:
-    (healthy / "pages").mkdir()
-    (healthy / "pages" / "index.html").write_text("<p>mine")
-    done = unknown(iobands("report", "pages"))
-    assert [path.name for path in (healthy / "pages").iterdir()] == ["index.html"]
-    assert (healthy / "pages" / "index.html").read_text() == "<p>mine"
-    observed(
-        **done.cells(),
-        next_run=iobands("report", "new").returncode == 0,
-    )
-
-
-@pytest.mark.fault("reports", "a link in place of a part of the pages", "not followed")
-def test_a_linked_part(healthy: Path, iobands: Command, observed: Observed) -> None:
-    assert iobands("report", "pages").returncode == 0
-    outside = healthy / "outside"
-    outside.mkdir()
-    part = next(path for path in sorted((healthy / "pages").iterdir()) if path.is_dir())
-    part.rename(healthy / "moved")
-    part.symlink_to(outside)
-    done = iobands("report", "pages")
-    assert list(outside.iterdir()) == []
-    part.unlink(missing_ok=True) if part.is_symlink() else None
-    again = iobands("report", "pages")
-    observed(
-        **done.cells(),
-        next_run=again.returncode == 0,
-    )
-
-
-@needs_root
-@pytest.mark.machine
-@pytest.mark.fault(
-    "reports", "device becomes full while pages are written", "unknown; old pages stay"
-)
-def test_pages_on_a_full_device(healthy: Path, iobands: Command, observed: Observed) -> None:
-    where = healthy / "device"
-    where.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", where], check=True)
-    try:
-        assert iobands("report", "device/pages").returncode == 0
-        before = (where / "pages" / "index.html").read_bytes()
-        newest = datetime.now(timezone.utc).isoformat()
-        write_perflog(healthy / "perflogs", [line(job_completion_time=newest)], name="New.log")
-        filler = where / "filler"
-        with filler.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
-            while True:
-                file.write(bytes(4096))
-        done = unknown(iobands("report", "device/pages"))
-        assert (where / "pages" / "index.html").read_bytes() == before
-        filler.unlink()
-        again = iobands("report", "device/pages")
-        observed(
-            **done.cells(),
-            next_run=again.returncode == 0,
-        )
-    finally:
-        subprocess.run(["umount", where], check=True)
-
-
-@needs_root
-@pytest.mark.machine
-@pytest.mark.fault("reports", "read-only file system", "unknown; old pages stay")
-def test_pages_on_a_read_only_device(healthy: Path, iobands: Command, observed: Observed) -> None:
-    where = healthy / "device"
-    where.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m,ro", "tmpfs", where], check=True)
-    try:
-        done = unknown(iobands("report", "device/pages"))
-        subprocess.run(["mount", "-o", "remount,rw", where], check=True)
-        again = iobands("report", "device/pages")
-        observed(
-            **done.cells(),
-            next_run=again.returncode == 0,
-        )
-    finally:
-        subprocess.run(["umount", where], check=True)
-
-
-HOSTILE = "</script><img src=x onerror=alert(1)>`$(touch ran)`"
-
-
-@pytest.mark.fault("reports", "names with HTML, script and shell in a perflog", "shown as text")
-def test_hostile_names(tmp_path: Path, iobands: Command, observed: Observed) -> None:
-    root = site(tmp_path / "site", file_system=HOSTILE, job_nodelist=HOSTILE)
-    done = iobands("report", "pages", cwd=root)
-    assert done.returncode == 0, done.stderr
-    for page in (root / "pages").rglob("*"):
-        if page.is_file():
-            assert b"<img src=x" not in page.read_bytes(), page
-    assert not list(tmp_path.rglob("ran"))
-    again = iobands("report", "pages", cwd=site(tmp_path / "healthy"))
-    observed(
-        message=done.stdout,
-        exit_status=done.returncode,
-        left=done.left - {root / "pages"},
-        next_run=again.returncode == 0,
-    )
 
 
 @pytest.mark.fault("people", "bands file that is no YAML", "unknown; its place is named")
