@@ -69,7 +69,7 @@ class LustreStriping(Striping):
                 layouts[0],
             )
         _require_whole_files(files, layouts, wanted)
-        fewer = _tolerated(asked.tolerated, wanted, active, layouts, _last_targets(files))
+        fewer = _stripes_over_all(asked.tolerated, wanted, active, layouts, _last_targets(files))
         return agreed(layouts, replace(asked, stripe_count=ALL_TARGETS), fewer, "active OSTs")
 
     def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
@@ -94,7 +94,7 @@ def _last_targets(files: Mapping[str, Sequence[Component]]) -> set[int]:
     return {target for component in last for target in component.targets}
 
 
-def _tolerated(
+def _stripes_over_all(
     tolerated: int,
     wanted: int,
     active: Mapping[int, Ost],
@@ -104,19 +104,19 @@ def _tolerated(
     """How many stripes files over all targets have, where so many targets may take no files.
 
     Raises:
-        StripingError: more targets than that have none of the files; the message names them.
+        StripingError: they have fewer. The message names the targets without any of the files where
+            these explain the missing stripes: a single stripe is the usual layout of a directory.
     """
     count = min(layout.stripe_count or 0 for layout in layouts)
     if not 0 < count < wanted:
         return wanted
     if wanted - count <= tolerated:
         return count
-    missing = ", ".join(str(ost) for index, ost in active.items() if index not in found)
-    raise StripingError(
-        f"stripe count asked: all {wanted} active OSTs; in effect: {count}"
-        + (f": {missing} took no files" if missing else ""),
-        layouts[0],
-    )
+    message = f"stripe count asked: all {wanted} active OSTs; in effect: {count}"
+    unused = [str(ost) for index, ost in active.items() if index not in found]
+    if count > 1 and len(unused) == wanted - count:
+        message += f": {', '.join(unused)} took no files"
+    raise StripingError(message, layouts[0])
 
 
 def _require_whole_files(

@@ -153,6 +153,8 @@ def test_layout_as_asked(stage, asked, files, layout):
         ),
         # As many as there are is all of them.
         (Asked(4), ["dc2S4M/f"], "asked: all 4 active OSTs; in effect: 2: OST0002, OST0003 took"),
+        # No layout was applied: that is no fault of an OST.
+        (Asked(-1), ["dc1/f"], "asked: all 4 active OSTs; in effect: 1$"),
         (Asked(1), ["dc1/f", "dc2S4M/f"], "stripe count asked: 1; in effect: 2"),
         (Asked(4), ["dc4S1mi2/f", "pfl/f"], "differ in stripe size"),
         (Asked(), ["dc1/f", "dc2S4M/f"], "differ in stripe count"),
