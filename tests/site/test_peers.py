@@ -11,7 +11,10 @@ from iobands.alerts.request import RequestError
 from iobands.detection.peers import PeerState
 from iobands.notify.changes import changes
 from iobands.notify.message import message_of
+from iobands.reporting.dashboard.names import series_id
+from iobands.reporting.dashboard.overview import overview
 from iobands.reporting.dashboard.peers import peer_maps
+from iobands.reporting.dashboard.verdicts import judged
 from iobands.reporting.digest import digest_text
 from iobands.reporting.explain import explanation
 from iobands.reporting.json import as_json
@@ -172,6 +175,10 @@ def test_what_people_do_about_a_slow_target(tmp_path):
     assert (alert.is_quiet, site.exit_status) == (True, 1)
     # it is about no series
     assert not any(site.actions.values())
+    # the public learns that it is known, and is not asked to do anything
+    verdicts = {series_id(each.key): judged(each) for each in site.series}
+    (shown,) = overview(site, verdicts, {}, public=True, past=False)["alerts"]
+    assert (shown["says"][0], shown["says"][-1]) == ("0.49 × the others", "acknowledged")
     files.act("undo", "OST 7 of work", now=NOW + timedelta(minutes=1))
     files.act("resolve", "OST 7 of work", now=NOW + timedelta(minutes=2))
     later = NOW + timedelta(minutes=3)

@@ -26,6 +26,7 @@ from iobands.reporting.format import (
     size_text,
     summary,
     time_text,
+    what_to_do,
     worst_member,
 )
 from iobands.reporting.related import sharing
@@ -130,22 +131,29 @@ def sections(site: Site) -> dict[str, list[Alert]]:
 def details(alert: Alert, site: Site, *, short: bool = False) -> list[str]:
     """Return what is said of an alert beside severity and subject.
 
-    That is its level, since when, how certain and who acknowledged it, or the reason alone.
+    That is its level, what to do, since when, how certain and who acknowledged it, or the reason
+    alone.
     """
-    since = f"since {day_text(alert.since, site.now)}" if alert.since else ""
     if alert.acknowledgement and alert.is_quiet:
         action = alert.acknowledgement.action
-        level = peer_text(alert) or level_text(worst_member(alert), short=True)
+        level, since, _ = finding(alert, site, short=True)
         who = f"{action.who}, {day_text(action.when, site.now)}: {action.reason}"
         return [f"{level} {since}; {who}"]
     if alert.reason:
         return [alert.reason]
+    level, *others = finding(alert, site, short=short)
+    level = ": ".join(filter(None, (level, what_to_do(alert))))
+    return [level, *others, acknowledgement_text(alert)]
+
+
+def finding(alert: Alert, site: Site, *, short: bool = False) -> tuple[str, str, str]:
+    """Return the level of an alert that has no reason, since when it is so, and how certain."""
     level = peer_text(alert) or level_text(worst_member(alert), short=short)
-    if alert.severity is Severity.COLLAPSED:
-        assert alert.since is not None
-        since = f"on {day_text(alert.since, site.now)}"
-    certainty = alert.certainty.value if alert.certainty else ""
-    return [level, since, certainty, acknowledgement_text(alert)]
+    since = ""
+    if alert.since:
+        word = "on" if alert.severity is Severity.COLLAPSED else "since"
+        since = f"{word} {day_text(alert.since, site.now)}"
+    return level, since, alert.certainty.value if alert.certainty else ""
 
 
 def subject(alert: Alert) -> str:

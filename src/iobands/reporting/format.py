@@ -82,11 +82,15 @@ def level_text(member: Member, *, short: bool = False) -> str:
 
 
 def peer_text(alert: Alert) -> str:
-    """Return how slow the target or node of an alert is, and what to do; maybe empty."""
+    """Return how slow the target or node of an alert is; empty for other alerts."""
+    return f"{alert.peer.ratio.value:.2f} × the others" if alert.peer else ""
+
+
+def what_to_do(alert: Alert) -> str:
+    """Return what to do about the target or node of an alert; empty for other alerts."""
     if alert.peer is None:
         return ""
-    do = "confirm it" if alert.certainty is Certainty.POSSIBLE else "drain it"
-    return f"{alert.peer.ratio.value:.2f} × the others{'' if alert.is_quiet else f': {do}'}"
+    return "confirm it" if alert.certainty is Certainty.POSSIBLE else "drain it"
 
 
 def worst_member(alert: Alert) -> Member:

@@ -17,6 +17,7 @@ from iobands.reporting.dashboard.peers import peer_maps
 from iobands.reporting.dashboard.verdicts import Judged
 from iobands.reporting.digest import (
     details,
+    finding,
     leftover_text,
     maintenance_lines,
     not_measured,
@@ -110,9 +111,8 @@ def _without_nodes(site: Site) -> Site:
 def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
     says = details(alert, site)
     if public:
-        # who knows of it and why are the last
-        known = replace(alert, acknowledgement=None)
-        says = [] if alert.reason else [*details(known, site)[:-1], *_quiet(alert)]
+        says = [] if alert.reason else [*finding(alert, site)]
+        says += ["acknowledged"] if alert.is_quiet else []
     if len(alert.members) > 1 and len(says) > 1 and alert.peer is None:
         says = [f"the worst at {says[0]}", *says[1:]]
     return {
@@ -126,10 +126,6 @@ def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
         "since": alert.since and seconds(alert.since),
         "series": [series_id(member.series.key) for member in alert.members],
     }
-
-
-def _quiet(alert: Alert) -> list[str]:
-    return ["acknowledged"] if alert.is_quiet else []
 
 
 def _entry(entry: Entry, public: bool) -> dict[str, object]:
