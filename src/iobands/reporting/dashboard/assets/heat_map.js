@@ -12,6 +12,15 @@
   const MOST_ROWS = 60;
   const ON_A_PHONE = 14;
 
+  // The place of the first session that is shown, and the heading of those from there on.
+  iobands.firstSession = (sessions) => (iobands.onAPhone() ? Math.max(0, sessions.length - ON_A_PHONE) : 0);
+  iobands.sessionRow = (noun, times) => element("tr", {}, element("th", { scope: "col" }, noun), times.map((time, place) => {
+    const day = iobands.day(time);
+    const label = place % 7 === (times.length - 1) % 7 ? day.slice(5) : "";
+    return element("th", { scope: "col", class: "date" },
+      element("span", { "aria-hidden": "true" }, label), element("span", { class: "unseen" }, day));
+  }));
+
   function legend() {
     return element("p", { class: "note key" }, element("span", {}, "The worst verdict of a session:"),
       Object.entries(CELLS).map(([cell, name]) => element("span", {},
@@ -64,8 +73,7 @@
     const { rows, sessions } = iobands.site;
     const shown = rows.filter((row) => row.series.some((id) => chosen.has(id)))
       .sort((one, other) => badness(other) - badness(one));
-    const first = iobands.onAPhone() ? Math.max(0, sessions.length - ON_A_PHONE) : 0;
-    const columns = sessions.map((time, column) => [time, column]).slice(first);
+    const columns = sessions.map((time, column) => [time, column]).slice(iobands.firstSession(sessions));
     const body = element("tbody");
     const several = new Set(rows.map((row) => row.kind[4])).size > 1;
     const makers = shown.map((row) => () => {
@@ -76,13 +84,7 @@
           : element("a", { href: iobands.address("", { q: name }) }, name)),
         columns.map(([time, column]) => cellOf(row, name, column, time)));
     });
-    const head = element("tr", {}, element("th", { scope: "col" }, "Series"),
-      columns.map(([time], place) => {
-        const day = iobands.day(time);
-        const label = place % 7 === (columns.length - 1) % 7 ? day.slice(5) : "";
-        return element("th", { scope: "col", class: "date" },
-          element("span", { "aria-hidden": "true" }, label), element("span", { class: "unseen" }, day));
-      }));
+    const head = iobands.sessionRow("Series", columns.map(([time]) => time));
     const table = element("table", { class: "heat" },
       element("caption", { class: "unseen" }, "Verdicts of the last sessions; arrow keys move between cells"),
       element("thead", {}, head), body);

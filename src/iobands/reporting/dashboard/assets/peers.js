@@ -4,7 +4,6 @@
 (() => {
   const { element, section, row, tag } = iobands;
   const MOST_ROWS = 24;
-  const ON_A_PHONE = 14;
   // The least percent of the others' speed, what it is called, its mark and its colour.
   const CLASSES = [
     [110, "faster", "▲", "above"], [90, "as fast as the others", "●", "within"],
@@ -23,20 +22,14 @@
 
   function legend() {
     return element("p", { class: "note key" }, element("span", {}, "Speed of a session over that of the median one:"),
-      CLASSES.map(([least, says, mark, colour], place) => element("span", {},
-        element("i", { class: `cell ${colour}`, "aria-hidden": "true" }, mark), " ",
-        place ? `${says}${least ? ` (from ${least} %)` : ""}` : `${says} (from ${least} %)`, " ")));
+      CLASSES.map(([least, says, mark, colour]) => element("span", {},
+        element("i", { class: `cell ${colour}`, "aria-hidden": "true" }, mark),
+        ` ${says}${least ? ` (from ${least} %)` : ""} `)));
   }
 
   function heat({ title, noun, sessions, rows }) {
-    const first = matchMedia("(max-width: 46rem)").matches ? Math.max(0, sessions.length - ON_A_PHONE) : 0;
+    const first = iobands.firstSession(sessions);
     const times = sessions.slice(first);
-    const head = element("tr", {}, element("th", { scope: "col" }, noun), times.map((time, place) => {
-      const day = iobands.day(time);
-      const label = place % 7 === (times.length - 1) % 7 ? day.slice(5) : "";
-      return element("th", { scope: "col", class: "date" },
-        element("span", { "aria-hidden": "true" }, label), element("span", { class: "unseen" }, day));
-    }));
     const body = element("tbody");
     const makers = rows.map((each) => () => element("tr", {},
       element("th", { scope: "row" }, each.state === "healthy" ? each.name : [each.name, " ", tag(each.state)]),
@@ -44,7 +37,7 @@
     const button = [iobands.more(makers, MOST_ROWS, body)].flat().slice(1);
     const scroll = element("div", { class: "card scroll", role: "region", tabindex: "0", "aria-label": `Heat map: ${title}` },
       element("table", { class: "heat" },
-        element("caption", { class: "unseen" }, `${title}: speed in the last sessions`), element("thead", {}, head), body));
+        element("caption", { class: "unseen" }, `${title}: speed in the last sessions`), element("thead", {}, iobands.sessionRow(noun, times)), body));
     requestAnimationFrame(() => { scroll.scrollLeft = scroll.scrollWidth; });
     return [scroll, button];
   }
@@ -64,7 +57,7 @@
     const slow = rows.filter((each) => each.state === "slow");
     if (!slow.length) return element("p", {}, `None of ${iobands.plural(rows.length, noun)} is slower than the others.`);
     const says = slow.map((each) => `${each.name} since ${iobands.day(each.since)}`).join(", ");
-    return element("p", {}, `Of ${iobands.plural(rows.length, noun)}, ${slow.length} slower than the others: ${says}.`);
+    return element("p", {}, `${slow.length} of ${iobands.plural(rows.length, noun)} ${slow.length === 1 ? "is" : "are"} slower than the others: ${says}.`);
   }
 
   const isSlow = (place) => place.rows.some((each) => each.state === "slow");

@@ -81,11 +81,16 @@
     ];
   }
 
+  function between(low, high) {
+    const [first, last] = [low, high].map(iobands.day);
+    return first === last ? `on ${first}` : `between ${first} and ${last}`;
+  }
+
   function events(history) {
     const until = (end) => (end ? ` to ${iobands.day(end)}` : ", still");
     return [
       ...history.changes.map((each) => [each.since, `Change to ${figure(each.level)} ${history.series.unit} from `
-        + `${figure(each.baseline)}: ${each.says}; began between ${iobands.day(each.low)} and ${iobands.day(each.high)}, `
+        + `${figure(each.baseline)}: ${each.says}; began ${between(each.low, each.high)}, `
         + `raised ${iobands.day(each.raised)}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : ", lasts"}`]),
       ...history.incidents.map((each) => [each.since, `Incident ${each.name}: ${iobands.day(each.since)}`
         + `${until(each.open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
