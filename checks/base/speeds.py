@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-#: A name with one of these cannot be told from what is around it in the column.
+#: A name with one of these would run into what is around it in the column.
 _MARKS = re.compile(r"[\s|,;:=]")
 
 #: Of two, nobody knows which one is the slow one, but a column can say how far they are apart.
@@ -51,7 +51,7 @@ def target_speeds(
     for places in ranks.values():
         alike[tuple(places)] += 1
     width = max((len(set(targets[each.file])) for each in timed), default=1)
-    told = {
+    known = {
         target: places
         for target, places in ranks.items()
         if alike[tuple(places)] == 1 and not _is_of_one(places, of_node)
@@ -60,7 +60,7 @@ def target_speeds(
     return _relative(
         {
             target: _quantile([rates[place] for place in places], 1 - 0.5 / width)
-            for target, places in told.items()
+            for target, places in known.items()
         }
     )
 

@@ -93,7 +93,7 @@ def read_run(stage: Path, repeats: int) -> list[Phase]:
 
 
 def rank_times(path: Path) -> list[RankTime]:
-    """The times of the ranks of a write, each with its own file; their nodes are not told.
+    """The times of the ranks of a write, each with its own file; IOR does not name their nodes.
 
     Not of a read: which file a process reads with -C depends on how they are placed.
 
