@@ -74,6 +74,18 @@ def test_a_directory_of_a_live_session_or_job_stays_unmentioned(disk, notes, tmp
     assert states(sweep(notes, {disk: ()}, own={of_session.name})) == {of_session.name: "gone"}
 
 
+def test_a_later_process_group_of_the_same_number_is_a_stranger(disk, notes):
+    child = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    try:
+        script = Process.of(child.pid)
+        assert script.group() == [child.pid]
+        earlier = noted(notes, disk, script=replace(script, started=script.started - 1))
+        assert states(sweep(notes, {disk: ()})) == {earlier.name: "gone"}
+    finally:
+        child.kill()
+        child.wait()
+
+
 def test_the_scheduler_is_asked_for_jobs(disk, notes, tmp_path, monkeypatch):
     jobs_of_user.cache_clear()
     squeue = tmp_path / "squeue"

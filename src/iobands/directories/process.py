@@ -53,6 +53,8 @@ class Process:
         return self.boot == boot_id() and found is not None and found.started == self.started
 
     def group(self) -> list[int]:
-        """Return the processes of its group that still run, as far as this host can see."""
-        here = self.host == socket.gethostname() and self.boot == boot_id()
-        return of_group(self.pid) if here else []
+        """Return the processes of the group that it led, as far as this host can see."""
+        if self.host != socket.gethostname() or self.boot != boot_id():
+            return []
+        leader = find(self.pid)  # a number is given again only after its group has ended
+        return of_group(self.pid) if leader is None or leader.started == self.started else []

@@ -58,7 +58,7 @@ def sweep(
         if not names and is_live(note):
             continue
         root = note.path.parent
-        hanging = note.script.group() if note.script else []
+        hanging = note.script.group() if names and note.script else []  # of others, is_live says so
         if hanging:
             # A directory that is not there yet may come when the file system answers.
             pids = ", ".join(map(str, hanging))
