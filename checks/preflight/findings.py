@@ -1,8 +1,4 @@
-"""Judges what the probe's script saw of a file system: what is wrong with it, and what is unknown.
-
-Pure. What is wrong is a problem that no rate can be measured with, except for its clock, which no
-rate depends on.
-"""
+"""Judges what the probe's script saw of a file system: what is wrong, and what is unknown. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
