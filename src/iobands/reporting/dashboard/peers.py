@@ -37,26 +37,30 @@ def _map(place: Place) -> dict[str, object]:
                     cells = least.setdefault(speeds.peers[at], {})
                     value = float(np.exp(speeds.values[row, at]))
                     cells[int(column)] = min(cells.get(int(column), value), value)
-    rows = [
-        _row(name, found, least.get(name, {}), len(columns))
-        for name, found in place.peers().items()
-    ]
-    rows.sort(key=lambda row: row["rank"])
+    peers = sorted(
+        place.peers().items(), key=lambda item: _WORST_FIRST.index(_worst(item[1]).state)
+    )
     begins = np.sort(np.concatenate(every)) if every else np.empty(0)
     firsts = begins[np.searchsorted(begins.astype("datetime64[D]"), columns)] if days else []
     return {
         "title": place.name,
         "noun": place.noun,
         "sessions": [seconds(moment(time)) for time in firsts],
-        "rows": rows[:MOST_ROWS],
+        "rows": [
+            _row(name, found, least.get(name, {}), len(columns))
+            for name, found in peers[:MOST_ROWS]
+        ],
     }
 
 
+def _worst(found: dict[str, Peer]) -> Peer:
+    return min(found.values(), key=lambda each: _WORST_FIRST.index(each.state))
+
+
 def _row(name: str, found: dict[str, Peer], cells: dict[int, float], columns: int) -> dict:
-    worst = min(found.values(), key=lambda each: _WORST_FIRST.index(each.state))
+    worst = _worst(found)
     return {
         "name": name,
-        "rank": _WORST_FIRST.index(worst.state),
         "state": worst.state.value,
         "since": worst.since and seconds(worst.since),
         "runs": max(each.runs for each in found.values()),
