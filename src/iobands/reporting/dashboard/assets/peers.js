@@ -20,8 +20,8 @@
     }, element("span", { "aria-hidden": "true" }, mark), element("span", { class: "unseen" }, `${percent} %`)));
   }
 
-  function legend() {
-    return element("p", { class: "note key" }, element("span", {}, "Speed of a session over that of the median one:"),
+  function legend({ noun }) {
+    return element("p", { class: "note key" }, element("span", {}, `Speed in a session over that of the median ${noun}:`),
       CLASSES.map(([least, says, mark, colour]) => element("span", {},
         element("i", { class: `cell ${colour}`, "aria-hidden": "true" }, mark),
         ` ${says}${least ? ` (from ${least} %)` : ""} `)));
@@ -56,7 +56,7 @@
   function sentence({ noun, rows }) {
     const slow = rows.filter((each) => each.state === "slow");
     if (!slow.length) return element("p", {}, `None of ${iobands.plural(rows.length, noun)} is slower than the others.`);
-    const says = slow.map((each) => `${each.name} since ${iobands.day(each.since)}`).join(", ");
+    const says = slow.map((each) => `${noun} ${each.name} since ${iobands.day(each.since)}`).join(", ");
     return element("p", {}, `${slow.length} of ${iobands.plural(rows.length, noun)} ${slow.length === 1 ? "is" : "are"} slower than the others: ${says}.`);
   }
 
@@ -65,6 +65,6 @@
   // Where something is slow it is shown; the others are folded.
   iobands.peerMaps = (places, slow) => places.filter((place) => place.sessions.length && isSlow(place) === slow)
     .map((place) => section(`places-${places.indexOf(place)}`, place.title[0].toUpperCase() + place.title.slice(1),
-      sentence(place), slow ? [heat(place), legend(), table(place)]
-        : [element("details", {}, element("summary", {}, "Heat map"), heat(place), legend()), table(place)]));
+      sentence(place), slow ? [heat(place), legend(place), table(place)]
+        : [element("details", {}, element("summary", {}, "Heat map"), heat(place), legend(place)), table(place)]));
 })();
