@@ -109,3 +109,13 @@ def test_a_signal_leaves_no_file(benchio, in_memory, observed, number):
             path.unlink()
     done = benchio.run(16, 16, 16, "local", "proc", "unstriped", "--verify", ranks=2)
     observed(message=said, exit_status=job.returncode, left=[], next_run=done.status == 0)
+
+
+def test_a_signal_leaves_no_file_of_the_test_whether_one_can_be_created(benchio):
+    data = "unstriped/mpiio.dat"
+    # Without --seccomp-bpf, with which strace 6.1 sends no signal.
+    wrapper = ["strace", "-f", "-o", "/dev/null", "-P", data, "-e", "trace=openat"]
+    wrapper += ["-e", "inject=openat:signal=TERM:when=1"]
+    done = benchio.run(4, 4, 4, "local", "mpiio", "unstriped", wrapper=wrapper)
+    assert done.status == 128 + signal.SIGTERM
+    assert not (benchio.cwd / data).exists()

@@ -4,8 +4,9 @@ module file_checks
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail, keep_first
-   use posix_api, only: mode_existing, mode_new, shim_errno, shim_first_hole, shim_free_bytes, &
-                        shim_is_open_to_others, shim_is_regular
+   use posix_api, only: guard_removes, mode_existing, mode_new, shim_errno, shim_first_hole, &
+                        shim_free_bytes, shim_guard, shim_is_open_to_others, shim_is_regular, &
+                        shim_unguard
    use posix_file, only: close_file, open_file
    use posix_path, only: get_file_size, remove_file, system_failure
    use text, only: to_text
@@ -28,15 +29,18 @@ contains
                 //"could replace files; use chmod o-w or chmod +t")
    end subroutine check_closed_to_others
 
-   !> An error unless a file can be created; removes it again.
+   !> An error unless a file can be created; removes it again, also when a signal ends the process
+   !> in between. No path is guarded afterwards.
    subroutine check_creatable(path, error)
       character(len=*), intent(in) :: path
       type(error_t), allocatable, intent(out) :: error
       integer(c_int) :: fd
 
+      call shim_guard(path//c_null_char, guard_removes)
       call open_file(path, mode_new, fd, error)
       if (.not. allocated(error)) call close_file(fd, path, error)
       if (.not. allocated(error)) call remove_file(path, error)
+      call shim_unguard()
    end subroutine check_creatable
 
    !> An error unless the file exists and is empty, so that nobody's data are overwritten.
