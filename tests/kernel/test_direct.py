@@ -73,6 +73,7 @@ def test_a_system_that_uses_the_page_cache_all_the_same_is_found_out(on_disk, pr
     [
         (("mpiio", "--direct"), "--direct does not apply to mpiio, which calls a library"),
         (("proc", "--direct", "--halo=1"), "--direct needs --halo=0"),
+        (("snapshot", "--latency"), "--latency does not apply to snapshot"),
         (("proc", "--direct", "--cache=drop"), "--cache=drop cannot be given"),
         (("proc", "--halo=-1"), "--halo must be a whole number from 0 to 2147483647"),
         (("proc", "--halo=2147483640"), "--halo=2147483640 is too large"),

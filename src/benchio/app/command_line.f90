@@ -118,7 +118,10 @@ contains
       place = place_of(name)
       if (place == 0) then
          call refuse(name, error)
-      else if (.not. takes_value(options_known(place))) then
+         return
+      end if
+      res%given = [res%given, place]
+      if (.not. takes_value(options_known(place))) then
          if (equals <= len(word)) then
             call fail(error, name//" takes no value", status_usage)
          else
@@ -127,7 +130,6 @@ contains
       else if (equals >= len(word)) then
          call fail(error, name//" needs a value: "//name//"=...", status_usage)
       else
-         res%given = [res%given, place]
          call set_value(name, word(equals + 1:), res, directories, error)
       end if
    end subroutine parse_option

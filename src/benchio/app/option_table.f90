@@ -12,7 +12,7 @@ module option_table
       !> The help text, and its second line.
       character(len=72) :: help, more
       !> The beginnings of the names of the layers that it applies to; empty for all layers.
-      character(len=16) :: kinds = ""
+      character(len=38) :: kinds = ""
    end type option_t
 
    !&< a table
@@ -30,7 +30,8 @@ module option_table
       option_t("--direct", "move data only with O_DIRECT, from aligned memory; POSIX layers", &
                ""), &
       option_t("--halo=N", "elements around each block in memory (1); 0: contiguous", ""), &
-      option_t("--latency", "report how long the calls that move data took", ""), &
+      option_t("--latency", "", "report how long the calls that move data took", &
+               "serial proc node mpiio strided aligned"), &
       option_t("--decomposition=KIND", "cut the array by block, slab or pencil", ""), &
       option_t("--writers=N", "N processes gather the data of the others and write", ""), &
       option_t("--hint=KEY=VALUE", "an MPI-IO hint, beside ROMIO_HINTS and MPICH_MPIIO_HINTS;", &
