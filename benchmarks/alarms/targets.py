@@ -83,15 +83,20 @@ def session(random: Random, variable: str, lies_on: Mapping[str, tuple], speeds:
     return np.log([found.get(target, np.nan) for target in range(len(speeds))])
 
 
+def _speeds(random: Random, targets: int, busy: float) -> Array:
+    """Return the speeds of healthy targets in a session, of which a share `busy` is slowed."""
+    return np.where(random.random(targets) < busy, random.uniform(*_BUSY, targets), 1.0)
+
+
 def _drawn(random: Random, sessions: int, targets: int, stripes: int, busy: float) -> list[Speeds]:
-    """Return healthy sessions of each variable; the function `slowed` makes one target slow."""
+    """Return healthy sessions of each variable."""
     lies_on = [layouts(random, FILES, targets, stripes) for _ in range(min(sessions, 8))]
     names, days = tuple(map(str, range(targets))), np.arange(sessions)
     found = []
     for variable in VARIABLES:
         values = []
         for day in days:
-            speeds = np.where(random.random(targets) < busy, random.uniform(*_BUSY, targets), 1.0)
+            speeds = _speeds(random, targets, busy)
             values.append(session(random, variable, lies_on[day % len(lies_on)], speeds))
         times = (np.datetime64("2026-01-01") + days).astype("datetime64[ns]")
         found.append(Speeds(names, times, np.array(values)))
@@ -123,7 +128,7 @@ def named(
         lies_on = layouts(random, FILES, targets, stripes)
         values = [list(each.values) for each in healthy]
         for after in range(1, _LONGEST + 1):
-            speeds = np.where(random.random(targets) < busy, random.uniform(*_BUSY, targets), 1.0)
+            speeds = _speeds(random, targets, busy)
             speeds[slow] *= factor
             for variable, each in zip(VARIABLES, values, strict=True):
                 each.append(session(random, variable, lies_on, speeds))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.kernel.conftest import injecting, strace
 from tests.kernel.reference import values
+from tests.kernel.test_caches import is_in_memory
 
 LAYERS = ["aligned", "aligned-single", "aligned-random"]
 SCHEMES = ["targets", "single", "random"]
@@ -322,6 +323,20 @@ def test_a_read_that_reads_nothing_is_not_verified(benchio):
     assert done.status == 1
     assert "40 elements differ" in done.messages[0]
     assert "rate" not in done.out
+
+
+def test_files_of_which_one_cannot_be_read_with_o_direct(benchio):
+    """As in a table of files on two file systems, with stripes that O_DIRECT alone cannot read."""
+    if is_in_memory(benchio.cwd):
+        pytest.skip("the file system is in memory")
+    # Opened to write, to check, to flush, to drop and to count its pages, and to read.
+    wrapper = injecting("openat", "error=EINVAL:when=7", "-P", "unstriped/aligned000001.dat")
+    done = benchio.run(
+        40, 1, 1, "local", "aligned", "unstriped", "--files=2", "--verify", "--cache=direct",
+        "--result=result.jsonl", wrapper=wrapper,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    assert [record["cache"] for record in benchio.records()] == [None, "dropped"]
 
 
 @pytest.mark.parametrize("layer", LAYERS)

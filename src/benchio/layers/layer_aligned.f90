@@ -252,7 +252,8 @@ contains
          call write_bytes(fd, self%path_of(piece%file), memory, piece%offset, self%outcome%calls, &
                           error)
       else
-         call self%direct%read_bytes(self%pool%is_direct, fd, self%path_of(piece%file), memory, &
+         ! Also if only some of the files are open with O_DIRECT: it serves the others too.
+         call self%direct%read_bytes(self%task%reads_direct, fd, self%path_of(piece%file), memory, &
                                      piece%offset, self%outcome%calls, error)
       end if
    end subroutine move
