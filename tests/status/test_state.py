@@ -11,9 +11,10 @@ from iobands.alerts.action import DISCARD, RETIRE
 from iobands.alerts.request import RequestError
 from iobands.bands import Span, parse_bands
 from iobands.model.schema import FileError
+from iobands.reporting.verdicts import VERDICTS, judged
 from iobands.site.site import Site
 from iobands.status.state import State
-from iobands.status.verdicts import OWN_HISTORY, verdicts
+from iobands.status.verdicts import OWN_HISTORY
 from tests.factory import (
     COLUMNS,
     NOW,
@@ -110,7 +111,7 @@ def test_verdicts_of_all_runs(files: SiteFiles) -> None:
     files.write(daily([0.5, 1.5, 0.2, 1.0, 3.0]))
     write_bands(files.bands, since=days_ago(3.5))
     series = only(files.read())
-    found = verdicts(series.key, series.history, series.bands, None)
+    found = [VERDICTS[code] for code in judged(series).verdicts]
     # floor 1 (1/2)^1.5 = 0.354
     assert found == ["no band", "within", "collapsed", "within", "above"]
 
@@ -118,7 +119,7 @@ def test_verdicts_of_all_runs(files: SiteFiles) -> None:
 def test_a_learned_band_judges_the_runs_that_it_compares_with(files: SiteFiles) -> None:
     rows = daily([5.0], last=30, tool_version="0.9") + daily([*HISTORY, 16.0])
     series = only(files.write(rows).read())
-    found = verdicts(series.key, series.history, series.bands, series.status.band)
+    found = [VERDICTS[code] for code in judged(series).verdicts]
     assert found[:3] == ["no band", "collapsed", "below"]
     assert found[-1] == "above"
 

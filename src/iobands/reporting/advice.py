@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from iobands.detection import Ratio
 from iobands.model.series import SeriesKey
 from iobands.reporting.document import Block, Bullets, Heading, Paragraph, Table
-from iobands.reporting.format import figure, plural, printable
+from iobands.reporting.format import figure, plural, printable, ratio_text
 from iobands.reporting.published import PATTERNS, direction, interval_text, scale_text
 from iobands.site.advise import (
     FILE_SYSTEM,
@@ -111,9 +113,7 @@ def _finding(finding: Finding, more: int | None) -> str:
 
 
 def _evidence(evidence: Evidence) -> str:
-    if evidence.interval is None:
-        return f"{evidence.ratio:.2f} ×"
-    return f"{evidence.ratio:.2f} × ({evidence.interval[0]:.2f}–{evidence.interval[1]:.2f})"
+    return ratio_text(Ratio(evidence.ratio, *(evidence.interval or (0.0, math.inf))))
 
 
 def _cells(evidence: Evidence) -> tuple[str, ...]:

@@ -9,24 +9,22 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from iobands.alerts.alert import OK, Alert, Severity
+from iobands.alerts.alert import OK, Alert, Certainty, Severity
 from iobands.bands import NO_BAND
 from iobands.directories.note import Leftover
 from iobands.reporting.format import (
     acknowledgement_text,
+    age_text,
     day_text,
     epoch_text,
     level_text,
     maintenance_text,
-    peer_text,
     plural,
     printable,
     ratio_text,
-    session_text,
     size_text,
     summary,
     time_text,
-    what_to_do,
     worst_member,
 )
 from iobands.reporting.related import sharing
@@ -80,7 +78,8 @@ def digest_text(
 def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[Text]:
     """Yield the parts of the digest for a terminal of `width` columns."""
     yield Text(summary(site), style="bold")
-    newest = session_text(site.last_session, site.now)
+    last = site.last_session
+    newest = f"; newest session {age_text(site.now - last.began)}: {last.how}" if last else ""
     yield Text(f"at {time_text(site.now)} UTC{newest}; all times are UTC")
     for heading, alerts in sections(site).items():
         if alerts:
@@ -142,13 +141,17 @@ def details(alert: Alert, site: Site, *, short: bool = False) -> list[str]:
     if alert.reason:
         return [alert.reason]
     level, *others = finding(alert, site, short=short)
-    level = ": ".join(filter(None, (level, what_to_do(alert))))
+    if alert.peer:
+        level += ": confirm it" if alert.certainty is Certainty.POSSIBLE else ": drain it"
     return [level, *others, acknowledgement_text(alert)]
 
 
 def finding(alert: Alert, site: Site, *, short: bool = False) -> tuple[str, str, str]:
     """Return the level of an alert that has no reason, since when it is so, and how certain."""
-    level = peer_text(alert) or level_text(worst_member(alert), short=short)
+    if alert.peer:
+        level = f"{alert.peer.ratio.value:.2f} × the others"
+    else:
+        level = level_text(worst_member(alert), short=short)
     since = ""
     if alert.since:
         word = "on" if alert.severity is Severity.COLLAPSED else "since"

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from html import unescape
 from html.parser import HTMLParser
 from typing import Final
 
@@ -134,9 +135,7 @@ def _commands(lines: Sequence[str], recommended: Sequence[Recommended]) -> Itera
 def _plain(line: str) -> str:
     """Return a command as it is typed, whatever prompt or mark-up is around it."""
     text = line.strip().removeprefix("$ ").removeprefix("<pre><code>").removesuffix("</code></pre>")
-    for entity, mark in (("&#34;", '"'), ("&#39;", "'"), ("&lt;", "<"), ("&gt;", ">")):
-        text = text.replace(entity, mark)
-    return text.replace("&amp;", "&")
+    return unescape(text)
 
 
 def _rows(lines: Sequence[str], media: set[str]) -> list[_Row]:

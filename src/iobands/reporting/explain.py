@@ -21,7 +21,7 @@ from iobands.reporting.format import (
     ratio_text,
     time_text,
 )
-from iobands.reporting.lines import move, section, some
+from iobands.reporting.lines import aligned, move, section, some
 from iobands.reporting.peers import of_peer
 from iobands.reporting.related import Onset, Related, related, sharing, value_of
 from iobands.site.site import Site
@@ -89,19 +89,13 @@ def of_alert(site: Site, alert: Alert) -> Iterator[str]:
     if not alert.members:
         return
     field, alike = sharing(site, alert)
-    rows = [
-        (
-            each.series.label,
-            level_text(each),
-            ratio_text(each.ratio) if each.ratio else "",
-        )
-        for each in alert.members
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    yield from ("", f"Series: {len(rows)} of {len(alike)}")
-    for row in rows:
-        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-        yield f"  {'  '.join(cells)}".rstrip()
+    yield from ("", f"Series: {len(alert.members)} of {len(alike)}")
+    yield from aligned(
+        [
+            (each.series.label, level_text(each), ratio_text(each.ratio) if each.ratio else "")
+            for each in alert.members
+        ]
+    )
     onset = _onset(alert)
     if onset is None:
         return

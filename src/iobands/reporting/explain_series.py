@@ -30,7 +30,7 @@ from iobands.reporting.format import (
     ratio_text,
     time_text,
 )
-from iobands.reporting.lines import as_before, fact, move, said, section, some
+from iobands.reporting.lines import fact, move, section, some
 from iobands.reporting.related import FIELDS, Related, onset_of, related
 from iobands.site.site import Site
 from iobands.status.outliers import Outliers
@@ -61,8 +61,11 @@ def of_series(site: Site, series: Series) -> Iterator[str]:
             f"Moved at the same time, about {day_text(onset.since, site.now)}",
             _moved(site, others, found),
         )
-        still = [each for each in others if not each.direction]
-        yield from section("Did not move", [*_still(still), *as_before(found.still)])
+        still = [*_still([each for each in others if not each.direction])]
+        if found.still:
+            same = (f"{name} {text}" for name, text in found.still.items())
+            still.append(f"as before: {'; '.join(same)}")
+        yield from section("Did not move", still)
     yield from ("", f"Look next: {_advice(site, series, others, found)}")
     yield from _newest(series)
 
@@ -76,7 +79,7 @@ def moved(site: Site, series: Series) -> Iterator[str]:
 
 
 def _moved(site: Site, others: Sequence[Related], found: Covariates) -> Iterator[str]:
-    yield from (*said(found.changed), *said(found.moved))
+    yield from (f"{name}: {text}" for name, text in {**found.changed, **found.moved}.items())
     near = [each for each in others if each.direction]
     near.sort(key=lambda each: each.change is None)
     yield from (f"{each.series.label}: {move(site, each)}" for each in near[:_MOST_MOVED])

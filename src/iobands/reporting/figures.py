@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from textwrap import shorten
 from typing import Final
@@ -20,11 +19,11 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
 from iobands.alerts.alert import Alert
-from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band
-from iobands.detection.series import Change, moment
+from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN
+from iobands.detection.series import Change
+from iobands.reporting.verdicts import VERDICTS, Judged, judged
 from iobands.site.site import Site
 from iobands.status.series import Series
-from iobands.status.verdicts import band_in_force, comparable, verdicts
 
 #: Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
 #: (Okabe and Ito, "Color universal design", 2008).
@@ -60,16 +59,6 @@ _STYLE: Final = {
     "xtick.color": _INK,
     "ytick.color": _INK,
 }
-
-
-@dataclass(frozen=True)
-class _Span:
-    """A time in which one band holds."""
-
-    begin: datetime
-    end: datetime
-    band: Band
-    provisional: bool
 
 
 def time_series(series: Series, now: datetime, form: str = "svg") -> bytes:
@@ -133,13 +122,12 @@ def _rendered(figure: Figure, form: str) -> bytes:
 
 
 def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
-    spans = _spans(series, now)
-    for span in spans:
-        _draw_band(axes, span)
-    _draw_points(axes, series)
+    known = judged(series)
+    _draw_bands(axes, series, known, _end(series, now))
+    _draw_points(axes, series, known)
     detection = series.status.detection
     _draw_changes(axes, detection.changes if detection else (), series.history.last)
-    _dress(axes, series, spans, now)
+    _dress(axes, series, known, now)
 
 
 def _draw_evidence(axes: Axes, series: Series) -> None:
@@ -205,57 +193,43 @@ def _legend(axes: Axes) -> None:
     )
 
 
-def _spans(series: Series, now: datetime) -> list[_Span]:
-    """Return the bands that held from the first sample to now."""
-    history, status = series.history, series.status
-    end = _end(series, now)
-    if status.band and status.provisional:
-        first = int(np.flatnonzero(comparable(history, series.bands))[0])
-        return [_Span(moment(history.times[first]), end, status.band, True)]
-    spans = []
-    epochs = series.bands.epochs if series.bands else ()
-    ends_of = [*(epoch.since for epoch in epochs[1:]), end]
-    for epoch, ends in zip(epochs, ends_of, strict=False):  # no epoch has no end either
-        begin = max(epoch.since, history.first)
-        band = band_in_force(series.key, history.newest, epoch.since, series.bands)
-        if band and begin < min(ends, end):
-            spans.append(_Span(begin, min(ends, end), band, False))
-    return spans
-
-
 def _end(series: Series, now: datetime) -> datetime:
     """Return where the time axis ends: now, unless the series has long been silent."""
     first, last = series.history.first, series.history.last
     return max(last, min(now, last + max(_LEAST_SILENCE, _SILENT * (last - first))))
 
 
-def _draw_band(axes: Axes, span: _Span) -> None:
-    times = [date2num(span.begin), date2num(span.end)]
-    band = span.band
-    axes.fill_between(
-        times,
-        band.lower_quartile,
-        band.upper_quartile,
-        facecolor=_BAND_COLOUR,
-        edgecolor="white" if span.provisional else "none",
-        hatch="///" if span.provisional else None,
-        linewidth=0,
-        alpha=0.28,
-        zorder=1,
-    )
-    axes.hlines(band.median, *times, colors="#0072b2", linewidths=1.2, zorder=2)
-    axes.hlines(band.floor, *times, colors="#b3123e", linewidths=1.1, linestyles="--", zorder=2)
+def _draw_bands(axes: Axes, series: Series, known: Judged, end: datetime) -> None:
+    """Draw each band for as long as it holds; a provisional one is hatched."""
+    is_young = series.status.provisional
+    begins = date2num(np.array([begin for begin, _ in known.segments], "datetime64[s]"))
+    ends = [*begins[1:], date2num(end)]
+    for (_, place), *times in zip(known.segments, begins, ends, strict=True):
+        if place < 0:
+            continue
+        band = known.bands[place]
+        axes.fill_between(
+            times,
+            band.lower_quartile,
+            band.upper_quartile,
+            facecolor=_BAND_COLOUR,
+            edgecolor="white" if is_young else "none",
+            hatch="///" if is_young else None,
+            linewidth=0,
+            alpha=0.28,
+            zorder=1,
+        )
+        axes.hlines(band.median, *times, colors="#0072b2", linewidths=1.2, zorder=2)
+        axes.hlines(band.floor, *times, colors="#b3123e", linewidths=1.1, linestyles="--", zorder=2)
 
 
-def _draw_points(axes: Axes, series: Series) -> None:
-    history, status = series.history, series.status
+def _draw_points(axes: Axes, series: Series, known: Judged) -> None:
+    history = series.history
     times = date2num(history.times)
     dense = len(history) > _DENSE
     axes.plot(times, history.values, color="#aaaaaa", linewidth=0.5 if dense else 0.8, zorder=3)
-    learned = status.band if status.provisional else None
-    found = np.array(verdicts(series.key, history, series.bands, learned))
     for verdict, (marker, colour) in MARKS.items():
-        of_verdict = found == verdict
+        of_verdict = known.verdicts == VERDICTS.index(verdict)
         if of_verdict.any():
             axes.scatter(
                 times[of_verdict],
@@ -269,12 +243,12 @@ def _draw_points(axes: Axes, series: Series) -> None:
             )
 
 
-def _dress(axes: Axes, series: Series, spans: Sequence[_Span], now: datetime) -> None:
+def _dress(axes: Axes, series: Series, known: Judged, now: datetime) -> None:
     last = _end(series, now)
     first = min(series.history.first, last - _LEAST_SPAN)
     margin = (last - first) * 0.02
     axes.set_xlim(date2num(first - margin), date2num(last + margin))
-    tops = [span.band.upper_quartile for span in spans]
+    tops = [band.upper_quartile for band in known.bands]
     axes.set_ylim(0, 1.12 * max(*tops, float(np.nanmax(series.history.values)), 0.0))
     locator = AutoDateLocator(minticks=3, maxticks=9)
     axes.xaxis.set_major_locator(locator)

@@ -17,11 +17,11 @@ from iobands.alerts.action import (
     UNDO,
     Action,
 )
-from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Certainty, Member, Severity
+from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Member, Severity
 from iobands.bands import PROVISIONAL, Band, Epoch, Window
 from iobands.detection import Ratio
-from iobands.session.record import LastSession
 from iobands.site.site import Site
+from iobands.status.series import Series
 from iobands.status.state import State, Status
 from iobands.status.verdicts import ENOUGH_RUNS
 
@@ -81,18 +81,6 @@ def level_text(member: Member, *, short: bool = False) -> str:
     return f"{now} ({change})" if short else f"{now}, was {figure(baseline)} ({change})"
 
 
-def peer_text(alert: Alert) -> str:
-    """Return how slow the target or node of an alert is; empty for other alerts."""
-    return f"{alert.peer.ratio.value:.2f} × the others" if alert.peer else ""
-
-
-def what_to_do(alert: Alert) -> str:
-    """Return what to do about the target or node of an alert; empty for other alerts."""
-    if alert.peer is None:
-        return ""
-    return "confirm it" if alert.certainty is Certainty.POSSIBLE else "drain it"
-
-
 def worst_member(alert: Alert) -> Member:
     """Return the member whose level is furthest off in the direction of the alert."""
     known = [each for each in alert.members if each.ratio and math.isfinite(each.ratio.value)]
@@ -126,11 +114,6 @@ def age_text(age: timedelta) -> str:
         return f"{plural(minutes, 'minute')} ago"
     hours = round(age / timedelta(hours=1))
     return f"{plural(hours, 'hour')} ago" if hours < 48 else f"{age.days} days ago"  # noqa: PLR2004
-
-
-def session_text(last: LastSession | None, now: datetime) -> str:
-    """Return how old the newest session is and how it ended; empty where none left a record."""
-    return f"; newest session {age_text(now - last.began)}: {last.how}" if last else ""
 
 
 def plural(count: int, noun: str) -> str:
@@ -270,7 +253,7 @@ def _alert_counts(site: Site) -> Iterable[str]:
 
 
 def _calibrating(site: Site) -> str:
-    left = min(runs_left(series.status, series.history.passed[-1]) for series in site.series)
+    left = min(map(runs_left, site.series))
     return f"calibrating: {plural(left, 'more run')}" if left else "calibrating: one more run"
 
 
@@ -283,6 +266,7 @@ def _series_counts(site: Site) -> str:
     return f"{number}, {calibrating} of them calibrating" if some else number
 
 
-def runs_left(status: Status, passed: bool) -> int:
-    """Return how many runs a series lacks for a band; `passed` is of its newest sample."""
-    return max(0, ENOUGH_RUNS - status.usable - int(passed))
+def runs_left(series: Series) -> int:
+    """Return how many runs a series lacks for a band."""
+    newest = int(series.history.passed[-1]) if len(series.history) else 0
+    return max(0, ENOUGH_RUNS - series.status.usable - newest)

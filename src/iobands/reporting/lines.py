@@ -36,15 +36,12 @@ def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
         )
 
 
-def said(found: dict[str, str]) -> list[str]:
-    """Return what is said of columns, each a line."""
-    return [f"{name}: {text}" for name, text in found.items()]
-
-
-def as_before(found: dict[str, str]) -> list[str]:
-    """Return what is said of columns that did not move, in one line."""
-    every = "; ".join(f"{name} {text}" for name, text in found.items())
-    return [f"as before: {every}"] if found else []
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the rows of a table, indented, with each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        yield f"  {'  '.join(cells)}".rstrip()
 
 
 def some(names: Sequence[str]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Final
 
 import numpy as np
@@ -17,7 +16,6 @@ from iobands.alerts.alert import Severity
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.series import SeriesKey
 from iobands.site.site import Site
-from iobands.status.series import Series
 
 #: The quantiles of a band, as labels.
 _BAND: Final = ("floor", "lower_quartile", "median", "upper_quartile")
@@ -78,8 +76,10 @@ def state_metrics(site: Site) -> str:
         "iobands_last_session_timestamp_seconds",
         "When the newest value of a system was measured: alert on its age.",
     )
-    for system, when in _sessions(site.series).items():
-        session.samples.append(({"system": system}, when.timestamp(), None))
+    measured = [(each.key.system, each.status.when) for each in site.series if each.status.when]
+    for system in dict.fromkeys(name for name, _ in measured):
+        newest_of = max(when for name, when in measured if name == system)
+        session.samples.append(({"system": system}, newest_of.timestamp(), None))
     return _written([newest, times, states, bands, alerts, status, session])
 
 
@@ -108,13 +108,3 @@ def _labels(key: SeriesKey) -> dict[str, object]:
 
 def _text(value: object) -> str:
     return f"{value:.15g}" if isinstance(value, int | float) else str(value)
-
-
-def _sessions(series: Sequence[Series]) -> dict[str, datetime]:
-    found: dict[str, datetime] = {}
-    for each in series:
-        when = each.status.when
-        if when is not None:
-            system = each.key.system
-            found[system] = max(when, found.get(system, when))
-    return found

@@ -3,87 +3,83 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from iobands.alerts.alert import SlowPeer
 from iobands.detection.peers import Peer, PeerState
 from iobands.model.fields import VARIABLE_UNITS
 from iobands.reporting.format import day_text, printable, ratio_text
+from iobands.reporting.lines import aligned
 from iobands.site.site import Site
 from iobands.status.peers import NODE, TARGET, Place
 
 #: How many peers are shown without being asked: the slow ones and the next.
 MOST: Final = 30
-_WORST_FIRST: Final = tuple(PeerState)
+_STATES: Final = tuple(PeerState)  # the worst first
 _GAP: Final = "  "
+_NOTHING: Final = {
+    TARGET: "targets: that needs a file per process and a layout that names its targets "
+    "(Lustre, BeeGFS)",
+    NODE: "nodes: that needs a file per process on two nodes or more",
+}
+_WHY: Final = {
+    PeerState.UNKNOWN: "no run used three {noun}s or more at once, so none can be compared",
+    PeerState.UNUSED: "drained, no longer in the pool, or renumbered; after renumbering, begin an "
+    "epoch",
+}
 
 
 def peers_text(site: Site, kind: str, *, every: bool = False) -> str:
     """Return the tables of all targets or of all nodes, and what to do about slow ones."""
     places = [each for each in site.places if each.kind == kind]
     places.sort(key=lambda each: not each.slow())
+    nothing = f"No run of the last 200 days compares {_NOTHING[kind]}."
     lines = [line for place in places for line in _place(place, site, every)]
-    return "\n".join(printable(line) for line in lines or [_nothing(kind)]) + "\n"
-
-
-def _nothing(kind: str) -> str:
-    what = {
-        TARGET: "targets: that needs a file per process and a layout that names its targets "
-        "(Lustre, BeeGFS)",
-        NODE: "nodes: that needs a file per process on two nodes or more",
-    }
-    return f"No run of the last 200 days compares {what[kind]}."
+    return "\n".join(printable(line) for line in lines or [nothing]) + "\n"
 
 
 def _place(place: Place, site: Site, every: bool) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
-    peers = place.peers()
-    yield f"{place.name}: speed over that of the median one, by the times of ranks"
-    names = sorted(peers, key=lambda name: _rank(peers[name]))
-    shown = names if every else names[:MOST]
+    yield f"{place.name}: speed relative to the median {place.noun}, from the times of the ranks"
+    peers = worst_first(place)
+    shown = peers if every else peers[:MOST]
     rows = [(place.noun.upper(), "RUNS", *map(str.upper, variables), "STATE", "SINCE")]
-    rows += [_row(name, peers[name], variables, site) for name in shown]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
-        yield f"{_GAP}{_GAP.join(cells)}".rstrip()
-    if len(names) > len(shown):
-        yield f"{_GAP}and {len(names) - len(shown)} more: --all"
-    states = {each.state for found in peers.values() for each in found.values()}
-    if PeerState.UNKNOWN in states:
-        yield f"{_GAP}Unknown: of fewer than three {place.noun}s a run, none is the slow one."
-    if PeerState.UNUSED in states:
-        yield (
-            f"{_GAP}Not used: drained, no longer in the pool, or renumbered; after renumbering, "
-            "begin an epoch."
-        )
+    for name, found, worst in shown:
+        since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
+        ratios = (ratio_text(found[each].ratio) if each in found else "" for each in variables)
+        runs = str(max(each.runs for each in found.values()))
+        state = worst.state.value
+        rows.append((name, runs, *ratios, state, day_text(since, site.now) if since else ""))
+    yield from aligned(rows)
+    if len(peers) > len(shown):
+        yield f"{_GAP}and {len(peers) - len(shown)} more: --all"
+    states = {worst.state for *_, worst in peers}
+    yield from (
+        f"{_GAP}{state.value}: {why.format(noun=place.noun)}"
+        for state, why in _WHY.items()
+        if state in states
+    )
     yield from confirmation(place)
     yield ""
 
 
-def _rank(found: dict[str, Peer]) -> tuple[int, float]:
-    state = min(_WORST_FIRST.index(each.state) for each in found.values())
-    return state, min(each.ratio.value for each in found.values())
+def worst_first(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:
+    """Return each peer, what is known of it by variable, and the worst of that."""
+    every = place.peers().items()
+    found = [(name, known, min(known.values(), key=_badness)) for name, known in every]
+    return sorted(found, key=lambda each: _badness(each[2]))
 
 
-def _row(name: str, found: dict[str, Peer], variables: Sequence[str], site: Site) -> tuple:
-    worst = min(found.values(), key=lambda each: _WORST_FIRST.index(each.state))
-    since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
-    return (
-        name,
-        str(max(each.runs for each in found.values())),
-        *(ratio_text(found[each].ratio) if each in found else "" for each in variables),
-        worst.state.value,
-        day_text(since, site.now) if since else "",
-    )
+def _badness(peer: Peer) -> tuple[int, float]:
+    return _STATES.index(peer.state), peer.ratio.value
 
 
 def of_peer(site: Site, peer: SlowPeer) -> Iterator[str]:
     """Yield how fast a slow peer is, and what to do about it."""
     name = peer.name
     ratios = [f"{variable} {ratio_text(each)}" for variable, each in sorted(peer.ratios.items())]
-    yield f"Its speed over that of the others: {', '.join(ratios)}"
+    yield f"Speed relative to the others: {', '.join(ratios)}"
     for place in site.places:
         if (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
             yield f"All {place.name}: iobands targets{' --nodes' if name.kind == NODE else ''}"

@@ -47,14 +47,9 @@ def section(system: str, recommended: Sequence[Recommended], now: datetime) -> l
     ]
     for each in recommended:
         blocks += _settings(each)
-    blocks += [Heading("Rates to expect", 2), rates_table(recommended)]
-    return [*blocks, *_notes(recommended)]
-
-
-def rates_table(recommended: Sequence[Recommended]) -> Table:
-    """Return the table of rates."""
     rows = [_row(rates) for each in recommended for rates in each.rates]
-    return Table(HEADINGS, tuple(rows))
+    blocks += [Heading("Rates to expect", 2), Table(HEADINGS, tuple(rows))]
+    return [*blocks, *_notes(recommended)]
 
 
 def direction(variable: str) -> str:

@@ -1,4 +1,4 @@
-"""Which samples compare with the newest, by which band each is judged, and its verdict."""
+"""Which samples compare with the newest, and by which band each is judged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from iobands.bands import NO_BAND, Band, Bands, log_fence
+from iobands.bands import Band, Bands, log_fence
 from iobands.detection.series import in_utc
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
@@ -126,12 +126,3 @@ def band_of_each(
         codes[first:] = len(found) if published else own[first:]
         found += [published] if published else []
     return codes, [*found, None]
-
-
-def verdicts(
-    key: SeriesKey, history: History, bands: Bands | None, learned: Band | None
-) -> list[str]:
-    """Return the verdict of every sample."""
-    codes, found = band_of_each(key, history, bands, learned)
-    each = zip((found[code] for code in codes), history.values, strict=True)
-    return [band.verdict(float(value)) if band else NO_BAND for band, value in each]

@@ -12,27 +12,16 @@ from iobands.detection.series import Change
 from iobands.reporting import format as texts
 from iobands.reporting.dashboard.maintenance import maintenances
 from iobands.reporting.dashboard.names import seconds, series_id
-from iobands.reporting.dashboard.verdicts import Judged
 from iobands.reporting.explain_series import facts, moved
+from iobands.reporting.verdicts import Judged
 from iobands.site.site import Site
 from iobands.status.series import Series
 
 # Without what people wrote, and what names them.
-_PUBLIC_FACTS: Final = frozenset(
-    {
-        "Drop",
-        "Rise",
-        "Suspicion",
-        "Newest",
-        "Runs",
-        "Baseline",
-        "Evidence",
-        "Power",
-        "Earlier",
-        "Incident",
-        "Outliers",
-    }
-)
+_PUBLIC_FACTS: Final = (
+    "Drop", "Rise", "Suspicion", "Newest", "Runs", "Baseline", "Evidence", "Power", "Earlier",
+    "Incident", "Outliers",
+)  # fmt: skip
 
 
 def details(site: Site, series: Series, judged: Judged, *, public: bool) -> dict[str, object]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -13,41 +12,31 @@ from iobands.detection.sessions import Sessions, sessions_of
 from iobands.model.fields import RATIO_UNIT
 from iobands.reporting.dashboard.maintenance import maintenances
 from iobands.reporting.dashboard.names import seconds, series_id
-from iobands.reporting.dashboard.verdicts import Judged
+from iobands.reporting.verdicts import Judged
 from iobands.site.site import Site
 from iobands.status.series import Series
 
 #: How many sessions are shown: six weeks of daily ones.
 MOST_SESSIONS: Final = 42
-_LEAST_FOR_INTERVAL: Final = 2
 _DAY: Final = 86_400
 
 #: A character a cell: the verdicts by their codes, and why there is none.
 CELLS: Final = "nwabc"
-GAP, MISSED, MAINTENANCE, NOT_YET = ".", "m", "p", " "
+GAP, MISSED, MAINTENANCE = ".", "m", "p"
 
 
-@dataclass(frozen=True)
-class HeatMap:
-    """The rows, the times of the sessions, and how far apart sessions are in seconds.
+def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> dict[str, object]:
+    """Return the rows, the times of the sessions, and how far apart these are in seconds.
 
-    Times are in seconds since 1970.
+    Times are in seconds since 1970. A row is of series that run by themselves: without a case.
     """
-
-    times: tuple[int, ...]
-    rows: tuple[dict[str, object], ...]
-    interval: int
-
-
-def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> HeatMap:
-    """Return the heat map of the series that run by themselves, which are those without a case."""
     shown = [each for each in site.series if each.key.case is None and each.key.unit != RATIO_UNIT]
     measured = {series_id(each.key): each for each in shown if len(each.history)}
     sessions = sessions_of({name: each.history.times for name, each in measured.items()})
     begins = _begins(sessions, {name: verdicts[name] for name in measured})
-    numbers = _columns(sorted(begins), sessions.a_day)[-MOST_SESSIONS:]
-    times = _times(numbers, begins, sessions.a_day)
-    place = {number: column for column, number in enumerate(numbers)}
+    columns = _columns(begins, sessions.a_day)
+    place = {number: column for column, number in enumerate(columns)}
+    times = list(columns.values())
     kinds: defaultdict[tuple[str, ...], list[Series]] = defaultdict(list)
     for each in shown:
         key = each.key
@@ -55,7 +44,7 @@ def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> HeatMap:
         kinds[tuple(part or "none" for part in kind)].append(each)
     rows = []
     for kind, group in kinds.items():
-        cells, which = [GAP] * len(numbers), [0] * len(numbers)
+        cells, which = [GAP] * len(times), [0] * len(times)
         for number, each in enumerate(group):
             name = series_id(each.key)
             if name in measured:
@@ -66,11 +55,14 @@ def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> HeatMap:
         for column, time in enumerate(times):
             if cells[column] == GAP and any(each.begin <= time <= each.end for each in spans):
                 cells[column] = MAINTENANCE
-        _blank_beginning(cells)
         names = [series_id(each.key) for each in group]
-        row = {"kind": kind, "series": names, "cells": "".join(cells)}
+        # what is before the first run of a row is no gap
+        text = "".join(cells).lstrip(GAP).rjust(len(cells))
+        row = {"kind": kind, "series": names, "cells": text}
         rows.append({**row, "which": which} if len(group) > 1 else row)
-    return HeatMap(tuple(times), tuple(rows), _interval(list(begins.values())))
+    apart = np.diff(sorted(begins.values()))
+    interval = int(np.median(apart)) if len(apart) else _DAY
+    return {"sessions": times, "rows": rows, "interval": interval}
 
 
 def _begins(sessions: Sessions[str], verdicts: Mapping[str, Judged]) -> dict[int, int]:
@@ -84,20 +76,13 @@ def _begins(sessions: Sessions[str], verdicts: Mapping[str, Judged]) -> dict[int
     return begins
 
 
-def _columns(numbers: Sequence[int], a_day: int) -> list[int]:
-    """Return the sessions, and one for each day without any."""
-    if not numbers:
-        return []
-    days = {number // a_day for number in numbers}
-    without = {day * a_day for day in range(min(days), max(days)) if day not in days}
-    return sorted({*numbers, *without})
-
-
-def _times(numbers: Sequence[int], begins: Mapping[int, int], a_day: int) -> list[int]:
-    """Return when each session began, of days without one when it might have."""
-    known = [begins[number] % _DAY for number in numbers if number in begins]
-    usual = int(np.median(known)) if known else 0
-    return [begins.get(number, number // a_day * _DAY + usual) for number in numbers]
+def _columns(begins: Mapping[int, int], a_day: int) -> dict[int, int]:
+    """Return when the last sessions began, and of days without one when it might have."""
+    days = {number // a_day for number in begins}
+    usual = int(np.median([time % _DAY for time in begins.values()])) if begins else 0
+    without = set(range(min(days, default=0), max(days, default=0))) - days
+    every = {**begins, **{day * a_day: day * _DAY + usual for day in without}}
+    return dict(sorted(every.items())[-MOST_SESSIONS:])
 
 
 def _fill(
@@ -127,16 +112,3 @@ def _mark_missing(
         near = column >= 0 and abs(times[column] - seconds(miss.when)) < _DAY
         if near and cells[column] == GAP:
             cells[column], which[column] = MISSED, number
-
-
-def _blank_beginning(cells: list[str]) -> None:
-    """What is before the first run of a row is no gap."""
-    first = next((place for place, cell in enumerate(cells) if cell != GAP), len(cells))
-    cells[:first] = NOT_YET * first
-
-
-def _interval(times: list[int]) -> int:
-    """Return the median time between sessions in seconds, a day where it is not known."""
-    if len(times) < _LEAST_FOR_INTERVAL:
-        return _DAY
-    return int(np.median(np.diff(sorted(times))))

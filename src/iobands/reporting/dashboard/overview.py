@@ -14,7 +14,6 @@ from iobands.reporting import format as texts
 from iobands.reporting.dashboard.heat_map import heat_map
 from iobands.reporting.dashboard.names import job_id, seconds, series_id
 from iobands.reporting.dashboard.peers import peer_maps
-from iobands.reporting.dashboard.verdicts import Judged
 from iobands.reporting.digest import (
     details,
     finding,
@@ -27,6 +26,7 @@ from iobands.reporting.digest import (
 )
 from iobands.reporting.explain import moved_with
 from iobands.reporting.table import RECENT, sparkline
+from iobands.reporting.verdicts import Judged
 from iobands.site.compare import FIELDS, value_of
 from iobands.site.site import Site
 from iobands.status.peers import NODE
@@ -58,7 +58,6 @@ def overview(
     """
     if public:
         site = _without_nodes(site)
-    shown = heat_map(site, verdicts)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
     found = {
@@ -72,15 +71,13 @@ def overview(
         "counts": texts.counts(site),
         "newest": newest and seconds(newest),
         "session": last and {"began": seconds(last.began), "how": last.how},
-        "interval": shown.interval,
         "alerts": [
             {"heading": heading, **_alert(alert, site, public)}
             for heading, alerts in sections(site).items()
             for alert in alerts
         ],
         "lately": [_entry(each, public) for each in site.ledger().entries[:_LATELY]],
-        "sessions": shown.times,
-        "rows": shown.rows,
+        **heat_map(site, verdicts),
         "enough": ENOUGH_RUNS,
         "places": peer_maps(site),
         "file_systems": _file_systems(site, {} if public else paths),
@@ -170,9 +167,6 @@ def _series(series: Series, site: Site) -> dict[str, object]:
     status, key = series.status, series.key
     quiet = any(alert.is_quiet for alert in site.alerts_on(key))
     band = status.band
-    left = 0
-    if status.state is State.CALIBRATING:
-        left = texts.runs_left(status, bool(len(series.history) and series.history.passed[-1]))
     return {
         "id": series_id(key),
         "job": job_id(key),
@@ -189,7 +183,7 @@ def _series(series: Series, site: Site) -> dict[str, object]:
         "verdict": status.verdict,
         "value": None if status.value is None else texts.figure(status.value),
         "band": texts.band_text(band, status.provisional) if band else "",
-        "left": left,
+        "left": texts.runs_left(series) if status.state is State.CALIBRATING else 0,
         "runs": status.runs,
         "when": status.when and seconds(status.when),
         "trend": sparkline(series.history.values[-RECENT:].tolist()),

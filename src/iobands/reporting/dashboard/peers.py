@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Final
 
 import numpy as np
 
-from iobands.detection.peers import Peer, PeerState
 from iobands.detection.series import moment
 from iobands.reporting.dashboard.heat_map import MOST_SESSIONS
 from iobands.reporting.dashboard.names import seconds
 from iobands.reporting.format import ratio_text
+from iobands.reporting.peers import worst_first
 from iobands.site.site import Site
 from iobands.status.peers import Place
 
 #: How many rows a map has at the most; the slow ones come first.
 MOST_ROWS: Final = 400
-_WORST_FIRST: Final = tuple(PeerState)
 
 
 def peer_maps(site: Site) -> list[dict[str, object]]:
@@ -25,45 +25,32 @@ def peer_maps(site: Site) -> list[dict[str, object]]:
 
 
 def _map(place: Place) -> dict[str, object]:
-    every = [each.times for each in place.speeds.values()]
-    days = [each.astype("datetime64[D]") for each in every]
-    columns = np.unique(np.concatenate(days))[-MOST_SESSIONS:] if days else []
+    none = np.empty(0, "datetime64[ns]")
+    every = np.sort(np.concatenate([none, *(each.times for each in place.speeds.values())]))
+    days, firsts = np.unique(every.astype("datetime64[D]"), return_index=True)
+    days, firsts = days[-MOST_SESSIONS:], firsts[-MOST_SESSIONS:]
     # the slowest of the day and of all variables, in percent of the others' speed
-    least: dict[str, dict[int, float]] = {}
-    for speeds, of_day in zip(place.speeds.values(), days, strict=True):
-        for row, column in enumerate(np.searchsorted(columns, of_day)):
-            if len(columns) and of_day[row] >= columns[0]:
-                for at in np.flatnonzero(np.isfinite(speeds.values[row])):
-                    cells = least.setdefault(speeds.peers[at], {})
-                    value = float(np.exp(speeds.values[row, at]))
-                    cells[int(column)] = min(cells.get(int(column), value), value)
-    peers = sorted(
-        place.peers().items(), key=lambda item: _WORST_FIRST.index(_worst(item[1]).state)
-    )
-    begins = np.sort(np.concatenate(every)) if every else np.empty(0)
-    firsts = begins[np.searchsorted(begins.astype("datetime64[D]"), columns)] if days else []
+    least: defaultdict[str, list[int | None]] = defaultdict(lambda: [None] * len(days))
+    for speeds in place.speeds.values():
+        recent = speeds.times >= days[0]
+        columns = np.searchsorted(days, speeds.times[recent].astype("datetime64[D]"))
+        for column, row in zip(columns, speeds.values[recent], strict=True):
+            for at in np.flatnonzero(np.isfinite(row)):
+                cells, percent = least[speeds.peers[at]], round(100 * float(np.exp(row[at])))
+                cells[column] = min(percent, percent if cells[column] is None else cells[column])
     return {
         "title": place.name,
         "noun": place.noun,
-        "sessions": [seconds(moment(time)) for time in firsts],
+        "sessions": [seconds(moment(time)) for time in every[firsts]],
         "rows": [
-            _row(name, found, least.get(name, {}), len(columns))
-            for name, found in peers[:MOST_ROWS]
+            {
+                "name": name,
+                "state": worst.state.value,
+                "since": worst.since and seconds(worst.since),
+                "runs": max(each.runs for each in found.values()),
+                "speeds": {variable: ratio_text(each.ratio) for variable, each in found.items()},
+                "percent": least[name],
+            }
+            for name, found, worst in worst_first(place)[:MOST_ROWS]
         ],
-    }
-
-
-def _worst(found: dict[str, Peer]) -> Peer:
-    return min(found.values(), key=lambda each: _WORST_FIRST.index(each.state))
-
-
-def _row(name: str, found: dict[str, Peer], cells: dict[int, float], columns: int) -> dict:
-    worst = _worst(found)
-    return {
-        "name": name,
-        "state": worst.state.value,
-        "since": worst.since and seconds(worst.since),
-        "runs": max(each.runs for each in found.values()),
-        "speeds": {variable: ratio_text(each.ratio) for variable, each in found.items()},
-        "percent": [round(100 * cells[c]) if c in cells else None for c in range(columns)],
     }

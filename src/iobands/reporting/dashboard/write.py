@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from errno import EEXIST
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -18,8 +17,8 @@ from iobands.reporting.dashboard.details import details
 from iobands.reporting.dashboard.names import by_job, series_id
 from iobands.reporting.dashboard.overview import overview
 from iobands.reporting.dashboard.runs import COLUMNS, packed, parts_of
-from iobands.reporting.dashboard.verdicts import judged
 from iobands.reporting.format import printable
+from iobands.reporting.verdicts import judged
 from iobands.results.speeds import slowest
 from iobands.site.site import Site
 
@@ -121,7 +120,8 @@ def _contents(
     for asset in sorted(assets.iterdir(), key=lambda each: each.name):
         if asset.name != "index.html":
             yield f"app/{asset.name}", asset.read_bytes()
-    yield from _uplot(files("uplot") / "static")
+    for name in ("uPlot.iife.js", "uPlot.min.css"):
+        yield f"app/{name}", (files("uplot") / "static" / name).read_bytes()
     verdicts = {series_id(each.key): judged(each) for each in site.series}
     groups = by_job(site.series)
     slow = slowest(site.speeds)
@@ -140,11 +140,6 @@ def _contents(
     yield f"{_DATA}/site.js", _call("site", found)
     yield "index.html", (assets / "index.html").read_bytes()
     progress(len(groups), len(groups))
-
-
-def _uplot(static: Traversable) -> Iterator[tuple[str, bytes]]:
-    for name in ("uPlot.iife.js", "uPlot.min.css"):
-        yield f"app/{name}", (static / name).read_bytes()
 
 
 def _call(name: str, data: object) -> bytes:

@@ -42,13 +42,13 @@
     context.restore();
   };
 
-  // The samples of one set, a mark for each verdict.
-  iobands.drawSamples = (u, history, hue) => iobands.drawIn(u, (context, x, y) => {
+  // The samples, a mark for each verdict.
+  iobands.drawSamples = (u, history) => iobands.drawIn(u, (context, x, y) => {
     const { min, max } = u.scales.x;
     const inView = history.times.reduce((count, time) => count + (time >= min && time <= max), 0);
     const size = (inView > DENSE ? 2 : 4) * devicePixelRatio;
     const colours = Object.fromEntries(Object.keys(MARKS).map((name) =>
-      [name, hue ?? colour(name === "no band" ? "soft" : `${name}-mark`)]));
+      [name, colour(name === "no band" ? "soft" : `${name}-mark`)]));
     context.lineWidth = 1.5 * devicePixelRatio;
     history.times.forEach((time, place) => {
       if (time < min || time > max) return;
@@ -62,29 +62,24 @@
   iobands.drawContext = (u, history) => iobands.drawIn(u, (context, x, y, bbox) => {
     const bottom = bbox.top + bbox.height;
     const end = u.scales.x.max;
-    const line = (from, to, value, name, dash) => {
+    const line = (left, top, right, below, name, dash) => {
       context.strokeStyle = colour(name);
       context.lineWidth = 1.2 * devicePixelRatio;
       context.setLineDash(dash.map((each) => each * devicePixelRatio));
       context.beginPath();
-      context.moveTo(x(from), y(value));
-      context.lineTo(x(to), y(value));
+      context.moveTo(left, top);
+      context.lineTo(right, below);
       context.stroke();
       context.setLineDash([]);
     };
+    const level = (from, to, value, name, dash) => line(x(from), y(value), x(to), y(value), name, dash);
     const shade = (from, to, name) => {
       context.fillStyle = colour(name);
       context.fillRect(x(from), bbox.top, Math.max(x(to) - x(from), devicePixelRatio), bbox.height);
     };
     const upright = (time, name, dash, text) => {
-      context.strokeStyle = context.fillStyle = colour(name);
-      context.lineWidth = 1.2 * devicePixelRatio;
-      context.setLineDash(dash.map((each) => each * devicePixelRatio));
-      context.beginPath();
-      context.moveTo(x(time), bbox.top);
-      context.lineTo(x(time), bottom);
-      context.stroke();
-      context.setLineDash([]);
+      line(x(time), bbox.top, x(time), bottom, name, dash);
+      context.fillStyle = colour(name);
       context.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
       const left = x(time) < bbox.left + 0.85 * bbox.width;
       context.textAlign = left ? "left" : "right";
@@ -103,10 +98,10 @@
       const until = history.segments[number + 1]?.[0] ?? end;
       context.fillStyle = colour("band");
       context.fillRect(x(begin), y(band.upper), x(until) - x(begin), y(band.lower) - y(band.upper));
-      line(begin, until, band.median, "median", []);
-      line(begin, until, band.floor, "floor", [6, 4]);
+      level(begin, until, band.median, "median", []);
+      level(begin, until, band.floor, "floor", [6, 4]);
     });
-    if (history.baseline) line(history.baseline.since, end, history.baseline.level, "baseline", [2, 3]);
+    if (history.baseline) level(history.baseline.since, end, history.baseline.level, "baseline", [2, 3]);
     history.epochs.forEach((epoch) => upright(epoch.since, "soft", [1, 3], epoch.name));
     history.changes.forEach((change) => upright(change.raised, "low", [], iobands.change(change.ratio)));
     context.strokeStyle = colour("bad");
@@ -147,8 +142,8 @@
     return plot;
   };
 
-  // Charts that share their time axis. `changed` is called with what is in view.
-  iobands.together = (plots, whole, changed) => {
+  // Charts that share their time axis, which the address keeps. `changed` is called with what is in view.
+  iobands.together = (plots, whole, changed = () => {}) => {
     let busy = false;
     const set = (min, max) => {
       const wide = Math.max(max - min, 60);
@@ -157,7 +152,10 @@
       busy = true;
       plots.forEach((plot) => plot.batch(() => plot.setScale("x", { min: from, max: to })));
       busy = false;
-      changed(from, to, from <= whole[0] && to >= whole[1]);
+      const text = (seconds) => (from <= whole[0] && to >= whole[1] ? "" : iobands.minute(seconds).replace(" ", "T"));
+      const { settings } = iobands.place();
+      if (text(from) !== (settings.from ?? "") || text(to) !== (settings.to ?? "")) iobands.keep({ from: text(from), to: text(to) });
+      changed(from, to);
     };
     plots.forEach((plot) => {
       plot.hooks.setScale = [(u, key) => {
@@ -192,7 +190,9 @@
       button("+", "Zoom in", () => zoom(1 - STEP)), button("−", "Zoom out", () => zoom(1 / (1 - STEP))),
       button("30 days", "The last 30 days", () => last(30)), button("90 days", "The last 90 days", () => last(90)),
       button("1 year", "The last year", () => last(365)), button("all", "All runs", () => set(...whole)));
-    return { set, zoom, pan, tools };
+    const given = ["from", "to"].map((name) => Date.parse(`${iobands.place().settings[name]}Z`) / 1000);
+    set(...(given.every(Number.isFinite) && given[0] < given[1] ? given : whole));
+    return { set, zoom, tools };
   };
 
   // Draws again in other colours or another width; returns what ends that.

@@ -14,10 +14,9 @@
   };
   const differing = (series) => Object.entries(iobands.site.comparable).map(([field, follows]) => {
     const free = new Set([field, ...follows]);
-    const names = Object.keys({ ...series.fields });
     const ids = iobands.site.series.filter((other) => other.variable === series.variable
       && other.fields[field] !== series.fields[field]
-      && [...new Set([...names, ...Object.keys(other.fields)])].every((name) => free.has(name) || other.fields[name] === series.fields[name]))
+      && Object.keys({ ...series.fields, ...other.fields }).every((name) => free.has(name) || other.fields[name] === series.fields[name]))
       .map((other) => other.id);
     return [field, ids];
   });
@@ -91,9 +90,8 @@
     if (iobands.place().settings.sets !== settings.sets) return;
     const together = element("div", { class: "chart card", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table below has the figures` });
     const time = element("div");
-    const table = element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Table of ratios" }, element("table", {},
-      element("thead", {}, iobands.row(["Set", "Runs", "Quartiles", "Ratio with interval of 95 %", "Remove"], "th")),
-      element("tbody", {}, sets.map((set, place) => ratioRow(set, place, histories, sets, change)))));
+    const table = iobands.table("Table of ratios", iobands.headings(["Set", "Runs", "Quartiles", "Ratio with interval of 95 %", "Remove"]),
+      element("tbody", {}, sets.map((set, place) => ratioRow(set, place, histories, sets, change))));
     main.replaceChildren(...parts, section("ratios", "Ratios", table), section("together", "On one axis", time, together));
     const drawn = histories.map((history, place) => ({ history, place })).filter(({ history }) => history.times.length);
     if (!drawn.length) return;
@@ -110,13 +108,7 @@
         colour: COLOURS[place], dash: DASHES[place], width: 1.5, points: history.times.length < 120 })) });
       const times = plot.data[0];
       const whole = [times[0] - 3600, times.at(-1) + 3600];
-      const given = ["from", "to"].map((name) => Date.parse(`${iobands.place().settings[name]}Z`) / 1000);
-      const axis = iobands.together([plot], whole, (from, to, all) => {
-        const text = (seconds) => (all ? "" : iobands.minute(seconds).replace(" ", "T"));
-        iobands.keep({ from: text(from), to: text(to) });
-      });
-      time.replaceChildren(axis.tools, spans ? element("p", { class: "note" }, "Each set is moved to the dates of the first.") : "");
-      axis.set(...(given.every(Number.isFinite) ? given : whole));
+      time.replaceChildren(iobands.together([plot], whole).tools, spans ? element("p", { class: "note" }, "Each set is moved to the dates of the first.") : "");
     }
     draw();
     iobands.leave = iobands.redraw(draw);

@@ -6,19 +6,17 @@
   const MOST_ROWS = 100;
   const ON_A_PHONE = 12;
 
-  // The level, since when and how sure, as the digest has them.
-  iobands.alertText = (alert) => alert.says
-    .map((text) => (text === alert.certainty ? `how sure: ${text}` : text)).join(" · ");
+  // What an alert is, of what, its level, since when and how sure, as the digest has them.
+  iobands.alertText = (alert, name) => [tag(alert.severity, alert.severity, alert.quiet), " ", element("strong", {}, name),
+    alert.number ? ` (${alert.number}) ` : " ",
+    alert.says.map((text) => (text === alert.certainty ? `how sure: ${text}` : text)).join(" · ")];
 
   function alertItem(alert) {
     const about = alert.series.filter((id) => iobands.byId.has(id));
     const some = about.slice(0, iobands.mostSets);
     const together = iobands.address("compare", { sets: some.join(",") });
-    const name = about.length === 1 ? link(about[0], alert.subject)
-      : about.length ? element("a", { href: together }, alert.subject) : alert.subject;
-    const item = element("li", {}, tag(alert.severity, alert.severity, alert.quiet), " ",
-      element("strong", {}, name), alert.number ? ` (${alert.number})` : "", " ",
-      iobands.alertText(alert));
+    const item = element("li", {}, iobands.alertText(alert, about.length === 1 ? link(about[0], alert.subject)
+      : about.length ? element("a", { href: together }, alert.subject) : alert.subject));
     if (alert.moved.length) {
       item.append(element("p", { class: "under note" }, `Moved at the same time: ${alert.moved.join("; ")}`));
     }
@@ -37,9 +35,7 @@
     for (const heading of ["Needs attention", "Acknowledged", "For information"]) {
       const here = site.alerts.filter((alert) => alert.heading === heading);
       if (!here.length) continue;
-      const list = element("ul", { class: "card" });
-      const shown = iobands.more(here.map((alert) => () => alertItem(alert)), 16, list);
-      found.push(section(heading.replace(/ /g, "-").toLowerCase(), heading, shown));
+      found.push(iobands.list(heading.replace(/ /g, "-").toLowerCase(), heading, here.map((alert) => () => alertItem(alert)), 16));
     }
     if (!site.alerts.some((alert) => alert.heading === "Needs attention") && site.series.length) {
       found.unshift(element("p", { class: "card plain" }, calibration(site)
@@ -59,13 +55,10 @@
   }
 
   function lately(site) {
-    if (!site.lately.length) return null;
-    const list = element("ul", { class: "card" });
-    const items = site.lately.map((each) => () => element("li", {},
+    return iobands.list("lately", "What changed lately", site.lately.map((each) => () => element("li", {},
       element("span", { class: "when" }, iobands.day(each.since)), " ",
       element("strong", {}, each.subject), ` ${each.change} · `,
-      each.ended ? `until ${iobands.day(each.ended)} · ${each.end}` : each.end));
-    return section("lately", "What changed lately", iobands.more(items, 8, list));
+      each.ended ? `until ${iobands.day(each.ended)} · ${each.end}` : each.end)), 8);
   }
 
   function fileSystems(site) {
@@ -85,9 +78,8 @@
       ["Newest run", (each) => iobands.minute(each.when)],
     ].filter(Boolean);
     return section("file-systems", "File systems",
-      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Table of file systems" },
-        element("table", {}, element("thead", {}, row(columns.map(([name]) => name), "th")),
-          element("tbody", {}, site.file_systems.map((each) => row(columns.map(([, cell]) => cell(each))))))),
+      iobands.table("Table of file systems", iobands.headings(columns.map(([name]) => name)),
+        element("tbody", {}, site.file_systems.map((each) => row(columns.map(([, cell]) => cell(each)))))),
       element("p", { class: "note" }, "As the newest run of each saw it. An outlier is a run below the floor of its band, outside a lasting drop."));
   }
 
@@ -109,14 +101,12 @@
     const body = element("tbody");
     const states = ["degraded", "no data", "watch", "improved", "healthy", "calibrating"];
     const worst = [...chosen].sort((one, other) => states.indexOf(one.state) - states.indexOf(other.state));
-    const shown = iobands.more(worst.map((series) => () => seriesRow(series)), iobands.onAPhone() ? ON_A_PHONE : MOST_ROWS, body);
-    const headings = ["Series", "State", "Newest", "Verdict", "Band", "Trend", "When", "Runs", "In effect"];
+    const [, button] = iobands.more(worst.map((series) => () => seriesRow(series)), iobands.onAPhone() ? ON_A_PHONE : MOST_ROWS, body);
     return [
-      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": "Table of series" },
-        element("table", {}, element("thead", {}, row(headings, "th")), body)),
-      [shown].flat().slice(1),
+      iobands.table("Table of series", iobands.headings(["Series", "State", "Newest", "Verdict", "Band", "Trend", "When", "Runs", "In effect"]), body),
+      button,
       element("p", { class: "note" }, "Band: lower quartile–median–upper quartile; ~ marks one learned from the series' own runs, provisional. A quarter of healthy runs lie below the lower quartile."),
-    ].flat();
+    ];
   }
 
   // Which series have every word of `q` in a name or a value, and the state.
@@ -142,12 +132,8 @@
       element("output", { id: "found", for: "q state-filter" }));
   }
 
-  function lines(id, heading, texts, note) {
-    if (!texts?.length) return null;
-    const list = element("ul", { class: "card" });
-    return section(id, heading, note ? element("p", { class: "note" }, note) : null,
-      iobands.more(texts.map((text) => () => element("li", {}, text)), 10, list));
-  }
+  const lines = (id, heading, texts = [], note = "") =>
+    iobands.list(id, heading, texts.map((text) => () => element("li", {}, text)), 10, note);
 
   iobands.showFront = (main, settings) => {
     const { site } = iobands;

@@ -12,14 +12,18 @@
   const MOST_ROWS = 60;
   const ON_A_PHONE = 14;
 
-  // The place of the first session that is shown, and the heading of those from there on.
+  // The place of the first session that is shown.
   iobands.firstSession = (sessions) => (iobands.onAPhone() ? Math.max(0, sessions.length - ON_A_PHONE) : 0);
-  iobands.sessionRow = (noun, times) => element("tr", {}, element("th", { scope: "col" }, noun), times.map((time, place) => {
-    const day = iobands.day(time);
-    const label = place % 7 === (times.length - 1) % 7 ? day.slice(5) : "";
-    return element("th", { scope: "col", class: "date" },
-      element("span", { "aria-hidden": "true" }, label), element("span", { class: "unseen" }, day));
-  }));
+
+  // A heat map of `most` rows at first, and a button for more. A week apart, sessions have their day.
+  iobands.heatTable = (label, noun, times, makers, most) => {
+    const body = element("tbody");
+    const [, button] = iobands.more(makers, most, body);
+    const head = iobands.headings([noun, ...times.map((time, place) => [
+      element("span", { class: "day", "aria-hidden": "true" }, place % 7 === (times.length - 1) % 7 ? iobands.day(time).slice(5) : ""),
+      element("span", { class: "unseen" }, iobands.day(time))])]);
+    return [iobands.table(label, head, body, "heat"), button];
+  };
 
   function legend() {
     return element("p", { class: "note key" }, element("span", {}, "The worst verdict of a session:"),
@@ -74,7 +78,6 @@
     const shown = rows.filter((row) => row.series.some((id) => chosen.has(id)))
       .sort((one, other) => badness(other) - badness(one));
     const columns = sessions.map((time, column) => [time, column]).slice(iobands.firstSession(sessions));
-    const body = element("tbody");
     const several = new Set(rows.map((row) => row.kind[4])).size > 1;
     const makers = shown.map((row) => () => {
       const name = kindOf(row, several);
@@ -84,15 +87,9 @@
           : element("a", { href: iobands.address("", { q: name }) }, name)),
         columns.map(([time, column]) => cellOf(row, name, column, time)));
     });
-    const head = iobands.sessionRow("Series", columns.map(([time]) => time));
-    const table = element("table", { class: "heat" },
-      element("caption", { class: "unseen" }, "Verdicts of the last sessions; arrow keys move between cells"),
-      element("thead", {}, head), body);
-    const parts = [iobands.more(makers, MOST_ROWS, body)].flat().slice(1);
-    withArrowKeys(table);
-    const scroll = element("div", { class: "card scroll", role: "region", tabindex: "0", "aria-label": "Heat map" }, table);
-    container.replaceChildren(sentence(shown, sessions), scroll, ...parts, legend());
-    scroll.scrollLeft = scroll.scrollWidth;
+    const parts = iobands.heatTable("Heat map of the last sessions; arrow keys move between cells", "Series", columns.map(([time]) => time), makers, MOST_ROWS);
+    withArrowKeys(parts[0].firstChild);
+    container.replaceChildren(sentence(shown, sessions), ...parts, legend());
   };
 
   function sentence(rows, sessions) {

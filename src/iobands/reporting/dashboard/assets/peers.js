@@ -1,4 +1,4 @@
-// Targets and nodes: a heat map of their speeds over that of the median one, and a table.
+// Targets and nodes: a heat map of their speeds relative to the median, and a table.
 "use strict";
 
 (() => {
@@ -16,12 +16,12 @@
     if (percent === null) return element("td");
     const [, says, mark, colour] = classOf(percent);
     return element("td", {}, element("span", {
-      class: `cell ${colour}`, title: `${iobands.minute(time)}: ${percent} % of the others (${says})`,
+      class: `cell ${colour}`, title: `${iobands.minute(time)}: ${percent} % of the median (${says})`,
     }, element("span", { "aria-hidden": "true" }, mark), element("span", { class: "unseen" }, `${percent} %`)));
   }
 
   function legend({ noun }) {
-    return element("p", { class: "note key" }, element("span", {}, `Speed in a session over that of the median ${noun}:`),
+    return element("p", { class: "note key" }, element("span", {}, `Speed in a session relative to the median ${noun}:`),
       CLASSES.map(([least, says, mark, colour]) => element("span", {},
         element("i", { class: `cell ${colour}`, "aria-hidden": "true" }, mark),
         ` ${says}${least ? ` (from ${least} %)` : ""} `)));
@@ -30,16 +30,10 @@
   function heat({ title, noun, sessions, rows }) {
     const first = iobands.firstSession(sessions);
     const times = sessions.slice(first);
-    const body = element("tbody");
     const makers = rows.map((each) => () => element("tr", {},
       element("th", { scope: "row" }, each.state === "healthy" ? each.name : [each.name, " ", tag(each.state)]),
       times.map((time, place) => cell(each.percent[first + place], time))));
-    const button = [iobands.more(makers, MOST_ROWS, body)].flat().slice(1);
-    const scroll = element("div", { class: "card scroll", role: "region", tabindex: "0", "aria-label": `Heat map: ${title}` },
-      element("table", { class: "heat" },
-        element("caption", { class: "unseen" }, `${title}: speed in the last sessions`), element("thead", {}, iobands.sessionRow(noun, times)), body));
-    requestAnimationFrame(() => { scroll.scrollLeft = scroll.scrollWidth; });
-    return [scroll, button];
+    return iobands.heatTable(`Heat map: ${title}`, noun, times, makers, MOST_ROWS);
   }
 
   function table({ title, noun, rows }) {
@@ -47,10 +41,9 @@
     const body = element("tbody");
     const makers = rows.map((each) => () => row([each.name, ...variables.map((name) => each.speeds[name] ?? "–"),
       each.runs, tag(each.state), each.since === null ? "–" : iobands.day(each.since)]));
-    const button = [iobands.more(makers, MOST_ROWS, body)].flat().slice(1);
+    const [, button] = iobands.more(makers, MOST_ROWS, body);
     return element("details", {}, element("summary", {}, "Table"),
-      element("div", { class: "card scroll", tabindex: "0", role: "region", "aria-label": `Table: ${title}` },
-        element("table", {}, element("thead", {}, row([noun, ...variables, "Runs", "State", "Since"], "th")), body)), button);
+      iobands.table(`Table: ${title}`, iobands.headings([noun, ...variables, "Runs", "State", "Since"]), body), button);
   }
 
   function sentence({ noun, rows }) {

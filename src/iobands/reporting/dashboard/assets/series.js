@@ -9,7 +9,7 @@
     jobid: "job", job_nodelist: "nodes", hints_in_effect: "hints in effect", stripe_size: "stripe size in bytes",
     fullness_percent: "fullness in %", client_written_gib: "written by the clients in GiB",
     client_read_gib: "read by the clients in GiB", load_per_node: "load per node",
-    slowest_target: "slowest target (× the median one)", slowest_node: "slowest node (× the median one)",
+    slowest_target: "slowest target (× the median)", slowest_node: "slowest node (× the median)",
   };
   const nameOf = (column) => NAMES[column] ?? column.replaceAll("_", " ");
   const NO_CHART = new Set(["stripe_count", "stripe_size", "targets_active"]);
@@ -101,13 +101,8 @@
     ].sort(([one], [other]) => other - one);
   }
 
-  function eventList(history) {
-    const found = events(history);
-    if (!found.length) return null;
-    const list = element("ul", { class: "card" });
-    return section("events", "What happened", iobands.more(found.map(([time, text]) => () => element("li", {},
-      element("span", { class: "when" }, iobands.day(time)), " ", text)), 12, list));
-  }
+  const eventList = (history) => iobands.list("events", "What happened", events(history).map(([time, text]) => () =>
+    element("li", {}, element("span", { class: "when" }, iobands.day(time)), " ", text)), 12);
 
   function factList(id, heading, facts) {
     return element("div", { class: "card" }, element("h3", { id }, heading),
@@ -130,26 +125,21 @@
 
   function runTable(history) {
     const body = element("tbody");
-    const details = element("details", { class: "card plain" }, element("summary", {}, "Runs as a table"));
+    const details = element("details", {}, element("summary", {}, "Runs as a table"));
     details.addEventListener("toggle", () => {
       const columns = history.columns.filter((name) => history.cells.some((cells) => cells(name) !== history.cells[0](name)));
       const places = history.times.map((_, place) => place).reverse();
       const rows = places.map((place) => () => iobands.row([
         iobands.minute(history.times[place]), figure(history.values[place]), history.verdicts[place],
         ...columns.map((name) => history.cells[place](name) ?? "–")]));
-      const shown = iobands.more(rows, TABLE_ROWS, body);
-      details.append(element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs as a table" },
-        element("table", {}, element("thead", {}, iobands.row(["Time (UTC)", history.series.unit, "Verdict", ...columns.map(nameOf)], "th")), body)),
-        ...[shown].flat().slice(1));
+      const [, button] = iobands.more(rows, TABLE_ROWS, body);
+      details.append(iobands.table("Runs as a table", iobands.headings(["Time (UTC)", history.series.unit, "Verdict", ...columns.map(nameOf)]), body), button);
     }, { once: true });
     return details;
   }
 
-  function alertLines(series) {
-    return iobands.site.alerts.filter((alert) => alert.series.includes(series.id)).map((alert) =>
-      element("p", { class: "lead" }, tag(alert.severity, alert.severity, alert.quiet), " ",
-        element("strong", {}, alert.subject), alert.number ? ` (${alert.number}) ` : " ", iobands.alertText(alert)));
-  }
+  const alertLines = (series) => iobands.site.alerts.filter((alert) => alert.series.includes(series.id))
+    .map((alert) => element("p", { class: "lead" }, iobands.alertText(alert, alert.subject)));
 
   function neighbours(series) {
     const others = iobands.site.series.filter((each) => each.job === series.job && each.id !== series.id);
@@ -214,8 +204,7 @@
     const first = history.times[0];
     const margin = Math.max(1200, 0.02 * (history.times.at(-1) - first));
     const whole = [first - margin, history.times.at(-1) + margin];
-    const given = ["from", "to"].map((name) => Date.parse(`${settings[name]}Z`) / 1000);
-    let view = given.every(Number.isFinite) && given[0] < given[1] ? given : whole;
+    let view = whole;
     let selected = settings.at ? nearest(history.times, Date.parse(`${settings.at}Z`) / 1000 || whole[1]) : history.times.length - 1;
     const shown = new Set((settings.with ?? "").split(" ").filter(Boolean));
     let plots = [];
@@ -227,13 +216,11 @@
       if (keep) iobands.keep({ at: iobands.minute(history.times[selected]).replace(" ", "T") });
       plots[0]?.redraw(false);
     }
-    function changed(from, to, all) {
+    function changed(from, to) {
       view = [from, to];
       const runs = inView(history, from, to);
       says.textContent = sentence(runs, series.unit);
       side.replaceChildren(...distribution(runs, series.unit));
-      const text = (seconds) => (all ? "" : iobands.minute(seconds).replace(" ", "T"));
-      if (text(from) !== (iobands.place().settings.from ?? "")) iobands.keep({ from: text(from), to: text(to) });
     }
     function draw() {
       plots.forEach((each) => each.destroy());
@@ -267,7 +254,6 @@
       main.over.addEventListener("click", () => select(selected));
       axis = iobands.together(plots, whole, changed);
       time.replaceChildren(axis.tools);
-      axis.set(...view);
     }
     plot.addEventListener("keydown", (event) => {
       const act = {

@@ -51,8 +51,8 @@ iobands.element = function element(name, attributes = {}, ...children) {
     return iobands.plural(Math.max(0, Math.round(seconds / size)), name);
   };
 
-  iobands.row = (cells, kind = "td") =>
-    element("tr", {}, cells.map((cell) => element(kind, kind === "th" ? { scope: "col" } : {}, cell)));
+  iobands.row = (cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell)));
+  iobands.headings = (cells) => element("tr", {}, cells.map((cell) => element("th", { scope: "col" }, cell)));
 
   iobands.link = (id, text) => element("a", { href: iobands.address(`series/${id}`) }, text);
 
@@ -62,16 +62,27 @@ iobands.element = function element(name, attributes = {}, ...children) {
 
   iobands.onAPhone = () => matchMedia("(max-width: 46rem)").matches;
 
-  // A list that shows its first items, and the others when asked.
+  // A table that scrolls on its own where it is wider than the page; `head` is its first row.
+  iobands.table = (label, head, body, kind = "") =>
+    element("div", { class: `card scroll ${kind}`, tabindex: "0", role: "region", "aria-label": label },
+      element("table", {}, element("thead", {}, head), body));
+
+  // A container with its first items, and a button for the others.
   iobands.more = (items, most, container) => {
-    container.append(...items.slice(0, most).map((make) => make()));
-    if (items.length <= most) return container;
-    const button = element("button", { type: "button", onclick: () => {
-      const next = items.splice(most, Math.max(most, 200));
-      container.append(...next.map((make) => make()));
-      button.textContent = `${items.length - most} more`;
-      button.hidden = items.length <= most;
-    } }, `${items.length - most} more`);
+    const rest = [...items];
+    const button = element("button", { type: "button" });
+    const show = (count) => {
+      container.append(...rest.splice(0, count).map((make) => make()));
+      button.textContent = `${rest.length} more`;
+      button.hidden = !rest.length;
+    };
+    button.onclick = () => show(Math.max(most, 200));
+    show(most);
     return [container, button];
   };
+
+  // A section with a list of its items, null without any.
+  iobands.list = (id, heading, items, most, note = "") => (items.length
+    ? iobands.section(id, heading, note && element("p", { class: "note" }, note), iobands.more(items, most, element("ul", { class: "card" })))
+    : null);
 })();

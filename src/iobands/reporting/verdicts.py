@@ -8,12 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.bands import Band
+from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band
 from iobands.status.series import Series
 from iobands.status.verdicts import band_of_each
 
-#: The places of these in the text are the codes of the verdicts, and grow with what is wrong.
-NO_BAND, WITHIN, ABOVE, BELOW, COLLAPSED = range(5)
+#: The verdicts by their codes, which grow with what is wrong.
+VERDICTS: Final = (NO_BAND, WITHIN, ABOVE, BELOW, COLLAPSED)
 _SECOND: Final = np.timedelta64(1, "s")
 
 
@@ -49,8 +49,8 @@ def judged(series: Series) -> Judged:
     values = history.values
     verdicts = np.select(
         [np.isnan(floor), values < floor, values < lower, values > upper],
-        [NO_BAND, COLLAPSED, BELOW, ABOVE],
-        WITHIN,
+        [VERDICTS.index(each) for each in (NO_BAND, COLLAPSED, BELOW, ABOVE)],
+        VERDICTS.index(WITHIN),
     )
     bands = tuple(each for each in found if each)
     place = {id(each): number for number, each in enumerate(bands)}
