@@ -89,6 +89,10 @@ class IoBase(
     #: `write_bw=0.041,read_bw=0.012`; None of a single one.
     spread = variable(str, type(None), value=None, loggable=True)
 
+    #: Percentiles of the times of the calls that moved data in s, as
+    #: `write_bw=p50:0.0001,p95:0.0002,p99:0.001,max:0.02`; None if they were not timed.
+    call_seconds = variable(str, type(None), value=None, loggable=True)
+
     #: Within how many days the site's schedule measures it again; None if not declared.
     interval_days = variable(float, type(None), value=None, loggable=True)
 

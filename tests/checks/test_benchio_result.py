@@ -5,7 +5,7 @@ import json
 import pytest
 
 from checks.base.proof import ResultError, misplaced_files, rates, unproven
-from checks.tools.benchio.result import asked, cache_of_reads, phases, read_result
+from checks.tools.benchio.result import asked, cache_of_reads, call_seconds, phases, read_result
 
 FIELDS = {
     "layer": "proc",
@@ -128,6 +128,21 @@ def test_the_repeats_of_an_operation():
 def test_one_read_from_memory_labels_the_sample(records, caches, label):
     records[1]["cache"], records[3]["cache"] = caches
     assert cache_of_reads(records) == label
+
+
+def test_percentiles_of_calls(records):
+    """Writes: the medians of two repeats and the longest of all; reads: timed once."""
+    assert call_seconds(records) is None
+    for at, times in enumerate(
+        [(0.001, 0.002, 0.003, 0.5), (0.004,) * 4, (0.003, 0.004, 0.005, 0.1)]
+    ):
+        names = ("p50", "p95", "p99", "max")
+        seconds = {f"seconds_{name}": each for name, each in zip(names, times, strict=True)}
+        records[at]["latency"] = {"calls": 8, **seconds}
+    records[3]["latency"] = None
+    assert call_seconds(records) == (
+        "write_bw=p50:0.002,p95:0.003,p99:0.004,max:0.5;read_bw=p50:0.004,p95:0.004,p99:0.004,max:0.004"
+    )
 
 
 def test_reading_the_file(tmp_path, records):

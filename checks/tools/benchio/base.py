@@ -29,6 +29,9 @@ class BenchioBase(IoBase):
     #: What has a file of its own: the whole job, each node or each process.
     file_per = variable(typ.Str[r"job|node|process"], value="job")
 
+    #: Whether each call that moves data is timed, for the column `call_seconds`.
+    times_calls = variable(bool, value=False)
+
     #: The result file, in the stage directory.
     result_file = variable(str, value="result.jsonl")
 
@@ -47,6 +50,7 @@ class BenchioBase(IoBase):
             "--read",
             "--verify",
             f"--repeats={self.repeats}",
+            *(["--latency"] if self.times_calls else []),
             f"--result={self.result_file}",
             "--keep",  # so that the files can be looked at; the script's trap removes them
         ]
@@ -78,6 +82,7 @@ class BenchioBase(IoBase):
             self.cache = result.cache_of_reads(self.records)
             self.samples = {f"{name}_bw": rates(phases, name) for name in result.OPERATIONS}
             self.seconds_io = result.seconds_measured(self.records)
+            self.call_seconds = result.call_seconds(self.records)
         return problems
 
     @property

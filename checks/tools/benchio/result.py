@@ -2,6 +2,7 @@
 
 import csv
 import json
+import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from ...base.speeds import RankTime
 
 SCHEMA = "benchio/3"
 OPERATIONS = ("write", "read")
+PERCENTILES = ("p50", "p95", "p99")
 
 
 def read_result(path: Path) -> list[dict]:
@@ -54,6 +56,29 @@ def asked(
     """What the record of each operation must say: `fields`, what is synced, what is verified."""
     own = {"write": {"fsync": fsync}, "read": {"verified_bytes": fields["bytes"]}}
     return {operation: {**fields, **own[operation]} for operation in operations}
+
+
+def call_seconds(records: Sequence[Mapping]) -> str | None:
+    """How long calls took, for the column of that name; None if no record says it.
+
+    Of the repeats of an operation, the percentiles are medians, and the longest is that of all.
+    """
+    by_variable = []
+    for operation in OPERATIONS:
+        found = [
+            each["latency"]
+            for each in records
+            if each.get("operation") == operation and each.get("latency")
+        ]
+        if found:
+            times = {
+                name: statistics.median(each[f"seconds_{name}"] for each in found)
+                for name in PERCENTILES
+            }
+            times["max"] = max(each["seconds_max"] for each in found)
+            spelled = ",".join(f"{name}:{seconds:.3g}" for name, seconds in times.items())
+            by_variable.append(f"{operation}_bw={spelled}")
+    return ";".join(by_variable) or None
 
 
 def seconds_measured(records: Sequence[Mapping]) -> float:

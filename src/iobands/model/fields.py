@@ -148,6 +148,10 @@ FIELDS: Final = (
     Field("spread", "text", "by_variable",
           "how far the repeats of one job lie apart, (largest − smallest) / median of each "
           "variable: `write_bw=0.041,read_bw=0.012`; `null` for a single one"),
+    Field("call_seconds", "text", "by_variable",
+          "percentiles of the calls that moved data, where the run timed them, in s: "
+          "`write_bw=p50:0.00012,p95:0.0003,p99:0.0011,max:0.02;read_bw=…`; of repeats the median, "
+          "and the longest of all; `null` otherwise"),
     Field("band_verdict", "text", "by_variable",
           "of each variable of the run: `write_bw=within,read_bw=below`"),
     Field("attempt", "integer", "run",
