@@ -8,8 +8,9 @@ module direct_io
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use errors, only: error_t, fail
    use io_calls, only: io_calls_t
-   use posix_api, only: c_free, c_memcpy, c_preadv, iovec_t, mode_existing, shim_allocate, &
-                        shim_direct_alignment, shim_errno, shim_interrupted, shim_open
+   use posix_api, only: c_free, c_memcpy, c_posix_memalign, c_preadv, iovec_t, memory_alignment, &
+                        mode_existing, shim_direct_alignment, shim_errno, shim_interrupted, &
+                        shim_open
    use posix_file, only: close_file, open_file, read_in_place => read_vectors
    use posix_path, only: remedy, system_failure
    use task, only: task_t
@@ -164,8 +165,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (c_associated(self%start)) return
-      self%start = shim_allocate(chunk)
-      if (.not. c_associated(self%start)) then
+      if (c_posix_memalign(self%start, memory_alignment, chunk) /= 0) then
          call fail(error, "no memory for a buffer of "//to_text(chunk)//" bytes")
       end if
    end subroutine allocate_memory

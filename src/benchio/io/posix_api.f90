@@ -6,9 +6,9 @@ module posix_api
    private
 
    public :: iovec_t
-   public :: c_close, c_closedir, c_exit, c_fnmatch, c_free, c_fsync, c_memcpy, c_preadv, c_pwritev
-   public :: c_rmdir, c_strerror, c_strlen, c_truncate, c_unlink
-   public :: shim_allocate, shim_direct_alignment, shim_drop_pages, shim_errno, shim_file_size
+   public :: c_close, c_closedir, c_exit, c_fnmatch, c_free, c_fsync, c_memcpy, c_posix_memalign
+   public :: c_preadv, c_pwritev, c_rmdir, c_strerror, c_strlen, c_truncate, c_unlink
+   public :: shim_direct_alignment, shim_drop_pages, shim_errno, shim_file_size
    public :: shim_first_hole, shim_free_bytes, shim_guard, shim_interrupted
    public :: shim_is_open_to_others, shim_is_regular
    public :: shim_is_same_file, shim_missing, shim_next_name, shim_open, shim_open_directory
@@ -29,6 +29,9 @@ module posix_api
    ! What a signal that ends the process does to a path that shim_guard was given.
    integer(c_int), parameter, public :: guard_removes = 0_c_int, guard_empties = 1_c_int
    integer(c_int), parameter, public :: guard_removes_directory = 2_c_int
+
+   !> A multiple of what O_DIRECT asks of memory, and of every size of pages but huge ones.
+   integer(c_int64_t), parameter, public :: memory_alignment = 65536_c_int64_t
 
    !> `struct iovec`: a stretch of memory and its bytes.
    type, bind(c) :: iovec_t
@@ -156,13 +159,14 @@ module posix_api
          integer(c_int) :: res
       end function shim_missing
 
-      !> Memory that begins at a huge page, which the kernel may use for it; or null.
-      function shim_allocate(bytes) bind(c, name="benchio_allocate") result(res)
-         import :: c_int64_t, c_ptr
+      function c_posix_memalign(memory, alignment, bytes) bind(c, name="posix_memalign") &
+         result(res)
+         import :: c_int, c_int64_t, c_ptr
          implicit none(type, external)
-         integer(c_int64_t), intent(in), value :: bytes
-         type(c_ptr) :: res
-      end function shim_allocate
+         type(c_ptr), intent(out) :: memory
+         integer(c_int64_t), intent(in), value :: alignment, bytes
+         integer(c_int) :: res
+      end function c_posix_memalign
 
       subroutine c_free(memory) bind(c, name="free")
          import :: c_ptr

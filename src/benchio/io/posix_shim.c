@@ -87,21 +87,6 @@ int64_t benchio_direct_alignment(int fd)
     return alignment;
 }
 
-/* Allocates memory that begins at a huge page, and lets the kernel use huge pages for it. */
-void *benchio_allocate(int64_t bytes)
-{
-    const size_t huge_page = (size_t)1 << 21;
-    void *memory = NULL;
-
-    if (bytes < 0 || posix_memalign(&memory, huge_page, (size_t)bytes + 1))
-        return NULL;
-#ifdef MADV_HUGEPAGE
-    /* It only costs speed if this fails. */
-    (void)madvise(memory, (size_t)bytes, MADV_HUGEPAGE);
-#endif
-    return memory;
-}
-
 /* The files that a signal removes. */
 static struct guarded {
     char *path;

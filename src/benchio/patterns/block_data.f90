@@ -1,12 +1,12 @@
 !> The block of the array that a process holds, with a halo of `--halo` elements on every side.
 !> With a halo, as in simulation codes, the data are not contiguous in memory.
 module block_data
-   use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_loc, c_ptr
+   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t, fail
    use fingerprint, only: mixed_seed, value_at
    use layout, only: element_bytes, layout_t
-   use posix_api, only: c_free, shim_allocate
+   use posix_api, only: c_free, c_posix_memalign, memory_alignment
    use text, only: to_text
    implicit none(type, external)
    private
@@ -63,8 +63,7 @@ contains
       self%halo = halo
       self%mixed = mixed_seed(seed)
       elements = product(self%room())
-      start = shim_allocate(elements*element_bytes)
-      if (.not. c_associated(start)) then
+      if (c_posix_memalign(start, memory_alignment, elements*element_bytes) /= 0) then
          associate (n => layout%block)
             call fail(error, "no memory for a block of "//to_text(n(1))//" x "//to_text(n(2)) &
                       //" x "//to_text(n(3))//" elements of "//to_text(element_bytes) &

@@ -9,7 +9,7 @@
 !> Memory: the leader's buffer of `buffer_bytes`, or of one plane if that is larger. Data
 !> are received directly into their place in it.
 module funnel
-   use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_int, c_loc, c_ptr, c_size_t
+   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int, c_loc, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
    use block_backend, only: block_backend_t
    use block_data, only: block_t
@@ -21,7 +21,7 @@ module funnel
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Datatype, MPI_DATATYPE_NULL, MPI_Irecv, &
                       MPI_Isend, MPI_Recv, MPI_Request, MPI_Send, MPI_STATUS_IGNORE, &
                       MPI_STATUSES_IGNORE, MPI_Waitall
-   use posix_api, only: c_free, iovec_t, mode_new, shim_allocate
+   use posix_api, only: c_free, c_posix_memalign, iovec_t, memory_alignment, mode_new
    use posix_file, only: close_fd => close_file, sync_file, write_vectors
    use text, only: to_text
    implicit none(type, external)
@@ -118,8 +118,7 @@ contains
          if (allocated(error)) return
       end associate
       allocate (self%requests(self%members))
-      memory = shim_allocate(self%buffer_elements*element_bytes)
-      if (.not. c_associated(memory)) then
+      if (c_posix_memalign(memory, memory_alignment, self%buffer_elements*element_bytes) /= 0) then
          call fail(error, "no memory for a buffer of " &
                    //to_text(self%buffer_elements*element_bytes)//" bytes")
          return

@@ -8,7 +8,7 @@
 !> pieces are generated, and between those of a read the last ones are compared. Both are
 !> untimed.
 module piece_backend
-   use, intrinsic :: iso_c_binding, only: c_associated, c_f_pointer, c_loc, c_ptr
+   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use backend, only: backend_t
    use byte_pattern, only: byte_difference_t, compare_bytes, put_bytes
@@ -17,7 +17,7 @@ module piece_backend
    use fingerprint, only: mixed_seed
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_COMM_NULL, MPI_INTEGER8, MPI_MAX
-   use posix_api, only: c_free, shim_allocate
+   use posix_api, only: c_free, c_posix_memalign, memory_alignment
    use task, only: task_t
    use team, only: team_t
    use text, only: to_text
@@ -143,8 +143,7 @@ contains
       call check(ierr, "MPI_Allreduce", error)
       if (allocated(error)) return
       room = min(self%pieces, self%pieces_of_round)*self%longest
-      memory = shim_allocate(room)
-      if (.not. c_associated(memory)) then
+      if (c_posix_memalign(memory, memory_alignment, room) /= 0) then
          call fail(error, "no memory for a buffer of "//to_text(room)//" bytes")
          return
       end if
