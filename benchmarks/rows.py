@@ -182,6 +182,7 @@ class Bench:
         cached = tuple(self.fio(operation, place, way) for way in fio.WAYS if not way.direct)
         past = tuple(self.fio(operation, place, way) for way in fio.WAYS if way.direct)
         psync = tuple(way for way in past if "psync" in way.name)
+        whole = self.fio(operation, place, fio.Way("psync", self.workload.share, 1, direct=True))
 
         def row(
             title: str, aim: float | None, ours: Contender, *theirs: Contender, missing: str = ""
@@ -197,6 +198,7 @@ class Bench:
         if place.is_disk:
             rows += [
                 row("file per process, direct", 0.95, direct, *psync, missing=no_fio),
+                row("file per process, direct, equal", 0.95, direct, whole, missing=no_fio),
                 row("file per process, direct, best", None, direct, *past, missing=no_fio),
             ]
         rows += [
