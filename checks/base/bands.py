@@ -25,7 +25,7 @@ class BandVerdictMixin(rfm.RegressionTestPlugin):
         # Read now and not after the run: a broken file stops the check before any I/O.
         self._load_bands()
 
-    def _load_bands(self) -> Bands | None:
+    def _load_bands(self) -> Bands:
         return load_bands(Path(self.bands_directory), self.current_system.name)
 
     def judge(self, values: Mapping[str, float]) -> None:
@@ -40,7 +40,7 @@ class BandVerdictMixin(rfm.RegressionTestPlugin):
         now = datetime.now().astimezone()
         references, verdicts = {}, []
         for name, value in values.items():
-            band = bands and bands.band_for({**fields, "variable": name}, now)
+            band = bands.band_for({**fields, "variable": name}, now)
             if band:
                 references[name] = band.reference()
             verdicts.append(f"{name}={band.verdict(value) if band else NO_BAND}")

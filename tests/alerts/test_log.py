@@ -24,7 +24,8 @@ from iobands.alerts.action import (
     UNDO,
     Action,
 )
-from iobands.alerts.log import LogError, append, as_line, parse, path_of, read_log
+from iobands.alerts.log import append, as_line, parse, path_of, read_log
+from iobands.model.rejected import Unusable
 from tests.alerts.keys import KEY
 from tests.factory import NOW
 
@@ -182,7 +183,7 @@ def test_clocks_may_differ_by_an_hour(tmp_path: Path) -> None:
     "content", [b"{", b"null", b"[]", b"\xff\xfe", b'"text"', b"NaN", b"{}", 10**5 * b"["]
 )
 def test_what_is_no_object_is_no_action(content: bytes) -> None:
-    with pytest.raises(LogError):
+    with pytest.raises(Unusable):
         parse(content)
 
 

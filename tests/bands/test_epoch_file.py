@@ -128,7 +128,7 @@ def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
 
 
 def test_the_files_of_a_system_are_read_together(tmp_path: Path) -> None:
-    assert load_bands(tmp_path, "archer2") is None
+    assert load_bands(tmp_path, "archer2").epochs == ()
     published = (ROOT / "config" / "bands" / "archer2.yaml").read_bytes()
     (tmp_path / "archer2.yaml").write_bytes(published)
     old = load_bands(tmp_path, "archer2")
@@ -140,7 +140,7 @@ def test_the_files_of_a_system_are_read_together(tmp_path: Path) -> None:
     assert found.least_change == old.least_change
     assert (tmp_path / "archer2.yaml").read_bytes() == published
     # and of no other system
-    assert load_bands(tmp_path, "here") is None
+    assert load_bands(tmp_path, "here").epochs == ()
 
 
 def test_bands_that_are_carried_on_keep_their_source(tmp_path: Path) -> None:

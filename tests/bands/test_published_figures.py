@@ -47,7 +47,6 @@ from iobands.bands import load_bands
 def test_figures_of_the_sources(system: str, fields: dict[str, object], median: float) -> None:
     root = Path(iobands.__file__).resolve().parents[2]
     bands = load_bands(root / "config" / "bands", system)
-    assert bands is not None
     size = {"nodes": 16, "tasks": 64 if system == "frontera" else 256, "stripe_count_asked": 1}
     band = bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc))
     assert band is not None
@@ -56,7 +55,6 @@ def test_figures_of_the_sources(system: str, fields: dict[str, object], median: 
 
 def test_a_figure_of_16_stripes_is_not_one_of_all() -> None:
     bands = load_bands(Path(iobands.__file__).resolve().parents[2] / "config" / "bands", "frontera")
-    assert bands is not None
     fields = {"case": "bulk-lustre-large-file", "pattern": "aligned", "variable": "write_bw"}
     size = {"nodes": 16, "tasks": 64, "stripe_count_asked": -1}
     assert bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc)) is None

@@ -93,7 +93,7 @@ def test_the_same_twice_is_logged_once(site: Path) -> None:
         ("resolve", "disk fpp write_bw", "--reason", "r", "--since", "soon", "--force"),
         ("resolve", "disk fpp write_bw", "--reason", "r", "--since", "0001-01-01", "--force"),
         ("resolve", "disk fpp write_bw", "--reason", "r", "--since", "2026-01-01T00:00"),
-        ("acknowledge", "disk fpp write_bw", "--reason", "r", "--alerts", "nowhere"),
+        ("acknowledge", "disk fpp write_bw", "--reason", "r", "--config", "nowhere"),
         ("acknowledge", "disk fpp write_bw", "--reason", "r", "--perflogs", "nowhere"),
         ("acknowledge", "disk fpp write_bw", "--reason", "r", "--system", "nowhere"),
     ],

@@ -95,7 +95,7 @@ def test_broken_bands(good: Path, iobands: Command) -> None:
 
 
 def test_missing_bands(good: Path, iobands: Command) -> None:
-    done = iobands("status", "--bands", "nowhere")
+    done = iobands("status", "--config", "nowhere")
     assert done.returncode == 3
     assert "nowhere: no such directory" in done.stderr
 

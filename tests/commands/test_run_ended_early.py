@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from iobands.session.lock import acquire, new_holder, read_holder
-from iobands.session.processes import of_session
-from iobands.session.reconcile import report_files
+from iobands.session.processes import Process, of_session
 from iobands.session.record import INTERRUPTED, KILLED, LIMIT, begin_record, read_last_session
+from iobands.session.report import report_files
 from tests.commands.fake_root import by_label, states
 from tests.conftest import Command
 from tests.fault_table import Observed
@@ -161,7 +161,8 @@ def test_a_session_before_a_restart_is_taken_over(
     assert iobands(*run, cwd=root).returncode == 0
     before = files(root)
     perflogs = root / "perflogs"
-    holder = replace(new_holder("iobands run"), boot="before")
+    before_restart = replace(Process.this(), boot="before")
+    holder = replace(new_holder("iobands run"), processes=(before_restart,))
     acquire(perflogs, holder)
     begin_record(perflogs, holder, "daily", None)
     left = left_behind(root, before)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from iobands.directories.jobs import jobs_of_user
 from iobands.directories.note import Note, Stays, new_note, read_leftovers, read_notes
-from iobands.directories.process import Process
 from iobands.directories.sweep import sweep
+from iobands.session.jobs import jobs_of_user
+from iobands.session.processes import Process
 
 #: A process of this host before its last restart.
 GONE = replace(Process.this(), boot="00000000-0000-0000-0000-000000000000")

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -160,7 +161,7 @@ def test_an_issue_a_cause_and_a_comment_an_event_each_once(
 def test_a_command_gets_the_message(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     send(channel("command", command=["/bin/sh", "-c", f"cat > {kept}"]), MESSAGE)
-    assert json.loads(kept.read_text()) == MESSAGE.as_json()
+    assert json.loads(kept.read_text()) == asdict(MESSAGE)
     with pytest.raises(SendError, match="status 3: why"):
         send(channel("command", command=["/bin/sh", "-c", "echo why >&2; exit 3"]), MESSAGE)
     with pytest.raises(SendError, match="/nowhere/tell"):

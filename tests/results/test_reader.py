@@ -77,7 +77,6 @@ def test_both_readers_agree(
     found = read_perflogs(tmp_path)
     runs = [row for row in rows if row["perf_var"] is not None]
     runs = [row for row in runs if row["perf_value"] is not None or row["result"] != "pass"]
-    assert found.others == len(rows) - len(runs)
     distinct: dict[tuple[object, ...], oracle.Row] = {}
     for row in runs:
         distinct.setdefault(tuple(row[name] for name in perflog._SAME), row)

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.results.report_file import load
-from iobands.results.report_totals import case_counts, seconds_spent
 from iobands.results.run_reports import read_run_reports
+from iobands.session.report import case_counts, load, seconds_spent
 from tests.factory import NOW, case, write_report
 
 

@@ -96,4 +96,4 @@ def test_samples_that_were_measured_as_the_newest(
 
 def test_no_samples(tmp_path: Path) -> None:
     samples = read(tmp_path, line(perf_var="null", perf_value="null", perf_unit="null"))
-    assert (samples.rows, samples.histories(), samples.others) == ({}, {}, 1)
+    assert (samples.rows, samples.histories()) == ({}, {})

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from iobands.session.lock import acquire, join, new_holder, path_of, read_holder, release
-from iobands.session.processes import find
+from iobands.session.processes import Process
 from iobands.session.refusal import SessionRefusedError
 
 
@@ -28,9 +28,9 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 
 def test_it_is_held_as_long_as_one_of_its_processes_runs(tmp_path: Path) -> None:
     with subprocess.Popen(["sleep", "600"]) as gone:
-        process = find(gone.pid)
+        process = Process.of(gone.pid)
         gone.kill()
-    assert process is not None
+    assert process.started is not None
     killed = replace(new_holder("iobands run"), processes=(process,))
     assert acquire(tmp_path, killed) is None
     join(tmp_path, killed)  # as ReFrame does
@@ -51,13 +51,15 @@ def test_a_process_of_the_same_number_is_another(tmp_path: Path) -> None:
 
 
 def test_the_machine_has_restarted(tmp_path: Path) -> None:
-    holder = replace(new_holder("iobands run"), boot="before")
+    before = replace(Process.this(), boot="before")
+    holder = replace(new_holder("iobands run"), processes=(before,))
     acquire(tmp_path, holder)
     assert acquire(tmp_path, new_holder("iobands run")) == holder
 
 
 def test_of_another_host_nothing_is_known(tmp_path: Path) -> None:
-    acquire(tmp_path, replace(new_holder("iobands run"), host="login9", boot="before"))
+    elsewhere = replace(Process.this(), host="login9", boot="before")
+    acquire(tmp_path, replace(new_holder("iobands run"), processes=(elsewhere,)))
     with pytest.raises(SessionRefusedError) as refused:
         acquire(tmp_path, new_holder("iobands run"))
     assert f"if login9 is gone or has restarted since, remove {path_of(tmp_path)}" in str(

@@ -11,6 +11,7 @@ import pytest
 from iobands.alerts.alert import UNKNOWN
 from iobands.alerts.causes import of_session
 from iobands.session.lock import acquire, new_holder, release
+from iobands.session.processes import Process
 from iobands.session.record import (
     COMPLETED,
     KILLED,
@@ -50,7 +51,8 @@ def test_from_its_beginning_to_its_end(tmp_path: Path) -> None:
 
 
 def test_one_that_was_killed_is_an_alert(tmp_path: Path) -> None:
-    holder = replace(new_holder("iobands run"), boot="before the machine restarted")
+    before = replace(Process.this(), boot="before the machine restarted")
+    holder = replace(new_holder("iobands run"), processes=(before,))
     acquire(tmp_path, holder)
     begin_record(tmp_path, holder, "daily", None)
     last = read(tmp_path)

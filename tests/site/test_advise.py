@@ -11,8 +11,8 @@ import pytest
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
 from iobands.reporting.advice import advice_lines
+from iobands.results.perflog import read_perflogs
 from iobands.site.advise import Advice, Finding, advise, fewest_pairs
-from iobands.site.compare import read_histories
 from tests.factory import daily, write_perflog
 
 SMALL = [1.0, 1.02, 0.99, 1.01, 0.98, 1.03] * 10
@@ -22,7 +22,7 @@ def histories(root: Path, **rates: list[float]) -> dict[SeriesKey, History]:
     """Return series of the hints that are named, the newest run of each on the same day."""
     rows = [row for hints, values in rates.items() for row in daily(values, hints=hints)]
     write_perflog(root, rows)
-    return read_histories(root)
+    return read_perflogs(root).histories()
 
 
 def only(root: Path, **rates: list[float]) -> Advice:
@@ -109,7 +109,7 @@ def test_the_best_file_system_comes_first_and_cases_have_their_own_ratio(tmp_pat
         *daily([0.5, 0.51] * 8, **case),
     ]
     write_perflog(tmp_path, rows)
-    (advised,), (of_case,) = advise(read_histories(tmp_path))
+    (advised,), (of_case,) = advise(read_perflogs(tmp_path).histories())
     assert [key.file_system for key in advised.best] == ["fast", "slow"]
     assert (of_case.finding, of_case.evidence.pairs) == (Finding.WORSE, 16)
     text = "\n".join(advice_lines([advised], [of_case]))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from iobands.reporting.comparison import comparison_lines
-from iobands.site.compare import compare, read_histories
+from iobands.results.perflog import read_perflogs
+from iobands.site.compare import compare
 from tests.factory import daily, write_perflog
-
-DAY = timedelta(days=1)
 
 
 def rows_over(transport: str, values: list[float], **fields: str) -> list[str]:
@@ -23,7 +21,7 @@ def test_the_ratio_is_that_of_samples_of_one_day(tmp_path: Path) -> None:
     ofi = [1.0, 10.0, 100.0, 1.0, 50.0, 2.0]
     ucx = [3.0, 20.0, 200.0, 4.0, 100.0, 5.0]
     write_perflog(tmp_path, [*rows_over("ofi", ofi), *rows_over("ucx", ucx)])
-    (found,) = compare(read_histories(tmp_path), "transport", within=DAY)
+    (found,) = compare(read_perflogs(tmp_path).histories(), "transport")
     assert (found.key.transport, found.against.transport) == ("ucx", "ofi")
     assert found.ratio is not None
     # sorted 2, 2, 2, 2.5, 3, 4: the middle two make sqrt(5)
@@ -37,23 +35,23 @@ def test_the_ratio_is_that_of_samples_of_one_day(tmp_path: Path) -> None:
 
 def test_what_to_hold_against_can_be_said(tmp_path: Path) -> None:
     write_perflog(tmp_path, [*rows_over("ofi", [1.0]), *rows_over("ucx", [4.0])])
-    samples = read_histories(tmp_path)
-    (found,) = compare(samples, "transport", against="ucx", within=DAY)
+    samples = read_perflogs(tmp_path).histories()
+    (found,) = compare(samples, "transport", against="ucx")
     assert found.ratio is not None
     assert found.ratio.median == pytest.approx(0.25)
-    assert list(compare(samples, "transport", against="tcp", within=DAY)) == []
+    assert list(compare(samples, "transport", against="tcp")) == []
     assert "too few for an interval" in comparison_lines([found], "transport")[0]
 
 
 def test_a_sample_is_in_one_pair_and_none_is_paired_from_afar(tmp_path: Path) -> None:
     # one sample of ofi, on the last day; three of ucx, of which the last alone is near
     write_perflog(tmp_path, [*rows_over("ofi", [2.0]), *rows_over("ucx", [20.0, 10.0, 6.0])])
-    samples = read_histories(tmp_path)
-    (found,) = compare(samples, "transport", within=10 * DAY)
+    samples = read_perflogs(tmp_path).histories()
+    (found,) = compare(samples, "transport")
     assert found.ratio is not None
     assert (found.ratio.pairs, found.ratio.median) == (1, pytest.approx(3))
     write_perflog(tmp_path, [*rows_over("ofi", [2.0]), *rows_over("ucx", [20.0], last=9)])
-    (found,) = compare(read_histories(tmp_path), "transport", within=DAY)
+    (found,) = compare(read_perflogs(tmp_path).histories(), "transport")
     assert found.ratio is None
 
 
@@ -64,19 +62,18 @@ def test_only_what_is_alike_otherwise_is_compared(tmp_path: Path) -> None:
         *rows_over("ucx", [4.0], case="csc-blocking unit"),
     ]
     write_perflog(tmp_path, rows)
-    samples = read_histories(tmp_path)
-    assert list(compare(samples, "transport", within=DAY)) == []
-    assert len(read_histories(tmp_path, case="blocking")) == 1
+    samples = read_perflogs(tmp_path).histories()
+    assert list(compare(samples, "transport")) == []
 
 
 def test_all_stripes_are_held_against_fewer(tmp_path: Path) -> None:
     one, all_ = daily([1.0], stripe_count_asked="1"), daily([10.0], stripe_count_asked="-1")
     write_perflog(tmp_path, [*all_, *one])
-    found = list(compare(read_histories(tmp_path), "stripe_count_asked", within=DAY))
+    found = list(compare(read_perflogs(tmp_path).histories(), "stripe_count_asked"))
     assert comparison_lines(found, "stripe_count_asked") == [
         "here local disk fpp write_bw: all / 1: 10 from 1 pair, too few for an interval"
     ]
-    against = compare(read_histories(tmp_path), "stripe_count_asked", against="all", within=DAY)
+    against = compare(read_perflogs(tmp_path).histories(), "stripe_count_asked", against="all")
     assert [each.against.stripe_count_asked for each in against] == [-1]
 
 
@@ -89,7 +86,7 @@ def test_lines_of_two_scales_can_be_told_apart(tmp_path: Path) -> None:
     ]
     write_perflog(tmp_path, rows)
     lines = comparison_lines(
-        list(compare(read_histories(tmp_path), "transport", within=DAY)), "transport"
+        list(compare(read_perflogs(tmp_path).histories(), "transport")), "transport"
     )
     assert [line.partition(":")[0] for line in lines] == [
         "here local disk fpp tasks=4 write_bw",
@@ -101,7 +98,7 @@ def test_processes_go_with_nodes_and_volume(tmp_path: Path) -> None:
     few = daily([1.0], tasks="4", nodes="1", gib="0.5")
     many = daily([3.0], tasks="16", nodes="4", gib="2")
     write_perflog(tmp_path, [*many, *few])
-    (found,) = compare(read_histories(tmp_path), "tasks", within=DAY)
+    (found,) = compare(read_perflogs(tmp_path).histories(), "tasks")
     assert comparison_lines([found], "tasks")[0].startswith(
         "here local disk fpp write_bw: 16 / 4: 3 from 1"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
@@ -107,22 +107,19 @@ def in_force(actions: Iterable[Action], now: datetime) -> tuple[Action, ...]:
     return tuple(found)
 
 
-def bands_after(bands: Bands | None, actions: Sequence[Action], system: str) -> Bands | None:
+def bands_after(bands: Bands, actions: Iterable[Action]) -> Bands:
     """Return `bands` for one series after `actions`, all in force and about it.
 
     A rebaseline begins an epoch of this series in which no earlier band holds. Samples of an
     alert that was resolved, and those that were discarded, are left out.
     """
-    found = bands
     for action in actions:
         if action.kind == REBASELINE and action.since is not None:
-            found = _rebaselined(found or Bands(system, ()), action, action.since)
+            bands = _rebaselined(bands, action, action.since)
         if action.kind in _LEFT_OUT and action.since is not None and action.until is not None:
-            found = found or Bands(system, ())
             why = _LEFT_OUT[action.kind].format(action.reason)
-            span = Span(action.since, action.until, why)
-            found = replace(found, left_out=(*found.left_out, span))
-    return found
+            bands = bands.leaving_out(Span(action.since, action.until, why))
+    return bands
 
 
 def _rebaselined(bands: Bands, action: Action, since: datetime) -> Bands:
@@ -138,5 +135,5 @@ def _rebaselined(bands: Bands, action: Action, since: datetime) -> Bands:
 
 
 def _identity(band: Band) -> tuple[object, ...]:
-    match = frozenset((name, canonical(value)) for name, value in band.match.items())
+    match = frozenset(band.wanted.items())
     return (match, band.lower_quartile, band.median, band.upper_quartile, band.maximum, band.floor)

@@ -32,6 +32,11 @@ class Severity(str, Enum):
     COLLAPSED = "collapsed"
     IMPROVED = "improved"
 
+    @property
+    def exit_status(self) -> int:
+        """The exit status of a monitoring plug-in for an alert that nobody acknowledged."""
+        return _EXIT_STATUS.get(self, OK)
+
 
 _ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
 _EXIT_STATUS: Final = {
@@ -120,7 +125,7 @@ class Alert:
     @property
     def exit_status(self) -> int:
         """The exit status of a monitoring plug-in for this alert."""
-        status = _EXIT_STATUS.get(self.severity, OK)
+        status = self.severity.exit_status
         return WARNING if self.is_quiet and status == CRITICAL else status
 
 

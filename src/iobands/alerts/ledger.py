@@ -65,7 +65,19 @@ def ledger_of(
         for each in alerts
         if each.direction is not None and each.since is not None
     ]
-    entries += [*_past(series, drops, incidents), *_incidents(incidents), *_slow(places)]
+    entries += [
+        Entry(
+            each.name,
+            each.since,
+            each.raised,
+            each.until,
+            min(each.ratios.values(), default=None),
+            "incident over",
+        )
+        for each in incidents
+        if not each.is_open
+    ]
+    entries += [*_past(series, drops, incidents), *_slow(places)]
     every = {action.when: action for each in actions.values() for action in each}
     done = [action for action in every.values() if action.kind == RESOLVE]
     entries += [_resolved(action, series) for action in done if action.since]
@@ -178,21 +190,6 @@ def _joined(group: Sequence[_Past]) -> Entry:
         ended=max(each.entry.ended for each in group if each.entry.ended),
         delay=first.entry.delay,
     )
-
-
-def _incidents(incidents: Iterable[Incident]) -> list[Entry]:
-    return [
-        Entry(
-            each.name,
-            each.since,
-            each.raised,
-            each.until,
-            min(each.ratios.values(), default=None),
-            "incident over",
-        )
-        for each in incidents
-        if not each.is_open
-    ]
 
 
 def _resolved(action: Action, series: Sequence[Series]) -> Entry:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from dataclasses import dataclass, fields
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,17 +24,16 @@ from iobands.alerts.action import (
 )
 from iobands.detection import DOWN, UP
 from iobands.model.fields import SERIES_FIELDS
-from iobands.model.rejected import Rejected
+from iobands.model.rejected import Rejected, Unusable
+from iobands.model.replaced import naming
 from iobands.model.series import SeriesKey
+from iobands.model.times import utc_text
 from iobands.status.peers import PeerName
 
 #: The version of contract 5 that is written.
 SCHEMA: Final = 3
 
-_FIELDS: Final = (
-    "when", "who", "reason", "series", "since", "until", "direction", "ratio", "of", "verdict",
-    "subject", "target", "node",
-)  # fmt: skip
+_FIELDS: Final = tuple(field.name for field in fields(Action) if field.name != "kind")
 _TIMES: Final = ("when", "since", "until", "of")
 _NEEDED: Final = {
     ACKNOWLEDGE: ("since", "until", "direction"),
@@ -48,10 +47,6 @@ _NEEDED: Final = {
 _FIRST: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO)
 _MATCHES: Final = frozenset((*SERIES_FIELDS, "variable")) - {"system"}
 _LOCK_SECONDS: Final = 10
-
-
-class LogError(ValueError):
-    """A line is not an action; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +87,9 @@ def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False
             if as_of and action.when > now:
                 continue
             if is_future(action, now):
-                raise LogError(f"{action.when.isoformat()} is in the future: it does not hold yet")
+                raise Unusable(f"{action.when.isoformat()} is in the future: it does not hold yet")
             actions.append(action)
-        except LogError as error:
+        except Unusable as error:
             rejected.append(Rejected(path, number, str(error)))
     return Log(tuple(actions), tuple(rejected))
 
@@ -109,7 +104,8 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
 
     path = path_of(directory, system)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock", timeout=_LOCK_SECONDS), path.open("a+b") as stream:
+    lock = FileLock(f"{path}.lock", timeout=_LOCK_SECONDS)
+    with naming(path), lock, path.open("a+b") as stream:
         size = stream.seek(0, os.SEEK_END)
         if size:
             stream.seek(size - 1)
@@ -124,64 +120,53 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
 
 def as_line(action: Action) -> str:
     """Return an action as JSON on one line."""
-    fields: dict[str, object] = {"schema": SCHEMA, "action": action.kind}
+    said: dict[str, object] = {"schema": SCHEMA, "action": action.kind}
     for name in _FIELDS:
         value = getattr(action, name)
         if isinstance(value, datetime):
-            value = value.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+            value = utc_text(value)
         if value is not None:
-            fields[name] = value
-    return json.dumps(fields, ensure_ascii=False)
+            said[name] = value
+    return json.dumps(said, ensure_ascii=False)
 
 
 def parse(line: bytes) -> Action:
     """Return the action on a line.
 
     Raises:
-        LogError: it is none; the message says why.
+        Unusable: it is none; the message says why.
     """
     try:
-        fields = json.loads(line, parse_constant=_refuse)
+        said = json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise LogError(f"not JSON: {error}") from None
-    if not isinstance(fields, dict):
-        raise LogError("not an object")
-    schema = fields.get("schema")
+        raise Unusable(f"not JSON: {error}") from None
+    if not isinstance(said, dict):
+        raise Unusable("not an object")
+    schema = said.get("schema")
     if schema not in range(1, SCHEMA + 1) or isinstance(schema, bool):
-        raise LogError(f"schema is {schema!r}; this version reads 1 to {SCHEMA}")
-    kind, kinds = fields.get("action"), _FIRST if schema == 1 else KINDS
+        raise Unusable(f"schema is {schema!r}; this version reads 1 to {SCHEMA}")
+    kind, kinds = said.get("action"), _FIRST if schema == 1 else KINDS
     if kind not in kinds:
-        raise LogError(f"action is {kind!r}; one of {', '.join(kinds)}")
-    unknown = sorted(fields.keys() - {"schema", "action", *Action.__dataclass_fields__})
-    if unknown or "kind" in fields:
-        raise LogError(f"unknown field {[*unknown, 'kind'][0]!r}")
-    times = {name: _time(fields, name) for name in _TIMES if name in fields}
+        raise Unusable(f"action is {kind!r}; one of {', '.join(kinds)}")
+    unknown = sorted(said.keys() - {"schema", "action", *_FIELDS})
+    if unknown:
+        raise Unusable(f"unknown field {unknown[0]!r}")
+    times = {name: _time(said, name) for name in _TIMES if name in said}
     for name in ("when", "who", "reason", "series", *_NEEDED[kind]):
-        if not fields.get(name):
-            raise LogError(f"{name} is missing")
+        if not said.get(name):
+            raise Unusable(f"{name} is missing")
     for name in ("who", "reason", "subject", "target", "node"):
-        if not isinstance(fields.get(name, ""), str):
-            raise LogError(f"{name} is {fields[name]!r}, not a text")
-    if fields.get("direction") not in (None, DOWN, UP):
-        raise LogError(f"direction is {fields['direction']!r}; one of {DOWN}, {UP}")
-    if fields.get("verdict") not in (None, *VERDICTS):
-        raise LogError(f"verdict is {fields['verdict']!r}; one of {', '.join(VERDICTS)}")
-    ratio = fields.get("ratio")
+        if not isinstance(said.get(name, ""), str):
+            raise Unusable(f"{name} is {said[name]!r}, not a text")
+    if said.get("direction") not in (None, DOWN, UP):
+        raise Unusable(f"direction is {said['direction']!r}; one of {DOWN}, {UP}")
+    if said.get("verdict") not in (None, *VERDICTS):
+        raise Unusable(f"verdict is {said['verdict']!r}; one of {', '.join(VERDICTS)}")
+    ratio = said.get("ratio")
     if ratio is not None and (isinstance(ratio, bool) or not isinstance(ratio, int | float)):
-        raise LogError(f"ratio is {ratio!r}, not a number")
-    return Action(
-        kind=kind,
-        who=fields["who"],
-        reason=fields["reason"],
-        series=_matches(fields["series"]),
-        direction=fields.get("direction"),
-        ratio=ratio,
-        verdict=fields.get("verdict"),
-        subject=fields.get("subject"),
-        target=fields.get("target"),
-        node=fields.get("node"),
-        **times,
-    )
+        raise Unusable(f"ratio is {ratio!r}, not a number")
+    given = {name: said[name] for name in _FIELDS if name in said}
+    return Action(kind, **{**given, **times, "series": _matches(said["series"])})
 
 
 def _refuse(constant: str) -> None:
@@ -193,19 +178,19 @@ def _time(fields: Mapping[str, Any], name: str) -> datetime:
     try:
         found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
     except ValueError:
-        raise LogError(f"{name} is {text!r}, not a time") from None
+        raise Unusable(f"{name} is {text!r}, not a time") from None
     if found.utcoffset() is None:
-        raise LogError(f"{name} {text!r} has no UTC offset")
+        raise Unusable(f"{name} {text!r} has no UTC offset")
     return found
 
 
 def _matches(series: object) -> tuple[Mapping[str, object], ...]:
     if not isinstance(series, list) or not all(isinstance(each, dict) and each for each in series):
-        raise LogError("series is not a list of objects that name series fields")
+        raise Unusable("series is not a list of objects that name series fields")
     for match in series:
         unknown = sorted(match.keys() - _MATCHES)
         if unknown:
-            raise LogError(f"series names the unknown field {unknown[0]!r}")
+            raise Unusable(f"series names the unknown field {unknown[0]!r}")
         if any(isinstance(value, dict | list) for value in match.values()):
-            raise LogError("a field of series is not a plain value")
+            raise Unusable("a field of series is not a plain value")
     return tuple(series)

@@ -134,7 +134,7 @@ def selected(
     return able
 
 
-def action_of(  # noqa: PLR0911 (a kind of action each)
+def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     subject: Subject,
     request: Request,
     every: Sequence[Series],
@@ -152,17 +152,15 @@ def action_of(  # noqa: PLR0911 (a kind of action each)
     """
     if request.since and request.since > now:
         raise RequestError(f"{request.since.isoformat()} is in the future; act when it has come")
-    if subject.peer:
-        return _on_peer(subject, subject.peer, request, log, now)
-    matches = _matches(subject.series, every)
-    action = Action(request.kind, now, request.who, request.reason, matches, subject=subject.name)
+    action = _about(subject, request, every, now)
+    last = last_action(subject, log, now)
     if request.kind == UNDO:
-        last = last_action(subject, log, now)
         if last is None:
             raise RequestError(f"{subject.name}: there is nothing to undo")
         return replace(action, of=last.when)
+    if subject.peer and request.kind not in (ACKNOWLEDGE, RESOLVE):
+        raise RequestError(f"{subject.name}: acknowledge or resolve it")
     if request.kind == RETIRE:
-        last = last_action(subject, log, now)
         is_done = last is not None and last.kind == RETIRE
         return None if is_done else action
     if request.kind == DISCARD:
@@ -172,18 +170,25 @@ def action_of(  # noqa: PLR0911 (a kind of action each)
     if alert is None:
         if request.kind == REBASELINE and request.since:
             return replace(action, since=request.since)
-        last = last_action(subject, log, now)
         done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""
-        state = subject.series[0].status.state.value
-        raise RequestError(f"{subject.name} has no open alert: its state is {state}{done}")
+        state = (
+            "it is as fast as the others"
+            if subject.peer
+            else f"its state is {subject.series[0].status.state.value}"
+        )
+        raise RequestError(f"{subject.name} has no open alert: {state}{done}")
     known = alert.acknowledgement
     same = known is not None and known.holds and known.action.reason == request.reason
     if request.kind == ACKNOWLEDGE and same:
         return None
+    action = replace(action, direction=alert.direction, verdict=request.verdict)
+    if subject.peer and alert.peer:
+        ratio = round(alert.peer.ratio.value, 4)
+        return replace(action, since=alert.since_low, until=request.since or now, ratio=ratio)
     members = [each for each in alert.members if each.series in subject.series]
     if request.kind == RESOLVE and not request.force:
         _refuse_if_low(members)
-    action = replace(action, direction=alert.direction, ratio=_ratio(members))
+    action = replace(action, ratio=_ratio(members))
     assert alert.since is not None and alert.since_low is not None
     if request.kind == REBASELINE:
         return replace(action, since=request.since or alert.since)
@@ -194,45 +199,15 @@ def action_of(  # noqa: PLR0911 (a kind of action each)
     newest = max(each.status.when for each in subject.series if each.status.when)
     # Samples seen by now are of the alert, also where the clock that dated them is ahead of ours.
     until = request.since or max(now, newest + _NEXT)
-    return replace(action, since=min(begins), until=until, verdict=request.verdict)
+    return replace(action, since=min(begins), until=until)
 
 
-def _on_peer(
-    subject: Subject, peer: PeerName, request: Request, log: _Log, now: datetime
-) -> Action | None:
-    """Return the action about a target or a node, or None where the same was done already.
-
-    Raises:
-        RequestError: it has no open alert, there is nothing to undo, or it is of series alone.
-    """
-    last, alert = last_action(subject, log, now), subject.alert
-    action = Action(
-        request.kind,
-        now,
-        request.who,
-        request.reason,
-        ({FIELD_OF[peer.kind]: peer.where},),
-        subject=subject.name,
-        **{peer.kind: peer.name},
-    )
-    if request.kind == UNDO and last:
-        return replace(action, of=last.when)
-    if request.kind not in (ACKNOWLEDGE, RESOLVE):
-        can = "there is nothing to undo" if request.kind == UNDO else "acknowledge or resolve it"
-        raise RequestError(f"{subject.name}: {can}")
-    if alert is None or alert.peer is None:
-        raise RequestError(f"{subject.name} has no open alert: it is as fast as the others")
-    known = alert.acknowledgement
-    if request.kind == ACKNOWLEDGE and known and known.action.reason == request.reason:
-        return None
-    return replace(
-        action,
-        since=alert.since_low,
-        until=request.since or now,
-        direction=alert.direction,
-        ratio=round(alert.peer.ratio.value, 4),
-        verdict=request.verdict,
-    )
+def _about(subject: Subject, request: Request, every: Sequence[Series], now: datetime) -> Action:
+    """Return the action with what it is about: a target or a node, or else series."""
+    peer = subject.peer
+    matches = ({FIELD_OF[peer.kind]: peer.where},) if peer else _matches(subject.series, every)
+    action = Action(request.kind, now, request.who, request.reason, matches, subject=subject.name)
+    return replace(action, **{peer.kind: peer.name}) if peer else action
 
 
 def _discarded(

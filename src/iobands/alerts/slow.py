@@ -61,7 +61,7 @@ def actions_on_peers(
                 peer = getattr(action, kind)
                 where = {str(each[field]) for each in action.series if field in each}
                 names |= {PeerName(kind, system, each, peer) for each in where if peer}
-    return {name: logs[name.system].of(name) for name in names if name.system in logs}
+    return {name: logs[name.system].of(name) for name in names}
 
 
 def resolved_peers(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +11,7 @@ from iobands.bands.band import Band
 from iobands.bands.file import parse_bands
 from iobands.bands.selection import Epoch
 from iobands.model.schema import FileError
+from iobands.model.times import utc_text
 
 _SCHEMA: Final = 4
 
@@ -26,7 +26,7 @@ def epoch_text(system: str, epoch: Epoch) -> str:
     """Return an epoch as the text of a bands file."""
     fields: dict[str, object] = {
         "name": epoch.name,
-        "since": _time(epoch.since),
+        "since": utc_text(epoch.since),
         "source": epoch.source,
     }
     if epoch.reason:
@@ -34,7 +34,7 @@ def epoch_text(system: str, epoch: Epoch) -> str:
     if epoch.continues:
         fields["continues"] = True
     if epoch.runs_since:
-        fields["runs_since"] = _time(epoch.runs_since)
+        fields["runs_since"] = utc_text(epoch.runs_since)
     fields["bands"] = [_band(band, epoch) for band in epoch.bands]
     content = {"schema": _SCHEMA, "system": system, "epochs": [fields]}
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
@@ -56,10 +56,6 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     except OSError as error:
         raise FileError(f"{path}: {error.strerror or error}") from error
     return path
-
-
-def _time(when: datetime) -> str:
-    return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
 def _band(band: Band, epoch: Epoch) -> dict[str, object]:

@@ -23,8 +23,8 @@ _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
 
 
-def load_bands(directory: Path, system: str) -> Bands | None:
-    """Read the bands of a system, None where there are none.
+def load_bands(directory: Path, system: str) -> Bands:
+    """Read the bands of a system; without a file there is no epoch.
 
     They are those of `<system>.yaml`, which people write, and of the files in `<system>/`, which
     `iobands calibrate` and `iobands epoch` add.
@@ -37,8 +37,6 @@ def load_bands(directory: Path, system: str) -> Bands | None:
     found = (directory / system).glob("*.yaml")
     others = sorted(path for path in found if not path.name.startswith(".#"))
     paths = [*([own] if own.exists() else []), *others]
-    if not paths:
-        return None
     parts = [parse_bands(read_content(path), path, system) for path in paths]
     each = zip(parts, paths, strict=True)
     every = [(epoch, path) for part, path in each for epoch in part.epochs]

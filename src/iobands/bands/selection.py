@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -74,6 +74,10 @@ class Bands:
     left_out: tuple[Span, ...] = ()
     least_change: float | None = None
     maintenance: tuple[Window, ...] = ()
+
+    def leaving_out(self, *spans: Span) -> Bands:
+        """Return the bands with further spans that are not judged."""
+        return replace(self, left_out=(*self.left_out, *spans))
 
     def epoch_at(self, when: datetime) -> Epoch | None:
         """Return the epoch in force at `when`: the last that began by then, or None.

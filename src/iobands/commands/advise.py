@@ -10,8 +10,8 @@ import typer
 from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
 from iobands.reporting.advice import advice_lines, advice_section
 from iobands.reporting.document import Format, written
+from iobands.results.perflog import read_perflogs
 from iobands.site.advise import advise as advise_on
-from iobands.site.compare import read_histories
 
 
 def advise(
@@ -29,10 +29,7 @@ def advise(
     how many more are needed.
     """
     directory = perflogs or default_path(Path("perflogs"))
-    try:
-        histories = read_histories(directory, system)
-    except FileNotFoundError:
-        raise failure(f"{directory}: no perflogs there; measure with `iobands run`") from None
+    histories = read_perflogs(directory, system).histories()
     advised, cases = advise_on(histories)
     if not advised and not cases:
         raise failure(f"{directory}: no two series differ in one setting alone")

@@ -180,18 +180,16 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
         actions = [(each, action_of(each, request, known, done, now, future)) for each in chosen]
     except RequestError as error:
         raise failure(str(error)) from error
+    directory = options.config_of("alerts")
     written: set[Path] = set()
     for subject, action in actions:
         if action is None:
             done = {ACKNOWLEDGE: "acknowledged already, for the same reason"}
             typer.echo(f"{subject.name}: {done.get(request.kind, 'retired already')}")
         elif options.dry_run:
-            typer.echo(f"{path_of(options.alerts_directory, subject.system)}: {as_line(action)}")
+            typer.echo(f"{path_of(directory, subject.system)}: {as_line(action)}")
         else:
-            try:
-                written.add(append(options.alerts_directory, subject.system, [action]))
-            except OSError as error:
-                raise failure(f"{error.filename}: {error.strerror}") from error
+            written.add(append(directory, subject.system, [action]))
             typer.echo(f"{subject.name}: {_DONE[request.kind]}")
     for path in sorted(written):
         back = "" if request.kind == UNDO else " `iobands undo` takes it back."

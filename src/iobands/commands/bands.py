@@ -13,7 +13,7 @@ import typer
 from iobands.bands import Band, Epoch, load_bands
 from iobands.bands.epoch_file import epoch_text, path_of, write_epoch
 from iobands.commands.options import (
-    BandsOption,
+    ConfigOption,
     DryRunOption,
     PerflogsOption,
     SinceOption,
@@ -22,7 +22,6 @@ from iobands.commands.options import (
     time_of,
 )
 from iobands.commands.site import SiteOptions, site_of
-from iobands.model.schema import FileError
 from iobands.reporting.format import plural
 from iobands.site.calibrate import Learned, epoch_by_hand
 from iobands.site.calibrate import calibrate as learn
@@ -55,7 +54,7 @@ def calibrate(
         for left_out in each.left_out:
             typer.echo(f"  {left_out.label}: {left_out.why}")
     epochs = [(each.system, each.epoch) for each in found if each.epoch]
-    _write(options.bands_directory, epochs, yes, dry_run)
+    _write(options.config_of("bands"), epochs, yes, dry_run)
 
 
 def epoch(
@@ -72,7 +71,7 @@ def epoch(
         ),
     ] = None,
     perflogs: PerflogsOption = None,
-    bands: BandsOption = None,
+    config: ConfigOption = None,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> None:
@@ -81,22 +80,19 @@ def epoch(
     For what iobands cannot see itself, such as an upgrade of the file system. A change of the
     kernel, of fsync or of the suite's first number is seen without it.
     """
-    places = SiteOptions(perflogs, bands)
-    directory = places.bands_directory
+    places = SiteOptions(perflogs, config)
+    directory = places.config_of("bands")
     ran = _systems(places.perflogs_directory)
     there = directory.iterdir() if directory.is_dir() else ()
     with_bands = [path.stem for path in there if path.is_dir() or path.suffix == ".yaml"]
     named = _system(system, with_bands, ran)
     begin = time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
-    try:
-        known = load_bands(directory, named)
-    except FileError as error:
-        raise failure(str(error)) from error
-    for old in known.epochs if known else ():
+    known = load_bands(directory, named)
+    for old in known.epochs:
         if name == old.name or begin == old.since:
             raise failure(f"there is an epoch {old.name!r} since {old.since.isoformat()} already")
     found = epoch_by_hand(name, begin, reason, known, keep_bands)
-    for old in known.epochs if known else ():
+    for old in known.epochs:
         if old.bands and old.is_void([found]):
             typer.echo(
                 f"The bands of epoch {old.name!r} are void: they were learned from runs of before. "
@@ -166,7 +162,4 @@ def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_
             typer.echo("Nothing was written.")
             return
     for system, found in epochs:
-        try:
-            typer.echo(f"Written: {write_epoch(directory, system, found)}")
-        except FileError as error:
-            raise failure(str(error)) from error
+        typer.echo(f"Written: {write_epoch(directory, system, found)}")

@@ -9,10 +9,9 @@ from pathlib import Path
 import typer
 
 from iobands.alerts.alert import OK, WARNING
-from iobands.commands.options import DryRunOption, RootOption, SystemOption, failure, root_of
+from iobands.commands.options import DryRunOption, RootOption, SystemOption, root_of
 from iobands.directories.note import DIRECTORY, read_leftovers
 from iobands.directories.sweep import Outcome, Roots, sweep
-from iobands.model.schema import FileError
 from iobands.reporting.format import printable, size_text
 from iobands.site.site_file import read_site_file
 
@@ -47,12 +46,7 @@ def clean_up(root: Path, system: str | None, *, dry_run: bool = False) -> list[O
     for notes in sorted((root / "perflogs").glob(f"*/{DIRECTORY}")):
         name = notes.parent.name
         if system in (None, name):
-            try:
-                outcomes += sweep(notes, _roots(root, name), dry_run=dry_run)
-            except OSError as error:
-                raise failure(f"{error.filename}: {error.strerror}") from error
-            except FileError as error:
-                raise failure(str(error)) from error
+            outcomes += sweep(notes, _roots(root, name), dry_run=dry_run)
     return outcomes
 
 

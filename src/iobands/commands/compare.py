@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,8 @@ import typer
 
 from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
 from iobands.reporting.comparison import comparison_lines
-from iobands.site.compare import FIELDS, read_histories
+from iobands.results.perflog import read_perflogs
+from iobands.site.compare import FIELDS
 from iobands.site.compare import compare as compared
 
 
@@ -23,30 +23,21 @@ def compare(
         str | None,
         typer.Option("--against", metavar="VALUE", help="What is 1. [default: the first value]"),
     ] = None,
-    case: Annotated[
-        str, typer.Option("--case", metavar="TEXT", help="Only cases with TEXT in their name.")
-    ] = "",
-    days: Annotated[
-        float,
-        typer.Option("--within", metavar="DAYS", min=0, help="How far apart a pair may lie."),
-    ] = 1,
     perflogs: PerflogsOption = None,
     system: SystemOption = None,
 ) -> None:
     """Compare series that differ in one field: the ratio, and an interval of 95 % for it.
 
-    Samples that were measured near each other make pairs, and the ratio is the median of theirs,
-    so that what changes from day to day cancels out. The interval is that of the sign test; it
-    takes six pairs. A case that compares by itself has its ratio as a result: see `iobands status`.
+    Samples that were measured within a day of each other make pairs, and the ratio is the median
+    of theirs, so that what changes from day to day cancels out. The interval is that of the sign
+    test; it takes six pairs. A case that compares by itself has its ratio as a result: see
+    `iobands status`.
     """
     if field not in FIELDS:
         raise failure(f"{field}: cannot be compared; one of {', '.join(FIELDS)} can")
     directory = perflogs or default_path(Path("perflogs"))
-    try:
-        samples = read_histories(directory, system, case)
-    except FileNotFoundError:
-        raise failure(f"{directory}: no perflogs there; measure with `iobands run`") from None
-    found = compared(samples, field, against=against, within=timedelta(days=days))
+    histories = read_perflogs(directory, system).histories()
+    found = compared(histories, field, against=against)
     lines = comparison_lines(list(found), field)
     if not lines:
         what = f"no two series differ in {field} alone"

@@ -36,7 +36,7 @@ def cost(
     arguments = ["-t", tag, *([f"--system={system}"] if system else [])]
     try:
         costs = costs_of(describe(found, arguments))
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         raise failure(str(error)) from error
     if not costs:
         raise failure(f"no check that measures has the tag {tag} and runs on this system")

@@ -11,6 +11,7 @@ import typer
 from iobands.commands.options import failure
 from iobands.commands.report import report_to
 from iobands.commands.site import SiteOptions, site_of
+from iobands.model.replaced import naming
 from iobands.model.series import MADE_UP
 
 
@@ -27,14 +28,12 @@ def demo(
     from iobands.site.demo import write_demo  # noqa: PLC0415
 
     mine = directory / "perflogs" / MADE_UP
-    try:
-        if directory.is_dir() and any(directory.iterdir()) and not mine.is_dir():
-            raise failure(f"{directory}: is not empty; name a new directory")
+    if directory.is_dir() and any(directory.iterdir()) and not mine.is_dir():
+        raise failure(f"{directory}: is not empty; name a new directory")
+    with naming(directory):
         write_demo(directory, datetime.now(timezone.utc))
-    except OSError as error:
-        raise failure(f"{error.filename or directory}: {error.strerror}") from error
-    config = directory / "config"
-    site = site_of(SiteOptions(directory / "perflogs", config / "bands", config / "alerts"))
+    options = SiteOptions(root=directory)
+    site = site_of(options)
     typer.echo(f"A made-up site of {len(site.series)} series is in {directory}.")
-    report_to(directory / "dashboard", site, systems=config / "systems")
+    report_to(directory / "dashboard", site, options.config_of("systems"))
     typer.echo(f"In {directory}, other commands show more, such as `iobands status`.")

@@ -9,6 +9,7 @@ import typer
 
 from iobands.commands.options import SeriesArgument, failure
 from iobands.commands.site import PastSiteOptions, site_of
+from iobands.model.replaced import naming
 from iobands.reporting.explain import chosen, explanation, name_of
 from iobands.reporting.format import nearest
 from iobands.status.peers import NODE
@@ -53,8 +54,6 @@ def explain(
         drawn = evidence(site, found[0], form)
         if drawn is None:
             raise failure(f"{wanted} has no sample to draw")
-        try:
+        with naming(figure):
             figure.write_bytes(drawn)
-        except OSError as error:
-            raise failure(f"{figure}: {error.strerror}") from error
         typer.echo(f"Figure: {figure.resolve()}")

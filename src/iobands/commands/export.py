@@ -15,7 +15,6 @@ from iobands.model.replaced import replace_file
 from iobands.reporting.openmetrics import history_metrics, state_metrics
 from iobands.results.export import csv_text, json_text, write_parquet
 from iobands.results.perflog import read_perflogs
-from iobands.results.samples import Samples
 
 
 class Format(str, Enum):
@@ -70,20 +69,13 @@ def _text(form: Format, history: bool, options: SiteOptions) -> str:
     if form is Format.OPENMETRICS:
         site = site_of(options)
         return history_metrics(site) if history else state_metrics(site)
-    samples = _samples(options)
+    samples = read_perflogs(options.perflogs_directory, options.system)
     return csv_text(samples) if form is Format.CSV else json_text(samples)
-
-
-def _samples(options: SiteOptions) -> Samples:
-    directory = options.perflogs_directory
-    try:
-        return read_perflogs(directory, options.system)
-    except FileNotFoundError:
-        raise failure(f"{directory}: no perflogs there; measure with `iobands run`") from None
 
 
 def _parquet(output: Path | None, options: SiteOptions) -> None:
     if output is None:
         raise failure("--format parquet needs --output DIR")
-    written = list(write_parquet(_samples(options), output))
+    samples = read_perflogs(options.perflogs_directory, options.system)
+    written = list(write_parquet(samples, output))
     typer.echo(f"{len(written)} files written below {output}; the others have not changed")

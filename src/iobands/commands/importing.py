@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import PerflogsOption, default_path, failure
-from iobands.model.schema import FileError
+from iobands.commands.options import PerflogsOption, default_path
 from iobands.reporting.format import plural
 
 _SHOWN = 10  # rejected lines
@@ -33,10 +32,7 @@ def import_(
     from iobands.results.convert.mapping import Mapping, read_mapping  # noqa: PLC0415
 
     target = perflogs or default_path(Path("perflogs"))
-    try:
-        found = convert(source, read_mapping(mapping) if mapping else Mapping(), target)
-    except (FileError, OSError) as error:
-        raise failure(str(error)) from None
+    found = convert(source, read_mapping(mapping) if mapping else Mapping(), target)
     for rejected in found.rejected[:_SHOWN]:
         typer.echo(str(rejected))
     if len(found.rejected) > _SHOWN:

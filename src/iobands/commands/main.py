@@ -8,42 +8,60 @@ import sys
 import traceback
 from importlib import import_module
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from iobands import __version__
 from iobands.alerts.alert import UNKNOWN
+from iobands.commands.options import failure
 from iobands.commands.site import with_site_options
+from iobands.model.schema import FileError
 
-#: The module below and function of each command, in the order of the help.
+if TYPE_CHECKING:
+    from collections.abc import Buffer as ReadableBuffer
+
+#: By the headings of the help: of each command the module below, its function, and what it does.
 COMMANDS: Final = {
-    "run": ("session", "run"),
-    "cost": ("cost", "cost"),
-    "status": ("status", "status"),
-    "report": ("report", "report"),
-    "explain": ("explain", "explain"),
-    "targets": ("targets", "targets"),
-    "notify": ("notify", "notify"),
-    "schedule": ("schedule", "schedule"),
-    "compare": ("compare", "compare"),
-    "alerts": ("ledger", "alerts"),
-    "acknowledge": ("alerts", "acknowledge"),
-    "resolve": ("alerts", "resolve"),
-    "rebaseline": ("alerts", "rebaseline"),
-    "retire": ("alerts", "retire"),
-    "discard": ("alerts", "discard"),
-    "undo": ("alerts", "undo"),
-    "calibrate": ("bands", "calibrate"),
-    "epoch": ("bands", "epoch"),
-    "table": ("table", "table"),
-    "advise": ("advise", "advise"),
-    "export": ("export", "export"),
-    "import": ("importing", "import_"),
-    "clean": ("clean", "clean"),
-    "demo": ("demo", "demo"),
+    "Commands": {
+        "run": ("session", "run", "measure now, then print the digest"),
+        "cost": ("cost", "cost", "say what a run writes and how many node hours it may take"),
+        "status": ("status", "status", "print the digest of what was measured so far"),
+        "report": ("report", "report", "write the dashboard, static files for a browser"),
+        "explain": ("explain", "explain", "say why a series is in its state"),
+        "targets": ("targets", "targets", "say which storage target or node is slow"),
+        "notify": ("notify", "notify", "tell people what has changed, by mail, chat or issues"),
+        "schedule": ("schedule", "schedule", "print entries for cron, systemd or scrontab"),
+        "compare": ("compare", "compare", "give the ratio of series that differ in one field"),
+        "clean": ("clean", "clean", "remove what killed runs left on the file systems"),
+        "alerts": ("ledger", "alerts", "list open and past alerts, and how each ended"),
+    },
+    "For the users of the file systems": {
+        "table": ("table", "table", "print the rates to expect and the settings, or check a page"),
+        "advise": ("advise", "advise", "say which settings are best, as far as runs support it"),
+    },
+    "When an alert comes, each with a reason that is logged": {
+        "acknowledge": ("alerts", "acknowledge", "you know the cause: it is no longer critical"),
+        "resolve": ("alerts", "resolve", "the cause was repaired"),
+        "rebaseline": ("alerts", "rebaseline", "the new level is normal"),
+        "retire": ("alerts", "retire", "a series is not measured any more"),
+        "discard": ("alerts", "discard", "a sample does not count"),
+        "undo": ("alerts", "undo", "take one of these back"),
+    },
+    "The bands": {
+        "calibrate": ("bands", "calibrate", "propose bands from the site's own history"),
+        "epoch": ("bands", "epoch", "begin an epoch: what is measured has changed"),
+    },
+    "Other tools": {
+        "import": ("importing", "import_", "convert their results into perflogs"),
+        "export": ("export", "export", "give them the samples, or the state of the site"),
+    },
+    "A first look, without measuring": {
+        "demo": ("demo", "demo", "write a made-up site and its dashboard"),
+    },
 }
+_EVERY: Final = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
 
 
 class _Commands(TyperGroup):
@@ -51,20 +69,33 @@ class _Commands(TyperGroup):
 
     def __init__(self, **attributes: object) -> None:
         super().__init__(**attributes)
-        self.commands = dict.fromkeys(COMMANDS)
+        self.commands = dict.fromkeys(_EVERY)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> object:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in _EVERY:
             return super().get_command(ctx, cmd_name)
-        module, function = COMMANDS[cmd_name]
+        module, function, _ = _EVERY[cmd_name]
         command = getattr(import_module(f"iobands.commands.{module}"), function)
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
         alone.command(cmd_name)(with_site_options(command))
         return typer.main.get_command(alone)
 
+    def format_commands(self, _ctx: typer.Context, formatter: Any) -> None:  # noqa: ANN401
+        for heading, rows in COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, said) for name, (_, _, said) in rows.items()])
 
-if TYPE_CHECKING:
-    from collections.abc import Buffer as ReadableBuffer
+    def invoke(self, ctx: typer.Context) -> object:
+        """Run a command; a file or a system that fails it ends it with a message."""
+        try:
+            return super().invoke(ctx)
+        except FileError as error:
+            raise failure(str(error)) from error
+        except OSError as error:
+            where = error.filename or "the working directory"
+            said = f"{where}: {error.strerror}" if error.strerror else str(error)
+            raise failure(said) from error
+
 
 app = typer.Typer(
     name="iobands",
@@ -74,47 +105,6 @@ app = typer.Typer(
 
     ReFrame checks measure the file systems and leave perflogs. iobands judges each series by its
     quartile band and its own history, and says what needs attention.
-
-    \b
-      iobands run        measure now, then print the digest
-      iobands cost       say what a run writes and how many node hours it may take
-      iobands status     print the digest of what was measured so far
-      iobands report     write the dashboard, static files for a browser
-      iobands explain    say why a series is in its state
-      iobands targets    say which storage target or node is slower than the others
-      iobands notify     tell people what has changed, by mail, chat or issues
-      iobands schedule   print entries for cron, systemd or scrontab
-      iobands compare    give the ratio of series that differ in one field
-      iobands clean      remove what killed runs left on the file systems
-      iobands alerts     list open and past alerts, and how each ended
-
-    \b
-    For the users of the file systems:
-      iobands table      print the rates to expect and the settings, or check a page that has them
-      iobands advise     say which settings are best, as far as runs support it
-
-    \b
-    When an alert comes, each with a reason that is logged:
-      iobands acknowledge  you know the cause: it is no longer critical
-      iobands resolve      the cause was repaired
-      iobands rebaseline   the new level is normal
-      iobands retire       a series is not measured any more
-      iobands discard      a sample does not count
-      iobands undo         take one of these back
-
-    \b
-    The bands:
-      iobands calibrate  propose bands from the site's own history
-      iobands epoch      begin an epoch: what is measured has changed
-
-    \b
-    Other tools:
-      iobands import     convert their results into perflogs
-      iobands export     give them the samples, or the state of the site as metrics
-
-    \b
-    A first look, without measuring:
-      iobands demo       write a made-up site and its page
 
     The exit status is that of a monitoring plug-in: 0 all is well, 1 watch, 2 degraded, 3 no data
     (a sample is missing, or nothing could be read). 2 goes before 3, and 3 before 1.
@@ -188,10 +178,6 @@ def entry() -> NoReturn:
         status = app(prog_name="iobands", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("IOBANDS UNKNOWN: interrupted", err=True)
-        status = UNKNOWN
-    except OSError as error:
-        where = error.filename or "the working directory"
-        typer.echo(f"IOBANDS UNKNOWN: {where}: {error.strerror}", err=True)
         status = UNKNOWN
     except Exception as error:
         show = getattr(error, "show", None)  # of a usage error, which click explains best itself

@@ -4,35 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from iobands.alerts.alert import OK, UNKNOWN
-from iobands.commands.options import DryRunOption, failure
+from iobands.commands.options import DryRunOption
 from iobands.commands.site import SiteOptions, site_of
 from iobands.model.schema import FileError
 from iobands.notify import deliver, monitor
-from iobands.notify.outbox import Outbox, OutboxError, State
+from iobands.notify.outbox import Outbox, State
 from iobands.notify.settings import SendError, Settings, read_settings
 from iobands.reporting.format import summary
 from iobands.site.site import Site
 
 
 def notify(
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config", metavar="FILE", help="Whom to tell. [default: config/notify.yaml]"
-        ),
-    ] = None,
-    outbox: Annotated[
-        Path | None,
-        typer.Option(
-            "--outbox", metavar="DIR", help="Where messages wait. [default: outbox, by perflogs]"
-        ),
-    ] = None,
     test: Annotated[
         bool, typer.Option("--test", help="Send a message that says nothing, to every channel.")
     ] = False,
@@ -45,54 +32,44 @@ def notify(
     Each message is kept until it was sent; what could not be sent is tried again the next time.
     The exit status is 0, and 3 when a message or a report could not be sent.
     """
-    settings = settings_of(options, config)
-    place = _outbox(options, outbox)
+    settings = settings_of(options)
+    place = _outbox(options)
     now = datetime.now(timezone.utc)
-    try:
-        if dry_run:
-            _show(deliver.news(site_of(options), settings, place.state()))
-            return
-        if test:
-            status = tell(place, settings, lambda state: deliver.test(settings, state, now))
-        else:
-            status = tell_of(site_of(options), settings, options, outbox)
-    except OutboxError as error:
-        raise failure(str(error)) from error
+    if dry_run:
+        _show(deliver.news(site_of(options), settings, place.state()))
+        return
+    if test:
+        status = tell(place, settings, lambda state: deliver.test(settings, state, now))
+    else:
+        status = tell_of(site_of(options), settings, options)
     raise typer.Exit(status)
 
 
-def settings_of(options: SiteOptions, config: Path | None = None) -> Settings:
-    """Return what config/notify.yaml says, or end with a message."""
-    path = config or options.bands_directory.parent / "notify.yaml"
-    try:
-        return read_settings(path)
-    except FileError as error:
-        raise failure(str(error)) from error
+def settings_of(options: SiteOptions) -> Settings:
+    """Return what config/notify.yaml says."""
+    return read_settings(options.config_of("notify.yaml"))
 
 
-def tell_of(
-    site: Site, settings: Settings, options: SiteOptions, outbox: Path | None = None
-) -> int:
+def tell_of(site: Site, settings: Settings, options: SiteOptions) -> int:
     """Tell people and monitors of the site as it is now, and return the exit status."""
     try:
-        status = tell(
-            _outbox(options, outbox), settings, lambda state: deliver.news(site, settings, state)
-        )
-    except OutboxError as error:
+        place = _outbox(options)
+        status = tell(place, settings, lambda state: deliver.news(site, settings, state))
+    except FileError as error:
         typer.echo(f"IOBANDS UNKNOWN: {error}", err=True)
         status = UNKNOWN
     return max(status, report_to_monitors(settings, site))
 
 
-def _outbox(options: SiteOptions, given: Path | None) -> Outbox:
-    return Outbox(given or options.perflogs_directory.parent / "outbox")
+def _outbox(options: SiteOptions) -> Outbox:
+    return Outbox(options.perflogs_directory.parent / "outbox")
 
 
 def tell(place: Outbox, settings: Settings, change: Callable[[State], State]) -> int:
     """Note what `change` makes of the last state, send what waits, and return the exit status.
 
     Raises:
-        OutboxError: the outbox cannot be used.
+        FileError: the outbox cannot be used.
     """
     status = OK
     with place.locked():

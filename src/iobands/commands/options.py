@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from iobands.alerts.alert import UNKNOWN
-from iobands.model.times import is_of_this_age
+from iobands.model.times import parse_time
 
 PerflogsOption = Annotated[
     Path | None,
@@ -19,12 +19,13 @@ PerflogsOption = Annotated[
         help="Where ReFrame left the perflogs. [default: perflogs, here or in the repository]",
     ),
 ]
-BandsOption = Annotated[
+ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--bands",
+        "--config",
         metavar="DIR",
-        help="Where the bands files are. [default: config/bands, here or in the repository]",
+        help="Where the directories bands, alerts and systems and the file notify.yaml are. "
+        "[default: config, here or in the repository]",
     ),
 ]
 SystemOption = Annotated[
@@ -43,28 +44,12 @@ SeriesArgument = Annotated[
         show_default=False,
     ),
 ]
-AlertsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--alerts",
-        metavar="DIR",
-        help="Where the logs of actions are. [default: config/alerts, here or in the repository]",
-    ),
-]
 RootOption = Annotated[
     Path | None,
     typer.Option(
         "--root",
         metavar="DIR",
         help="The repository. [default: the nearest one from here upwards]",
-    ),
-]
-SystemsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--systems",
-        metavar="DIR",
-        help="Where the site files are. [default: config/systems, here or in the repository]",
     ),
 ]
 FalseAlarmsOption = Annotated[
@@ -110,7 +95,7 @@ def root_of(given: Path | None) -> Path:
 def default_path(path: Path) -> Path:
     """Return `path` as it is here or, failing that, in the repository around."""
     root = find_root(Path.cwd())
-    return path if root is None or path.is_dir() else root / path
+    return path if root is None or path.exists() else root / path
 
 
 def failure(message: str) -> typer.Exit:
@@ -122,15 +107,6 @@ def failure(message: str) -> typer.Exit:
 def time_of(text: str, option: str = "--since") -> datetime:
     """Return the moment that `text` says; a date alone begins at 00:00 UTC, as in contract 3."""
     try:
-        is_date = len(text) == len("2026-11-21")
-        full = f"{text}T00:00:00Z" if is_date else text
-        when = datetime.fromisoformat(full.replace("Z", "+00:00"))
-    except ValueError:
-        raise failure(
-            f"{option} {text}: not a time; write 2026-11-21, or …T06:00:00+01:00"
-        ) from None
-    if not is_of_this_age(when):
-        raise failure(f"{option} {text}: no run can be of the year {when.year}")
-    if when.utcoffset() is None:
-        raise failure(f"{option} {text}: has no UTC offset; write 2026-11-21T06:00:00+01:00")
-    return when
+        return parse_time(text)
+    except ValueError as error:
+        raise failure(f"{option} {error}") from None

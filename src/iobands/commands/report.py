@@ -10,10 +10,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from iobands.commands.options import SystemsOption, default_path, failure
 from iobands.commands.site import PastSiteOptions, site_of
-from iobands.model.replaced import replace_file
-from iobands.model.schema import FileError
+from iobands.model.replaced import naming, replace_file
 from iobands.model.series import slug
 from iobands.reporting.dashboard.write import write_dashboard
 from iobands.reporting.format import plural
@@ -42,7 +40,6 @@ def report(
         Format,
         typer.Option("--format", help="The dashboard, or a figure of each series for print."),
     ] = Format.HTML,
-    systems: SystemsOption = None,
     *,
     options: PastSiteOptions,
 ) -> None:
@@ -55,33 +52,20 @@ def report(
     site = site_of(options)
     if output is Format.HTML:
         past = options.as_of is not None
-        report_to(directory, site, systems=systems, public=public, past=past)
+        report_to(directory, site, options.config_of("systems"), public=public, past=past)
     else:
         _figures_to(directory, site, output.value)
 
 
 def report_to(
-    directory: Path,
-    site: Site,
-    *,
-    systems: Path | None = None,
-    public: bool = False,
-    past: bool = False,
+    directory: Path, site: Site, systems: Path, *, public: bool = False, past: bool = False
 ) -> None:
-    """Write the dashboard to `directory` and print where it is, or end with a message.
-
-    The site files are in `systems`, or in the default place.
-    """
-    places = systems or default_path(Path("config/systems"))
-    try:
-        paths = {
-            (system, name): path
-            for system in {each.key.system for each in site.series}
-            for name, path in read_site_file(places, system).paths.items()
-        }
-    except FileError as error:
-        raise failure(str(error)) from None
-
+    """Write the dashboard to `directory` and print where it is; the site files are in `systems`."""
+    paths = {
+        (system, name): path
+        for system in {each.key.system for each in site.series}
+        for name, path in read_site_file(systems, system).paths.items()
+    }
     console = Console(stderr=True)
     bar = Progress(
         TextColumn("Writing the dashboard"),
@@ -91,32 +75,27 @@ def report_to(
         transient=True,
         disable=not console.is_terminal,  # a line of a log is no progress
     )
-    try:
-        with bar:
-            task = bar.add_task("")
-            written = write_dashboard(
-                site,
-                directory,
-                paths=paths,
-                public=public,
-                past=past,
-                progress=lambda done, of: bar.update(task, completed=done, total=of),
-            )
-    except OSError as error:
-        raise failure(f"{error.filename or directory}: {error.strerror}") from error
+    with naming(directory), bar:
+        task = bar.add_task("")
+        written = write_dashboard(
+            site,
+            directory,
+            paths=paths,
+            public=public,
+            past=past,
+            progress=lambda done, of: bar.update(task, completed=done, total=of),
+        )
     typer.echo(f"Dashboard: {written.page.resolve()} ({plural(written.replaced, 'file')} written)")
 
 
 def _figures_to(directory: Path, site: Site, form: str) -> None:
-    """Write a figure of each series that has a sample, or end with a message."""
+    """Write a figure of each series that has a sample."""
     from iobands.reporting.figures import time_series  # noqa: PLC0415 (matplotlib is slow to load)
 
     drawn = [series for series in site.series if series.status.runs]
-    try:
+    with naming(directory):
         directory.mkdir(parents=True, exist_ok=True)
         for series in drawn:
             path = directory / f"{slug(series.key)}.{form}"
             replace_file(path, time_series(series, site.now, form))
-    except OSError as error:
-        raise failure(f"{error.filename or directory}: {error.strerror}") from error
     typer.echo(f"Figures: {len(drawn)} in {directory.resolve()}")

@@ -15,16 +15,15 @@ from pathlib import Path
 from typing import Final
 
 from iobands.commands.reframe import Ended, describe, reframe_command, run_reframe
-from iobands.results.report_file import load
-from iobands.results.report_totals import case_counts, seconds_spent
 from iobands.session.budget import Budget, Cost, costs_of, reserve
 from iobands.session.lock import Holder
 from iobands.session.perflogs import require_room
 from iobands.session.processes import VARIABLE
 from iobands.session.prune import prune
-from iobands.session.reconcile import reconcile, report_files
+from iobands.session.reconcile import reconcile
 from iobands.session.record import COMPLETED, FAILED, INTERRUPTED, LIMIT, begin_record, end_record
 from iobands.session.refusal import SessionRefusedError, refusal
+from iobands.session.report import case_counts, load, report_files, seconds_spent
 from iobands.session.retry import VARIABLE as ATTEMPT
 from iobands.session.retry import spoilt
 from iobands.session.session import close_session, end_rest, open_session

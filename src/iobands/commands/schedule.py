@@ -17,7 +17,7 @@ from typing import Annotated, Final
 
 import typer
 
-from iobands.commands.options import AsSystemOption, TagOption, failure, find_root
+from iobands.commands.options import AsSystemOption, RootOption, TagOption, failure, root_of
 
 _SETTINGS: Final = ("IOBANDS_ACCOUNT", "IOBANDS_RESERVATION", "IOBANDS_QOS")
 #: What a session calls; cron's own PATH may lack it.
@@ -95,10 +95,7 @@ def schedule(
     account: Annotated[
         str | None, typer.Option("--account", help="[default: IOBANDS_ACCOUNT]")
     ] = None,
-    root: Annotated[
-        Path | None,
-        typer.Option("--root", metavar="DIR", help="The repository. [default: as `iobands run`]"),
-    ] = None,
+    root: RootOption = None,
 ) -> None:
     """Print the entries for cron, systemd or scrontab that run `iobands run` regularly.
 
@@ -106,16 +103,13 @@ def schedule(
     from host, directory and tag; with systemd a delay. The environment has the account, and a PATH
     with what a session calls.
     """
-    found = root or find_root(Path.cwd())
-    if found is None or not (found / "config" / "site.py").is_file():
-        raise failure("no config/site.py here or above; name the repository with --root")
+    place = root_of(root)
     clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)
     if clock is None:
         raise failure(f"--at {at}: not a time of day; write 05:00")
     arguments = [_program(), "run", "--tag", tag, "--report", dashboard]
     arguments += ["--system", system] if system else []
     arguments += ["--notify"] if notify else []
-    place = found.resolve()
     seed = f"{socket.gethostname()}:{place}:{tag}".encode()
     job = Job(
         name=f"iobands-{re.sub(r'[^A-Za-z0-9]+', '-', tag)}",

@@ -75,7 +75,7 @@ def run(
     site = site_of(options)
     print_digest(site)
     if dashboard:
-        report_to(dashboard, site, systems=found / "config" / "systems")
+        report_to(dashboard, site, options.config_of("systems"))
     for note in outcome.notes:
         typer.echo(f"iobands: {note}", err=True)
     for problem in outcome.problems:

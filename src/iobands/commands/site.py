@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import get_type_hints
 
 from iobands.commands.options import (
-    AlertsOption,
     AsOfOption,
-    BandsOption,
+    ConfigOption,
     FalseAlarmsOption,
     PerflogsOption,
     SystemOption,
@@ -21,7 +20,6 @@ from iobands.commands.options import (
     failure,
     time_of,
 )
-from iobands.model.schema import FileError
 from iobands.site.site import Site, read_site
 
 
@@ -34,8 +32,7 @@ class SiteOptions:
     """
 
     perflogs: PerflogsOption = None
-    bands: BandsOption = None
-    alerts: AlertsOption = None
+    config: ConfigOption = None
     system: SystemOption = None
     false_alarms: FalseAlarmsOption = 1
     as_of: str | None = None
@@ -44,22 +41,14 @@ class SiteOptions:
     @property
     def perflogs_directory(self) -> Path:
         """The directory of the perflogs."""
-        return self._path(self.perflogs, "perflogs")
+        return self.perflogs or self._default(Path("perflogs"))
 
-    @property
-    def bands_directory(self) -> Path:
-        """The directory of the bands files."""
-        return self._path(self.bands, "config/bands")
+    def config_of(self, name: str) -> Path:
+        """Return the path of a part of the configuration, such as `bands`."""
+        return self.config / name if self.config else self._default(Path("config") / name)
 
-    @property
-    def alerts_directory(self) -> Path:
-        """The directory of the logs of what people did about alerts."""
-        return self._path(self.alerts, "config/alerts")
-
-    def _path(self, given: Path | None, default: str) -> Path:
-        if given:
-            return given
-        return self.root / default if self.root else default_path(Path(default))
+    def _default(self, path: Path) -> Path:
+        return self.root / path if self.root else default_path(path)
 
 
 @dataclass(frozen=True)
@@ -106,31 +95,20 @@ def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def site_of(options: SiteOptions) -> Site:
-    """Return the site that the options name, or end with a message where it cannot be read."""
-    for given, option in ((options.bands, "--bands"), (options.alerts, "--alerts")):
-        if given and not given.is_dir():  # the default need not exist
-            raise failure(f"{given}: no such directory; give {option} the directory of the files")
+    """Return the site that the options name; end with a message where there is none."""
+    if options.config and not options.config.is_dir():  # the default need not exist
+        raise failure(f"{options.config}: no such directory; give --config that of the files")
     perflogs = options.perflogs_directory
     as_of = time_of(options.as_of, "--as-of") if options.as_of else None
-    try:
-        site = read_site(
-            perflogs,
-            options.bands_directory,
-            options.alerts_directory,
-            now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
-            as_of=as_of is not None,
-            system=options.system,
-            false_alarms=options.false_alarms,
-        )
-    except FileNotFoundError:
-        raise failure(
-            f"{perflogs}: no perflogs there; measure first with `make run` or `iobands run`, "
-            "or give --perflogs the directory that has them"
-        ) from None
-    except OSError as error:
-        raise failure(f"{error.filename}: {error.strerror}") from error
-    except FileError as error:
-        raise failure(str(error)) from error
+    site = read_site(
+        perflogs,
+        options.config_of("bands"),
+        options.config_of("alerts"),
+        now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
+        as_of=as_of is not None,
+        system=options.system,
+        false_alarms=options.false_alarms,
+    )
     if options.system and not (site.series or site.alerts):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
         raise failure(f"{perflogs}: nothing of the system {options.system}; systems there: {known}")

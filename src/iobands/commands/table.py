@@ -9,9 +9,8 @@ from typing import Annotated
 import typer
 
 from iobands.alerts.alert import OK, WARNING
-from iobands.commands.options import SystemsOption, default_path, failure
+from iobands.commands.options import failure
 from iobands.commands.site import SiteOptions, site_of
-from iobands.model.schema import FileError
 from iobands.reporting.document import Block, Format, written
 from iobands.reporting.drift import drift
 from iobands.reporting.published import section
@@ -37,7 +36,6 @@ def table(
             "--holds", metavar="DAYS", min=1, help="How long rates hold after their newest run."
         ),
     ] = HOLDS / timedelta(days=1),
-    systems: SystemsOption = None,
     *,
     options: SiteOptions,
 ) -> None:
@@ -47,7 +45,7 @@ def table(
     status is 0 if FILE agrees, 1 if it has drifted, and 3 for an error.
     """
     site = site_of(options)
-    by_system = _published(site, systems, timedelta(days=holds))
+    by_system = _published(site, options.config_of("systems"), timedelta(days=holds))
     if check is None:
         blocks: list[Block] = []
         for name, found in by_system.items():
@@ -66,16 +64,12 @@ def table(
     raise typer.Exit(WARNING if problems else OK)
 
 
-def _published(site: Site, systems: Path | None, holds: timedelta) -> dict[str, list[Recommended]]:
+def _published(site: Site, systems: Path, holds: timedelta) -> dict[str, list[Recommended]]:
     """Return what to publish of each system, or end with a message."""
-    directory = systems or default_path(Path("config/systems"))
     advised, _ = advise({each.key: each.history for each in site.series})
     found = {}
     for name in sorted({each.key.system for each in site.series}):
-        try:
-            site_file = read_site_file(directory, name)
-        except FileError as error:
-            raise failure(str(error)) from None
+        site_file = read_site_file(systems, name)
         part = [each for each in site.series if each.key.system == name]
         found[name] = published(part, site_file, advised, holds)
     if not found:

@@ -17,8 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.directories.process import Process
-from iobands.session.processes import VARIABLE
+from iobands.session.processes import VARIABLE, Process
 
 #: The last part of a run directory's path.
 NAME: Final = re.compile(r"iobands-\w+-\w{10}", re.ASCII)
@@ -81,12 +80,12 @@ class Note:
         return {
             "schema": _SCHEMA,
             "path": str(self.path),
-            **self.process.fields(),
+            **asdict(self.process),
             "session": self.session,
             "scheduler": self.scheduler,
             "mounted": self.mounted,
             "job": self.job,
-            "script": self.script.fields() if self.script else None,
+            "script": asdict(self.script) if self.script else None,
             "stays": asdict(self.stays) if self.stays else None,
         }
 

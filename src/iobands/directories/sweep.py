@@ -11,14 +11,14 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from iobands.directories.jobs import jobs_of_user
 from iobands.directories.note import Note, read_notes
-from iobands.directories.process import Process
+from iobands.session.jobs import jobs_of_user
+from iobands.session.processes import Process
 
 #: How long the removals on one file system may take: one that hangs must not hold up a session.
 PATIENCE_SECONDS: Final = 60
@@ -76,18 +76,16 @@ def sweep(
     return outcomes
 
 
-def is_live(note: Note, jobs: Callable[[str], frozenset[str] | None] = jobs_of_user) -> bool:
+def is_live(note: Note) -> bool:
     """Whether the session or the job of a note still runs."""
     if note.process.is_alive():
         return True
     if note.script:
         return note.script.is_alive() is True or bool(note.script.group())
-    return note.job is not None and note.job in (jobs(note.scheduler) or ())
+    return note.job is not None and note.job in (jobs_of_user(note.scheduler) or ())
 
 
-def unknown_owner(
-    note: Note, jobs: Callable[[str], frozenset[str] | None] = jobs_of_user
-) -> str | None:
+def unknown_owner(note: Note) -> str | None:
     """Why it cannot be known whether the job of a note has ended, None if it has."""
     if note.script:
         host = note.script.host
@@ -98,7 +96,7 @@ def unknown_owner(
         has_ended = note.process.is_alive() is False and note.process.boot != Process.this().boot
         known = note.scheduler == "local" and has_ended
         return None if known else "its job is not known: remove it by hand if none runs"
-    known = jobs(note.scheduler) is not None
+    known = jobs_of_user(note.scheduler) is not None
     return None if known else f"the scheduler ({note.scheduler}) does not say whether its job runs"
 
 

@@ -54,11 +54,6 @@ class Field:
         return of_role or self.name in _ALSO_REQUIRED
 
     @property
-    def is_read(self) -> bool:
-        """Whether samples have this field."""
-        return self.role not in {"speeds", "by_variable", "reference"}
-
-    @property
     def varies(self) -> bool:
         """Whether it differs from run to run of one series, as a rule."""
         return self.role in {"run", "covariate"} or self.name == VALUE
@@ -186,7 +181,9 @@ def _names(*roles: Role) -> tuple[str, ...]:
 
 
 #: The fields that samples have.
-READ: Final = tuple(field.name for field in FIELDS if field.is_read)
+READ: Final = tuple(
+    field.name for field in FIELDS if field.role not in {"speeds", "by_variable", "reference"}
+)
 #: The columns without which a perflog cannot be read.
 REQUIRED: Final = tuple(field.name for field in FIELDS if field.is_required)
 #: The fields that, with the variable, make a series.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class History:
     passed: Flags
     too_slow: Flags
     alike: Flags
-    newest: Mapping[str, object]
+    newest: Mapping[str, Any]
 
     def __len__(self) -> int:
         """Return how many samples there are."""

@@ -1,13 +1,25 @@
-"""Files that a reader sees whole at any time: the old one or the new one."""
+"""Files that a reader sees whole at any time, and errors that name their file."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 _READABLE: Final = 0o644  # by a web server, which mkstemp's own mode is not
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Name `path` in an error of the system that names no file, as that of a descriptor."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def replace_file(path: Path, content: bytes) -> bool:

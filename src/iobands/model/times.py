@@ -1,14 +1,27 @@
-"""Moments as people write them in files: a date, or a time with its UTC offset."""
+"""Moments as files have them, and after what time something is overdue."""
 
 from __future__ import annotations
 
-from datetime import date, datetime, time, timezone
+from datetime import date, datetime, time, timedelta, timezone
 from typing import Final
 
 from iobands.model.schema import shown
 
 _WANTED: Final = "write a date, 2023-10-09, or a time with UTC offset, 2023-10-09T06:00:00+01:00"
 _YEARS: Final = range(1900, 2200)
+#: One missed run is no news yet: another may be on its way.
+_INTERVALS: Final = 2
+_GRACE: Final = timedelta(days=1)
+
+
+def overdue(interval: timedelta) -> timedelta:
+    """Return the age at which what is measured at `interval` is overdue."""
+    return _INTERVALS * interval + _GRACE
+
+
+def utc_text(when: datetime) -> str:
+    """Return a moment as ISO 8601 in UTC, with the suffix Z."""
+    return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
 
 
 def is_of_this_age(day: date) -> bool:

@@ -10,7 +10,7 @@ import math
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -40,6 +40,8 @@ _KINDS: Final = {
 _RANK: Final = {severity.value: place for place, severity in enumerate(Severity)}
 #: Of these the number tells how bad it is, of a change the level.
 _COUNTED: Final = ("missing", "unfit", "failed")
+#: What a cause keeps when it becomes worse.
+_KEPT: Final = ("id", "members", "began", "reminded", "events")
 # What alerts without series are about stands behind this among the members.
 _NAME: Final = "name:"
 
@@ -74,7 +76,7 @@ class Event:
 
     kind: str
     cause: Cause
-    alerts: tuple[Alert, ...] = field(default=())
+    alerts: tuple[Alert, ...] = ()
 
     @property
     def id(self) -> str:
@@ -182,17 +184,8 @@ def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str
     quiet = all(alert.is_quiet for alert in alerts)
     after = replace(cause, members=tuple(sorted(members.union(cause.members))), quiet=quiet)
     if not quiet and _is_worse(cause, alerts):
-        low, high = _level(alerts)
-        after = replace(
-            after,
-            title=title(alerts),
-            severity=_worst(alerts),
-            number=len(members),
-            low=low,
-            high=high,
-            sent=True,
-        )
-        return WORSE, after
+        kept = {name: getattr(after, name) for name in _KEPT}
+        return WORSE, replace(_begun(alerts, now), **kept)
     if not quiet and cause.sent and not cause.reminded and now - cause.began >= _REMIND:
         return OPEN, replace(after, reminded=True)
     return None, after

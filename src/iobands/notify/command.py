@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 from iobands.notify.message import Message
@@ -23,7 +24,7 @@ def send(message: Message, options: Mapping[str, Any]) -> None:
     try:
         done = subprocess.run(
             options["command"],
-            input=json.dumps(message.as_json()).encode(),
+            input=json.dumps(asdict(message)).encode(),
             capture_output=True,
             timeout=_SECONDS,
             check=False,

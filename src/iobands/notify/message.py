@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -35,10 +35,6 @@ class Message:
     text: str
     when: str
     page: str = ""
-
-    def as_json(self) -> dict[str, object]:
-        """Return it as plain data."""
-        return asdict(self)
 
 
 def message_of(event: Event, site: Site, page: str) -> Message:

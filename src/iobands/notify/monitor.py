@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from iobands.notify.settings import Channel, SendError, secret
 from iobands.notify.web import Headers, call
@@ -40,12 +40,12 @@ def report(monitor: Channel, status: int, output: str) -> None:
             # Without a newer result Icinga calls the service UNKNOWN.
             "ttl": round(options.get("fresh_hours", _FRESH_HOURS) * 3600),
         }
-        login = (options.get("user", ""), _password(options))
+        password = secret(options["password"]) if "password" in options else ""
         answer = call(
             "POST",
             url,
             json=body,
-            auth=login,
+            auth=(options.get("user", ""), password),
             headers={"Accept": "application/json"},
             verify=verify,
         )
@@ -76,7 +76,3 @@ def ping(where: str | Mapping[str, str], step: str, text: str = "") -> None:
     """
     url = secret(where).rstrip("/") + (f"/{step}" if step else "")
     call("POST", url, data=text[:_MOST].encode("utf-8", "replace"), auth=Headers({}))
-
-
-def _password(options: Mapping[str, Any]) -> str:
-    return secret(options["password"]) if "password" in options else ""

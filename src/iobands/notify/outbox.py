@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
+from iobands.model.schema import FileError
 from iobands.notify.changes import Cause
 from iobands.notify.message import Message
 
@@ -26,10 +27,6 @@ _SCHEMA: Final = 1
 _STATE: Final = "causes.json"
 _KEPT: Final = timedelta(days=90)
 _LOCK_SECONDS: Final = 60
-
-
-class OutboxError(Exception):
-    """The outbox cannot be used; the text says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -63,16 +60,16 @@ class Outbox:
         """Hold the outbox: one process sends at a time.
 
         Raises:
-            OutboxError: another one does, or the directory cannot be written.
+            FileError: another one does, or the directory cannot be written.
         """
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with FileLock(self.directory / ".lock", timeout=_LOCK_SECONDS):
                 yield
         except Timeout:
-            raise OutboxError(f"{self.directory}: another process sends; wait for it") from None
+            raise FileError(f"{self.directory}: another process sends; wait for it") from None
         except OSError as error:
-            raise OutboxError(
+            raise FileError(
                 f"{error.filename or self.directory}: {error.strerror or error}"
             ) from error
 
@@ -80,7 +77,7 @@ class Outbox:
         """Return what was noted last; nothing the first time.
 
         Raises:
-            OutboxError: the note cannot be read.
+            FileError: the note cannot be read.
         """
         path = self.directory / _STATE
         try:
@@ -95,7 +92,7 @@ class Outbox:
         except FileNotFoundError:
             return State()
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise OutboxError(
+            raise FileError(
                 f"{path}: cannot be read ({error}); move it away: open alerts are sent again"
             ) from error
         return State(tuple(causes), tuple(pending))
@@ -135,7 +132,7 @@ class Outbox:
 
     def write(self, entry: Entry) -> None:
         """Write a message as it is now."""
-        said = {"schema": _SCHEMA, **asdict(entry), "message": entry.message.as_json()}
+        said = {"schema": _SCHEMA, **asdict(entry)}
         del said["path"]
         _replace(entry.path, said)
 
@@ -147,7 +144,7 @@ class Outbox:
 
     def _write_state(self, state: State) -> None:
         causes = [{**asdict(each), "began": each.began.isoformat()} for each in state.causes]
-        pending = [[message.as_json(), names] for message, names in state.pending]
+        pending = [[asdict(message), names] for message, names in state.pending]
         _replace(self.directory / _STATE, {"schema": _SCHEMA, "causes": causes, "pending": pending})
 
 

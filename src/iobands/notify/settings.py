@@ -5,24 +5,17 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.alerts.alert import Severity
+from iobands.alerts.alert import CRITICAL, UNKNOWN, Severity
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("notify.schema.yaml")
 #: What messages are about unless the file says otherwise: alerts with exit status 2 or 3.
 NOTIFIED: Final = frozenset(
-    each.value
-    for each in (
-        Severity.INCIDENT,
-        Severity.DEGRADED,
-        Severity.NO_DATA,
-        Severity.UNFIT,
-        Severity.FAILED,
-    )
+    each.value for each in Severity if each.exit_status in (CRITICAL, UNKNOWN)
 )
 
 
@@ -48,7 +41,7 @@ class Settings:
     monitors: tuple[Channel, ...] = ()
     page: str = ""
     ping: str | Mapping[str, str] | None = None
-    severities: frozenset[str] = field(default=NOTIFIED)
+    severities: frozenset[str] = NOTIFIED
 
 
 def read_settings(path: Path) -> Settings:

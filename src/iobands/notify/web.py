@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -63,7 +63,7 @@ def send(message: Message, options: Mapping[str, Any]) -> None:
 def payload(message: Message, form: str) -> dict[str, Any]:
     """Return the body in the form of Slack, Mattermost or Teams, or all of the message."""
     if form == "json":
-        return message.as_json()
+        return asdict(message)
     if form == "teams":
         blocks = [
             {"type": "TextBlock", "text": message.title, "weight": "Bolder", "wrap": True},

@@ -36,7 +36,10 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
         FileNotFoundError: there is no such directory. Bad content never raises.
     """
     if not directory.is_dir():
-        raise FileNotFoundError(f"{directory}: no such directory")
+        raise FileNotFoundError(
+            f"{directory}: no perflogs there; measure first with `make run` or `iobands run`, "
+            "or give --perflogs the directory that has them"
+        )
     paths = perflog_files(directory, system)
     layouts: dict[tuple[str, ...], Layout] = {}
     rejected: list[tuple[int, int, str]] = []
@@ -57,7 +60,6 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
     repeats = _repeats(rows, is_run)
     for file, line, first_file, first_line in repeats.select(pl.exclude("row")).iter_rows():
         rejected.append((file, line, f"repeats {paths[first_file]}:{first_line}"))
-    others = len(rows) - int(is_run.sum())
     kept = is_run.scatter(repeats["row"], values=False)
     has_value = rows[VALUE].is_not_null()
     said = pl.concat([pl.DataFrame(schema=SAID), *(each.speeds() for each in layouts.values())])
@@ -67,7 +69,6 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
     return Samples(
         rows.filter(kept & has_value),
         rows.filter(kept & ~has_value),
-        others,
         tuple(Rejected(paths[file], line, reason) for file, line, reason in sorted(rejected)),
         speeds,
     )
@@ -79,8 +80,7 @@ def perflog_files(directory: Path, system: str | None = None) -> list[Path]:
     return sorted(
         path
         for path in found
-        if system is None or path.relative_to(directory).parts[0] == system
-        if path.parent.name != "reports"
+        if system in {None, path.parent.parent.name} and path.parent.name != "reports"
     )
 
 

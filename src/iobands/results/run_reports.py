@@ -12,11 +12,18 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.model.expected import overdue
 from iobands.model.fields import SERIES_FIELDS, canonical
 from iobands.model.rejected import Rejected, Unusable
+from iobands.model.times import overdue
 from iobands.results.failed_commands import words_of_command
-from iobands.results.report_file import Entry, entries_of, load, table_of
+from iobands.session.report import (
+    Entry,
+    entries_of,
+    load,
+    number_of,
+    report_files,
+    session_of,
+)
 
 _VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
 _NOT_RUN: Final = frozenset({"skip", "fail_deps"})
@@ -126,15 +133,6 @@ def read_run_reports(
     return RunReports(tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path)))
 
 
-def report_files(directory: Path, system: str | None = None) -> list[Path]:
-    """Return the run reports below `directory`, in the order of their names."""
-    return sorted(
-        path
-        for path in directory.glob("*/reports/*.json")
-        if system is None or path.relative_to(directory).parts[0] == system
-    )
-
-
 def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
     """Return when the session ended and its runs, or None for a dry run, which ran nothing.
 
@@ -142,8 +140,8 @@ def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
         Unusable: the report cannot be read.
     """
     report = load(path)
-    session = table_of(report, "session_info")
-    end = _from_unix(session.get("time_end_unix"))
+    session = session_of(report)
+    end = _from_unix(session, "time_end_unix")
     if end is None:
         raise Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
@@ -186,12 +184,12 @@ def _run(entry: Entry, end: datetime, path: Path, entries: Mapping[_Key, Entry])
         phase=text("fail_phase") or None,
         reason=(why if lacks else _reason(text("fail_reason"), entry)) or None,
         recorded=_recorded(entry.get("perfvalues")),
-        when=_from_unix(entry.get("job_completion_time_unix")) or end,
+        when=_from_unix(entry, "job_completion_time_unix") or end,
         report=path,
         examines=_examined(entry),
         lacks=lacks,
-        size_gib=size if isinstance(size := canonical(entry.get("size_gib")), float) else None,
-        interval=_interval(entry.get("interval_days")),
+        size_gib=number_of(entry, "size_gib"),
+        interval=_interval(entry),
     )
 
 
@@ -263,16 +261,14 @@ def _recorded(values: object) -> frozenset[str]:
     )
 
 
-def _interval(days: object) -> timedelta | None:
-    if isinstance(days, bool) or not isinstance(days, int | float) or not 0 < days < _MOST_DAYS:
-        return None
-    return timedelta(days=days)
+def _interval(entry: Entry) -> timedelta | None:
+    days = number_of(entry, "interval_days") or 0.0
+    return timedelta(days=days) if 0 < days < _MOST_DAYS else None
 
 
-def _from_unix(seconds: object) -> datetime | None:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        return None
+def _from_unix(table: Entry, name: str) -> datetime | None:
+    seconds = number_of(table, name)
     try:
-        return datetime.fromtimestamp(math.floor(seconds), timezone.utc)
+        return None if seconds is None else datetime.fromtimestamp(seconds // 1, timezone.utc)
     except (ValueError, OverflowError, OSError):
         return None

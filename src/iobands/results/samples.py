@@ -28,14 +28,12 @@ KEY: Final = tuple(
 class Samples:
     """The content of perflogs as frames, in the order of time.
 
-    `measured` has one row a value, `missed` one a run that proved nothing. `others` counts the
-    lines of checks that measure nothing, such as builds, and of dry runs. `speeds` is what
+    `measured` has one row a value, `missed` one a run that proved nothing. `speeds` is what
     `speeds_of` returns.
     """
 
     measured: pl.DataFrame
     missed: pl.DataFrame
-    others: int
     rejected: tuple[Rejected, ...]
     speeds: pl.DataFrame = field(default_factory=no_speeds)
 

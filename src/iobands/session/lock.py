@@ -18,7 +18,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.session.processes import Process, boot_id, this_process
+from iobands.session.processes import Process
 from iobands.session.refusal import SessionRefusedError, name_of, refusal
 
 NAME: Final = ".session.json"
@@ -26,22 +26,23 @@ NAME: Final = ".session.json"
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds the lock: the session, and its processes on one host since one boot."""
+    """Who holds the lock: the session, and its processes, which are on one host."""
 
     session: str
     command: str
     user: str
     began: str
-    host: str
-    boot: str
     processes: tuple[Process, ...]
+
+    @property
+    def host(self) -> str:
+        """The host of its processes."""
+        return self.processes[0].host
 
     @property
     def is_stale(self) -> bool:
         """Whether it is certain that none of its processes runs any more."""
-        if self.host != socket.gethostname():
-            return False
-        return self.boot != boot_id() or not any(each.is_alive for each in self.processes)
+        return all(each.is_alive() is False for each in self.processes)
 
     def __str__(self) -> str:
         """Say who measures, where and since when."""
@@ -62,9 +63,7 @@ def new_holder(command: str) -> Holder:
         command=command,
         user=name_of(os.geteuid()),
         began=now.isoformat(timespec="seconds"),
-        host=socket.gethostname(),
-        boot=boot_id(),
-        processes=(this_process(),),
+        processes=(Process.this(),),
     )
 
 
@@ -78,6 +77,8 @@ def read_holder(perflogs: Path) -> Holder | None:
     try:
         said = json.loads(path.read_bytes())
         processes = tuple(Process(**each) for each in said.pop("processes"))
+        if not processes:
+            raise ValueError("no process")
         return Holder(**said, processes=processes)
     except FileNotFoundError:
         return None
@@ -111,7 +112,7 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
 
 def join(perflogs: Path, holder: Holder) -> None:
     """Add the calling process to those of `holder`, which holds the lock."""
-    joined = replace(holder, processes=(*holder.processes, this_process()))
+    joined = replace(holder, processes=(*holder.processes, Process.this()))
     with _written(path_of(perflogs), joined) as new:
         new.replace(path_of(perflogs))
 

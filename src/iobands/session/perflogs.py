@@ -8,10 +8,10 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from iobands.model.replaced import naming
 from iobands.session.refusal import SessionRefusedError, name_of, refusal
 
 _ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
@@ -62,7 +62,7 @@ def require_room(directory: Path) -> None:
         OSError: there is no room, or nothing can be written.
     """
     probe = directory / f"{_PROBE}.{os.getpid()}"
-    with _named(probe), contextlib.ExitStack() as stack:
+    with naming(probe), contextlib.ExitStack() as stack:
         descriptor = os.open(probe, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         stack.callback(probe.unlink)
         stack.callback(os.close, descriptor)
@@ -76,17 +76,7 @@ def _require_file(path: Path) -> None:
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         raise SessionRefusedError(f"{path}: is no regular file; remove it")
-    with _named(path):
-        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
-
-
-@contextlib.contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Name `path` in an error of a call that takes a descriptor."""
-    try:
-        yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+    os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
 
 
 def _refuse_root(paths: list[Path]) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,15 +26,52 @@ _STATE, _GROUP, _STARTED = 0, 2, 19
 
 @dataclass(frozen=True)
 class Process:
-    """A process of this machine; `started`, in ticks since the boot, tells it from a later one."""
+    """A process by its host, the boot of that host, its number and its start in clock ticks.
 
+    So a later process with its number is not taken for it.
+    """
+
+    host: str
+    boot: str
     pid: int
-    started: int
+    started: int | None
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether it still runs; one that only waits for its parent to look does not."""
-        return find(self.pid) == self
+    @classmethod
+    def of(cls, pid: int) -> Process:
+        """Return the process `pid` of this host; one that has ended has no start."""
+        return cls(socket.gethostname(), boot_id(), pid, _started(pid))
+
+    @classmethod
+    def this(cls) -> Process:
+        """Return the calling process."""
+        return cls.of(os.getpid())
+
+    @classmethod
+    def from_fields(cls, fields: object) -> Process | None:
+        """Return the process that `fields` of JSON describe, None if they describe none."""
+        if not isinstance(fields, Mapping):
+            return None
+        host, boot, pid = fields.get("host"), fields.get("boot"), fields.get("pid")
+        started = fields.get("started")
+        if not (isinstance(host, str) and isinstance(boot, str) and type(pid) is int):
+            return None
+        return cls(host, boot, pid, started if type(started) is int else None)
+
+    def is_alive(self) -> bool | None:
+        """Whether it still runs; None of a process of another host, which cannot be seen."""
+        if self.host != socket.gethostname():
+            return None
+        started = _started(self.pid)
+        return self.boot == boot_id() and started is not None and started == self.started
+
+    def group(self) -> list[int]:
+        """Return the processes of the group that it led, as far as this host can see."""
+        if self.host != socket.gethostname() or self.boot != boot_id():
+            return []
+        if _started(self.pid) not in {None, self.started}:
+            return []  # a number is given again only after its group has ended
+        pids = (int(directory.name) for directory in _PROC.glob("[0-9]*"))
+        return [pid for pid in pids if (fields := _stat(pid)) and int(fields[_GROUP]) == self.pid]
 
 
 def boot_id() -> str:
@@ -40,16 +79,10 @@ def boot_id() -> str:
     return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
-def find(pid: int) -> Process | None:
-    """Return the process that has the number `pid` now, None if none has or it is a zombie."""
+def _started(pid: int) -> int | None:
+    """Return when the process `pid` started, None if there is none or it is a zombie."""
     fields = _stat(pid)
-    return Process(pid, int(fields[_STARTED])) if fields else None
-
-
-def of_group(leader: int) -> list[int]:
-    """Return the numbers of the processes of this machine in the process group of `leader`."""
-    pids = (int(directory.name) for directory in _PROC.glob("[0-9]*"))
-    return [pid for pid in pids if (fields := _stat(pid)) and int(fields[_GROUP]) == leader]
+    return int(fields[_STARTED]) if fields else None
 
 
 def _stat(pid: int) -> list[bytes] | None:
@@ -61,13 +94,6 @@ def _stat(pid: int) -> list[bytes] | None:
     return None if fields[_STATE] in {b"Z", b"X"} else fields
 
 
-def this_process() -> Process:
-    """Return the process that calls."""
-    process = find(os.getpid())
-    assert process is not None
-    return process
-
-
 def of_session(session: str) -> list[Process]:
     """Return the processes of this machine that belong to `session`, without the calling one."""
     wanted = f"{VARIABLE}={session}".encode()
@@ -75,8 +101,8 @@ def of_session(session: str) -> list[Process]:
     for directory in _PROC.glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or is somebody else's
             if wanted in (directory / "environ").read_bytes().split(b"\0"):
-                process = find(int(directory.name))
-                if process and process.pid != os.getpid():
+                process = Process.of(int(directory.name))
+                if process.started is not None and process.pid != os.getpid():
                     found.append(process)
     return found
 

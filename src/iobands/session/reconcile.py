@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands.model.fields import FIELDS, NULLS, TIME, VALUE, VARIABLE
+from iobands.model.rejected import Unusable
+from iobands.session.report import entries_of, load, session_of
 
 #: What tells the line of a sample from all others.
 _IDENTITY: Final = (TIME, "jobid", "display_name", "environ", VARIABLE, VALUE)
@@ -48,11 +50,6 @@ class Reconciled:
         )
 
 
-def report_files(perflogs: Path) -> list[Path]:
-    """Return the run reports below `perflogs`, in the order of their names."""
-    return sorted(perflogs.glob("*/reports/*.json"))
-
-
 def reconcile(report: Path, perflogs: Path) -> Reconciled:
     """Look for each value of `report` in `perflogs`, and append the lines that are missing.
 
@@ -77,12 +74,11 @@ def reconcile(report: Path, perflogs: Path) -> Reconciled:
 def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
     """Yield each value of a report as the cells of its line, after the perflog of it."""
     try:
-        content = json.loads(report.read_bytes())
-        session = content["session_info"]
-        command = str(session["cmdline"]).split()
-        cases = [case for run in content["runs"] for case in run["testcases"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        content = load(report)
+        session, cases = session_of(content), list(entries_of(content))
+    except Unusable:
         return
+    command = str(session.get("cmdline")).split()
     if "RFM_PERFLOG_DIR" in os.environ or any(word.startswith(_ELSEWHERE) for word in command):
         return
     for case in cases:

@@ -5,10 +5,12 @@ Only these are run once more. A case with a rate has one, however low, and none 
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Final
+
+from iobands.model.rejected import Unusable
+from iobands.session.report import entries_of, load
 
 #: The environment variable with the number of the attempt, which the sample keeps.
 VARIABLE: Final = "IOBANDS_ATTEMPT"
@@ -26,17 +28,14 @@ _SPOILT: Final = re.compile(
 def spoilt(report: Path) -> dict[str, str]:
     """Return the cases of `report` that infrastructure spoilt, the reason by ReFrame's hash."""
     try:
-        cases = [
-            case for run in json.loads(report.read_bytes())["runs"] for case in run["testcases"]
-        ]
         return {
             case["hashcode"]: " ".join(str(case["fail_reason"]).split())
-            for case in cases
+            for case in entries_of(load(report))
             if case["result"] == "fail" and case["fail_phase"] in _PHASES and not case["fixture"]
             if not any(
                 figures[0] is not None for figures in (case.get("perfvalues") or {}).values()
             )
             if _SPOILT.search(str(case["fail_reason"]))
         }
-    except (OSError, ValueError, KeyError, TypeError, IndexError):
+    except (Unusable, KeyError, TypeError, IndexError):
         return {}

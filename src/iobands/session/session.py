@@ -23,8 +23,9 @@ from iobands.session.lock import (
 )
 from iobands.session.perflogs import end_lines, require_writable
 from iobands.session.processes import VARIABLE, end_session
-from iobands.session.reconcile import reconcile, report_files
+from iobands.session.reconcile import reconcile
 from iobands.session.refusal import SessionRefusedError, refusal
+from iobands.session.report import report_files
 from iobands.session.workarounds import apply_workarounds
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
@@ -115,7 +116,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
 def _end_with_parent(holder: Holder) -> None:
     """Have the kernel ask this process to end when `iobands run` does, by SIGKILL too."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if not holder.processes[0].is_alive:  # it ended before
+    if not holder.processes[0].is_alive():  # it ended before
         raise SessionRefusedError("iobands run has ended")
 
 

@@ -11,7 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import Enum
 from itertools import combinations
 from typing import Final
@@ -19,12 +19,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.detection.correlation import MOST, inflation, serial_correlation
 from iobands.model.fields import RATIO_UNIT
 from iobands.model.history import History, moment_of
 from iobands.model.series import SeriesKey
 from iobands.site.compare import FIELDS, paired
-from iobands.site.propose import ranks
+from iobands.site.propose import Interval, correlation_of, interval
 
 #: The settings that advice is about, beside the file system.
 SETTINGS: Final = ("stripe_count_asked", "transport", "hints")
@@ -38,11 +37,9 @@ MARGIN: Final = 1.1
 MOST_MORE: Final = 1000
 
 _RATIOS: Final = frozenset({"write_ratio", "read_ratio"})
-_WITHIN: Final = timedelta(days=1)
 
 
-Logs = NDArray[np.float64]
-Interval = tuple[float, float] | None
+Ratios = NDArray[np.float64]
 
 
 class Finding(str, Enum):
@@ -205,16 +202,16 @@ def _compared(  # noqa: PLR0911 (one a finding)
 ) -> Advice | None:
     """Return the outcome of a comparison; None where no samples lie near each other."""
     one, two = histories[key], histories[other]
-    mine, theirs = paired(one, two, _WITHIN)
+    mine, theirs = paired(one, two)
     if not len(mine):
         return None
-    logs, times = np.log(one.values[mine] / two.values[theirs]), one.times[mine]
-    half = len(logs) // 2
-    whole = newer = _evidence(logs, times, confidence)
+    ratios, times = one.values[mine] / two.values[theirs], one.times[mine]
+    half = len(ratios) // 2
+    whole = newer = _evidence(ratios, times, confidence)
     older = None
     if half >= 2 * fewest_pairs(confidence):
-        older = _evidence(logs[:half], times[:half], confidence)
-        newer = _evidence(logs[half:], times[half:], confidence)
+        older = _evidence(ratios[:half], times[:half], confidence)
+        newer = _evidence(ratios[half:], times[half:], confidence)
     pair = (key, other)
     if newer.ratio < 1:  # the other is better of late, whatever the medians of all samples
         pair, whole, newer = (other, key), _inverse(whole), _inverse(newer)
@@ -237,7 +234,7 @@ def _compared(  # noqa: PLR0911 (one a finding)
 
 
 def _of_case(key: SeriesKey, history: History, confidence: float) -> CaseAdvice:
-    found = _evidence(np.log(history.values), history.times, confidence)
+    found = _evidence(history.values, history.times, confidence)
     if found.is_better:
         return CaseAdvice(key, Finding.BETTER, found)
     if _inverse(found).is_better:
@@ -261,14 +258,11 @@ def _more(evidence: Evidence, fewest: int) -> int:
     return min(MOST_MORE, max(1, math.ceil(needed)))
 
 
-def _evidence(logs: Logs, times: NDArray[np.datetime64], confidence: float) -> Evidence:
+def _evidence(ratios: Ratios, times: NDArray[np.datetime64], confidence: float) -> Evidence:
     """Return the median and its interval, which is wider for serial correlation."""
-    correlation = float(np.clip(serial_correlation(logs), 0.0, MOST))
-    found = ranks(len(logs), 0.5, confidence=confidence, widened=inflation(correlation))
-    ordered = np.exp(np.sort(logs))
-    interval = (float(ordered[found[0] - 1]), float(ordered[found[1] - 1])) if found else None
-    ends = moment_of(times[0]), moment_of(times[-1])
-    return Evidence(float(np.exp(np.median(logs))), interval, len(logs), *ends)
+    found = interval(ratios, 0.5, confidence=confidence, correlation=correlation_of(ratios))
+    median = float(np.exp(np.median(np.log(ratios))))
+    return Evidence(median, found, len(ratios), moment_of(times[0]), moment_of(times[-1]))
 
 
 def _inverse(evidence: Evidence) -> Evidence:

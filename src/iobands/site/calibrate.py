@@ -12,7 +12,6 @@ import numpy as np
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.detection import RECOVERED
 from iobands.detection.series import Detection, in_utc, moment
-from iobands.model.fields import canonical
 from iobands.site.propose import NoProposal, Proposal, propose
 from iobands.site.site import Site
 from iobands.status.series import Series
@@ -68,16 +67,14 @@ def calibrate(site: Site, part: str = "", since: datetime | None = None) -> Iter
                     learned.append(_learn(series, site, since))
                 except NoProposal as why:
                     left_out.append(LeftOut(series.label, str(why)))
-        bands = next((each.bands for each in chosen if each.key.system == system), None)
+        bands = next(each.bands for each in chosen if each.key.system == system)
         epoch = _epoch(learned, bands, site.now) if learned else None
         yield Calibration(system, tuple(learned), tuple(left_out), epoch)
 
 
-def epoch_by_hand(
-    name: str, since: datetime, reason: str, bands: Bands | None, keep_bands: bool
-) -> Epoch:
+def epoch_by_hand(name: str, since: datetime, reason: str, bands: Bands, keep_bands: bool) -> Epoch:
     """Return an epoch that a person begins; with `keep_bands` the bands in force then hold on."""
-    before = bands.epoch_at(since) if bands else None
+    before = bands.epoch_at(since)
     kept = before.bands if before and keep_bands else ()
     return Epoch(name, since, BY_HAND, kept, reason)
 
@@ -131,12 +128,12 @@ def _level_begins(detection: Detection) -> int:
     return max(ends, default=0)
 
 
-def _is_stale(band: Band | None, detection: Detection, bands: Bands | None) -> bool:
+def _is_stale(band: Band | None, detection: Detection, bands: Bands) -> bool:
     """Return whether a learned band is of other runs than those that compare with the newest.
 
     Then fewer of these had been made when it first came up than it was learned from.
     """
-    if band is None or band.state is None or band.runs is None or bands is None:
+    if band is None or band.state is None or band.runs is None:
         return False
     first = min(
         epoch.since for epoch in bands.epochs if any(_is_same(one, band) for one in epoch.bands)
@@ -164,21 +161,17 @@ def _band(series: Series, proposal: Proposal) -> Band:
 
 def _is_same(band: Band, other: Band) -> bool:
     alike = replace(other, epoch=band.epoch, source=band.source, match=band.match)
-    return band == alike and _canonical(band) == _canonical(other)
+    return band == alike and band.wanted == other.wanted
 
 
-def _canonical(band: Band) -> dict[str, object]:
-    return {name: canonical(value) for name, value in band.match.items()}
-
-
-def _epoch(learned: list[Learned], bands: Bands | None, now: datetime) -> Epoch:
+def _epoch(learned: list[Learned], bands: Bands, now: datetime) -> Epoch:
     """Return the epoch of the new bands; bands in force for other series hold on in it."""
-    names = {epoch.name for epoch in bands.epochs} if bands else set()
+    names = {epoch.name for epoch in bands.epochs}
     day = f"learned-{now:%Y-%m-%d}"
     numbered = (day if number == 1 else f"{day}-{number}" for number in range(1, len(names) + 2))
-    before = bands.epoch_at(now) if bands else None
-    new = [_canonical(each.band) for each in learned]
-    kept = [band for band in (before.bands if before else ()) if _canonical(band) not in new]
+    before = bands.epoch_at(now)
+    new = [each.band.wanted for each in learned]
+    kept = [band for band in (before.bands if before else ()) if band.wanted not in new]
     return Epoch(
         name=next(name for name in numbered if name not in names),
         since=now,

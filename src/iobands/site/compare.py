@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -20,7 +18,6 @@ from iobands.model.fields import RATIO_UNIT
 from iobands.model.history import History
 from iobands.model.ratios import PairedRatio, paired_ratio
 from iobands.model.series import ALL_TARGETS, SeriesKey
-from iobands.results.perflog import read_perflogs
 
 #: The fields that can be compared, and those that follow from each.
 FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -35,6 +32,8 @@ FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "tool": (),
 }
 
+_WITHIN: Final = np.timedelta64(1, "D")
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -48,29 +47,12 @@ class Comparison:
     ratio: PairedRatio | None
 
 
-def read_histories(
-    perflogs: Path, system: str | None = None, case: str = ""
-) -> dict[SeriesKey, History]:
-    """Return the histories of all series, or of the cases with `case` in their name.
-
-    Raises:
-        FileNotFoundError: there are no perflogs.
-    """
-    found = read_perflogs(perflogs, system).histories()
-    return {key: history for key, history in found.items() if case in (key.case or "")}
-
-
 def compare(
-    samples: Mapping[SeriesKey, History],
-    field: str,
-    *,
-    against: str | None = None,
-    within: timedelta,
+    samples: Mapping[SeriesKey, History], field: str, *, against: str | None = None
 ) -> Iterator[Comparison]:
     """Yield each series beside one that differs from it in `field` and what follows from it.
 
-    That is the one with the value `against`, or with the first value in order. Samples make a
-    pair when they are at most `within` apart, each in one pair.
+    That is the one with the value `against`, or with the first value in order.
     """
     alike: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
     free = dict.fromkeys((field, *FIELDS[field]))
@@ -84,7 +66,7 @@ def compare(
             continue
         for key in group:
             if getattr(key, field) != getattr(base, field):
-                mine, theirs = paired(samples[key], samples[base], within)
+                mine, theirs = paired(samples[key], samples[base])
                 values = samples[key].values[mine], samples[base].values[theirs]
                 pairs = list(zip(*(each.tolist() for each in values), strict=True))
                 yield Comparison(key, base, paired_ratio(pairs) if pairs else None)
@@ -100,8 +82,10 @@ def value_of(key: SeriesKey, field: str) -> str:
     return f"{value:g}" if isinstance(value, float | int) else str(value)
 
 
-def paired(one: History, other: History, within: timedelta) -> NDArray[np.int_]:
+def paired(one: History, other: History) -> NDArray[np.int_]:
     """Return the places of samples that are nearest each other in time, each in one pair.
+
+    Those of a pair are at most a day apart.
 
     The shape is (2, pairs): places in `one` and in `other`, in the order of time of `one`.
     """
@@ -115,7 +99,7 @@ def paired(one: History, other: History, within: timedelta) -> NDArray[np.int_]:
     distance = distances.min(axis=0)
     of_other: dict[int, int] = {}
     for at in np.argsort(distance, kind="stable"):
-        if distance[at] <= np.timedelta64(within):
+        if distance[at] <= _WITHIN:
             of_other.setdefault(int(nearest[at]), int(at))
     found = sorted((at, place) for place, at in of_other.items())
     return np.array(found, dtype=int).reshape(-1, 2).T

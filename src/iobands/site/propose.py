@@ -17,11 +17,13 @@ Array = NDArray[np.float64]
 #: Runs below the fence are outliers up to this share; more of them are how the series is.
 MOST_OUTLIERS: Final = 0.15
 
-_CONFIDENCE: Final = 0.95
+#: How sure an interval is.
+CONFIDENCE: Final = 0.95
 _DIGITS: Final = 4
 _UPPER_OUTER_FENCE: Final = 3.0
 
 Ranks = tuple[int, int] | None
+Interval = tuple[float, float] | None
 
 
 class NoProposal(ValueError):
@@ -82,6 +84,21 @@ def ranks(runs: int, share: float, *, confidence: float = 0.95, widened: float =
     return (low, high) if low >= 1 and high <= runs else None
 
 
+def interval(values: Array, share: float, *, confidence: float, correlation: float) -> Interval:
+    """Return the interval of a quantile of `values`, None where there are too few.
+
+    It is wider for their serial `correlation`, as `correlation_of` has it.
+    """
+    found = ranks(len(values), share, confidence=confidence, widened=inflation(correlation))
+    order = np.sort(values)
+    return (float(order[found[0] - 1]), float(order[found[1] - 1])) if found else None
+
+
+def correlation_of(values: Array) -> float:
+    """Return the serial correlation of the logarithms of `values`, from 0 to `MOST`."""
+    return float(np.clip(serial_correlation(np.log(values)), 0.0, MOST))
+
+
 def propose(values: Array) -> Proposal:
     """Return the band of `values`, of shape (n,): healthy runs of one level in the order of time.
 
@@ -125,13 +142,13 @@ def propose(values: Array) -> Proposal:
         "upper_quartile": upper,
         "maximum": float(kept[kept <= top].max()),
     }
-    correlation = float(np.clip(serial_correlation(np.log(window)), 0.0, MOST))
+    correlation = correlation_of(window)
     return Proposal(
         **{name: _rounded(figure) for name, figure in figures.items()},
         intervals=_intervals(kept, correlation),
         state=state,
         runs=len(kept),
-        below_maximum=(1 - _CONFIDENCE) ** (1 / len(kept)),
+        below_maximum=(1 - CONFIDENCE) ** (1 / len(kept)),
         correlation=correlation,
         notes=tuple(notes),
     )
@@ -148,20 +165,15 @@ def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, floa
     The floor rises with the lower and falls with the upper quartile. Intervals of 97.5 % of both
     hold them together in at least 95 % (Bonferroni), and so does what follows for the floor.
     """
-    order = np.sort(values)
-    widened = inflation(correlation)
-
-    def interval(share: float, confidence: float) -> tuple[float, float] | None:
-        found = ranks(len(order), share, confidence=confidence, widened=widened)
-        return (float(order[found[0] - 1]), float(order[found[1] - 1])) if found else None
-
+    shares = {"lower_quartile": 0.25, "median": 0.5, "upper_quartile": 0.75}
     intervals = {
-        "lower_quartile": interval(0.25, _CONFIDENCE),
-        "median": interval(0.5, _CONFIDENCE),
-        "upper_quartile": interval(0.75, _CONFIDENCE),
+        name: interval(values, share, confidence=CONFIDENCE, correlation=correlation)
+        for name, share in shares.items()
     }
-    both = 1 - (1 - _CONFIDENCE) / 2
-    low, high = interval(0.25, both), interval(0.75, both)
+    both = 1 - (1 - CONFIDENCE) / 2
+    low, high = (
+        interval(values, share, confidence=both, correlation=correlation) for share in (0.25, 0.75)
+    )
     if low and high:
         # where the two overlap, a fence above the lower quartile would be none
         highest = log_fence(low[1], max(low[1], high[0]))

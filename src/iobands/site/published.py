@@ -9,15 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iobands.detection import RECOVERED
-from iobands.detection.correlation import MOST, inflation, serial_correlation
 from iobands.detection.series import moment
 from iobands.model.fields import RATIO_UNIT
 from iobands.model.series import SeriesKey
 from iobands.site.advise import Advised
-from iobands.site.propose import ranks
+from iobands.site.propose import CONFIDENCE, Interval, correlation_of, interval
 from iobands.site.site_file import SiteFile, commands
 from iobands.status.series import Series
 
@@ -26,10 +24,6 @@ QUANTILES: Final = {"upper_quartile": 0.75, "median": 0.5, "lower_quartile": 0.2
 FIGURES: Final = ("maximum", *QUANTILES)
 #: For how long after the newest run figures hold.
 HOLDS: Final = timedelta(days=92)
-
-_CONFIDENCE: Final = 0.95
-
-Interval = tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -168,7 +162,7 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
             changed.append(Changed(place, change.since, change.ratio.value))
     all_times, all_values = np.concatenate(times), np.concatenate(values)
     ordered = all_values[np.argsort(all_times, kind="stable")]
-    correlation = float(np.clip(serial_correlation(np.log(ordered)), 0.0, MOST))
+    correlation = correlation_of(ordered)
     newest = members[0]
     first, last = moment(all_times.min()), moment(all_times.max())
     return Rates(
@@ -182,7 +176,7 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
             **{name: float(np.quantile(ordered, share)) for name, share in QUANTILES.items()},
         },
         intervals={
-            name: _interval(ordered, share, inflation(correlation))
+            name: interval(ordered, share, confidence=CONFIDENCE, correlation=correlation)
             for name, share in QUANTILES.items()
         },
         runs=len(ordered),
@@ -192,9 +186,3 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
         holds=min([last + holds, *(each.since for each in changed)]),
         changed=tuple(changed),
     )
-
-
-def _interval(values: NDArray[np.float64], share: float, widened: float) -> Interval:
-    found = ranks(len(values), share, confidence=_CONFIDENCE, widened=widened)
-    order = np.sort(values)
-    return (float(order[found[0] - 1]), float(order[found[1] - 1])) if found else None

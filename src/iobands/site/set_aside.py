@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
@@ -12,7 +12,7 @@ import polars as pl
 from iobands.alerts.action import DISCARD, RETIRE, Action, in_force
 from iobands.alerts.log import Log
 from iobands.alerts.slow import resolved_peers
-from iobands.bands import Bands, Span
+from iobands.bands import Bands, Span, Window
 from iobands.model.fields import TIME
 from iobands.model.history import History
 from iobands.model.schema import FileError
@@ -40,35 +40,35 @@ class FutureSample:
 
 @dataclass(frozen=True)
 class Maintenance:
-    """The maintenances of one system that began by now, each with its file systems."""
+    """The maintenances of one system that began by now, each with its window."""
 
-    spans: tuple[tuple[Span, tuple[str, ...]], ...] = ()
+    spans: tuple[tuple[Span, Window], ...] = ()
 
     def of(self, file_system: object) -> tuple[Span, ...]:
         """Return the maintenances of a file system."""
-        return tuple(span for span, names in self.spans if not names or file_system in names)
+        return tuple(span for span, window in self.spans if window.is_of(file_system))
 
 
-def maintenance_of(bands: Bands | None, now: datetime) -> Maintenance:
+def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
     """Return the maintenances that a bands file declares and that began by `now`.
 
     Raises:
         FileError: a rule of repetition is none.
     """
     found = []
-    for window in bands.maintenance if bands else ():
+    for window in bands.maintenance:
         try:
-            found += [(span, window.file_systems) for span in window.spans(now)]
+            found += [(span, window) for span in window.spans(now)]
         except ValueError as error:
             raise FileError(
-                f"maintenance of {bands.system if bands else ''}, {window.reason!r}: repeat is "
+                f"maintenance of {bands.system}, {window.reason!r}: repeat is "
                 f"{window.repeat!r}: {error}; write a rule such as FREQ=MONTHLY;BYDAY=1WE"
             ) from error
     return Maintenance(tuple(found))
 
 
 def spans_of_peers(
-    bands_of: Mapping[str, Bands | None],
+    bands_of: Mapping[str, Bands],
     windows: Mapping[str, Maintenance],
     logs: Mapping[str, Log],
     now: datetime,
@@ -81,23 +81,13 @@ def spans_of_peers(
     That is in maintenance, before the epoch, and while a peer was slow for a reason that a person
     resolved.
     """
-    found = [*windows.get(system, Maintenance()).of(where if kind == TARGET else None)]
-    bands = bands_of.get(system)
-    epochs = [each for each in (bands.epochs if bands else ()) if not each.continues]
-    begins = [each.since for each in epochs if each.since <= now]
-    if begins:
-        before = max(begins) - timedelta(microseconds=1)
+    found = [*windows[system].of(where if kind == TARGET else None)]
+    begin = bands_of[system].compares_since(now)
+    if begin:
+        before = begin - timedelta(microseconds=1)
         found.append(Span(_LONG_AGO, before, "before the epoch"))
-    resolved = resolved_peers(logs[system], kind, system, where, now) if system in logs else []
+    resolved = resolved_peers(logs[system], kind, system, where, now)
     return [*((span, None) for span in found), *resolved]
-
-
-def with_maintenance(bands: Bands | None, system: str, spans: Sequence[Span]) -> Bands | None:
-    """Return `bands` for a series whose samples in `spans` are not judged."""
-    if not spans:
-        return bands
-    found = bands or Bands(system, ())
-    return replace(found, left_out=(*found.left_out, *spans))
 
 
 def without_future(
@@ -115,10 +105,9 @@ def outside_maintenance(
     runs: Iterable[CheckRun], windows: Mapping[str, Maintenance]
 ) -> tuple[CheckRun, ...]:
     """Return the runs that were not of a maintenance: what failed in one is no news."""
-    nothing = Maintenance()
 
     def is_inside(run: CheckRun) -> bool:
-        spans = windows.get(run.system, nothing).of(run.fields.get("file_system"))
+        spans = windows[run.system].of(run.fields.get("file_system"))
         return any(run.when in span for span in spans)
 
     return tuple(run for run in runs if not is_inside(run))

@@ -19,17 +19,17 @@ from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_sessi
 from iobands.alerts.groups import GroupDrop, group_drops, groups_of, sessions_a_year
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.alerts.ledger import Ledger, ledger_of
-from iobands.alerts.log import Log, read_log
+from iobands.alerts.log import read_log
 from iobands.alerts.slow import actions_on_peers, with_slow_peers
 from iobands.bands import Window, load_bands
 from iobands.detection.prior import Prior, prior_of
 from iobands.detection.series import Budget, runs_a_year
 from iobands.detection.sessions import sessions_of
 from iobands.directories.note import Leftover, read_leftovers
-from iobands.model.expected import overdue
 from iobands.model.history import NOTHING, History
 from iobands.model.rejected import Rejected
 from iobands.model.series import MADE_UP, SeriesKey, labels
+from iobands.model.times import overdue
 from iobands.results.missing_runs import (
     FINE,
     Finding,
@@ -55,7 +55,6 @@ from iobands.site.set_aside import (
     only_in_future,
     outside_maintenance,
     spans_of_peers,
-    with_maintenance,
     without_future,
 )
 from iobands.status.expected import missed_schedule, overdue_after
@@ -189,7 +188,7 @@ def read_site(
     gone = {key for key in keys if is_retired(standing[key], histories.get(key, NOTHING))}
     measured = {key: histories[key] for key in keys if key in histories and key not in gone}
     sessions = sessions_of({key: each.times for key, each in measured.items()})
-    groups = groups_of({key: _text(each.newest, "medium") for key, each in measured.items()})
+    groups = groups_of({key: each.newest.get("medium") for key, each in measured.items()})
     budget = Budget(
         false_alarms,
         sum(runs_a_year(each.times) for each in measured.values())
@@ -203,8 +202,7 @@ def read_site(
         # of two at the same time max() takes the first, and reports know more
         missing = [*missing_in_reports(key, runs.get(key, ())), *without.get(key, ())]
         missing = [each for each in missing if not any(each.when in span for span in spans)]
-        of_key = bands_after(bands_of[key.system], standing[key], key.system)
-        of_key = with_maintenance(of_key, key.system, spans)
+        of_key = bands_after(bands_of[key.system], standing[key]).leaving_out(*spans)
         history = histories.get(key, NOTHING)
         status = assess(
             key,
@@ -236,6 +234,7 @@ def read_site(
     incidents = incidents_of({each.key: each.transient for each in series}, now)
     stopped = obstacles(runs, reports.newest, OVERDUE)
     failed = findings(runs[None], reports, OVERDUE, lambda result: result not in FINE)
+    of_logs = [line for name in sorted(log_of) for line in log_of[name].rejected]
     partitions = {(each.system, each.partition) for each in (*(s.key for s in series), *stopped)}
     places = places_of(
         samples.speeds, partial(spans_of_peers, bands_of, windows, log_of, now), now, false_alarms
@@ -255,8 +254,8 @@ def read_site(
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
         retired=tuple(retired),
         future=future,
-        maintenance={name: each.maintenance for name, each in bands_of.items() if each},
-        rejected=(*samples.rejected, *reports.rejected, *_rejected(log_of)),
+        maintenance={name: each.maintenance for name, each in bands_of.items()},
+        rejected=(*samples.rejected, *reports.rejected, *of_logs),
         obstacles=stopped,
         drops=drops,
         incidents=incidents,
@@ -304,10 +303,6 @@ def _of_session(
     return of_session(last, missed_schedule(last.began, histories.values(), spans, now))
 
 
-def _rejected(logs: Mapping[str, Log]) -> list[Rejected]:
-    return [line for name in sorted(logs) for line in logs[name].rejected]
-
-
 def _priors(
     histories: Mapping[SeriesKey, History], keys: Sequence[SeriesKey]
 ) -> dict[tuple[str, str | None], Prior]:
@@ -317,11 +312,6 @@ def _priors(
         values = histories[key].values if key in histories else NOTHING.values
         found[key.system, key.file_system].append(np.log(values[values > 0]))
     return {place: prior_of(each) for place, each in found.items()}
-
-
-def _text(newest: Mapping[str, object], name: str) -> str | None:
-    value = newest.get(name)
-    return None if value is None else str(value)
 
 
 def _by_file_system(series: list[Series]) -> dict[tuple[str, str], Outliers]:

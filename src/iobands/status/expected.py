@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from iobands.bands.span import Span, covered
-from iobands.model.expected import overdue
 from iobands.model.history import History, Times
+from iobands.model.times import overdue
 
 # Runs nearer than this are one visit, as when somebody repeats a run by hand.
 _VISIT: Final = np.timedelta64(12, "h")

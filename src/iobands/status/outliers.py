@@ -57,7 +57,7 @@ NONE: Final = TransientRuns(NOTHING.times, NOTHING.values, NOTHING.passed)
 
 
 def transient_runs(
-    key: SeriesKey, history: History, bands: Bands | None, detection: Detection | None
+    key: SeriesKey, history: History, bands: Bands, detection: Detection | None
 ) -> TransientRuns:
     """Return the runs of a series that were judged one by one.
 

@@ -31,7 +31,7 @@ class Series:
     label: str
     history: History
     table: Callable[[], pl.DataFrame] = field(repr=False, compare=False)
-    bands: Bands | None
+    bands: Bands
     status: Status
     transient: TransientRuns = NONE
     missing: tuple[MissingRun, ...] = ()
@@ -55,4 +55,4 @@ class Series:
     def epoch(self) -> Epoch | None:
         """The epoch of the newest sample."""
         when = self.status.when
-        return self.bands.epoch_at(when) if self.bands and when else None
+        return self.bands.epoch_at(when) if when else None

@@ -70,7 +70,7 @@ def assess(
     key: SeriesKey,
     history: History,
     missing_runs: Sequence[MissingRun],
-    bands: Bands | None,
+    bands: Bands,
     *,
     now: datetime,
     spans: Sequence[Span] = (),
@@ -89,16 +89,14 @@ def assess(
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
-    least = bands.least_change if bands else None
-    detection = detect(history, rows, published, budget, prior, least)
+    detection = detect(history, rows, published, budget, prior, bands.least_change)
     usable = comparable(history, bands)
     healthy = usable.copy()
     # A run under an open alert must not join the band.
     healthy[detection.rows[~detection.healthy]] = False
     band = published or learned_band(key, history.values[healthy])
     state, why = _state(detection), ""
-    spans_out = bands.left_out if bands else ()
-    out = next((span.why for span in spans_out if when in span), "")
+    out = next((span.why for span in bands.left_out if when in span), "")
     if out:
         why = f"its newest sample is not judged, {out}"
     if band is None:

@@ -26,31 +26,27 @@ _OF_BANDS: Final = ("medium", "file_system_type")
 
 
 def band_in_force(
-    key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands | None
+    key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands
 ) -> Band | None:
     """Return the band of the bands file for a sample with these fields taken at `when`."""
-    if bands is None:
-        return None
     return bands.band_for({**key.fields(), **{name: sample[name] for name in _OF_BANDS}}, when)
 
 
-def comparing(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+def comparing(history: History, bands: Bands) -> NDArray[np.bool_]:
     """Return which samples compare with the newest: measured alike, in epochs that compare."""
-    if bands is None:
-        return history.alike
     since = bands.compares_since(history.last)
     chosen = history.alike & ~left_out(history, bands)
     return chosen if since is None else chosen & (history.times >= in_utc(since))
 
 
-def comparable(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+def comparable(history: History, bands: Bands) -> NDArray[np.bool_]:
     """Return which earlier samples passed and compare with the newest."""
     chosen = comparing(history, bands) & history.passed
     chosen[-1] = False  # the newest must not be judged by itself
     return chosen
 
 
-def judged(history: History, bands: Bands | None) -> NDArray[np.int_]:
+def judged(history: History, bands: Bands) -> NDArray[np.int_]:
     """Return the places of the samples that the detector judges, in the order of time.
 
     Runs that failed because they were too slow count: without them a file system with collapsed
@@ -59,10 +55,10 @@ def judged(history: History, bands: Bands | None) -> NDArray[np.int_]:
     return np.flatnonzero(comparing(history, bands) & (history.passed | history.too_slow))
 
 
-def left_out(history: History, bands: Bands | None) -> NDArray[np.bool_]:
+def left_out(history: History, bands: Bands) -> NDArray[np.bool_]:
     """Return which samples are kept and not judged: resolved, discarded or of a maintenance."""
     found = np.zeros(len(history), dtype=bool)
-    for span in bands.left_out if bands else ():
+    for span in bands.left_out:
         found |= (history.times >= in_utc(span.begin)) & (history.times <= in_utc(span.end))
     return found
 
@@ -107,7 +103,7 @@ def learned_quartiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def band_of_each(
-    key: SeriesKey, history: History, bands: Bands | None, learned: Band | None
+    key: SeriesKey, history: History, bands: Bands, learned: Band | None
 ) -> tuple[NDArray[np.int_], list[Band | None]]:
     """Return for each sample the place of the band that judges it, and these bands.
 
@@ -119,7 +115,7 @@ def band_of_each(
     covered[-1] = not left_out(history, bands)[-1]
     codes = np.where(covered & (learned is not None), 0, -1)
     own = codes.copy()
-    for epoch in bands.epochs if bands else ():
+    for epoch in bands.epochs:
         # What is known of the newest sample, such as its medium, stands for all.
         published = band_in_force(key, history.newest, epoch.since, bands)
         first = int(np.searchsorted(history.times, in_utc(epoch.since)))
