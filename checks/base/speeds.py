@@ -7,7 +7,7 @@ the targets that its file lies on. Standard library only; docs/decisions/0019 ha
 import math
 import re
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -42,27 +42,14 @@ def target_speeds(
     one node of several: that may be the slow one.
     """
     timed = [each for each in times if targets.get(each.file) and _is_time(each.seconds)]
+    used = [set(targets[each.file]) for each in timed]
     ranks: dict[int, list[int]] = defaultdict(list)
-    for place, each in enumerate(timed):
-        for target in set(targets[each.file]):
-            ranks[target].append(place)
-    of_node = {place: each.node for place, each in enumerate(timed)}
-    alike: dict[tuple[int, ...], int] = defaultdict(int)
-    for places in ranks.values():
-        alike[tuple(places)] += 1
-    width = max((len(set(targets[each.file])) for each in timed), default=1)
-    known = {
-        target: places
-        for target, places in ranks.items()
-        if alike[tuple(places)] == 1 and not _is_of_one(places, of_node)
-    }
-    rates = [-math.log(each.seconds) for each in timed]
-    return _relative(
-        {
-            target: _quantile([rates[place] for place in places], 1 - 0.5 / width)
-            for target, places in known.items()
-        }
-    )
+    for rank, own in enumerate(used):
+        for target in own:
+            ranks[target].append(rank)
+    alike = Counter(map(tuple, ranks.values()))
+    apart = {target: own for target, own in ranks.items() if alike[tuple(own)] == 1}
+    return _speeds(timed, apart, [each.node for each in timed], max(map(len, used), default=1))
 
 
 def node_speeds(
@@ -75,45 +62,38 @@ def node_speeds(
     """
     timed = [each for each in times if each.node and _is_time(each.seconds)]
     ranks: dict[str, list[int]] = defaultdict(list)
-    for place, each in enumerate(timed):
+    for rank, each in enumerate(timed):
         if not _MARKS.search(str(each.node)):
-            ranks[str(each.node)].append(place)
-    of_target = {
-        place: own[0] if len(own := tuple(set(targets.get(each.file, ())))) == 1 else None
-        for place, each in enumerate(timed)
-    }
-    return _relative(
-        {
-            node: _quantile([-math.log(timed[place].seconds) for place in places], 0.5)
-            for node, places in ranks.items()
-            if not _is_of_one(places, of_target)
-        }
-    )
+            ranks[str(each.node)].append(rank)
+    used = [set(targets.get(each.file, ())) for each in timed]
+    return _speeds(timed, ranks, [min(own) if len(own) == 1 else None for own in used], 1)
 
 
 def _is_time(seconds: float) -> bool:
     return math.isfinite(seconds) and seconds > 0
 
 
-def _is_of_one(places: Sequence[int], others: Mapping[int, object]) -> bool:
-    """Whether half of the ranks at `places` share what only some of all ranks have."""
-    if len(set(others.values())) == 1:
-        return False
-    own = [others[place] for place in places if others[place] is not None]
-    return any(2 * own.count(other) >= len(places) for other in set(own))
+def _speeds(
+    timed: Sequence[RankTime],
+    ranks: Mapping[Unit, Sequence[int]],
+    others: Sequence[object],
+    width: int,
+) -> dict[Unit, float]:
+    """The 1 − 1/2 `width` quantile of the rates of each unit's ranks, over the median unit's.
 
-
-def _quantile(values: Sequence[float], share: float) -> float:
-    """The quantile of `values`, between two of them where it lies there."""
-    ordered = sorted(values)
-    at = share * (len(ordered) - 1)
-    low = int(at)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
-
-
-def _relative(levels: Mapping[Unit, float]) -> dict[Unit, float]:
-    """Logarithms of rates as ratios to their median."""
+    Nothing is said of a unit half of whose ranks or more have one of several `others` in common.
+    """
+    levels = {}
+    several = len(set(others)) > 1
+    for unit, places in ranks.items():
+        shared = Counter(others[place] for place in places if others[place] is not None)
+        if several and 2 * max(shared.values(), default=0) >= len(places):
+            continue
+        rates = [-math.log(timed[place].seconds) for place in places]
+        # of one value there is no quantile, of two the same
+        levels[unit] = statistics.quantiles(
+            rates if len(rates) > 1 else rates * 2, n=2 * width, method="inclusive"
+        )[-1]
     if len(levels) < _FEWEST:
         return {}
     middle = statistics.median(levels.values())
@@ -122,10 +102,7 @@ def _relative(levels: Mapping[Unit, float]) -> dict[Unit, float]:
 
 def targets_text(targets: Mapping[str, Collection[int]]) -> str | None:
     """How many files lie on each target: neighbours with as many files are written as one."""
-    files: dict[int, int] = defaultdict(int)
-    for own in targets.values():
-        for target in set(own):
-            files[target] += 1
+    files = Counter(target for own in targets.values() for target in set(own))
     spans = []
     # Neighbours differ from their place in the list by the same number.
     numbered = enumerate(sorted(files.items()))

@@ -97,3 +97,14 @@ def test_the_last_repeat_is_of_the_files_that_are_there(tmp_path):
     assert rank_times(path, "proc%06d.dat") == {
         "write_bw": [RankTime(3, "proc000000.dat", "n0"), RankTime(4, "proc000001.dat", "n1")]
     }
+
+
+@pytest.mark.parametrize("last", ["proc,write,1", "proc,write,1,x,1,n1,0,1,0,0,", "\0\0\0"])
+def test_a_file_of_times_that_was_cut_off_is_none(tmp_path, last):
+    path = tmp_path / "ranks.csv"
+    path.write_text(
+        "layer,operation,repeat,path,rank,host,seconds_open,seconds_transfer,seconds_sync,"
+        f"seconds_close,seconds\nproc,write,1,x,0,n0,0,1,0,0,1\n{last}"
+    )
+    with pytest.raises(ValueError, match=r"invalid literal|could not convert"):
+        rank_times(path, "proc%06d.dat")

@@ -103,7 +103,7 @@ def rank_times(path: Path, file_names: str) -> dict[str, list[RankTime]]:
         ValueError, KeyError: it is not such a file.
     """
     with path.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.DictReader(stream))
+        rows = list(csv.DictReader(stream, restval=""))
     last = max((int(row["repeat"]) for row in rows), default=0)
     found = defaultdict(list)
     for row in rows:

@@ -104,7 +104,7 @@ def rank_times(path: Path) -> list[RankTime]:
     with path.open(encoding="utf-8", newline="") as stream:
         return [
             RankTime(float(row["runtime-with-openclose"]), f"ior.dat.{int(row['rank']):08}")
-            for row in csv.DictReader(stream)
+            for row in csv.DictReader(stream, restval="")
         ]
 
 
