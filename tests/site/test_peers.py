@@ -111,6 +111,38 @@ def test_of_two_targets_nobody_can_tell(tmp_path, few):
     assert {each.state for each in peers.values()} == {PeerState.UNKNOWN}
 
 
+def test_a_pool_that_shrinks_leaves_the_others_judged_while_they_are_three(tmp_path):
+    files = SiteFiles(tmp_path)
+    before = with_targets(34, 1, since=10)[:30]
+    _, peers = found(files.write([*before, *with_targets(4, 1, since=4, targets=3)]).read())
+    states = [peers[str(target)].state.value for target in range(24)]
+    assert states == ["healthy", "slow", "healthy", *["not used"] * 21]
+    site = files.write([*before, *with_targets(4, 1, since=4, targets=2)]).read()
+    assert {found(site)[1][name].state for name in "01"} == {PeerState.UNKNOWN}
+    assert [each.end for each in site.ledger().entries] == ["not compared any more"]
+
+
+def test_a_slow_target_stays_an_alert_between_the_few_runs_that_use_it(tmp_path):
+    random = np.random.default_rng(1)
+    lines = []
+    for text, day in zip(with_targets(77, 7, since=50), range(77), strict=True):
+        some = random.choice(24, 24 if day % 7 == 0 else 4, replace=False)
+        kept = [rf"(?<=[=,]){target}:[^,;|]+" for target in some if day % 7 == 0 or target != 7]
+        said = ",".join(sorted(re.search(each, text)[0] for each in kept))
+        lines.append(re.sub(r"write_bw=0:[^|]+", f"write_bw={said}", text))
+    _, peers = found(SiteFiles(tmp_path).write(lines).read())
+    assert peers["7"].runs == 11
+    assert {each.state for name, each in peers.items() if name != "7"} == {PeerState.HEALTHY}
+    assert peers["7"].state is PeerState.SLOW
+
+
+def test_renumbered_targets_are_judged_anew_within_four_sessions(tmp_path):
+    lines = [*with_targets(34, 7, since=34)[:30], *with_targets(4, 3, since=4)]
+    _, peers = found(SiteFiles(tmp_path).write(lines).read())
+    slow = [name for name, each in peers.items() if each.state is PeerState.SLOW]
+    assert slow == ["3"]
+
+
 def test_nodes_are_drawn_anew_each_night(tmp_path):
     random = np.random.default_rng(3)
     lines = []

@@ -6,6 +6,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 from iobands.alerts.action import FALSE, REAL, RESOLVE, Action
 from iobands.alerts.alert import Alert
@@ -18,6 +19,12 @@ from iobands.detection.series import Change
 from iobands.model.series import SeriesKey
 from iobands.status.peers import PeerName, Place
 from iobands.status.series import Series
+
+# How the alert of a peer ended that was slow when it was last compared.
+_NO_LONGER: Final = {
+    PeerState.UNUSED: "not used any more",
+    PeerState.UNKNOWN: "not compared any more",
+}
 
 
 @dataclass(frozen=True)
@@ -99,12 +106,9 @@ def _slow(places: Sequence[Place]) -> Iterator[Entry]:
             for raised, ended, peer in sorted(spans, key=lambda span: span[0]):
                 if ended is None and peer.state is PeerState.SLOW:
                     continue  # it is an alert
-                end, last = (
-                    ("as fast as the others again", ended)
-                    if ended
-                    else ("not used any more", peer.last)
-                )
+                last = ended or peer.last
                 if until is None or raised > until + NEAR:
+                    end = "as fast as the others again" if ended else _NO_LONGER[peer.state]
                     yield Entry(place.name_of(name), raised, raised, last, end=end)
                 until = last
 

@@ -42,6 +42,10 @@ _NORMAL_95: Final = 1.96
 _MEDIAN: Final = 1.2533
 # A slow peer is like the others again after so many sessions in a row that say so.
 _RECOVERED: Final = 3
+# A peer is gone when the newest sessions miss it: so many at the least, and so many that drawing
+# their share of all peers at random would miss it with this chance.
+_FEWEST_MISSED: Final = 3
+_MISSED_BY_CHANCE: Final = 0.01
 # The speed of a peer that is not slow is taken from so many of its newest sessions.
 _NEWEST: Final = 20
 
@@ -49,7 +53,8 @@ _NEWEST: Final = 20
 class PeerState(str, Enum):
     """What a peer is in.
 
-    `UNUSED`: no run of the newest sessions used it. `UNKNOWN`: no run compared it with two others.
+    `UNUSED`: no run of the newest sessions used it. `UNKNOWN`: none of them compared it with two
+    others.
     """
 
     SLOW = "slow"
@@ -92,30 +97,34 @@ class Peer:
     alarms: tuple[tuple[datetime, datetime | None], ...] = ()
 
 
-def compare(speeds: Speeds, budget: Budget, unused_after: int) -> tuple[Peer, ...]:
-    """Return the peers in their order; one is `UNUSED` if the last so many sessions lack it."""
-    values = np.where(
-        np.isfinite(speeds.values).sum(1, keepdims=True) >= _FEWEST_PEERS, speeds.values, np.nan
-    )
+def compare(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:
+    """Return the peers in their order."""
+    seen = np.isfinite(speeds.values)
+    compared = np.flatnonzero(seen.sum(1) >= _FEWEST_PEERS)
+    not_used = len(seen) - _gone_after(seen.mean())
+    not_compared = len(seen) - _gone_after(seen[compared].sum() / seen.size)
+    values, times = speeds.values[compared], speeds.times[compared]
     noise = _noise(values)
     *evidence, alarms, ends = _follow(_scores(values, noise), budget.threshold)
     found = []
     for place, name in enumerate(speeds.peers):
-        used = np.flatnonzero(np.isfinite(speeds.values[:, place]))
+        used = np.flatnonzero(seen[:, place])
         if not len(used):
             continue
         onset, is_slow, score = (each[place] for each in evidence)
         shown = np.flatnonzero(np.isfinite(values[:, place]))
-        since = max(onset, 0)
-        recent = shown[shown >= since] if is_slow else shown[-_NEWEST:]
+        recent = shown[shown >= onset] if is_slow else shown[-_NEWEST:]
         state = PeerState.SLOW if is_slow else PeerState.HEALTHY
         if not is_slow and score >= WATCH:
             state = PeerState.WATCH
-        if not len(shown):
+        if not len(shown) or compared[shown[-1]] < not_compared:
             state = PeerState.UNKNOWN
-        if used[-1] < len(speeds.times) - unused_after:
-            state, is_slow = PeerState.UNUSED, False
-        before = shown[shown < since]
+        if used[-1] < not_used:
+            state = PeerState.UNUSED
+        since = since_low = None
+        if state is PeerState.SLOW:
+            since = moment(times[onset])
+            since_low = moment(times[shown[max(np.searchsorted(shown, onset) - 1, 0)]])
         found.append(
             Peer(
                 name,
@@ -124,13 +133,11 @@ def compare(speeds: Speeds, budget: Budget, unused_after: int) -> tuple[Peer, ..
                 moment(speeds.times[used[-1]]),
                 _ratio(values[recent, place], noise[recent]),
                 float(score),
-                moment(speeds.times[since]) if is_slow else None,
-                moment(speeds.times[before[-1] if len(before) else since]) if is_slow else None,
+                since,
+                since_low,
                 tuple(
                     (moment(raised), None if ended is None else moment(ended))
-                    for raised, ended in zip_longest(
-                        speeds.times[alarms[:, place]], speeds.times[ends[:, place]]
-                    )
+                    for raised, ended in zip_longest(times[alarms[:, place]], times[ends[:, place]])
                 ),
             )
         )
@@ -148,16 +155,19 @@ def comparisons_a_year(speeds: Sequence[Speeds]) -> float:
     return found
 
 
+def _gone_after(share: float) -> int:
+    """Return how many sessions without a peer are no chance, where each uses this share of all."""
+    if not 0 < share < 1:
+        return _FEWEST_MISSED
+    return max(_FEWEST_MISSED, math.ceil(math.log(_MISSED_BY_CHANCE) / math.log1p(-share)))
+
+
 def _noise(values: Array) -> Array:
     """Return the spread of healthy peers in each session, that of all sessions at the least."""
-    if not np.isfinite(values).any():
-        return np.full(len(values), _LEAST_NOISE)
-    every = float(np.nanmedian(np.abs(values)))
-    empty = ~np.isfinite(values).any(axis=1)
-    of_session = np.abs(np.where(empty[:, None], 0.0, values))
-    return np.maximum(
-        _MAD_TO_SIGMA * np.maximum(np.nanmedian(of_session, axis=1), every), _LEAST_NOISE
-    )
+    sizes = np.abs(values)
+    every = np.nanmedian(sizes) if len(sizes) else 0.0
+    spread = _MAD_TO_SIGMA * np.maximum(np.nanmedian(sizes, axis=1), every)
+    return np.maximum(spread, _LEAST_NOISE)
 
 
 def _scores(values: Array, noise: Array) -> Array:

@@ -22,9 +22,6 @@ NODE: Final = "node"
 
 #: Older runs say nothing of today's targets.
 KEPT: Final = timedelta(days=200)
-# A peer that so many sessions did not use is no longer known: files go to all targets, and nodes
-# are drawn by the scheduler.
-_UNUSED_AFTER: Final = {TARGET: 3, NODE: 60}
 # What the targets of a type are called.
 _NAMES: Final = {"lustre": "OST"}
 #: The field by whose value peers are compared.
@@ -117,10 +114,7 @@ def places_of(
                     str(system),
                     str(where),
                     rows["file_system_type"][-1] if kind == TARGET else None,
-                    {
-                        variable: compare(each, budget, _UNUSED_AFTER[kind])
-                        for variable, each in by_variable.items()
-                    },
+                    {variable: compare(each, budget) for variable, each in by_variable.items()},
                     by_variable,
                     budget,
                 )
@@ -139,37 +133,30 @@ def _without(rows: pl.DataFrame, spans: Sequence[tuple[Span, str | None]]) -> pl
 
 def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
     """Yield the speeds of each variable; of several runs in a session, their median."""
-    checks = {
-        check: group.with_row_index("row")
-        for check, group in rows.select(*CHECK, TIME)
-        .unique(maintain_order=True)
-        .group_by(CHECK, maintain_order=True)
-    }
-    sessions = sessions_of(
-        {check: each[TIME].cast(pl.Datetime("ns")).to_numpy() for check, each in checks.items()}
-    )
-    numbered = pl.concat(
-        [
-            each.select(*CHECK, TIME, pl.Series("session", sessions.numbers[check]))
-            for check, each in checks.items()
-        ]
-        or [rows.select(*CHECK, TIME, pl.lit(0).alias("session"))]
-    )
+    runs = rows.select(*CHECK, TIME).unique().sort(TIME).partition_by(CHECK, as_dict=True)
+    times = {check: each[TIME].cast(pl.Datetime("ns")).to_numpy() for check, each in runs.items()}
+    numbers = sessions_of(times).numbers
+    numbered = [
+        each.with_columns(pl.Series("session", numbers[check])) for check, each in runs.items()
+    ]
+    if not numbered:
+        return
     medians = (
-        rows.join(numbered, on=[*CHECK, TIME])
+        rows.join(pl.concat(numbered), on=[*CHECK, TIME])
         .group_by("variable", "session", "peer")
         .agg(pl.col("speed").log().median(), pl.col(TIME).min())
+        .sort("session")
     )
-    for (variable,), mine in medians.sort("session").group_by("variable", maintain_order=True):
-        numbers, at = np.unique(mine["session"].to_numpy(), return_inverse=True)
+    for (variable,), mine in medians.group_by("variable", maintain_order=True):
+        sessions, at = np.unique(mine["session"].to_numpy(), return_inverse=True)
         peers = sorted(mine["peer"].unique(), key=_order)
         places = {peer: place for place, peer in enumerate(peers)}
-        values = np.full((len(numbers), len(peers)), np.nan)
+        values = np.full((len(sessions), len(peers)), np.nan)
         values[at, [places[peer] for peer in mine["peer"]]] = mine["speed"].to_numpy()
-        times = mine.group_by("session").agg(pl.col(TIME).min()).sort("session")[TIME]
+        first = mine.group_by("session").agg(pl.col(TIME).min()).sort("session")[TIME]
         yield (
             str(variable),
-            Speeds(tuple(peers), times.cast(pl.Datetime("ns")).to_numpy(), values),
+            Speeds(tuple(peers), first.cast(pl.Datetime("ns")).to_numpy(), values),
         )
 
 
