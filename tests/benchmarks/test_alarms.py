@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.alarms import peers, real_page, simulate, tables, targets, together
+from benchmarks.alarms import peers, real_page, simulate, slow, tables, together
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
 from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
@@ -50,15 +50,26 @@ def test_worlds_have_the_correlation_that_was_asked_for(world: str) -> None:
     assert np.isfinite(WORLDS[world](normal)).all()
 
 
-def test_a_slow_target_shows_in_the_times_of_real_ranks() -> None:
+@pytest.mark.parametrize(
+    ("place", "each"), [(slow.Targets(8, 2), 2), (slow.Nodes(6, 16, peers=9), 1)]
+)
+def test_a_slow_one_shows_in_the_times_of_real_ranks(place: slow.Place, each: int) -> None:
     random = np.random.default_rng(1)
-    lies_on = targets.layouts(random, 512, 8, 2)
-    assert {len(set(own)) for own in lies_on.values()} == {2}
-    assert sorted(map(len, targets.rank_times()["write"])) == [16] * 60
-    speeds = np.where(np.arange(8) == 5, 0.25, 1.0)
-    found = targets.session(random, "write", lies_on, speeds)
-    assert np.argmin(found) == 5
-    assert found[5] < np.log(0.5)
+    used = place.used(random)
+    assert {len(set(own)) for own in used.tolist()} == {each}
+    assert sorted(map(len, slow.rank_times()["write"])) == [16] * 60
+    worst = int(used[0, 0])
+    speeds = np.where(np.arange(place.peers) == worst, 0.25, 1.0)
+    found = slow.session(random, "write", place, used, speeds)
+    assert set(np.flatnonzero(np.isfinite(found))) == set(used.ravel())
+    assert np.nanargmin(found) == worst
+    assert found[worst] < np.log(0.5)
+
+
+def test_a_slow_node_is_named_by_the_sessions_that_use_it() -> None:
+    found, right = slow.delays(slow.Nodes(8, 16, peers=24), 0.5, 0.0, number=2, seed=1)
+    assert right == 1
+    assert 3 <= min(found.runs) <= max(found.runs) <= 6
 
 
 @pytest.mark.parametrize("pairs", [False, True])
@@ -91,6 +102,7 @@ def test_every_table_of_the_page_has_its_aims() -> None:
     drawn = {
         "years": [0, 1, 0, 0], "delays": (delays, delays), "outliers": 1, "steady": delays,
         "groups_false": 1, "groups": (delays, delays), "incidents": rate, "improvement": delays,
+        "healthy_peers": 1,
     }  # fmt: skip
     for name, found in drawn.items():
         table = tables.TABLES[name]

@@ -1,0 +1,220 @@
+"""Simulations of storage targets and nodes: false names, and when a slow one is named.
+
+The times of ranks are real: rank_times.csv has 60 runs of benchio's layer `proc` with 16 ranks of
+8 MiB on a disk. A simulated session takes its ranks' times from one of them.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.alarms.figures import NEVER, Delays
+from benchmarks.alarms.worlds import Array, Random
+from checks.base.speeds import RankTime, node_speeds, target_speeds
+from checks.filesystems import BACKENDS
+from iobands.detection.peers import Speeds, compare, comparisons_a_year
+from iobands.detection.series import Budget, moment
+from iobands.status.peers import KEPT
+
+YEAR: Final = 365
+VARIABLES: Final = ("write", "read")
+_FILES: Final = 2048
+_HISTORY: Final = 20
+_LONGEST: Final = 30
+# In days. What is found then counts from the day that it was raised.
+_BETWEEN_LOOKS: Final = 5
+# What a peer has left of its speed while others use it, by chance, for one session.
+_BUSY: Final = (0.4, 0.8)
+_FIRST: Final = np.datetime64("2026-01-01", "ns")
+
+_LAYOUT: Final = """{path}
+lmm_stripe_count:  {count}
+lmm_stripe_size:   1048576
+lmm_pattern:       raid0
+lmm_layout_gen:    0
+lmm_stripe_offset: {first}
+\tobdidx\t\t objid\t\t objid\t\t group
+{objects}
+"""
+
+#: The peers that each rank waits for, of shape (ranks, peers of a rank).
+Used = NDArray[np.int_]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The targets of a file system, in rotation as Lustre places files; a rank has a file."""
+
+    peers: int
+    stripes: int = 1
+
+    @property
+    def compared(self) -> int:
+        """How many a session compares."""
+        return self.peers
+
+    def __str__(self) -> str:
+        """Return what the page calls it."""
+        return f"{self.peers} targets" + (f", {self.stripes} stripes" * (self.stripes > 1))
+
+    def used(self, random: Random) -> Used:
+        """Return the targets of each file; which of the targets come first is drawn anew."""
+        files = random.permutation(_placed(self.peers, self.stripes))
+        return random.permutation(self.peers)[files]
+
+    @staticmethod
+    def speeds(seconds: Array, used: Used) -> dict[int, float]:
+        """Return what the check records of such a run."""
+        times = [RankTime(float(each), str(rank)) for rank, each in enumerate(seconds)]
+        return target_speeds(times, {str(rank): own for rank, own in enumerate(used.tolist())})
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """The nodes of a partition, of which each session gets others."""
+
+    compared: int
+    ranks: int
+    peers: int = 200
+
+    def __str__(self) -> str:
+        """Return what the page calls it."""
+        return f"{self.compared} of {self.peers} nodes, {self.ranks} ranks each"
+
+    def used(self, random: Random) -> Used:
+        """Return the node of each rank."""
+        nodes = random.choice(self.peers, self.compared, replace=False)
+        return np.repeat(nodes, self.ranks)[:, None]
+
+    @staticmethod
+    def speeds(seconds: Array, used: Used) -> dict[int, float]:
+        """Return what the check records of such a run."""
+        times = [
+            RankTime(float(each), "", str(node))
+            for each, (node,) in zip(seconds, used, strict=True)
+        ]
+        return {int(node): speed for node, speed in node_speeds(times, {}).items()}
+
+
+Place = Targets | Nodes
+
+
+@cache
+def _placed(targets: int, stripes: int) -> Used:
+    """Return the targets of files in the order of creation, read from what `lfs` prints of them."""
+    texts = []
+    for file in range(_FILES):
+        # after each round one further, so that targets do not always appear together
+        at = file * stripes + file * stripes // targets
+        own = [(at + k) % targets for k in range(stripes)]
+        objects = "\n".join(f"\t{i:6}\t{2:14}\t{'0x2':>14}\t{'0x300000400':>14}" for i in own)
+        path = f"/run/proc{file:06}.dat"
+        texts.append(_LAYOUT.format(path=path, count=stripes, first=own[0], objects=objects))
+    return np.array([*BACKENDS["lustre"].targets_of_files("\n".join(texts)).values()])
+
+
+@cache
+def rank_times() -> dict[str, list[Array]]:
+    """Return the logarithms of the ranks' times over the run's median, by variable and run."""
+    found: dict[str, defaultdict[str, list[float]]] = {v: defaultdict(list) for v in VARIABLES}
+    with Path(__file__).with_name("rank_times.csv").open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            for variable, runs in found.items():
+                runs[row["run"]].append(float(row[f"{variable}_seconds"]))
+    return {
+        variable: [np.log(np.array(run) / np.median(run)) for run in runs.values()]
+        for variable, runs in found.items()
+    }
+
+
+def session(random: Random, variable: str, place: Place, used: Used, speeds: Array) -> Array:
+    """Return the logarithms of the speeds that a run shows of peers which have `speeds`."""
+    runs = rank_times()[variable]
+    times = random.choice(runs[random.integers(len(runs))], len(used))
+    shown = place.speeds(np.exp(times) / speeds[used].min(1), used)
+    return np.log([shown.get(peer, np.nan) for peer in range(place.peers)])
+
+
+class Daily:
+    """A place that is measured daily; each peer is busy by chance in a share of the sessions."""
+
+    def __init__(self, place: Place, busy: float, random: Random) -> None:
+        """Begin without a session."""
+        self._place, self._busy, self._random = place, busy, random
+        self._values: dict[str, list[Array]] = {variable: [] for variable in VARIABLES}
+
+    def measure(self, slow: int | None = None, factor: float = 1.0) -> bool:
+        """Add a session, in which one peer may be slow; return whether it was used."""
+        random, peers = self._random, self._place.peers
+        used = self._place.used(random)
+        busy = random.random(peers) < self._busy
+        speeds = np.where(busy, random.uniform(*_BUSY, peers), 1.0)
+        if slow is not None:
+            speeds[slow] *= factor
+        for variable, values in self._values.items():
+            values.append(session(random, variable, self._place, used, speeds))
+        return slow in used
+
+    def named(self, since: int) -> list[str]:
+        """Return the peers that were found to be slow in session `since` or later, in order."""
+        every = [self._speeds(values) for values in self._values.values()]
+        budget = Budget(1.0, comparisons_a_year(every))
+        begin = moment(_FIRST + np.timedelta64(since, "D"))
+        found = [
+            (raised, -peer.score, peer.name)
+            for each in every
+            for peer in compare(each, budget)
+            for raised, _ in peer.alarms
+            if raised >= begin
+        ]
+        return [*dict.fromkeys(name for *_, name in sorted(found))]
+
+    def _speeds(self, values: list[Array]) -> Speeds:
+        """Return the speeds of the days that count."""
+        days = np.arange(len(values))[-KEPT.days :]
+        times = _FIRST + days.astype("timedelta64[D]")
+        names = tuple(map(str, range(self._place.peers)))
+        return Speeds(names, times, np.array(values[-KEPT.days :]))
+
+
+def threshold(place: Place) -> float:
+    """Return the evidence for an alert, in nats."""
+    return Budget(1.0, float(place.compared * len(VARIABLES) * YEAR)).threshold
+
+
+def false_names(place: Place, busy: float, seed: int) -> int:
+    """Return how often a healthy peer is named in the first year."""
+    daily, found = Daily(place, busy, np.random.default_rng(seed)), 0
+    for day in range(1, YEAR + 1):
+        daily.measure()
+        if day % _BETWEEN_LOOKS == 0:
+            found += len(daily.named(day - _BETWEEN_LOOKS))
+    return found
+
+
+def delays(
+    place: Place, factor: float, busy: float, number: int, seed: int
+) -> tuple[Delays, float]:
+    """Return the sessions that use a slow peer until it is named, and how often it is the first."""
+    random = np.random.default_rng(seed)
+    runs, first = [], 0
+    for _ in range(number):
+        daily, slow = Daily(place, busy, random), int(random.integers(place.peers))
+        for _ in range(_HISTORY):
+            daily.measure()
+        uses, names = 0, list[str]()
+        while str(slow) not in names and uses < _LONGEST:
+            if daily.measure(slow, factor):
+                uses += 1
+                names = daily.named(_HISTORY)
+        runs.append(float(uses) if str(slow) in names else NEVER)
+        first += names[:1] == [str(slow)]
+    return Delays(tuple(runs), _LONGEST), first / number
