@@ -76,6 +76,7 @@ def test_it_recovers_and_a_drained_one_is_not_used(tmp_path):
     site = files.write([*lines[:-3], *healthy]).read()
     _, peers = found(site)
     assert peers["7"].state is PeerState.HEALTHY
+    assert 0.9 < peers["7"].ratio.value < 1.1
     (entry,) = site.ledger().entries
     assert (entry.subject, entry.end) == ("OST 7 of work", "as fast as the others again")
     assert (entry.ended - entry.raised).days == 17

@@ -46,7 +46,8 @@ _RECOVERED: Final = 3
 # their share of all peers at random would miss it with this chance.
 _FEWEST_MISSED: Final = 3
 _MISSED_BY_CHANCE: Final = 0.01
-# The speed of a peer that is not slow is taken from so many of its newest sessions.
+# The speed of a peer that is not slow is taken from so many of its newest sessions, those in which
+# it was slow left out.
 _NEWEST: Final = 20
 
 
@@ -113,7 +114,9 @@ def compare(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:
             continue
         onset, is_slow, score = (each[place] for each in evidence)
         shown = np.flatnonzero(np.isfinite(values[:, place]))
-        recent = shown[shown >= onset] if is_slow else shown[-_NEWEST:]
+        over = np.flatnonzero(ends[:, place])
+        recovered = np.searchsorted(shown, over[-1]) + 1 - _RECOVERED if len(over) else 0
+        recent = shown[shown >= onset] if is_slow else shown[recovered:][-_NEWEST:]
         state = PeerState.SLOW if is_slow else PeerState.HEALTHY
         if not is_slow and score >= WATCH:
             state = PeerState.WATCH

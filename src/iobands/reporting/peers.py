@@ -24,9 +24,8 @@ _NOTHING: Final = {
     NODE: "nodes: that needs a file per process on two nodes or more",
 }
 _WHY: Final = {
-    PeerState.UNKNOWN: "no run used three {noun}s or more at once, so none can be compared",
-    PeerState.UNUSED: "drained, no longer in the pool, or renumbered; after renumbering, begin an "
-    "epoch",
+    PeerState.UNKNOWN: "no new run used it with two other {noun}s, so it cannot be compared",
+    PeerState.UNUSED: "missing from the newest sessions, as after a drain",
 }
 
 
