@@ -173,7 +173,7 @@ def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Site) -> None:
     page.wait_for_selector(".plot canvas")
     expect(page.locator(".run")).to_contain_text("run 120 of 120")
     page.locator(".plot .u-over").hover(position={"x": 5, "y": 50})
-    expect(page.locator(".run")).to_contain_text("job 4000")
+    expect(page.locator(".run")).to_contain_text("job: 4000")
     page.locator(".plot").focus()
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")

@@ -175,6 +175,12 @@ def test_a_day_without_any_run_is_a_column(tmp_path: Path) -> None:
     assert cells_of(look(tmp_path), tmp_path / "page") == {"disk": "ww.ww"}
 
 
+def test_a_week_without_a_weekly_run_is_a_column_and_its_days_are_none(tmp_path: Path) -> None:
+    weeks = [line(job_completion_time=days_ago(7 * ago + 0.25)) for ago in (5, 4, 2, 1, 0)]
+    write_perflog(tmp_path / "perflogs", weeks)
+    assert cells_of(look(tmp_path), tmp_path / "page") == {"disk": "nn.nnn"}
+
+
 def test_a_gap_of_a_maintenance_is_none_and_public_without_its_reason(tmp_path: Path) -> None:
     (tmp_path / "bands").mkdir()
     (tmp_path / "bands" / "here.yaml").write_text(

@@ -10,6 +10,7 @@ from iobands.alerts.alert import Alert
 from iobands.detection import DOWN
 from iobands.model.series import slug
 from iobands.reporting.covariates import covariates
+from iobands.reporting.digest import number
 from iobands.reporting.explain_series import of_series
 from iobands.reporting.format import (
     acknowledgement_text,
@@ -89,7 +90,8 @@ def of_alert(site: Site, alert: Alert) -> Iterator[str]:
     if not alert.members:
         return
     field, alike = sharing(site, alert)
-    yield from ("", f"Series: {len(alert.members)} of {len(alike)}")
+    some_of = number(alert, site) or plural(len(alert.members), "series")
+    yield from ("", f"Series that fell {some_of}" if alert.peer else f"Series: {some_of}")
     yield from aligned(
         [
             (each.series.label, level_text(each), ratio_text(each.ratio) if each.ratio else "")

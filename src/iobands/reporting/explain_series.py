@@ -36,7 +36,6 @@ from iobands.site.site import Site
 from iobands.status.outliers import Outliers
 from iobands.status.series import Series
 from iobands.status.state import State
-from iobands.status.verdicts import ENOUGH_RUNS
 
 #: A heading and what is said under it.
 Fact = tuple[str, str]
@@ -89,8 +88,6 @@ def _moved(site: Site, others: Sequence[Related], found: Covariates) -> Iterator
 
 def _state(series: Series) -> str:
     status = series.status
-    if status.state is State.CALIBRATING:
-        return f"calibrating: {status.why}; judged after {ENOUGH_RUNS} runs"
     if status.state is State.NO_DATA:
         return f"no data: {status.missing or status.why}"
     return f"{status.state.value}{f': {status.why}' if status.why else ''}"
@@ -248,7 +245,7 @@ def _advice(site: Site, series: Series, others: Sequence[Related], found: Covari
     if status.state is State.CALIBRATING:
         return "again when there are enough runs"
     if onset_of(series) is None:
-        return f"what it shares with other series{shared}" if shared else "nowhere"
+        return f"what it shares with other series{shared}" if shared else "nothing stands out"
     if found.changed:
         return f"what changed with it ({', '.join(found.changed)}), before the file system{shared}"
     also = f"; its {listed(list(found.moved))} moved with it" if found.moved else ""

@@ -44,9 +44,11 @@ _UNCOUNTED: Final = (Severity.COLLAPSED,)
 
 
 def figure(value: float) -> str:
-    """Return `value` with three significant digits, and all digits before the point."""
-    hundred = 100
-    return f"{value:.0f}" if abs(value) >= hundred else f"{value:.3g}"
+    """Return `value` with three significant digits; below 10,000 all digits before the point."""
+    hundred, ten_thousand = 100, 10_000
+    if abs(value) < hundred:
+        return f"{value:.3g}"
+    return f"{value if abs(value) < ten_thousand else float(f'{value:.3g}'):.0f}"
 
 
 def size_text(size: int) -> str:

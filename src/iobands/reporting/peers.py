@@ -16,7 +16,7 @@ from iobands.status.peers import NODE, TARGET, Place
 
 #: How many peers are shown without being asked: the slow ones and the next.
 MOST: Final = 30
-_STATES: Final = tuple(PeerState)  # the worst first
+WORST_FIRST: Final = tuple(PeerState)
 _GAP: Final = "  "
 _NOTHING: Final = {
     TARGET: "targets: that needs a file per process and a layout that names its targets "
@@ -34,19 +34,20 @@ def peers_text(site: Site, kind: str, *, every: bool = False) -> str:
     places = [each for each in site.places if each.kind == kind]
     places.sort(key=lambda each: not each.slow())
     nothing = f"No run of the last 200 days compares {_NOTHING[kind]}."
-    lines = [line for place in places for line in _place(place, site, every)]
-    return "\n".join(printable(line) for line in lines or [nothing]) + "\n"
+    tables = ["\n".join(map(printable, _place(each, site, every))) for each in places]
+    return "\n\n".join(tables or [nothing]) + "\n"
 
 
 def _place(place: Place, site: Site, every: bool) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
     yield f"{place.name}: speed relative to the median {place.noun}, from the times of the ranks"
-    peers = worst_first(place)
+    peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
     shown = peers if every else peers[:MOST]
     rows = [(place.noun.upper(), "RUNS", *map(str.upper, variables), "STATE", "SINCE")]
     for name, found, worst in shown:
         since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
-        ratios = (ratio_text(found[each].ratio) if each in found else "" for each in variables)
+        known = {} if worst.state is PeerState.UNKNOWN else found
+        ratios = (ratio_text(known[each].ratio) if each in known else "-" for each in variables)
         runs = str(max(each.runs for each in found.values()))
         state = worst.state.value
         rows.append((name, runs, *ratios, state, day_text(since, site.now) if since else ""))
@@ -60,18 +61,16 @@ def _place(place: Place, site: Site, every: bool) -> Iterator[str]:
         if state in states
     )
     yield from confirmation(place)
-    yield ""
 
 
-def worst_first(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:
+def with_worst(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:
     """Return each peer, what is known of it by variable, and the worst of that."""
     every = place.peers().items()
-    found = [(name, known, min(known.values(), key=_badness)) for name, known in every]
-    return sorted(found, key=lambda each: _badness(each[2]))
+    return [(name, known, min(known.values(), key=_badness)) for name, known in every]
 
 
 def _badness(peer: Peer) -> tuple[int, float]:
-    return _STATES.index(peer.state), peer.ratio.value
+    return WORST_FIRST.index(peer.state), peer.ratio.value
 
 
 def of_peer(site: Site, peer: SlowPeer) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -77,10 +78,12 @@ def _begins(sessions: Sessions[str], verdicts: Mapping[str, Judged]) -> dict[int
 
 
 def _columns(begins: Mapping[int, int], a_day: int) -> dict[int, int]:
-    """Return when the last sessions began, and of days without one when it might have."""
-    days = {number // a_day for number in begins}
+    """Return when the last sessions began, and those that are missing when they might have."""
+    days = sorted({number // a_day for number in begins})
+    step = round(float(np.median(np.diff(days)))) if len(days) > 1 else 1
+    pairs = pairwise(days)
     usual = int(np.median([time % _DAY for time in begins.values()])) if begins else 0
-    without = set(range(min(days, default=0), max(days, default=0))) - days
+    without = {day for a, b in pairs for day in range(a + step, b - step // 2, step)}
     every = {**begins, **{day * a_day: day * _DAY + usual for day in without}}
     return dict(sorted(every.items())[-MOST_SESSIONS:])
 

@@ -157,7 +157,9 @@ def _file_systems(site: Site, paths: Mapping[tuple[str, str], str]) -> list[dict
                 "medium": sample.get("medium"),
                 **{field: sample.get(field) for field in _COVARIATES},
                 "when": each.status.when and seconds(each.status.when),
-                "outliers": outliers and f"{outliers.outliers} of {outliers.runs}",
+                "outliers": outliers
+                and outliers.runs
+                and f"{outliers.outliers} of {outliers.runs}",
             }
         )
     return found

@@ -7,11 +7,12 @@ from typing import Final
 
 import numpy as np
 
+from iobands.detection.peers import PeerState
 from iobands.detection.series import moment
 from iobands.reporting.dashboard.heat_map import MOST_SESSIONS
 from iobands.reporting.dashboard.names import seconds
 from iobands.reporting.format import ratio_text
-from iobands.reporting.peers import worst_first
+from iobands.reporting.peers import WORST_FIRST, with_worst
 from iobands.site.site import Site
 from iobands.status.peers import Place
 
@@ -38,6 +39,7 @@ def _map(place: Place) -> dict[str, object]:
             for at in np.flatnonzero(np.isfinite(row)):
                 cells, percent = least[speeds.peers[at]], round(100 * float(np.exp(row[at])))
                 cells[column] = min(percent, percent if cells[column] is None else cells[column])
+    rows = sorted(with_worst(place), key=lambda each: WORST_FIRST.index(each[2].state))
     return {
         "title": place.name,
         "noun": place.noun,
@@ -48,9 +50,13 @@ def _map(place: Place) -> dict[str, object]:
                 "state": worst.state.value,
                 "since": worst.since and seconds(worst.since),
                 "runs": max(each.runs for each in found.values()),
-                "speeds": {variable: ratio_text(each.ratio) for variable, each in found.items()},
+                "speeds": {
+                    variable: ratio_text(each.ratio)
+                    for variable, each in found.items()
+                    if worst.state is not PeerState.UNKNOWN
+                },
                 "percent": least[name],
             }
-            for name, found, worst in worst_first(place)[:MOST_ROWS]
+            for name, found, worst in rows[:MOST_ROWS]
         ],
     }

@@ -104,41 +104,42 @@
     if (history.baseline) level(history.baseline.since, end, history.baseline.level, "baseline", [2, 3]);
     history.epochs.forEach((epoch) => upright(epoch.since, "soft", [1, 3], epoch.name));
     history.changes.forEach((change) => upright(change.raised, "low", [], iobands.change(change.ratio)));
-    context.strokeStyle = colour("bad");
+    context.strokeStyle = colour("unknown");
     context.lineWidth = 1.5 * devicePixelRatio;
     history.missing.forEach(({ when }) => drawMark(context, "cross", x(when), bottom - 7 * devicePixelRatio, 4 * devicePixelRatio));
   });
 
-  // The labels of the time axis: as much of a date as its ticks need, all of it where it begins.
+  // The labels of the time axis: as much of a date as its ticks need.
   const dates = (u, ticks, _axis, _space, step) => ticks.map((tick, place) => {
     const [date, hour] = iobands.minute(tick).split(" ");
     if (step < DAY) return place && hour !== "00:00" ? hour : `${date.slice(5)}\n${hour}`;
     if (step >= 28 * DAY) return date.slice(0, 7);
-    return place ? date.slice(5) : date;
+    const isNew = !place || iobands.day(ticks[place - 1]).slice(0, 4) !== date.slice(0, 4);
+    return isNew ? `${date.slice(5)}\n${date.slice(0, 4)}` : date.slice(5);
   });
 
-  // A chart in `container`. `lines` are [label, times, values, colour, width]; `ceiling` is the
-  // least top of its axis; `draw` and `under` draw over and under the lines.
-  iobands.chart = (container, { lines, unit, height, ceiling = 0, draw, under, axis }) => {
+  // A chart in `container`. `lines` are { times, values, colour, width, dash, points }; `ceiling` is
+  // the least top of its axis; `draw` and `under` draw over and under the lines.
+  iobands.chart = (container, { title, lines, height, ceiling = 0, draw, under, axis }) => {
     const data = uPlot.join(lines.map(({ times, values }) => [times, values]));
     const axes = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 } };
     const plot = new uPlot({
-      width: container.clientWidth || 600, height, legend: { show: false },
+      width: container.clientWidth || 600, height, legend: { show: false }, padding: [null, 24, null, null],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
       scales: {
         x: { time: true, range: (u, min, max) => [min, max] },
         y: { range: (u, min, max) => [0, 1.1 * Math.max(max ?? 0, ceiling) || 1] },
       },
       series: [{}, ...lines.map((each) => ({
-        label: each.label, stroke: colour(each.colour), width: each.width ?? 1, spanGaps: true, dash: each.dash,
+        stroke: colour(each.colour), width: each.width ?? 1, spanGaps: true, dash: each.dash,
         points: { show: Boolean(each.points), size: 4, fill: colour(each.colour) },
       }))],
       // uPlot draws no axis after one that is not shown
-      axes: [axis === false ? { ...axes, size: 8, values: (u, ticks) => ticks.map(() => "") } : { ...axes, values: dates }, { ...axes, size: 56, values: (u, ticks) => ticks.map((each) => iobands.figure(each)) }],
+      axes: [axis === false ? { ...axes, size: 8, values: (u, ticks) => ticks.map(() => "") } : { ...axes, values: dates }, { ...axes, size: 56, values: (u, ticks) => ticks.map((each) => (each < 1e4 ? iobands.figure(each) : `${each / 1000}k`)) }],
       cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: true }, points: { show: false } },
       hooks: { drawClear: under ? [under] : [], draw: draw ? [draw] : [] },
     }, data, container);
-    container.prepend(element("p", { class: "title" }, `${lines[0].label}${unit ? ` in ${unit}` : ""}`));
+    container.prepend(element("p", { class: "title" }, title));
     return plot;
   };
 

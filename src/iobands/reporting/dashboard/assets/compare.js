@@ -63,9 +63,10 @@
     const history = histories[place];
     const base = histories[0];
     const quartiles = iobands.quartiles(history.values).map(figure);
-    const ratio = place && base.series.unit === history.series.unit ? iobands.ratio(history, base) : null;
+    const isAlike = base.series.unit === history.series.unit;
+    const ratio = place && isAlike ? iobands.ratio(history, base) : null;
     const differs = ratio && !(ratio.low <= 1 && 1 <= ratio.high);
-    const text = !place ? "1, what the others are compared with" : !ratio ? "too few runs"
+    const text = !place ? "1, what the others are compared with" : !isAlike ? "another unit: not compared and not drawn" : !ratio ? "too few runs"
       : `${figure(ratio.ratio)} × (${figure(ratio.low)} to ${figure(ratio.high)})${differs ? "" : ", no difference shown"}`;
     return element("tr", {},
       element("th", { scope: "row" }, element("span", { class: `line line-${place}`, "aria-hidden": "true" }), " ", iobands.link(set.id, labelOf(set))),
@@ -93,7 +94,8 @@
     const table = iobands.table("Table of ratios", iobands.headings(["Set", "Runs", "Quartiles", "Ratio with interval of 95 %", "Remove"]),
       element("tbody", {}, sets.map((set, place) => ratioRow(set, place, histories, sets, change))));
     main.replaceChildren(...parts, section("ratios", "Ratios", table), section("together", "On one axis", time, together));
-    const drawn = histories.map((history, place) => ({ history, place })).filter(({ history }) => history.times.length);
+    const drawn = histories.map((history, place) => ({ history, place }))
+      .filter(({ history }) => history.times.length && history.series.unit === histories[0].series.unit);
     if (!drawn.length) return;
     // Spans of different months lie on one axis only if each begins at 0.
     const spans = sets.every((set) => set.from) && new Set(sets.map((set) => set.from)).size > 1;
@@ -102,8 +104,9 @@
     function draw() {
       plot?.destroy();
       together.replaceChildren();
-      plot = iobands.chart(together, { height: 360, unit: drawn[0].history.series.unit, lines: drawn.map(({ history, place }) => ({
-        label: place ? labelOf(sets[place]) : history.series.variable,
+      const variables = [...new Set(drawn.map(({ history }) => history.series.variable))];
+      const title = `${variables.join(", ")} in ${drawn[0].history.series.unit}`;
+      plot = iobands.chart(together, { title, height: 360, lines: drawn.map(({ history, place }) => ({
         times: history.times.map((each) => each + shift(history, place)), values: history.values,
         colour: COLOURS[place], dash: DASHES[place], width: 1.5, points: history.times.length < 120 })) });
       const times = plot.data[0];
@@ -123,7 +126,7 @@
         if (found) {
           const ids = [series.id, ...found[1]].slice(0, iobands.mostSets);
           items.push(element("li", {}, element("a", { href: iobands.address("compare", { sets: ids.join(",") }) },
-            `${field.replaceAll("_", " ")}: ${ids.map((id) => iobands.byId.get(id).fields[field] ?? "none").join(", ")}`), ` of ${series.label}`));
+            `${iobands.nameOf(field)}: ${ids.map((id) => iobands.byId.get(id).fields[field] ?? "none").join(", ")}`), ` of ${series.label}`));
           break;
         }
       }

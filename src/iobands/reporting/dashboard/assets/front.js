@@ -7,7 +7,7 @@
   const ON_A_PHONE = 12;
 
   // What an alert is, of what, its level, since when and how sure, as the digest has them.
-  iobands.alertText = (alert, name) => [tag(alert.severity, alert.severity, alert.quiet), " ", element("strong", {}, name),
+  iobands.alertText = (alert, name) => [tag(alert.severity, alert.severity, alert.quiet || alert.severity === "collapsed"), " ", element("strong", {}, name),
     alert.number ? ` (${alert.number}) ` : " ",
     alert.says.map((text) => (text === alert.certainty ? `how sure: ${text}` : text)).join(" · ")];
 
@@ -74,7 +74,7 @@
       known("size_gib") && ["Size", (each) => each.size_gib ? `${iobands.figure(each.size_gib)} GiB` : "–"],
       known("fullness_percent") && ["Full", (each) => each.fullness_percent === null ? "–" : `${iobands.figure(each.fullness_percent)} %`],
       known("targets_active") && ["Targets", targets],
-      ["Outliers", (each) => `${each.outliers} runs`],
+      ["Outliers", (each) => (each.outliers ? `${each.outliers} runs` : "–")],
       ["Newest run", (each) => iobands.minute(each.when)],
     ].filter(Boolean);
     return section("file-systems", "File systems",

@@ -27,8 +27,7 @@
 
   function legend() {
     return element("p", { class: "note key" }, element("span", {}, "The worst verdict of a session:"),
-      Object.entries(CELLS).map(([cell, name]) => element("span", {},
-        element("i", { class: `cell ${name.replace(" ", "-")}`, "aria-hidden": "true" }, MARKS[cell]), ` ${name} `)));
+      Object.entries(CELLS).map(([cell, name]) => iobands.key(name, MARKS[cell], name)));
   }
 
   // In the order of the newest sessions: what went wrong lately comes first.
@@ -97,7 +96,7 @@
     const newest = rows.map((row) => row.cells.at(-1));
     const counts = [...RANK].filter((cell) => newest.includes(cell))
       .map((cell) => `${newest.filter((each) => each === cell).length} ${CELLS[cell]}`);
-    return element("p", {}, `In the newest session, of ${iobands.minute(sessions.at(-1))}, of `
-      + `${iobands.plural(rows.length, "row")}: ${counts.join(", ")}.`);
+    return element("p", {}, `Newest session, ${iobands.minute(sessions.at(-1))}: of `
+      + `${iobands.plural(rows.length, "row")}, ${counts.join(", ")}.`);
   }
 })();

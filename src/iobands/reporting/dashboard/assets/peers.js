@@ -22,9 +22,7 @@
 
   function legend({ noun }) {
     return element("p", { class: "note key" }, element("span", {}, `Speed in a session relative to the median ${noun}:`),
-      CLASSES.map(([least, says, mark, colour]) => element("span", {},
-        element("i", { class: `cell ${colour}`, "aria-hidden": "true" }, mark),
-        ` ${says}${least ? ` (from ${least} %)` : ""} `)));
+      CLASSES.map(([least, says, mark, colour]) => iobands.key(colour, mark, `${says}${least ? ` (from ${least} %)` : ""}`)));
   }
 
   function heat({ title, noun, sessions, rows }) {
@@ -47,17 +45,19 @@
   }
 
   function sentence({ noun, rows }) {
+    if (!known({ rows })) return element("p", {}, `No run used three ${noun}s or more at once, so none can be compared.`);
     const slow = rows.filter((each) => each.state === "slow");
     if (!slow.length) return element("p", {}, `None of ${iobands.plural(rows.length, noun)} is slower than the others.`);
     const says = slow.map((each) => `${noun} ${each.name} since ${iobands.day(each.since)}`).join(", ");
     return element("p", {}, `${slow.length} of ${iobands.plural(rows.length, noun)} ${slow.length === 1 ? "is" : "are"} slower than the others: ${says}.`);
   }
 
+  const known = (place) => place.rows.some((each) => each.state !== "unknown");
   const isSlow = (place) => place.rows.some((each) => each.state === "slow");
 
   // Where something is slow it is shown; the others are folded.
   iobands.peerMaps = (places, slow) => places.filter((place) => place.sessions.length && isSlow(place) === slow)
     .map((place) => section(`places-${places.indexOf(place)}`, place.title[0].toUpperCase() + place.title.slice(1),
       sentence(place), slow ? [heat(place), legend(place), table(place)]
-        : [element("details", {}, element("summary", {}, "Heat map"), heat(place), legend(place)), table(place)]));
+        : known(place) && [element("details", {}, element("summary", {}, "Heat map"), heat(place), legend(place)), table(place)]));
 })();

@@ -2,16 +2,9 @@
 "use strict";
 
 (() => {
-  const { element, section, tag, plural, figure } = iobands;
+  const { element, section, tag, plural, figure, nameOf } = iobands;
   const TABLE_ROWS = 100;
   const BINS = 24;
-  const NAMES = {
-    jobid: "job", job_nodelist: "nodes", hints_in_effect: "hints in effect", stripe_size: "stripe size in bytes",
-    fullness_percent: "fullness in %", client_written_gib: "written by the clients in GiB",
-    client_read_gib: "read by the clients in GiB", load_per_node: "load per node",
-    slowest_target: "slowest target (× the median)", slowest_node: "slowest node (× the median)",
-  };
-  const nameOf = (column) => NAMES[column] ?? column.replaceAll("_", " ");
   const NO_CHART = new Set(["stripe_count", "stripe_size", "targets_active"]);
 
   // The place of the first of ordered times that is not before `time`.
@@ -34,7 +27,7 @@
     const { series } = history;
     const value = `${figure(history.values[place])} ${series.unit}`;
     const details = history.columns.map((column) => [nameOf(column), history.cells[place](column)])
-      .filter(([, cell]) => cell !== null).map(([name, cell]) => `${name} ${cell}`);
+      .filter(([, cell]) => cell !== null).map(([name, cell]) => `${name}: ${cell}`);
     return [
       element("p", {}, element("strong", {}, `${iobands.minute(history.times[place])}: ${value} `),
         tag(history.verdicts[place]), ` run ${place + 1} of ${history.times.length}`),
@@ -115,7 +108,7 @@
     const columns = ["stripe_count", "stripe_size", "transport_in_effect", "hints_in_effect", "fsync", "cache", "tool_version", "suite_version", "version"];
     const effect = newest ? columns.filter((name) => history.columns.includes(name) && newest(name) !== null)
       .map((name) => [nameOf(name), String(newest(name))]) : [];
-    return section("about", "What is known of it", element("div", { class: "facts" },
+    return section("about", "What is known", element("div", { class: "facts" },
       factList("facts", "Judgement", history.facts),
       factList("asked", "Asked for", Object.entries(series.fields).map(([name, value]) => [nameOf(name), value])),
       effect.length ? factList("effect", "In effect, as the newest run proved", effect) : null,
@@ -171,15 +164,16 @@
       const holder = element("div", { class: "chart card", role: "img",
         "aria-label": `${nameOf(column)} on the same time axis: from ${figure(low)} to ${figure(high)}, newest ${figure(numbers.at(-1))}` });
       area.append(holder);
-      found.push(iobands.chart(holder, { height: 110, axis: false, ceiling: 0,
-        lines: [{ label: nameOf(column), times: history.times, values, colour: "median", points: numbers.length < 120 }] }));
+      found.push(iobands.chart(holder, { title: nameOf(column), height: 110, axis: false,
+        lines: [{ times: history.times, values, colour: "median", points: numbers.length < 120 }] }));
     }
     return [found, still];
   }
 
   async function show(main, id, settings) {
     const series = iobands.byId.get(id);
-    const heading = element("h1", {}, `${series.label} `, tag(series.state, series.says, series.quiet));
+    const left = series.left ? `: ${plural(series.left, "run")} to go` : "";
+    const heading = element("h1", {}, `${series.label} `, tag(series.state, series.says + left, series.quiet));
     main.replaceChildren(heading, ...alertLines(series), element("p", { class: "note", role: "status" }, "Loading …"));
     await iobands.ready;
     const history = await iobands.history(id);
@@ -202,7 +196,7 @@
     const also = element("div", { class: "tools" });
     const time = element("div");
     const first = history.times[0];
-    const margin = Math.max(1200, 0.02 * (history.times.at(-1) - first));
+    const margin = Math.max(1200, 0.03 * (history.times.at(-1) - first));
     const whole = [first - margin, history.times.at(-1) + margin];
     let view = whole;
     let selected = settings.at ? nearest(history.times, Date.parse(`${settings.at}Z`) / 1000 || whole[1]) : history.times.length - 1;
@@ -228,10 +222,10 @@
       below.replaceChildren();
       const together = others.filter((other) => shown.has(other.series.variable));
       const main = iobands.chart(plot, {
-        height: iobands.onAPhone() ? 260 : 340, unit: series.unit,
+        title: `${series.variable} in ${series.unit}`, height: iobands.onAPhone() ? 260 : 340,
         ceiling: Math.max(0, ...history.bands.map((band) => band.upper)),
-        lines: [{ label: series.variable, times: history.times, values: history.values, colour: "line", width: 1 },
-          ...together.map((other) => ({ label: other.series.variable, times: other.times, values: other.values, colour: "other", width: 1.5 }))],
+        lines: [{ times: history.times, values: history.values, colour: "line", width: 1 },
+          ...together.map((other) => ({ times: other.times, values: other.values, colour: "other", width: 1.5 }))],
         under: (u) => iobands.drawContext(u, history),
         draw: (u) => {
           iobands.drawSamples(u, history);
@@ -294,10 +288,10 @@
   function legend() {
     const swatch = (style, text) => element("span", {}, element("i", { class: `swatch ${style}`, "aria-hidden": "true" }), ` ${text} `);
     return element("p", { class: "note key" },
-      ["above", "within", "below", "collapsed", "no band"].map((name) => element("span", {}, `${iobands.marks[name]} ${name}`)),
+      ["above", "within", "below", "collapsed", "no band"].map((name) => iobands.key(name, iobands.marks[name], name)),
       swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor"),
       swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker when it may have begun"),
-      swatch("maintenance", "maintenance"), swatch("incident", "incident"), element("span", {}, "× at the foot: missing run"));
+      swatch("maintenance", "maintenance"), swatch("incident", "incident"), iobands.key("no data", "×", "missing run"));
   }
 
   iobands.showSeries = (main, id, settings) => {

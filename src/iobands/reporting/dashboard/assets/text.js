@@ -28,9 +28,19 @@ iobands.element = function element(name, attributes = {}, ...children) {
 
   iobands.figure = (value) => {
     if (value === null || value === undefined) return "–";
-    if (Math.abs(value) >= 100) return value.toFixed(0);
+    if (Math.abs(value) >= 100 && Math.abs(value) < 1e4) return value.toFixed(0);
     return String(Number(value.toPrecision(3)));
   };
+
+  const NAMES = {
+    jobid: "job", job_nodelist: "nodes", environ: "environment", hints: "hint preset", gib: "volume in GiB",
+    hints_in_effect: "hints in effect", stripe_count_asked: "stripe count", stripe_size: "stripe size in bytes",
+    fullness_percent: "fullness in %", client_written_gib: "written by the clients in GiB",
+    client_read_gib: "read by the clients in GiB", version: "ReFrame", suite_version: "iobands",
+    slowest_target: "slowest target (× the median)", slowest_node: "slowest node (× the median)",
+  };
+  // What readers call a column.
+  iobands.nameOf = (column) => NAMES[column] ?? column.replaceAll("_", " ");
 
   iobands.change = (ratio) => {
     const percent = Math.round(100 * (ratio - 1));
@@ -50,6 +60,10 @@ iobands.element = function element(name, attributes = {}, ...children) {
     const [size, name] = units.find(([each]) => seconds >= 2 * each) ?? units[3];
     return iobands.plural(Math.max(0, Math.round(seconds / size)), name);
   };
+
+  // An entry of a legend: a cell as it is drawn, and its meaning.
+  iobands.key = (kind, mark, text) =>
+    element("span", {}, element("i", { class: `cell ${kind.replace(" ", "-")}`, "aria-hidden": "true" }, mark), ` ${text} `);
 
   iobands.row = (cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell)));
   iobands.headings = (cells) => element("tr", {}, cells.map((cell) => element("th", { scope: "col" }, cell)));
