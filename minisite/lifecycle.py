@@ -27,6 +27,7 @@ class Part:
 def up(site: Place) -> None:
     """Start the site, unless it is up; one that is half up is ended and started anew."""
     check(site)
+    end_abandoned(site)
     with place.held(site, patience=180):
         if site.read_settings():
             down_parts = [part.name for part in parts(site) if not part.up]
@@ -39,6 +40,19 @@ def up(site: Place) -> None:
         began = time.monotonic()
         _start_with_ports(site)
         print(f"The site in {site.root} is up, after {time.monotonic() - began:.0f} s")
+
+
+def end_abandoned(but: Place) -> None:
+    """End what is left of other sites whose directories somebody deleted."""
+    for root in sorted(processes.roots() | mounts.roots()):
+        site = Place(root)
+        if root == but.root or site.marker.exists():
+            continue
+        try:
+            _down(site)
+            print(f"Ended the site in {root}, whose directory had been deleted")
+        except SiteError as error:
+            print(f"Of the site in {root}, whose directory was deleted, something stays: {error}")
 
 
 def _start_with_ports(site: Place) -> None:
@@ -96,11 +110,15 @@ def down(site: Place) -> None:
     """End all of the site and remove its directory."""
     if os.geteuid():
         raise SiteError("only root can end a site's daemons and mounts: call it with sudo")
+    _down(site)
+    print(f"Nothing of the site in {site.root} is left")
+
+
+def _down(site: Place) -> None:
     with place.held(site, patience=180):
         _end(site)
         if not place.remove(site):
             raise SiteError(f"{site.root} has files that are not a site's, and stays")
-    print(f"Nothing of the site in {site.root} is left")
 
 
 def _end(site: Place, but: Path | None = None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from minisite.commands import run
 from minisite.errors import SiteError
-from minisite.place import Place
+from minisite.place import FAST_IMAGE, SLOW_IMAGE, Place
 
 #: How the kernel tells of a file that is gone.
 DELETED = " (deleted)"
@@ -71,12 +71,24 @@ def loop_devices(place: Place) -> dict[str, str]:
     A device outlives its file while somebody still uses what was mounted from it.
     """
     images = {str(image) for image in (place.fast_image, place.slow_image)}
+    return {
+        device: file
+        for device, file in _backing_files().items()
+        if file.removesuffix(DELETED) in images
+    }
+
+
+def roots() -> set[Path]:
+    """The directories of all sites that have a loop device."""
+    files = [Path(file.removesuffix(DELETED)) for file in _backing_files().values()]
+    return {file.parent for file in files if file.name in (FAST_IMAGE, SLOW_IMAGE)}
+
+
+def _backing_files() -> dict[str, str]:
     found = {}
     for entry in Path("/sys/block").glob("loop*/loop/backing_file"):
         with suppress(OSError):
-            backing = entry.read_text().strip()
-            if backing.removesuffix(DELETED) in images:
-                found[entry.parts[3]] = backing
+            found[entry.parts[3]] = entry.read_text().strip()
     return found
 
 

@@ -19,6 +19,9 @@ CLONE = Path(__file__).resolve().parents[1]
 #: What PMIx and Ceph put below the directory has to fit into the 107 characters of a socket.
 LONGEST_DIRECTORY = 50
 
+#: Names that no other program gives to files: a loop device keeps its file's after a removal.
+FAST_IMAGE, SLOW_IMAGE = "iobands-fast.image", "iobands-slow.image"
+
 
 @dataclass(frozen=True)
 class Place:
@@ -74,12 +77,12 @@ class Place:
     @property
     def fast_image(self) -> Path:
         """The file that the fast disk is made of."""
-        return self.root / "fast.image"
+        return self.root / FAST_IMAGE
 
     @property
     def slow_image(self) -> Path:
         """The file that the slow disk is made of."""
-        return self.root / "slow.image"
+        return self.root / SLOW_IMAGE
 
     @property
     def name(self) -> str:

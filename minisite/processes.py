@@ -87,6 +87,12 @@ def find(place: Place) -> list[Process]:
     return [process for process in everything if process.pid in ours]
 
 
+def roots() -> set[Path]:
+    """The directories of all sites that have a process."""
+    named = (_environment(process.pid).get(MARK) for process in _all())
+    return {Path(root) for root in named if root}
+
+
 def holders(place: Place) -> list[Process]:
     """The processes of any user that have a file in the directory open or work in it."""
     return [

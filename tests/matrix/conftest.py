@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.minisite.sites import PATIENCE, skip_unless_possible
+from tests.minisite.sites import PATIENCE, ended, skip_unless_possible
 from tests.site_copy import BENCHIO, ROOT, SiteCopy, copy_suite
 
 
@@ -117,7 +117,7 @@ def minisite(tmp_path_factory) -> Iterator[Minisite]:
     skip_unless_possible()
     root = Path(f"/var/tmp/iobands-test-{os.getpid()}")
     env = {**os.environ, "IOBANDS_MINISITE": str(root)}
-    try:
+    with ended(root):
         up = subprocess.run(
             [ROOT / "minisite" / "up"], env=env, capture_output=True, text=True, check=False
         )
@@ -130,8 +130,6 @@ def minisite(tmp_path_factory) -> Iterator[Minisite]:
             check=True,
         ).stdout
         yield Minisite(root, dict(item.split("=", 1) for item in told.split("\0") if item))
-    finally:
-        subprocess.run([ROOT / "minisite" / "down"], env=env, capture_output=True, check=False)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.minisite.sites import Site, skip_unless_possible
+from tests.minisite.sites import Site, ended, skip_unless_possible
 
 _numbers = itertools.count()
 
@@ -25,15 +25,15 @@ def _possible():
 def fresh():
     """A directory for a site, which is ended whatever the test did to it."""
     site = _new()
-    yield site
-    site.call("down")
+    with ended(site.root):
+        yield site
 
 
 @pytest.fixture(scope="module")
 def running():
     """A site that is up, and shared."""
     site = _new()
-    status, said = site.call("up")
-    assert status == 0, said
-    yield site
-    site.call("down")
+    with ended(site.root):
+        status, said = site.call("up")
+        assert status == 0, said
+        yield site

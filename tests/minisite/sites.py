@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +25,27 @@ def skip_unless_possible() -> None:
         if os.environ.get("IOBANDS_REQUIRE_MINISITE"):
             raise
         pytest.skip(f"no minisite here: {error}")
+
+
+@contextmanager
+def ended(root: Path) -> Iterator[None]:
+    """End the site in `root` afterwards, also when this process is killed.
+
+    By a process that waits for the end of a pipe. It reads the name, so that it does not look
+    like one of the site's.
+    """
+    script = 'read -r root; read -r _; IOBANDS_MINISITE=$root exec "$@"'
+    with subprocess.Popen(
+        ["sh", "-c", script, "sh", sys.executable, ROOT / "minisite" / "down"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        text=True,
+    ) as guard:
+        guard.stdin.write(f"{root}\n")
+        guard.stdin.flush()
+        yield
+    assert guard.returncode == 0
 
 
 #: How long anything may take on a machine that is busy with other tests, in seconds.

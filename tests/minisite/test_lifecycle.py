@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from minisite import disks
+from minisite.commands import start
+from minisite.place import Place, claim
 from tests.minisite.sites import PATIENCE, ROOT, limits, loop_numbers
 
 NODES = ["n1", "n2", "n3", "n4"]
@@ -165,6 +168,37 @@ def test_up_again_after_daemons_died_and_after_the_directory_was_deleted(fresh):
     status, said = fresh.call("down")
     assert status == 0, said
     assert fresh.remains() == []
+
+
+def test_up_ends_another_site_whose_directory_was_deleted(fresh, running):
+    site = Place(fresh.root)
+    claim(site)
+    site.fast.mkdir()
+    site.logs.mkdir()
+    disks.begin(site, site.fast_image, site.fast)
+    with start(site, "sleep", ["sleep", "60"]):
+        shutil.rmtree(fresh.root, ignore_errors=True)
+        subprocess.run(["umount", "--lazy", site.fast], check=True)
+        assert len(fresh.remains()) == len(["process", "device", "directory"])
+        status, said = running.call("up")
+        assert status == 0
+        assert str(fresh.root) in said
+    assert fresh.remains() == []
+    assert answers(running)
+
+
+def test_the_site_of_a_killed_test_is_ended(fresh):
+    claim(Place(fresh.root))
+    script = (
+        "import pathlib, signal, sys; from tests.minisite.sites import ended\n"
+        "with ended(pathlib.Path(sys.argv[1])): print(flush=True); signal.pause()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, fresh.root], cwd=ROOT, stdout=subprocess.PIPE
+    ) as test:
+        test.stdout.readline()
+        test.kill()
+    until(lambda: not fresh.root.exists())
 
 
 def test_a_directory_with_something_else_in_it_is_left_alone(fresh):
