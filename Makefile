@@ -1,6 +1,7 @@
 # The commands that people and CI call. Each does its own set-up first.
 #
 #   make run     measure this machine's file systems, print the digest, write the dashboard
+#   make setup   install iobands and ReFrame into .venv, and nothing else
 #   make demo    write a made-up site and its dashboard to demo/, for a first look
 #   make check   run the fast tests, without MPI and ReFrame
 #   make test    run every test
@@ -104,28 +105,29 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/fprettify $(FORTRAN_SOURCES)
 
-setup: $(VENV)/.installed-run
+# On a login node: the compilers and MPI are the site file's.
+setup: $(VENV)/.installed
 
 # One stamp for each set of packages: a second call does nothing. The system's packages are
 # looked at again only then, so that the build, not this, reports a module that was unloaded.
+# A virtual environment whose making was interrupted has no `activate` and is made anew.
 $(VENV)/.installed: setup.cfg
+	@setup/system-packages python
 	@echo "Python packages, in $(VENV)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
-	@touch $@
-
-$(VENV)/.installed-run: setup.cfg setup/system-packages
-	@echo "[1/2] System packages"
-	@setup/system-packages run
-	@echo "[2/2] Python packages, in $(VENV)"
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@test -x $(BIN)/python && test -e $(BIN)/activate || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[checks]'
 	@touch $@
 
+$(VENV)/.installed-run: setup.cfg setup/system-packages
+	@echo "System packages"
+	@setup/system-packages run
+	@$(MAKE) --no-print-directory $(VENV)/.installed
+	@touch $@
+
 $(VENV)/.installed-test: $(VENV)/.installed-run
-	@echo "[1/2] System packages for the tests"
+	@echo "System packages for the tests"
 	@setup/system-packages test
-	@echo "[2/2] Python packages for the tests, in $(VENV)"
+	@echo "Python packages for the tests, in $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[checks,test,lint]'
 	@touch $@
 
