@@ -113,7 +113,7 @@ setup: $(VENV)/.installed
 # A virtual environment whose making was interrupted has no `activate` and is made anew.
 $(VENV)/.installed: setup.cfg
 	@setup/system-packages python
-	@echo "Python packages, in $(VENV)"
+	@echo "Python packages, in $(VENV), which takes a minute or two"
 	@test -x $(BIN)/python && test -e $(BIN)/activate || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[checks]'
 	@touch $@
@@ -121,7 +121,7 @@ $(VENV)/.installed: setup.cfg
 $(VENV)/.installed-run: setup.cfg setup/system-packages
 	@echo "System packages"
 	@setup/system-packages run
-	@$(MAKE) --no-print-directory $(VENV)/.installed
+	@$(MAKE) --silent $(VENV)/.installed
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed-run

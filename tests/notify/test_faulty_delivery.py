@@ -249,3 +249,12 @@ def test_two_at_once(place: Place, iobands: Command, observed: Observed) -> None
     again = iobands("notify")
     assert len(place.mails.taken) == 1
     observed(message="", exit_status=0, left=[place.outbox], next_run=again.returncode == 0)
+
+
+def test_a_test_that_fails_is_not_kept(place: Place, iobands: Command) -> None:
+    place.by_mail(1)
+    assert iobands("notify", "--test").returncode == 3
+    assert not place.outbox.exists()
+    place.by_mail(place.mails.port)
+    assert iobands("notify", "--test").returncode == 0
+    assert len(place.mails.taken) == 1

@@ -33,15 +33,10 @@ def notify(
     The exit status is 0, and 3 when a message or a report could not be sent.
     """
     settings = settings_of(options)
-    place = _outbox(options)
-    now = datetime.now(timezone.utc)
     if dry_run:
-        _show(deliver.news(site_of(options), settings, place.state()))
+        _show(deliver.news(site_of(options), settings, _outbox(options).state()))
         return
-    if test:
-        status = tell(place, settings, lambda state: deliver.test(settings, state, now))
-    else:
-        status = tell_of(site_of(options), settings, options)
+    status = _test(settings) if test else tell_of(site_of(options), settings, options)
     raise typer.Exit(status)
 
 
@@ -59,6 +54,17 @@ def tell_of(site: Site, settings: Settings, options: SiteOptions) -> int:
         typer.echo(f"IOBANDS UNKNOWN: {error}", err=True)
         status = UNKNOWN
     return max(status, report_to_monitors(settings, site))
+
+
+def _test(settings: Settings) -> int:
+    status = OK
+    for name, error in deliver.test(settings, datetime.now(timezone.utc)):
+        if error:
+            typer.echo(f"IOBANDS UNKNOWN: not sent: {name}: {error}", err=True)
+            status = UNKNOWN
+        else:
+            typer.echo(f"Sent to {name}: a test")
+    return status
 
 
 def _outbox(options: SiteOptions) -> Outbox:

@@ -28,11 +28,18 @@ def news(site: Site, settings: Settings, state: State) -> State:
     return State(tuple(causes), tuple(pending))
 
 
-def test(settings: Settings, state: State, now: datetime) -> State:
-    """Return `state` with a message to every channel that says nothing."""
+def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
+    """Send each channel a message that says nothing; yield its name, and why it failed or "".
+
+    It is not kept: only news waits for a channel that is down.
+    """
     message = test_message(now, uuid.uuid4().hex)
-    names = tuple(each.name for each in settings.channels)
-    return replace(state, pending=(*state.pending, (message, names)))
+    for channel in settings.channels:
+        try:
+            send(channel, message)
+            yield channel.name, ""
+        except SendError as error:
+            yield channel.name, str(error)
 
 
 def deliver(outbox: Outbox, entries: Sequence[Entry], settings: Settings) -> Iterator[Entry]:
