@@ -215,7 +215,7 @@ def test_a_comparison_has_the_ratio_of_the_command(opened: Open, site: Site) -> 
     samples = {each.key: each.history for each in site.series if len(each.history) > 20}
     (expected,) = (
         each.ratio
-        for each in compare(samples, "transport", against="ofi", within=timedelta(days=1))
+        for each in compare(samples, "transport", against="ofi")
         if (each.key.file_system, each.key.variable) == ("good", "write_bw")
     )
     page = opened(f"#/series/{id_of(site, 'good', 'ofi', 'write_bw')}")

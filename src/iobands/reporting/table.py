@@ -106,16 +106,12 @@ def _intervals(every: Sequence[Series]) -> dict[SeriesKey, list[Series]]:
     known = {series.key: series for series in every}
     intervals = {}
     for ratio in every:
+        run = (ratio.status.when, ratio.status.state)
         names = [f"{ratio.key.variable}_{end}" for end in ("lower", "upper")]
-        ends = [known.get(replace(ratio.key, variable=name)) for name in names]
-        alike = [end for end in ends if end and _is_of_run(end, ratio)]
-        if len(alike) == len(names):
-            intervals[ratio.key] = alike
+        ends = [known[key] for name in names if (key := replace(ratio.key, variable=name)) in known]
+        if [(end.status.when, end.status.state) for end in ends] == [run, run]:
+            intervals[ratio.key] = ends
     return intervals
-
-
-def _is_of_run(one: Series, other: Series) -> bool:
-    return (one.status.when, one.status.state) == (other.status.when, other.status.state)
 
 
 def _width(heading: str, cells: Iterable[Text]) -> int:

@@ -56,7 +56,8 @@ def details(site: Site, series: Series, judged: Judged, *, public: bool) -> dict
             if series.key in each.ratios
         ],
         "maintenance": [
-            {"begin": each.begin, "end": each.end} | ({} if public else {"reason": each.reason})
+            {"begin": seconds(each.begin), "end": seconds(each.end)}
+            | ({} if public else {"reason": each.why})
             for each in maintenances(site, series)
         ],
         "missing": [

@@ -53,8 +53,9 @@ def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> dict[str, object]:
         for number, each in enumerate(group):
             _mark_missing(cells, which, number, each, times)
         spans = [span for each in group for span in maintenances(site, each)]
+        ends = [(seconds(span.begin), seconds(span.end)) for span in spans]
         for column, time in enumerate(times):
-            if cells[column] == GAP and any(each.begin <= time <= each.end for each in spans):
+            if cells[column] == GAP and any(begin <= time <= end for begin, end in ends):
                 cells[column] = MAINTENANCE
         names = [series_id(each.key) for each in group]
         # what is before the first run of a row is no gap

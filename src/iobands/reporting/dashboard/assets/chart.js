@@ -124,7 +124,8 @@
     const data = uPlot.join(lines.map(({ times, values }) => [times, values]));
     const axes = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1 } };
     const plot = new uPlot({
-      width: container.clientWidth || 600, height, legend: { show: false }, padding: [null, 24, null, null],
+      width: (container.clientWidth || 600) - 16, // without its padding
+      height, legend: { show: false }, padding: [null, 24, null, null],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"),
       scales: {
         x: { time: true, range: (u, min, max) => [min, max] },
