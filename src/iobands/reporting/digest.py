@@ -273,7 +273,8 @@ def _notes(shown: Sequence[Series]) -> Iterator[Text]:
     if any(band_cell(series).startswith("~") for series in shown):
         yield Text("\n~ a band learned from the series' own runs, provisional")
     if any(series.status.verdict == NO_BAND for series in shown):
-        yield Text(f"\nno band: learned from {ENOUGH_RUNS} runs, unless the bands file has one")
+        text = f"one is learned from {ENOUGH_RUNS} runs, unless the bands file has one"
+        yield Text(f"\nno band: {text}")
     epochs = [
         epoch_text(series.epoch)
         for series in shown

@@ -282,9 +282,9 @@ def _newest(series: Series) -> Iterator[str]:
     if not series.status.runs:
         return
     cells = series.history.newest.items()
-    text = "; ".join(f"{name}: {_cell(value)}" for name, value in cells if value is not None)
-    yield from section("Newest sample", [text])
-
-
-def _cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    texts = (
+        f"{name}: {f'{value:.6g}' if isinstance(value, float) else value}"
+        for name, value in cells
+        if value is not None
+    )
+    yield from section("Newest sample", ["; ".join(texts)])

@@ -87,7 +87,8 @@ def related(site: Site, series: Series, onset: Onset | None) -> list[Related]:
     found = []
     for other in site.series:
         if other is not series and other.key.system == series.key.system:
-            shared = tuple(name for name in FIELDS if _same(name, series, other))
+            values = ((name, value_of(series, name), value_of(other, name)) for name in FIELDS)
+            shared = tuple(name for name, one, another in values if one and one == another)
             found.append(_moved(site, other, shared, onset) if onset else Related(other, shared))
     return sorted(found, key=lambda each: -len(each.shared))
 
@@ -144,11 +145,6 @@ def _moved(site: Site, other: Series, shared: tuple[str, ...], onset: Onset) -> 
     )
     leans = None if elsewhere else leaning(detection, onset.since)
     return Related(other, shared, None, *leans) if leans else Related(other, shared)
-
-
-def _same(field: str, one: Series, other: Series) -> bool:
-    value = getattr(one.key, field)
-    return value is not None and value == getattr(other.key, field)
 
 
 def value_of(series: Series, field: str) -> str | None:

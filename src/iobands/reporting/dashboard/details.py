@@ -7,7 +7,6 @@ from typing import Final
 
 import numpy as np
 
-from iobands.bands import Band
 from iobands.detection.series import Change
 from iobands.reporting import format as texts
 from iobands.reporting.dashboard.maintenance import maintenances
@@ -34,7 +33,15 @@ def details(site: Site, series: Series, judged: Judged, *, public: bool) -> dict
     first = series.history.first if len(series.history) else None
     return {
         "id": series_id(series.key),
-        "bands": [_band(each) for each in judged.bands],
+        "bands": [
+            {
+                "floor": b.floor,
+                "lower": b.lower_quartile,
+                "median": b.median,
+                "upper": b.upper_quartile,
+            }
+            for b in judged.bands
+        ],
         "segments": judged.segments,
         "baseline": _baseline(series),
         "epochs": [
@@ -83,15 +90,6 @@ def _facts(site: Site, series: Series, public: bool) -> Sequence[tuple[str, str]
         if not public or last in _PUBLIC_FACTS:
             found.append((heading, text))
     return found
-
-
-def _band(band: Band) -> dict[str, float]:
-    return {
-        "floor": band.floor,
-        "lower": band.lower_quartile,
-        "median": band.median,
-        "upper": band.upper_quartile,
-    }
 
 
 def _baseline(series: Series) -> dict[str, float] | None:

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -90,12 +90,13 @@ def parts_of(
             )
     parts: dict[str, list[_Table]] = {}
     for frame, values in tables:
-        half = _half(frame[TIME].dt.year(), frame[TIME].dt.month())
-        this = _half(now.year, now.month)
+        # the number of a half-year
+        half = 2 * frame[TIME].dt.year() + (frame[TIME].dt.month() - 1) // 6
+        this = 2 * now.year + (now.month - 1) // 6
         for name, mine, detail in (
             ("earlier", half < this - 1, _EARLIER),
-            (_name(this - 1), half == this - 1, _RECENT),
-            (_name(this), half >= this, _RECENT),
+            (f"{(this - 1) // 2}-{(this - 1) % 2 + 1}", half == this - 1, _RECENT),
+            (f"{this // 2}-{this % 2 + 1}", half >= this, _RECENT),
         ):
             if mine.any():
                 of_part = {name: each.filter(mine) for name, each in values.items()}
@@ -112,18 +113,6 @@ def _with_slowest(
     if known is None:
         return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in SLOWEST.values())
     return frame.join(known, on=TIME, how="left", maintain_order="left")
-
-
-_Number = TypeVar("_Number", int, pl.Series)
-
-
-def _half(year: _Number, month: _Number) -> _Number:
-    """Return the number of a half-year, which rises with time."""
-    return 2 * year + (month - 1) // 6
-
-
-def _name(half: int) -> str:
-    return f"{half // 2}-{half % 2 + 1}"
 
 
 def packed(data: object) -> str:

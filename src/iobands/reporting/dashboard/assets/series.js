@@ -97,10 +97,8 @@
   const eventList = (history) => iobands.list("events", "What happened", events(history).map(([time, text]) => () =>
     element("li", {}, element("span", { class: "when" }, iobands.day(time)), " ", text)), 12);
 
-  function factList(id, heading, facts) {
-    return element("div", { class: "card" }, element("h3", { id }, heading),
-      element("dl", {}, facts.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])));
-  }
+  const factList = (heading, facts) => element("div", { class: "card" }, element("h3", {}, heading),
+    element("dl", {}, facts.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)])));
 
   function about(history) {
     const { series } = history;
@@ -109,9 +107,9 @@
     const effect = newest ? columns.filter((name) => history.columns.includes(name) && newest(name) !== null)
       .map((name) => [nameOf(name), String(newest(name))]) : [];
     return section("about", "What is known", element("div", { class: "facts" },
-      factList("facts", "Judgement", history.facts),
-      factList("asked", "Asked for", Object.entries(series.fields).map(([name, value]) => [nameOf(name), value])),
-      effect.length ? factList("effect", "In effect, as the newest run proved", effect) : null,
+      factList("Judgement", history.facts),
+      factList("Asked for", Object.entries(series.fields).map(([name, value]) => [nameOf(name), value])),
+      effect.length ? factList("In effect, as the newest run proved", effect) : null,
       history.moved.length ? element("div", { class: "card" }, element("h3", {}, "Moved at the same time"),
         element("ul", { class: "moved" }, history.moved.map((text) => element("li", {}, text)))) : null));
   }
