@@ -6,8 +6,7 @@ run to run are parsed as one cell, and split once for each distinct text.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from concurrent.futures import Executor, Future, wait
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -40,10 +39,9 @@ class Layout:
     """The lines under the header `columns`; `rejected` has file, line and reason of bad ones."""
 
     columns: tuple[str, ...]
-    worker: Executor
     rejected: list[tuple[int, int, str]] = field(default_factory=list)
     _waiting: list[tuple[_Bytes, pl.DataFrame]] = field(default_factory=list)
-    _parsed: list[Future[pl.DataFrame]] = field(default_factory=list)
+    _parsed: list[pl.DataFrame] = field(default_factory=list)
     _speeds: list[pl.DataFrame] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -91,16 +89,16 @@ class Layout:
         if len(origin):
             self._waiting.append((characters, origin))
         if sum(len(waiting) for waiting, _ in self._waiting) >= _BLOCK:
-            self._hand_over()
+            self._parse()
         return lines
 
     def rows(self) -> pl.DataFrame:
         """Return all rows that can be used."""
-        self._hand_over()
+        self._parse()
         if not self._parsed:
             return pl.DataFrame(schema=ROWS)
-        rows = pl.concat([part.result() for part in self._parsed], rechunk=True)
-        self._parsed.clear()
+        rows = pl.concat(self._parsed, rechunk=True)
+        self._parsed = []
         wrong: dict[int, str] = {}
         for cell, texts in self._texts.items():
             codes = rows.drop_in_place(cell)
@@ -112,17 +110,13 @@ class Layout:
         rows = rows.with_columns(absent).select(list(ROWS))
         return self._without(rows, {**contradictions(rows), **wrong})
 
-    def _hand_over(self) -> None:
-        """Have the worker parse the lines that were added, meanwhile more can be read."""
-        if self._waiting:
-            wait(self._parsed[-1:])  # so that no more than two blocks are in memory
-            self._parsed.append(self.worker.submit(self._parse, self._waiting))
-            self._waiting = []
-
-    def _parse(self, waiting: Sequence[tuple[_Bytes, pl.DataFrame]]) -> pl.DataFrame:
-        """Return lines as rows, with codes for the text of steady columns."""
-        text = np.concatenate([characters for characters, _ in waiting])
-        origin = pl.concat([origin for _, origin in waiting])
+    def _parse(self) -> None:
+        """Parse the lines that were added, with codes for the text of steady columns."""
+        if not self._waiting:
+            return
+        text = np.concatenate([characters for characters, _ in self._waiting])
+        origin = pl.concat([origin for _, origin in self._waiting])
+        self._waiting = []
         cells = pl.read_csv(
             text.tobytes(),
             has_header=False,
@@ -138,7 +132,7 @@ class Layout:
         values, wrong = typed(cells.select(varying))
         codes = (self._codes(cells[name]) for name in self._texts)
         rows = values.hstack([*codes, *origin])
-        return self._without(rows, wrong)
+        self._parsed.append(self._without(rows, wrong))
 
     def _take_speeds(self, cells: pl.DataFrame, origin: pl.DataFrame) -> None:
         """Keep what lines say of targets and nodes: a few long texts, in a frame of their own."""

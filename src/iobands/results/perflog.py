@@ -7,7 +7,6 @@ damaged. A damaged line costs that line alone, and is reported.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
@@ -43,11 +42,10 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
     paths = perflog_files(directory, system)
     layouts: dict[tuple[str, ...], Layout] = {}
     rejected: list[tuple[int, int, str]] = []
-    with ThreadPoolExecutor(1) as worker:
-        for file, path in enumerate(paths):
-            for line, reason in _read(path, file, layouts, worker):
-                rejected.append((file, line, reason))
-        rows = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
+    for file, path in enumerate(paths):
+        for line, reason in _read(path, file, layouts):
+            rejected.append((file, line, reason))
+    rows = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
     for layout in layouts.values():
         rejected += layout.rejected
     if len(layouts) > 1:
@@ -85,7 +83,7 @@ def perflog_files(directory: Path, system: str | None = None) -> list[Path]:
 
 
 def _read(
-    path: Path, file: int, layouts: dict[tuple[str, ...], Layout], worker: Executor
+    path: Path, file: int, layouts: dict[tuple[str, ...], Layout]
 ) -> Iterator[tuple[int, str]]:
     """Add the lines of a file to the layouts of their headers; yield those that cannot be."""
     layout: Layout | None = None
@@ -98,7 +96,7 @@ def _read(
             for text, columns in _runs(block[:whole]):
                 if columns:
                     lines += 1
-                    former, layout = layout, layouts.setdefault(columns, Layout(columns, worker))
+                    former, layout = layout, layouts.setdefault(columns, Layout(columns))
                     if layout.problem or former:
                         yield lines, layout.problem or "another header line amid the file"
                 elif layout and not layout.problem:
