@@ -222,12 +222,8 @@ def _member(series: Series, ratio: Ratio) -> Member:
     if change and change.is_drop:
         return Member(series, change.ratio, change.baseline)
     level = detection.chart.baseline.level() if detection else None
-    baseline = None if level is None or not len(level) else _median(level)
-    return Member(series, ratio, baseline)
-
-
-def _median(logarithms: Sequence[float]) -> float:
-    return float(np.exp(np.median(logarithms)))
+    known = level is not None and len(level) > 0
+    return Member(series, ratio, float(np.exp(np.median(level))) if known else None)
 
 
 def _acknowledged(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from iobands.detection.groups import GroupChange, Member, group_changes
 from iobands.detection.series import Budget, Detection, moment
-from iobands.detection.sessions import Sessions, sessions_of
+from iobands.detection.sessions import sessions_of
 from iobands.model.history import Times
 from iobands.model.series import SeriesKey
 
@@ -76,11 +76,6 @@ def groups_of(medium_of: Mapping[SeriesKey, str | None]) -> tuple[Group, ...]:
                 group = Group(system, shared, value, variable, tuple(keys))
                 found.setdefault(group.keys, group)
     return tuple(found.values())
-
-
-def sessions_a_year(groups: tuple[Group, ...], sessions: Sessions[SeriesKey]) -> float:
-    """Return how many sessions a year the groups are judged in, all together."""
-    return sum(sessions.a_year(group.keys) for group in groups)
 
 
 def group_drops(

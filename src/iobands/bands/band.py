@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from iobands.model.fields import VARIABLE_UNITS, canonical
+from iobands.model.fields import canonical
 
 ABOVE: Final = "above"
 WITHIN: Final = "within"
@@ -86,15 +86,3 @@ class Band:
         to within rounding.
         """
         return (self.median, self.floor / self.median - 1, None, self.unit)
-
-    def applies_to(self, fields: Mapping[str, object]) -> bool:
-        """Tell whether every field that `match` names is equal in `fields`.
-
-        A sample of a case needs a band that names the case: no other field may set it apart.
-        """
-        if "case" not in self.match and canonical(fields.get("case")) is not None:
-            return False
-        variable = fields.get("variable")
-        if variable is not None and VARIABLE_UNITS.get(str(variable)) != self.unit:
-            return False
-        return all(canonical(fields.get(k)) == value for k, value in self.wanted.items())

@@ -10,7 +10,7 @@ from functools import cached_property
 from iobands.bands.band import Band
 from iobands.bands.maintenance import Window
 from iobands.bands.span import Span
-from iobands.model.fields import canonical
+from iobands.model.fields import VARIABLE_UNITS, canonical
 
 _Values = tuple[float | str | None, ...]
 
@@ -38,13 +38,19 @@ class Epoch:
         )
 
     def band_for(self, fields: Mapping[str, object]) -> Band | None:
-        """Return the band that names the most fields of those that apply, or None."""
+        """Return the band that names the most fields of those that apply, or None.
+
+        One applies where all that its `match` names is equal in `fields`. A sample of a case needs
+        a band that names the case: no other field may set it apart.
+        """
         known = {name: canonical(value) for name, value in fields.items()}
+        variable, is_of_case = known.get("variable"), known.get("case") is not None
         applying = [
             band
             for names, by_values in self._by_fields
             for band in by_values.get(tuple(known.get(name) for name in names), ())
-            if band.applies_to(fields)
+            if variable is None or band.unit == VARIABLE_UNITS.get(str(variable))
+            if "case" in band.match or not is_of_case
         ]
         return max(applying, key=lambda band: len(band.match), default=None)
 

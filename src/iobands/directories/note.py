@@ -17,6 +17,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from iobands.model.replaced import replace_file
 from iobands.session.processes import VARIABLE, Process
 
 #: The last part of a run directory's path.
@@ -62,9 +63,7 @@ class Note:
     def write(self, notes: Path) -> None:
         """Write the note into the directory `notes`, which is made if necessary."""
         notes.mkdir(parents=True, exist_ok=True)
-        part = notes / f".{self.name}.part"
-        part.write_text(json.dumps(self._fields()) + "\n", encoding="utf-8")
-        part.replace(notes / self.name)
+        replace_file(notes / self.name, f"{json.dumps(self._fields())}\n".encode())
 
     def submitted(self, job: str) -> Note:
         """Return the note with the job that makes the directory."""

@@ -22,8 +22,11 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
-def replace_file(path: Path, content: bytes) -> bool:
-    """Write `content` so that a reader sees the old file or the new one; False if it is there."""
+def replace_file(path: Path, content: bytes, *, durable: bool = False) -> bool:
+    """Write `content` so that a reader sees the old file or the new one; False if it is there.
+
+    With `durable` so does a reader after a power failure.
+    """
     if path.is_file() and path.read_bytes() == content:
         return False
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
@@ -31,9 +34,18 @@ def replace_file(path: Path, content: bytes) -> bool:
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
+            if durable:
+                stream.flush()
+                os.fsync(handle)
         temporary.chmod(_READABLE)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    if durable:
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
     return True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from iobands.alerts.action import REBASELINE, RESOLVE, in_force
@@ -62,12 +61,6 @@ def message_of(event: Event, site: Site, page: str) -> Message:
         when=site.now.isoformat(),
         page=page,
     )
-
-
-def test_message(now: datetime, ident: str) -> Message:
-    """Return a message that says nothing but that messages arrive."""
-    text = "Messages of iobands arrive here. Nothing has happened.\n"
-    return Message(ident, ident, "test", "test", "test: messages arrive", text, now.isoformat())
 
 
 def _headline(event: Event, site: Site) -> str:

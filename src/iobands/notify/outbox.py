@@ -8,8 +8,6 @@ and the note of it; the second has the same id, by which trackers and most mail 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +17,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
+from iobands.model.replaced import replace_file
 from iobands.model.schema import FileError
 from iobands.notify.changes import Cause
 from iobands.notify.message import Message
@@ -153,19 +152,5 @@ def _moment(text: str) -> datetime:
 
 
 def _replace(path: Path, said: Mapping[str, Any]) -> None:
-    """Write JSON so that after a power failure the old file is there or the new one."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as stream:
-            json.dump(said, stream, ensure_ascii=False, indent=1)
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    text = json.dumps(said, ensure_ascii=False, indent=1)
+    replace_file(path, text.encode("utf-8", "replace"), durable=True)

@@ -7,12 +7,13 @@ and the nodes for as long as the time limit lets them run.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
+
+from iobands.model.replaced import replace_file
 
 NAME: Final = ".budget.json"
 GIB_PER_TIB: Final = 1024
@@ -94,9 +95,8 @@ def reserve(
             spent[cost.partition] = total
         else:
             cut.append(cost)
-    new = perflogs / f"{NAME}.{os.getpid()}"
-    new.write_text(json.dumps({"day": day.isoformat(), "spent": spent}) + "\n", encoding="utf-8")
-    new.replace(perflogs / NAME)
+    text = json.dumps({"day": day.isoformat(), "spent": spent})
+    replace_file(perflogs / NAME, f"{text}\n".encode())
     return cut
 
 

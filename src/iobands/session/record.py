@@ -7,14 +7,13 @@ machine went down, is seen by a record without an end.
 from __future__ import annotations
 
 import json
-import os
-import socket
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from iobands.model.replaced import replace_file
 from iobands.model.times import parse_time
 from iobands.session.lock import Holder, read_holder
 from iobands.session.refusal import SessionRefusedError
@@ -123,6 +122,4 @@ def _write(perflogs: Path, record: LastSession) -> None:
         "ended": record.ended.isoformat() if record.ended else None,
     }
     text = json.dumps({"schema": _SCHEMA, **asdict(record), **times}, indent=2)
-    new = perflogs / f".{NAME}.{socket.gethostname()}.{os.getpid()}"
-    new.write_text(f"{text}\n", encoding="utf-8")
-    new.replace(perflogs / NAME)
+    replace_file(perflogs / NAME, f"{text}\n".encode("utf-8", "replace"))

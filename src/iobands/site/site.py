@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from iobands.alerts.action import Action, bands_after, in_force
 from iobands.alerts.alert import OK, UNKNOWN, WARNING, Alert, ordered, worst
 from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_session
-from iobands.alerts.groups import GroupDrop, group_drops, groups_of, sessions_a_year
+from iobands.alerts.groups import GroupDrop, group_drops, groups_of
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.alerts.ledger import Ledger, ledger_of
 from iobands.alerts.log import read_log
@@ -192,7 +192,7 @@ def read_site(
     budget = Budget(
         false_alarms,
         sum(runs_a_year(each.times) for each in measured.values())
-        + sessions_a_year(groups, sessions),
+        + sum(sessions.a_year(group.keys) for group in groups),
     )
     priors = _priors(measured, keys)
     series: list[Series] = []
