@@ -155,6 +155,8 @@ def test_what_cannot_be_judged_is_not_green(opened: Open) -> None:
       series: states.map((state) => ({ state })) }, iobands.site.made).word"""
     assert page.evaluate(word, ["calibrating", "calibrating"]) == "CALIBRATING"
     assert page.evaluate(word, ["calibrating", "healthy"]) == "OK"
+    nothing = "iobands.element('p', {}, [false, null, undefined, '', 0]).textContent"
+    assert page.evaluate(nothing) == "0"
 
 
 def test_the_filter_stays_in_the_address(opened: Open) -> None:
