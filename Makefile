@@ -108,13 +108,17 @@ format: $(VENV)/.installed-test
 # On a login node: the compilers and MPI are the site file's.
 setup: $(VENV)/.installed
 
+# A virtual environment has its place in it: a clone that was moved gets a new one, as does one in
+# which the making of it was interrupted, of which `activate` is the end.
+VENV_IS_HERE = grep -qsF "$(CURDIR)/$(VENV)" $(BIN)/activate
+$(shell $(VENV_IS_HERE) || rm -f $(VENV)/.installed*)
+
 # One stamp for each set of packages: a second call does nothing. The system's packages are
 # looked at again only then, so that the build, not this, reports a module that was unloaded.
-# A virtual environment whose making was interrupted has no `activate` and is made anew.
 $(VENV)/.installed: setup.cfg
 	@setup/system-packages python
 	@echo "Python packages, in $(VENV), which takes a minute or two"
-	@test -x $(BIN)/python && test -e $(BIN)/activate || $(PYTHON) -m venv --clear $(VENV)
+	@test -x $(BIN)/python && $(VENV_IS_HERE) || $(PYTHON) -m venv --clear $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[checks]'
 	@touch $@
 

@@ -70,6 +70,7 @@ system = {
                         "mpi": ["openmpi", "mpich"],
                     },
                 },
+                "account": "",  # jobs need none
                 # Nobody else is there to wait for.
                 "max_pending_time": "1m",
                 # As on ARCHER2: file per process over OFI, the shared file over UCX with hints.

@@ -41,7 +41,7 @@ class BenchioFPP(BenchioBase):
     def leave_out_points(self) -> None:
         if self.target is not None:
             self.case = f"target {self.target}"
-            if self.stripe_count_asked != 1:
+            if self.stripe_count_asked not in (None, 1):
                 self.valid_systems = []
 
     @run_after("setup")
