@@ -22,9 +22,18 @@ class Component:
     targets: list[int] = field(default_factory=list)
 
     @property
+    def mirror(self) -> str | None:
+        """The number of its mirror."""
+        return self.fields.get("lcme_mirror_id")
+
+    @property
     def in_use(self) -> bool:
-        """Whether data may lie there: a plain layout, or a component that was written to."""
-        return "init" in self.fields.get("lcme_flags", "init")
+        """Whether data may lie there: a plain layout, or a component that was written to.
+
+        Of mirrors, a write goes to one and leaves the others stale.
+        """
+        flags = self.fields.get("lcme_flags", "init").split(",")
+        return "init" in flags and "stale" not in flags
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,8 @@ class Space:
 def components_of_files(text: str) -> dict[str, list[Component]]:
     """The components of each file by its path, from `lfs getstripe`; a plain layout is one.
 
+    Without those that stand for what a self-extending one may grow by, which hold no data.
+
     Raises:
         StripingError: there is no file, one has no layout, or a line is no part of one.
     """
@@ -72,6 +83,7 @@ def components_of_files(text: str) -> dict[str, list[Component]]:
     if not files:
         raise StripingError("lfs getstripe gave no layout: were files written, and is it Lustre?")
     for path, found in files.items():
+        found[:] = [each for each in found if each.fields.get("lcme_flags") != "extension"]
         if not found:
             raise StripingError(f"lfs getstripe gave no layout of {path}")
     return files

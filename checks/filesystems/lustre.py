@@ -124,11 +124,13 @@ def _require_whole_files(
 ) -> None:
     """Raise a StripingError if a file ends before the component with the stripe count asked for."""
     for (path, components), layout in zip(files.items(), layouts, strict=True):
-        used = sum(component.in_use for component in components)
-        if wanted is not None and used < len(components) and layout.stripe_count != wanted:
-            end = components[used - 1].fields.get("lcme_extent.e_end", "?")
+        last = [component for component in components if component.in_use][-1]
+        mirror = [component for component in components if component.mirror == last.mirror]
+        used = mirror.index(last) + 1
+        if wanted is not None and used < len(mirror) and layout.stripe_count != wanted:
+            end = last.fields.get("lcme_extent.e_end", "?")
             raise StripingError(
-                f"{Path(path).name} ends in component {used} of {len(components)}, before byte "
+                f"{Path(path).name} ends in component {used} of {len(mirror)}, before byte "
                 f"{end}: the one with the stripe count asked, {wanted}, has no data; write more "
                 "to each file",
                 layout,
@@ -183,6 +185,12 @@ def _layout(path: str, components: list[Component], overstriping: bool) -> Layou
 
 
 def _require_components(found: int, layout: str) -> None:
-    asked = max(1, len(re.findall(r"(?:^| )(?:-E|--component-end)", layout)))
+    # Options for the only mirror, or behind the number of mirrors that are like this.
+    first, *others = re.split(r"(?:^| )(?:-N|--mirror-count=?)(\d*)(?= |$)", layout)
+    mirrors = list(zip(others[::2], others[1::2], strict=True)) or [("1", first)]
+    asked = sum(
+        int(number or 1) * max(1, len(re.findall(r"(?:^| )(?:-E|--component-end)", options)))
+        for number, options in mirrors
+    )
     if found != asked:
         raise StripingError(f"components asked: {asked} ({layout}); in effect: {found}")

@@ -21,7 +21,8 @@ list_pool() {
 look_at_targets() {
     local file=$directory/all-targets stripes pool
     section "target space"
-    timeout 10 lfs df "$file_system"
+    # -l waits for no target that is gone: ended by the timeout, it would print nothing at all.
+    timeout 10 lfs df -l "$file_system"
     section "target check"
     timeout 10 lfs check osts 2>&1
     section "target files"

@@ -12,9 +12,8 @@ KIB = 2**10
 
 # lfs quota -q and quota -w -p: used, soft limit, hard limit and grace, of KiB and then of files. A
 # star marks what is over, and brackets what Lustre could not get from all of its servers.
-_COLUMNS = re.compile(
-    r"(?<=\s)\[?(\d+)\]?\*?\s+(\d+)\s+(\d+)\s+\S+\s+\[?(\d+)\]?\*?\s+(\d+)\s+(\d+)\s+\S+(?=\s|$)"
-)
+_NUMBER = r"\[?(\d+)\]?\**\s+"
+_COLUMNS = re.compile(r"(?<=\s)" + 2 * (3 * _NUMBER + r"\S+(?:\s+|$)"))
 _ATTRIBUTES = re.compile(r"^ceph-quota (bytes|files) (\d+) (\d+)$", re.MULTILINE)
 
 

@@ -110,6 +110,9 @@ def test_quotas():
     # Over its limit; and what could not be had from all servers is in brackets.
     lustre = "     /mnt/lustre [2048]*  1024  4096  6d23h   7     0     0       -\n"
     assert quotas(lustre) == [Quota(2048 * 1024, 1024 * 1024, "bytes")]
+    # As its source prints what some servers did not answer.
+    unsure = "/mnt/x [2048]* [1024] [0] 6d23h59m57s     [7]     [0]     [0]       -\n"
+    assert quotas(f" {unsure}{unsure.replace(']*', ']**')}") == 2 * quotas(lustre)
     ceph = "ceph-quota bytes 1000 990\nceph-quota files 0 12\n"
     assert quotas(ceph) == [Quota(990, 1000, "bytes")]
     assert [quota.percent for quota in quotas(ceph)] == [99.0]

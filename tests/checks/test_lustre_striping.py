@@ -201,6 +201,26 @@ def test_stripes_that_share_osts_are_asked_for_or_refused(tmp_path):
         lustre.in_effect(tmp_path, Asked(8, pool="original"))
 
 
+def test_mirrors_that_are_stale_hold_no_data(tmp_path):
+    text = documented("mirrored")
+    assert file_layouts(text) == [Layout(1, MIB, index=1, pool="flash")]
+    assert BACKENDS["lustre"].targets_of_files(text) == {"mirrored": (1,)}
+    (tmp_path / LAYOUT_FILE).write_text(text, encoding="utf-8")
+    lustre, options = BACKENDS["lustre"], "-N -E 4M -c 1 -p flash -E -1 -c 2 -N -c 2 -N -c 1"
+    assert lustre.in_effect(tmp_path, Asked(1, layout=options)) == Layout(1, MIB)
+    with pytest.raises(StripingError, match=r"components asked: 3 .* in effect: 4"):
+        lustre.in_effect(tmp_path, Asked(1, layout="-N3 -c 1"))
+    with pytest.raises(StripingError, match="ends in component 1 of 2, before byte 4194304"):
+        lustre.in_effect(tmp_path, Asked(2, layout=options))
+
+
+def test_extensions_are_no_components(tmp_path):
+    text = documented("self-extending")
+    (tmp_path / LAYOUT_FILE).write_text(text, encoding="utf-8")
+    asked = Asked(1, layout="-E 1G -z 64M -E -1 -z 256M")
+    assert BACKENDS["lustre"].in_effect(tmp_path, asked) == Layout(1, MIB)
+
+
 def test_options_of_setstripe():
     assert setstripe_options(Asked(4)) == ["-c", "4"]
     asked = Asked(-1, size_kib=1024, index=0, pool="flash")
