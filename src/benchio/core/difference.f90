@@ -17,10 +17,23 @@ module difference
       !> Whether the read changed memory beside the data.
       logical :: halo_changed = .false.
    contains
+      procedure :: count_element
       procedure :: add
    end type difference_t
 
 contains
+
+   !> Counts an element that differs.
+   pure subroutine count_element(self, element, expected, found)
+      class(difference_t), intent(inout) :: self
+      integer(int64), intent(in) :: element, expected, found
+
+      self%differing = self%differing + 1
+      if (self%differing > 1) return
+      self%element = element
+      self%expected = expected
+      self%found = found
+   end subroutine count_element
 
    !> Adds the result of a later comparison.
    subroutine add(self, later)

@@ -53,14 +53,7 @@ contains
       integer :: length, ierr
 
       self%world = comm
-      call MPI_Comm_set_errhandler(self%world, MPI_ERRORS_RETURN, ierr)
-      call check(ierr, "MPI_Comm_set_errhandler", error)
-      if (allocated(error)) return
-      call MPI_Comm_rank(self%world, self%rank, ierr)
-      call check(ierr, "MPI_Comm_rank", error)
-      if (allocated(error)) return
-      call MPI_Comm_size(self%world, self%size, ierr)
-      call check(ierr, "MPI_Comm_size", error)
+      call look_at(self%world, self%rank, self%size, error)
       if (allocated(error)) return
       call MPI_Get_processor_name(name, length, ierr)
       call check(ierr, "MPI_Get_processor_name", error)
@@ -68,6 +61,22 @@ contains
       self%host = trim(name(:length))
       call find_nodes(self, error)
    end subroutine start
+
+   !> The rank of this process in a communicator, whose calls then return their errors, and the
+   !> number of its processes.
+   subroutine look_at(comm, rank, size, error)
+      type(MPI_Comm), intent(in) :: comm
+      integer, intent(out) :: rank, size
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      call MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN, ierr)
+      call check(ierr, "MPI_Comm_set_errhandler", error)
+      call MPI_Comm_rank(comm, rank, ierr)
+      call check(ierr, "MPI_Comm_rank", error)
+      call MPI_Comm_size(comm, size, ierr)
+      call check(ierr, "MPI_Comm_size", error)
+   end subroutine look_at
 
    subroutine find_nodes(self, error)
       class(team_t), intent(inout) :: self
@@ -79,14 +88,7 @@ contains
                                self%node_comm, ierr)
       call check(ierr, "MPI_Comm_split_type", error)
       if (allocated(error)) return
-      call MPI_Comm_set_errhandler(self%node_comm, MPI_ERRORS_RETURN, ierr)
-      call check(ierr, "MPI_Comm_set_errhandler", error)
-      if (allocated(error)) return
-      call MPI_Comm_rank(self%node_comm, self%node_rank, ierr)
-      call check(ierr, "MPI_Comm_rank", error)
-      if (allocated(error)) return
-      call MPI_Comm_size(self%node_comm, self%node_size, ierr)
-      call check(ierr, "MPI_Comm_size", error)
+      call look_at(self%node_comm, self%node_rank, self%node_size, error)
       if (allocated(error)) return
 
       ! Only the leaders know the number of nodes; they broadcast it.
@@ -96,11 +98,7 @@ contains
       if (allocated(error)) return
       about_node = 0
       if (self%node_rank == 0) then
-         call MPI_Comm_rank(leaders, about_node(1), ierr)
-         call check(ierr, "MPI_Comm_rank", error)
-         if (allocated(error)) return
-         call MPI_Comm_size(leaders, about_node(2), ierr)
-         call check(ierr, "MPI_Comm_size", error)
+         call look_at(leaders, about_node(1), about_node(2), error)
          if (allocated(error)) return
       end if
       call MPI_Bcast(about_node, 2, MPI_INTEGER, 0, self%node_comm, ierr)

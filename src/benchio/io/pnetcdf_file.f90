@@ -117,7 +117,7 @@ contains
       call agree_to_proceed(self%comm, is_ready, error)
    end subroutine open_file
 
-   !> Defines the array in the new file; collective.
+   !> Defines the array in the new file; collective, also after an error.
    subroutine define_array(self, lengths, error)
       class(pnetcdf_file_t), intent(inout) :: self
       integer(int64), intent(in) :: lengths(:)
@@ -127,18 +127,15 @@ contains
 
       status = nfmpi_set_fill(self%file, nf_nofill, old)
       call check_pnetcdf(status, "ncmpi_set_fill of "//self%path, error)
-      if (allocated(error)) return
       do axis = 1, size(lengths)
          length = int(lengths(axis), MPI_OFFSET_KIND)
          if (self%is_unlimited .and. axis == size(lengths)) length = unlimited
          status = nfmpi_def_dim(self%file, trim(self%axes(axis)), length, axes(axis))
          call check_pnetcdf(status, "ncmpi_def_dim of "//self%path, error)
-         if (allocated(error)) return
       end do
       status = nfmpi_def_var(self%file, array_name, nf_int64, size(axes), axes, &
                              self%variable)
       call check_pnetcdf(status, "ncmpi_def_var of "//self%path, error)
-      if (allocated(error)) return
       status = nfmpi_enddef(self%file)
       call check_pnetcdf(status, "ncmpi_enddef of "//self%path, error)
       if (.not. allocated(error)) call find_start(self, error)

@@ -3,9 +3,8 @@ module text_file
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_null_char, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use errors, only: error_t, fail, keep_first
-   use io_calls, only: io_calls_t
    use posix_api, only: iovec_t, mode_existing, mode_replacing, shim_is_regular
-   use posix_file, only: close_file, open_file, read_vectors, write_bytes
+   use posix_file, only: close_file, move_vectors, open_file
    use posix_path, only: get_file_size
    use text, only: to_text
    implicit none(type, external)
@@ -34,7 +33,6 @@ contains
       type(error_t), allocatable, intent(out) :: error
       integer(int8), allocatable, target :: letters(:)
       type(error_t), allocatable :: trouble
-      type(io_calls_t) :: calls
       integer(int64) :: bytes
       integer(c_int) :: fd
 
@@ -53,8 +51,7 @@ contains
       if (allocated(error)) return
       allocate (letters(bytes))
       if (bytes > 0) then
-         call read_vectors(fd, path, [iovec_t(c_loc(letters), int(bytes, c_size_t))], 0_int64, &
-                           calls, error)
+         call move_vectors(.false., fd, path, [iovec_t(c_loc(letters), bytes)], 0_int64, error)
       end if
       call close_file(fd, path, trouble)
       call keep_first(error, trouble)
@@ -79,12 +76,13 @@ contains
       class(line_file_t), intent(inout) :: self
       character(len=*), intent(in) :: line
       type(error_t), allocatable, intent(out) :: error
-      type(io_calls_t) :: calls
+      integer(int8), allocatable, target :: letters(:)
 
       if (self%fd < 0) return
-      call write_bytes(self%fd, self%path, transfer(line//new_line("a"), [0_int8]), self%bytes, &
-                       calls, error)
-      if (.not. allocated(error)) self%bytes = self%bytes + len(line) + 1
+      letters = transfer(line//new_line("a"), [0_int8])
+      call move_vectors(.true., self%fd, self%path, &
+                        [iovec_t(c_loc(letters), size(letters, kind=c_size_t))], self%bytes, error)
+      if (.not. allocated(error)) self%bytes = self%bytes + size(letters)
    end subroutine append
 
    subroutine finish(self, error)

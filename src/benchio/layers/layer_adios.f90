@@ -24,6 +24,7 @@ module layer_adios
                      adios2_set_selection, adios2_type_integer8, adios2_variable, &
                      adios2_variable_shape
    use adios_checks, only: agree_or_abort, check_adios
+   use array_in_file, only: check_shape
    use block_backend, only: block_backend_t
    use directory_files, only: list_existing, remove_directory, sum_of_sizes
    use errors, only: error_t, fail
@@ -62,8 +63,7 @@ module layer_adios
    contains
       procedure :: set_up
       procedure :: open_file
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
@@ -159,14 +159,19 @@ contains
       call agree_or_abort(self%team, self%is_broken, error)
    end subroutine open_file
 
-   subroutine write_data(self, error)
+   subroutine move_data(self, writing, error)
       class(adios_t), intent(inout) :: self
+      logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
       if (self%is_broken) return
-      call put_block(self, error)
+      if (writing) then
+         call put_block(self, error)
+      else
+         call get_block(self, error)
+      end if
       call agree_or_abort(self%team, self%is_broken, error)
-   end subroutine write_data
+   end subroutine move_data
 
    subroutine put_block(self, error)
       class(adios_t), intent(inout) :: self
@@ -183,27 +188,22 @@ contains
       call check_adios(ierr, "adios2_end_step of "//self%path, error)
    end subroutine put_block
 
-   subroutine read_data(self, error)
-      class(adios_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-
-      if (self%is_broken) return
-      call get_block(self, error)
-      call agree_or_abort(self%team, self%is_broken, error)
-   end subroutine read_data
-
    subroutine get_block(self, error)
       class(adios_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(adios2_variable) :: variable
-      integer :: ierr
+      integer(int64), allocatable :: sizes(:)
+      integer :: axes, ierr
 
       call adios2_inquire_variable(variable, self%reading, variable_name, ierr)
       call check_adios(ierr, "adios2_inquire_variable of "//self%path, error)
       if (allocated(error)) return
-      call check_shape(self, variable, error)
+      call adios2_variable_shape(sizes, axes, variable, ierr)
+      call check_adios(ierr, "adios2_variable_shape of "//self%path, error)
       if (allocated(error)) return
       associate (layout => self%block%layout)
+         call check_shape(self%path, sizes, layout%whole, error)
+         if (allocated(error)) return
          call adios2_set_selection(variable, 3, layout%start, layout%block, ierr)
          call check_adios(ierr, "adios2_set_selection of "//self%path, error)
          if (allocated(error)) return
@@ -216,26 +216,6 @@ contains
       call adios2_perform_gets(self%engine, ierr)
       call check_adios(ierr, "adios2_perform_gets of "//self%path, error)
    end subroutine get_block
-
-   !> An error unless the variable in the file has the lengths of the array.
-   subroutine check_shape(self, variable, error)
-      class(adios_t), intent(in) :: self
-      type(adios2_variable), intent(in) :: variable
-      type(error_t), allocatable, intent(out) :: error
-      integer(int64), allocatable :: sizes(:)
-      integer :: axes, ierr
-
-      call adios2_variable_shape(sizes, axes, variable, ierr)
-      call check_adios(ierr, "adios2_variable_shape of "//self%path, error)
-      if (allocated(error)) return
-      associate (whole => self%block%layout%whole)
-         if (axes == 3) then
-            if (all(sizes == whole)) return
-         end if
-         call fail(error, self%path//" holds an array of other sizes than "//to_text(whole(1)) &
-                   //" x "//to_text(whole(2))//" x "//to_text(whole(3)))
-      end associate
-   end subroutine check_shape
 
    !> Never called, since `can_sync` is false.
    subroutine sync(self, error)

@@ -9,16 +9,14 @@
 !> Memory: beside that for the pieces, 40 bytes for each stripe of this process, and the
 !> table.
 module layer_aligned
-   use, intrinsic :: iso_c_binding, only: c_int, c_null_char
+   use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use direct_io, only: direct_reader_t
    use errors, only: error_t, fail, keep_first, status_usage
    use file_checks, only: check_complete, check_empty
    use file_pool, only: file_pool_t
    use layout, only: element_bytes
    use piece_backend, only: buffer_bytes, piece_backend_t, piece_t
    use posix_api, only: guard_empties, guard_removes, shim_guard
-   use posix_file, only: write_bytes
    use posix_path, only: empty_file, remove_file
    use stripe_assignment, only: assign_stripes, place_t
    use stripe_table, only: assume_table, divide_data, parse_table, striped_file_t
@@ -45,7 +43,6 @@ module layer_aligned
       !> The pieces of this process, and their files.
       type(piece_t), allocatable, private :: list(:)
       type(file_pool_t), private :: pool
-      type(direct_reader_t), private :: direct
       !> The rank of this process and the number of processes; the same on its node.
       integer, private :: member = 0, members = 1, node_member = 0, node_members = 1
    contains
@@ -234,7 +231,7 @@ contains
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      call self%pool%open_all(writing, self%outcome%calls, error)
+      call self%pool%open_all(writing, error)
       self%is_usable = .not. allocated(error)
    end subroutine open_file
 
@@ -244,18 +241,9 @@ contains
       type(piece_t), intent(in) :: piece
       integer(int8), intent(inout), target, contiguous :: memory(:)
       type(error_t), allocatable, intent(out) :: error
-      integer(c_int) :: fd
 
-      call self%pool%get(piece%file, fd, self%outcome%calls, error)
-      if (allocated(error)) return
-      if (writing) then
-         call write_bytes(fd, self%path_of(piece%file), memory, piece%offset, self%outcome%calls, &
-                          error)
-      else
-         ! Also if only some of the files are open with O_DIRECT: it serves the others too.
-         call self%direct%read_bytes(self%task%reads_direct, fd, self%path_of(piece%file), memory, &
-                                     piece%offset, self%outcome%calls, error)
-      end if
+      call self%pool%move_bytes(writing, piece%file, memory, piece%offset, self%outcome%times, &
+                                error)
    end subroutine move
 
    !> Each process flushes the files that it opened.
@@ -280,7 +268,6 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       call self%close_file(error)
-      call self%direct%free()
       if (allocated(self%list)) deallocate (self%list)
       if (allocated(self%table)) deallocate (self%table)
    end subroutine take_down

@@ -5,7 +5,7 @@ module layer_btio_mpiio
    use btio_backend, only: btio_backend_t
    use btio_sections, only: file_sections, memory_sections
    use datatypes, only: join_sections
-   use errors, only: error_t
+   use errors, only: error_t, keep_first
    use layout, only: element_bytes
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Datatype, MPI_File_read_at, MPI_File_read_at_all, MPI_File_write_at, &
@@ -26,8 +26,7 @@ module layer_btio_mpiio
    contains
       procedure :: set_up
       procedure :: open_file
-      procedure :: write_step
-      procedure :: read_step
+      procedure :: move_step
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
@@ -58,68 +57,50 @@ contains
       call self%file%open_file(writing, error)
    end subroutine open_file
 
-   !> The offset of a step in the view, which contains the cells of this process only.
-   pure function offset_of(self, step) result(res)
-      class(btio_mpiio_t), intent(in) :: self
-      integer, intent(in) :: step
-      integer(MPI_OFFSET_KIND) :: res
-
-      res = self%cells%partition%own_values()*(step - 1)
-   end function offset_of
-
-   subroutine write_step(self, step, error)
+   subroutine move_step(self, writing, step, error)
       class(btio_mpiio_t), intent(inout) :: self
+      logical, intent(in) :: writing
       integer, intent(in) :: step
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       character(len=:), allocatable :: call_name
+      integer(MPI_OFFSET_KIND) :: offset
       type(MPI_Status) :: status
       integer :: ierr
 
       if (.not. self%file%is_open()) return
-      call_name = trim(merge("MPI_File_write_at_all", "MPI_File_write_at    ", self%collective))
-      if (self%collective) then
-         call MPI_File_write_at_all(self%file%handle, offset_of(self, step), self%cells%values, 1, &
-                                    self%file%in_memory, status, ierr)
-      else
-         call MPI_File_write_at(self%file%handle, offset_of(self, step), self%cells%values, 1, &
-                                self%file%in_memory, status, ierr)
+      call_name = "MPI_File_"//trim(merge("write", "read ", writing))//"_at" &
+                  //trim(merge("_all", "    ", self%collective))
+      ! In the view, which contains the cells of this process only.
+      offset = self%cells%partition%own_values()*(step - 1)
+      associate (handle => self%file%handle, in_memory => self%file%in_memory)
+         if (self%collective) then
+            if (writing) then
+               call MPI_File_write_at_all(handle, offset, self%cells%values, 1, in_memory, &
+                                          status, ierr)
+            else
+               call MPI_File_read_at_all(handle, offset, self%cells%values, 1, in_memory, &
+                                         status, ierr)
+            end if
+            call check(ierr, call_name//" of "//self%path, error)
+         else
+            if (writing) then
+               call MPI_File_write_at(handle, offset, self%cells%values, 1, in_memory, &
+                                      status, ierr)
+            else
+               call MPI_File_read_at(handle, offset, self%cells%values, 1, in_memory, &
+                                     status, ierr)
+            end if
+            call check(ierr, call_name//" of "//self%path, error)
+         end if
+      end associate
+      if (.not. allocated(error)) then
+         call self%file%check_moved(call_name, status, self%file%in_memory, &
+                                    self%cells%partition%own_values(), element_bytes, error)
       end if
-      call check(ierr, call_name//" of "//self%path, error)
-      if (.not. allocated(error)) call check_cells(self, call_name, status, error)
-      if (allocated(error)) call release_locks(self%path, trouble)
-   end subroutine write_step
-
-   subroutine read_step(self, step, error)
-      class(btio_mpiio_t), intent(inout) :: self
-      integer, intent(in) :: step
-      type(error_t), allocatable, intent(out) :: error
-      character(len=:), allocatable :: call_name
-      type(MPI_Status) :: status
-      integer :: ierr
-
-      if (.not. self%file%is_open()) return
-      call_name = trim(merge("MPI_File_read_at_all", "MPI_File_read_at    ", self%collective))
-      if (self%collective) then
-         call MPI_File_read_at_all(self%file%handle, offset_of(self, step), self%cells%values, 1, &
-                                   self%file%in_memory, status, ierr)
-      else
-         call MPI_File_read_at(self%file%handle, offset_of(self, step), self%cells%values, 1, &
-                               self%file%in_memory, status, ierr)
-      end if
-      call check(ierr, call_name//" of "//self%path, error)
-      if (.not. allocated(error)) call check_cells(self, call_name, status, error)
-   end subroutine read_step
-
-   subroutine check_cells(self, call_name, status, error)
-      class(btio_mpiio_t), intent(in) :: self
-      character(len=*), intent(in) :: call_name
-      type(MPI_Status), intent(in) :: status
-      type(error_t), allocatable, intent(out) :: error
-
-      call self%file%check_moved(call_name, status, self%file%in_memory, &
-                                 self%cells%partition%own_values(), element_bytes, error)
-   end subroutine check_cells
+      if (writing .and. allocated(error)) call release_locks(self%path, trouble)
+      call keep_first(error, trouble)
+   end subroutine move_step
 
    subroutine sync(self, error)
       class(btio_mpiio_t), intent(inout) :: self

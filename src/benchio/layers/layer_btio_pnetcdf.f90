@@ -37,8 +37,7 @@ module layer_btio_pnetcdf
    contains
       procedure :: set_up
       procedure :: open_file
-      procedure :: write_step
-      procedure :: read_step
+      procedure :: move_step
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
@@ -76,31 +75,19 @@ contains
       self%header_bytes = self%data_start
    end subroutine open_file
 
-   subroutine write_step(self, step, error)
+   subroutine move_step(self, writing, step, error)
       class(btio_pnetcdf_t), intent(inout) :: self
+      logical, intent(in) :: writing
       integer, intent(in) :: step
       type(error_t), allocatable, intent(out) :: error
 
       if (.not. self%is_ready) return
       if (self%blocking) then
-         call move_each(self, .true., step, self%cells%values, error)
+         call move_each(self, writing, step, self%cells%values, error)
       else
-         call move_together(self, .true., step, self%cells%values, error)
+         call move_together(self, writing, step, self%cells%values, error)
       end if
-   end subroutine write_step
-
-   subroutine read_step(self, step, error)
-      class(btio_pnetcdf_t), intent(inout) :: self
-      integer, intent(in) :: step
-      type(error_t), allocatable, intent(out) :: error
-
-      if (.not. self%is_ready) return
-      if (self%blocking) then
-         call move_each(self, .false., step, self%cells%values, error)
-      else
-         call move_together(self, .false., step, self%cells%values, error)
-      end if
-   end subroutine read_step
+   end subroutine move_step
 
    !> Moves one cell after the other; all processes have the same number of cells.
    subroutine move_each(self, writing, step, values, error)

@@ -54,8 +54,7 @@ module layer_hdf5
    contains
       procedure :: set_up
       procedure :: open_file
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
@@ -87,7 +86,8 @@ contains
       end associate
    end subroutine set_up
 
-   !> The property lists for collective access and transfers through MPI-IO.
+   !> The property lists for collective access and transfers through MPI-IO. After an error the
+   !> other calls fail too, which changes nothing.
    subroutine make_access(self, error)
       class(hdf5_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -95,24 +95,18 @@ contains
 
       call h5pcreate_f(H5P_FILE_ACCESS_F, self%access, ierr)
       call check_hdf5(ierr, "H5Pcreate", error)
-      if (allocated(error)) return
       call h5pset_fapl_mpio_f(self%access, self%comm%MPI_VAL, self%info%MPI_VAL, ierr)
       call check_hdf5(ierr, "H5Pset_fapl_mpio", error)
-      if (allocated(error)) return
       ! Collective metadata operations: one process reads and writes them for all.
       call h5pset_all_coll_metadata_ops_f(self%access, .true., ierr)
       call check_hdf5(ierr, "H5Pset_all_coll_metadata_ops", error)
-      if (allocated(error)) return
       call h5pset_coll_metadata_write_f(self%access, .true., ierr)
       call check_hdf5(ierr, "H5Pset_coll_metadata_write", error)
-      if (allocated(error)) return
       ! Closing the file after an error closes the dataset too.
       call h5pset_fclose_degree_f(self%access, H5F_CLOSE_STRONG_F, ierr)
       call check_hdf5(ierr, "H5Pset_fclose_degree", error)
-      if (allocated(error)) return
       call h5pcreate_f(H5P_DATASET_XFER_F, self%transfer, ierr)
       call check_hdf5(ierr, "H5Pcreate", error)
-      if (allocated(error)) return
       call h5pset_dxpl_mpio_f(self%transfer, H5FD_MPIO_COLLECTIVE_F, ierr)
       call check_hdf5(ierr, "H5Pset_dxpl_mpio", error)
    end subroutine make_access
@@ -125,13 +119,10 @@ contains
 
       call h5pcreate_f(H5P_DATASET_CREATE_F, self%creation, ierr)
       call check_hdf5(ierr, "H5Pcreate", error)
-      if (allocated(error)) return
       call h5pset_layout_f(self%creation, H5D_CONTIGUOUS_F, ierr)
       call check_hdf5(ierr, "H5Pset_layout", error)
-      if (allocated(error)) return
       call h5pset_fill_time_f(self%creation, H5D_FILL_TIME_NEVER_F, ierr)
       call check_hdf5(ierr, "H5Pset_fill_time", error)
-      if (allocated(error)) return
       call h5pset_alloc_time_f(self%creation, H5D_ALLOC_TIME_EARLY_F, ierr)
       call check_hdf5(ierr, "H5Pset_alloc_time", error)
    end subroutine make_creation
@@ -214,33 +205,29 @@ contains
       end if
    end subroutine compare_shapes
 
-   subroutine write_data(self, error)
+   subroutine move_data(self, writing, error)
       class(hdf5_t), intent(inout) :: self
+      logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
-      integer :: ierr
-
-      if (self%dataset == nothing) return
-      call h5dwrite_f(self%dataset, h5kind_to_type(int64, H5_INTEGER_KIND), &
-                      c_loc(self%block%cells), ierr, self%in_memory, self%in_file, self%transfer)
-      call check_hdf5(ierr, "H5Dwrite of "//self%path, error)
-      call finish_transfer(self%comm, self%path, self%owns_path, error)
-      if (.not. allocated(error)) call check_collective(self, "H5Dwrite", error)
-   end subroutine write_data
-
-   subroutine read_data(self, error)
-      class(hdf5_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
+      character(len=:), allocatable :: call_name
       type(c_ptr) :: place
       integer :: ierr
 
       if (self%dataset == nothing) return
+      call_name = trim(merge("H5Dwrite", "H5Dread ", writing))
       place = c_loc(self%block%cells)
-      call h5dread_f(self%dataset, h5kind_to_type(int64, H5_INTEGER_KIND), place, ierr, &
-                     self%in_memory, self%in_file, self%transfer)
-      call check_hdf5(ierr, "H5Dread of "//self%path, error)
-      call finish_transfer(self%comm, self%path, .false., error)
-      if (.not. allocated(error)) call check_collective(self, "H5Dread", error)
-   end subroutine read_data
+      if (writing) then
+         call h5dwrite_f(self%dataset, h5kind_to_type(int64, H5_INTEGER_KIND), place, ierr, &
+                         self%in_memory, self%in_file, self%transfer)
+         call check_hdf5(ierr, call_name//" of "//self%path, error)
+      else
+         call h5dread_f(self%dataset, h5kind_to_type(int64, H5_INTEGER_KIND), place, ierr, &
+                        self%in_memory, self%in_file, self%transfer)
+         call check_hdf5(ierr, call_name//" of "//self%path, error)
+      end if
+      call finish_transfer(self%comm, self%path, writing .and. self%owns_path, error)
+      if (.not. allocated(error)) call check_collective(self, call_name, error)
+   end subroutine move_data
 
    !> An error if the library replaced a collective call by independent ones, as it may: the
    !> pattern measured would be another one.

@@ -44,8 +44,7 @@ module layer_netcdf
       procedure :: set_up
       procedure :: poison
       procedure :: open_file
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
@@ -118,7 +117,7 @@ contains
       call agree_to_proceed(self%comm, self%is_ready, error)
    end subroutine open_file
 
-   !> Defines the array in the new file; collective.
+   !> Defines the array in the new file; collective, also after an error.
    subroutine define_array(self, error)
       class(netcdf_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
@@ -129,19 +128,15 @@ contains
          status = nc_def_dim(self%file, axis_names(axis)//c_null_char, &
                              int(self%block%layout%whole(axis), c_size_t), axes(4 - axis))
          call check_netcdf(status, "nc_def_dim in "//self%path, error)
-         if (allocated(error)) return
       end do
       status = nc_def_var(self%file, array_name//c_null_char, nc_int64, 3_c_int, axes, &
                           self%variable)
       call check_netcdf(status, "nc_def_var in "//self%path, error)
-      if (allocated(error)) return
       status = nc_def_var_chunking(self%file, self%variable, nc_contiguous, c_null_ptr)
       call check_netcdf(status, "nc_def_var_chunking in "//self%path, error)
-      if (allocated(error)) return
       ! No fill values are written before the data.
       status = nc_def_var_fill(self%file, self%variable, 1_c_int, c_null_ptr)
       call check_netcdf(status, "nc_def_var_fill in "//self%path, error)
-      if (allocated(error)) return
       status = nc_enddef(self%file)
       call check_netcdf(status, "nc_enddef of "//self%path, error)
       if (.not. allocated(error)) call set_collective(self, error)
@@ -184,37 +179,31 @@ contains
       call check_netcdf(status, "nc_var_par_access of "//self%path, error)
    end subroutine set_collective
 
-   subroutine write_data(self, error)
+   subroutine move_data(self, writing, error)
       class(netcdf_t), intent(inout) :: self
+      logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
       integer(c_int) :: status
 
       if (.not. self%is_ready) return
       associate (n => self%block%layout%block)
-         self%packed(:, :, :) = self%block%cells(1:n(1), 1:n(2), 1:n(3))
-      end associate
-      status = nc_put_vara_longlong(self%file, self%variable, self%starts, self%counts, &
-                                    self%packed)
-      call check_netcdf(status, "nc_put_vara of "//self%path, error)
-      call finish_transfer(self%comm, self%path, self%owns_path, error)
-   end subroutine write_data
-
-   subroutine read_data(self, error)
-      class(netcdf_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-      integer(c_int) :: status
-
-      if (.not. self%is_ready) return
-      status = nc_get_vara_longlong(self%file, self%variable, self%starts, self%counts, &
-                                    self%packed)
-      call check_netcdf(status, "nc_get_vara of "//self%path, error)
-      call finish_transfer(self%comm, self%path, .false., error)
-      associate (n => self%block%layout%block)
+         if (writing) then
+            self%packed(:, :, :) = self%block%cells(1:n(1), 1:n(2), 1:n(3))
+            status = nc_put_vara_longlong(self%file, self%variable, self%starts, self%counts, &
+                                          self%packed)
+            call check_netcdf(status, "nc_put_vara of "//self%path, error)
+         else
+            status = nc_get_vara_longlong(self%file, self%variable, self%starts, self%counts, &
+                                          self%packed)
+            call check_netcdf(status, "nc_get_vara of "//self%path, error)
+         end if
+         call finish_transfer(self%comm, self%path, writing .and. self%owns_path, error)
+         if (writing) return
          self%block%cells(1:n(1), 1:n(2), 1:n(3)) = self%packed
       end associate
       self%data_start = dataset_start(array_name)
       self%header_bytes = max(self%data_start, 0_int64)
-   end subroutine read_data
+   end subroutine move_data
 
    subroutine sync(self, error)
       class(netcdf_t), intent(inout) :: self

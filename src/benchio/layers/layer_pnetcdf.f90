@@ -41,8 +41,7 @@ module layer_pnetcdf
    contains
       procedure :: set_up
       procedure :: open_file
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
@@ -98,19 +97,13 @@ contains
       self%header_bytes = self%data_start
    end subroutine open_file
 
-   subroutine write_data(self, error)
+   subroutine move_data(self, writing, error)
       class(pnetcdf_t), intent(inout) :: self
+      logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      call move(self, .true., self%block%cells, error)
-   end subroutine write_data
-
-   subroutine read_data(self, error)
-      class(pnetcdf_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-
-      call move(self, .false., self%block%cells, error)
-   end subroutine read_data
+      call move(self, writing, self%block%cells, error)
+   end subroutine move_data
 
    !> Moves the block piece by piece; collective. After an error in one piece the process
    !> still takes part in the following calls.

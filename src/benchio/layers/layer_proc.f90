@@ -3,15 +3,14 @@
 !> Memory: with a halo 16 bytes for each row of the block, for the vectors of the system calls.
 !> They are prepared before the phase, and no data are copied.
 module layer_proc
-   use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_size_t
+   use, intrinsic :: iso_c_binding, only: c_loc, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: path_in
    use block_backend, only: block_backend_t
-   use direct_io, only: direct_reader_t, open_to_read, open_to_write
+   use data_file, only: data_file_t
    use errors, only: error_t, fail
    use layout, only: element_bytes
-   use posix_api, only: iovec_t, mode_new
-   use posix_file, only: close_fd => close_file, sync_file, write_vectors
+   use posix_api, only: iovec_t, mode_existing, mode_new
    use team, only: team_t
    use text, only: to_text
    implicit none(type, external)
@@ -21,14 +20,12 @@ module layer_proc
 
    type, extends(block_backend_t) :: proc_t
       private
-      integer(c_int) :: fd = -1_c_int
+      type(data_file_t) :: file
       type(iovec_t), allocatable :: stretches(:)
-      type(direct_reader_t) :: direct
    contains
       procedure :: set_up
       procedure :: open_file
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
@@ -82,43 +79,31 @@ contains
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      if (writing) then
-         call open_to_write(self%path, mode_new, self%task, self%fd, self%outcome%calls, error)
-      else
-         call open_to_read(self%path, self%task, self%fd, self%outcome%calls, &
-                           self%outcome%was_direct, error)
-      end if
+      call self%file%open_file(self%path, merge(mode_new, mode_existing, writing), self%task, error)
+      self%outcome%was_direct = self%file%is_direct
    end subroutine open_file
 
-   subroutine write_data(self, error)
+   subroutine move_data(self, writing, error)
       class(proc_t), intent(inout) :: self
+      logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%fd < 0) return
-      call write_vectors(self%fd, self%path, self%stretches, 0_int64, self%outcome%calls, error)
-   end subroutine write_data
-
-   subroutine read_data(self, error)
-      class(proc_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-
-      if (self%fd < 0) return
-      call self%direct%read_vectors(self%outcome%was_direct, self%fd, self%path, self%stretches, &
-                                    0_int64, self%outcome%calls, error)
-   end subroutine read_data
+      if (.not. self%file%is_open()) return
+      call self%file%move(writing, self%stretches, 0_int64, self%outcome%times, error)
+   end subroutine move_data
 
    subroutine sync(self, error)
       class(proc_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%fd >= 0) call sync_file(self%fd, self%path, error)
+      call self%file%sync(error)
    end subroutine sync
 
    subroutine close_file(self, error)
       class(proc_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%fd >= 0) call close_fd(self%fd, self%path, error)
+      call self%file%close_file(error)
    end subroutine close_file
 
    subroutine take_down(self, error)
@@ -126,8 +111,7 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (allocated(self%stretches)) deallocate (self%stretches)
-      call self%direct%free()
-      call self%close_file(error)
+      call self%file%close_file(error)
    end subroutine take_down
 
 end module layer_proc

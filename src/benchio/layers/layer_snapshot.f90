@@ -25,8 +25,8 @@ module layer_snapshot
    use file_request, only: file_request_t
    use layout, only: element_bytes
    use mpi_checks, only: check
-   use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_File_iwrite_all, MPI_File_read_all, &
-                      MPI_File_write_all, MPI_REQUEST_NULL, MPI_Status, MPI_Wtime
+   use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL, MPI_File_iwrite_all, MPI_REQUEST_NULL, &
+                      MPI_Wtime
    use mpiio_backend, only: mpiio_backend_t
    use team, only: team_t
    use text, only: to_text
@@ -52,8 +52,7 @@ module layer_snapshot
    contains
       procedure :: set_up
       procedure :: poison
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: compare
       procedure :: take_down
    end type snapshot_t
@@ -114,21 +113,33 @@ contains
       if (associated(self%copy)) self%copy = 0_int64
    end subroutine poison
 
+   subroutine move_data(self, writing, error)
+      class(snapshot_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      type(error_t), allocatable, intent(out) :: error
+
+      if (.not. self%file%is_open()) return
+      if (writing) then
+         call write_all(self, error)
+      else
+         call read_all(self, error)
+      end if
+   end subroutine move_data
+
    !> The simulation: time steps before each snapshot. After an error on some process it
    !> ends early on all of them.
-   subroutine write_data(self, error)
+   subroutine write_all(self, error)
       class(snapshot_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: number
       logical :: proceed
 
-      if (.not. self%file%is_open()) return
       do number = 0, self%snapshots - 1
          call compute_until(self, number, proceed, error)
          if (.not. proceed) exit
          if (self%blocking) then
-            call write_block(self, trouble)
+            call self%move_block(.true., .true., trouble)
          else
             call self%request%wait(self%file, trouble)
             call keep_first(error, trouble)
@@ -138,7 +149,7 @@ contains
       end do
       call self%request%wait(self%file, trouble)
       call keep_first(error, trouble)
-   end subroutine write_data
+   end subroutine write_all
 
    !> The work before a snapshot, untimed.
    subroutine compute_until(self, number, proceed, error)
@@ -206,22 +217,9 @@ contains
       call keep_first(error, trouble)
    end subroutine post
 
-   subroutine write_block(self, error)
-      class(snapshot_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-      type(MPI_Status) :: status
-      integer :: ierr
-
-      call MPI_File_write_all(self%file%handle, self%block%cells, 1, self%file%in_memory, status, &
-                              ierr)
-      call check(ierr, "MPI_File_write_all of "//self%path, error)
-      if (.not. allocated(error)) call self%check_block("MPI_File_write_all", status, error)
-      call self%free_locks(error)
-   end subroutine write_block
-
    !> Reads all snapshots and compares each before the next one replaces it. Ends early
-   !> after an error, as write_data does.
-   subroutine read_data(self, error)
+   !> after an error, as write_all does.
+   subroutine read_all(self, error)
       class(snapshot_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
@@ -230,9 +228,8 @@ contains
       logical :: proceed
 
       self%seen = difference_t()
-      if (.not. self%file%is_open()) return
       do number = 0, self%snapshots - 1
-         call read_block(self, trouble)
+         call self%move_block(.false., .true., trouble)
          call keep_first(error, trouble)
          call self%outcome%untimed%begin(self%team%world, error, proceed)
          if (proceed .and. self%task%verify) then
@@ -242,21 +239,9 @@ contains
          call self%outcome%untimed%finish(self%team%world, error)
          if (.not. proceed) exit
       end do
-   end subroutine read_data
+   end subroutine read_all
 
-   subroutine read_block(self, error)
-      class(snapshot_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-      type(MPI_Status) :: status
-      integer :: ierr
-
-      call MPI_File_read_all(self%file%handle, self%block%cells, 1, self%file%in_memory, status, &
-                             ierr)
-      call check(ierr, "MPI_File_read_all of "//self%path, error)
-      if (.not. allocated(error)) call self%check_block("MPI_File_read_all", status, error)
-   end subroutine read_block
-
-   !> The differences that `read_data` found: only the last snapshot is still in memory.
+   !> The differences that `read_all` found: only the last snapshot is still in memory.
    subroutine compare(self, res)
       class(snapshot_t), intent(inout) :: self
       type(difference_t), intent(out) :: res

@@ -71,7 +71,7 @@ contains
 
       offset = int(piece%offset, MPI_OFFSET_KIND)
       bytes = int(piece%bytes)
-      call self%outcome%calls%times%begin()
+      call self%outcome%times%begin()
       associate (handle => self%file%handle)
          if (writing .and. self%collective) then
             call_name = "MPI_File_write_at_all"
@@ -92,7 +92,7 @@ contains
          end if
       end associate
       if (allocated(error)) return
-      call self%outcome%calls%times%finish()
+      call self%outcome%times%finish()
       call self%file%check_moved(call_name, status, MPI_BYTE, piece%bytes, 1_int64, error)
    end subroutine move
 

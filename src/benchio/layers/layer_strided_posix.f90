@@ -1,13 +1,11 @@
 !> The layer strided-posix: round-robin records, one positioned POSIX call for each, in one
 !> file that all processes have open.
 module layer_strided_posix
-   use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int8
-   use direct_io, only: direct_reader_t, open_to_read, open_to_write
+   use data_file, only: data_file_t
    use errors, only: error_t
    use piece_backend, only: piece_t
-   use posix_api, only: mode_shared
-   use posix_file, only: close_fd => close_file, sync_file, write_bytes
+   use posix_api, only: mode_existing, mode_shared
    use strided, only: strided_t
    use team, only: team_t
    implicit none(type, external)
@@ -16,8 +14,7 @@ module layer_strided_posix
    public :: strided_posix_t
 
    type, extends(strided_t) :: strided_posix_t
-      integer(c_int), private :: fd = -1_c_int
-      type(direct_reader_t), private :: direct
+      type(data_file_t), private :: file
    contains
       procedure :: set_up
       procedure :: open_file
@@ -45,13 +42,10 @@ contains
       logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
-      if (writing) then
-         call open_to_write(self%path, mode_shared, self%task, self%fd, self%outcome%calls, error)
-      else
-         call open_to_read(self%path, self%task, self%fd, self%outcome%calls, &
-                           self%outcome%was_direct, error)
-      end if
-      self%is_usable = self%fd >= 0
+      call self%file%open_file(self%path, merge(mode_shared, mode_existing, writing), self%task, &
+                               error)
+      self%outcome%was_direct = self%file%is_direct
+      self%is_usable = self%file%is_open()
    end subroutine open_file
 
    subroutine move(self, writing, piece, memory, error)
@@ -61,26 +55,21 @@ contains
       integer(int8), intent(inout), target, contiguous :: memory(:)
       type(error_t), allocatable, intent(out) :: error
 
-      if (writing) then
-         call write_bytes(self%fd, self%path, memory, piece%offset, self%outcome%calls, error)
-      else
-         call self%direct%read_bytes(self%outcome%was_direct, self%fd, self%path, memory, &
-                                     piece%offset, self%outcome%calls, error)
-      end if
+      call self%file%move_bytes(writing, memory, piece%offset, self%outcome%times, error)
    end subroutine move
 
    subroutine sync(self, error)
       class(strided_posix_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%fd >= 0) call sync_file(self%fd, self%path, error)
+      call self%file%sync(error)
    end subroutine sync
 
    subroutine close_file(self, error)
       class(strided_posix_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%fd >= 0) call close_fd(self%fd, self%path, error)
+      call self%file%close_file(error)
       self%is_usable = .false.
    end subroutine close_file
 
@@ -88,7 +77,6 @@ contains
       class(strided_posix_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      call self%direct%free()
       call self%close_file(error)
    end subroutine take_down
 

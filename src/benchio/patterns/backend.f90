@@ -1,17 +1,17 @@
 !> The abstract layer: a way to write the data of all processes to files and to read them
 !> back. The run knows layers only by this type.
 !>
-!> A measured phase calls open_file, write_data or read_data, sync (if requested) and
-!> close_file. All processes make all of these calls, even after an error in an earlier
-!> one: otherwise collective calls would hang. They do not exchange errors in between,
-!> because that would synchronise the processes while the clock runs.
+!> A measured phase calls open_file, move_data, sync (if requested) and close_file. All processes
+!> make all of these calls, even after an error in an earlier one: otherwise collective calls would
+!> hang. They do not exchange errors in between, because that would synchronise the processes
+!> while the clock runs.
 module backend
    use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64, real64
+   use call_times, only: call_times_t
    use difference, only: difference_t
    use errors, only: error_t
    use file_checks, only: check_complete, check_creatable
-   use io_calls, only: io_calls_t
    use json, only: json_object_t
    use mpi_f08, only: MPI_Info, MPI_INFO_NULL
    use posix_api, only: guard_removes, shim_guard
@@ -36,8 +36,8 @@ module backend
       type(MPI_Info) :: info_used = MPI_INFO_NULL
       !> Whether the files were read with O_DIRECT.
       logical :: was_direct = .false.
-      !> What the calls that move data must fulfil, and their times.
-      type(io_calls_t) :: calls
+      !> The times of the calls that move data.
+      type(call_times_t) :: times
       !> Time to exclude from the phase.
       type(untimed_t) :: untimed
       !> For a layer that computes between writes: the seconds computed, and those of them
@@ -90,9 +90,8 @@ module backend
       procedure(prepare_i), deferred :: prepare
       procedure(memory_i), deferred :: fill
       procedure(memory_i), deferred :: poison
-      procedure(open_i), deferred :: open_file
-      procedure(stage_i), deferred :: write_data
-      procedure(stage_i), deferred :: read_data
+      procedure(access_i), deferred :: open_file
+      procedure(access_i), deferred :: move_data
       procedure(stage_i), deferred :: sync
       procedure(stage_i), deferred :: close_file
       procedure(compare_i), deferred :: compare
@@ -136,16 +135,16 @@ module backend
          class(backend_t), intent(inout) :: self
       end subroutine memory_i
 
-      !> Creates the files to write, or opens them to read.
-      subroutine open_i(self, writing, error)
+      !> open_file: creates the files to write, or opens them to read.
+      !> move_data: writes or reads the data.
+      subroutine access_i(self, writing, error)
          import :: backend_t, error_t
          implicit none(type, external)
          class(backend_t), intent(inout) :: self
          logical, intent(in) :: writing
          type(error_t), allocatable, intent(out) :: error
-      end subroutine open_i
+      end subroutine access_i
 
-      !> write_data, read_data: moves the data.
       !> sync: flushes the written data to the file system.
       !> close_file: undoes open_file.
       !> release: undoes prepare.

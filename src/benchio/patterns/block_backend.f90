@@ -4,7 +4,7 @@
 module block_backend
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: backend_t
-   use block_data, only: block_difference_t, block_t
+   use block_data, only: block_t
    use decomposition, only: process_grid
    use difference, only: difference_t
    use errors, only: error_t, fail, status_usage
@@ -27,9 +27,10 @@ module block_backend
       type(task_t) :: task
 
       ! Set by set_up.
-      !> Whether `path` holds the whole array or only this block, from byte `data_start` of
+      !> Whether `path` holds the whole array or only `box`, this block, from byte `data_start` of
       !> the file, which is negative if the library does not report it.
       logical :: is_whole = .false.
+      type(layout_t) :: box
       integer(int64) :: data_start = 0_int64
    contains
       procedure, nopass :: check_task
@@ -41,7 +42,6 @@ module block_backend
       procedure :: poison
       procedure :: compare
       procedure :: compare_array
-      procedure :: byte_of
       procedure :: release
       procedure(set_up_i), deferred :: set_up
       procedure(take_down_i), deferred :: take_down
@@ -136,6 +136,7 @@ contains
       type(task_t), intent(in) :: task
 
       self%block => block
+      self%box = block%layout
       self%total_bytes = block%layout%whole_elements()*element_bytes
       self%task = task
       self%hints_asked = task%hints
@@ -156,7 +157,7 @@ contains
    subroutine fill(self)
       class(block_backend_t), intent(inout) :: self
 
-      call self%block%fill()
+      call self%fill_array(0)
    end subroutine fill
 
    !> Generates the data of array `number`, from 0, for a layer that writes several arrays
@@ -187,40 +188,15 @@ contains
       class(block_backend_t), intent(in) :: self
       integer, intent(in) :: number
       type(difference_t), intent(out) :: res
-      type(block_difference_t) :: seen
-      integer(int64) :: first
+      integer(int64) :: before
 
-      first = number*self%block%layout%whole_elements()
-      seen = self%block%compare(first)
-      res%compared_bytes = seen%compared*element_bytes
-      res%differing = seen%differing
-      res%halo_changed = seen%halo_changed
+      res = self%block%compare(number*self%block%layout%whole_elements())
       res%path = self%path
-      res%expected = seen%expected
-      res%found = seen%found
-      associate (layout => self%block%layout, place => seen%place)
-         res%element = first + layout%global_index(place(1), place(2), place(3))
-         res%byte = -1_int64
-         if (self%data_start >= 0_int64) res%byte = first*element_bytes + self%byte_of(place)
-      end associate
+      before = res%element
+      if (.not. self%is_whole) before = self%box%index_in_block(res%element)
+      res%byte = -1_int64
+      if (self%data_start >= 0_int64) res%byte = self%data_start + before*element_bytes
    end subroutine compare_array
-
-   !> The byte of `path` where the element `place` of the block begins; `place` counts from
-   !> 1 along each axis.
-   pure function byte_of(self, place) result(res)
-      class(block_backend_t), intent(in) :: self
-      integer(int64), intent(in) :: place(3)
-      integer(int64) :: res
-
-      associate (layout => self%block%layout)
-         if (self%is_whole) then
-            res = layout%global_index(place(1), place(2), place(3))
-         else
-            res = layout%local_index(place(1), place(2), place(3))
-         end if
-      end associate
-      res = self%data_start + res*element_bytes
-   end function byte_of
 
    subroutine release(self, error)
       class(block_backend_t), intent(inout) :: self

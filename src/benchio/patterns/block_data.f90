@@ -3,6 +3,7 @@
 module block_data
    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
+   use difference, only: difference_t
    use errors, only: error_t, fail
    use fingerprint, only: mixed_seed, value_at
    use layout, only: element_bytes, layout_t
@@ -11,7 +12,7 @@ module block_data
    implicit none(type, external)
    private
 
-   public :: block_t, block_difference_t
+   public :: block_t
 
    ! The value of the halo. A layer must neither write nor overwrite it.
    integer(int64), parameter :: halo_marker = -1_int64
@@ -34,17 +35,6 @@ module block_data
       procedure :: poison
       procedure :: compare
    end type block_t
-
-   !> How the interior differs from the values of `fill`.
-   type :: block_difference_t
-      !> Elements that were compared, and the number that differ.
-      integer(int64) :: compared = 0_int64, differing = 0_int64
-      !> The first one that differs: its indices in the block, from 1, and both values.
-      integer(int64) :: place(3) = 0_int64
-      integer(int64) :: expected = 0_int64, found = 0_int64
-      !> Whether an element of the halo was changed.
-      logical :: halo_changed = .false.
-   end type block_difference_t
 
 contains
 
@@ -97,16 +87,14 @@ contains
    !> is the number of elements in the arrays before this one.
    subroutine fill(self, first)
       class(block_t), intent(inout) :: self
-      integer(int64), intent(in), optional :: first
-      integer(int64) :: i, j, k, before, base
+      integer(int64), intent(in) :: first
+      integer(int64) :: i, j, k, before
 
-      base = 0_int64
-      if (present(first)) base = first
       self%cells = halo_marker
       associate (n => self%layout%block)
          do k = 1, n(3)
             do j = 1, n(2)
-               before = base + self%layout%global_index(0_int64, j, k)
+               before = first + self%layout%global_index(0_int64, j, k)
                do i = 1, n(1)
                   self%cells(i, j, k) = value_at(before + i, self%mixed)
                end do
@@ -129,28 +117,22 @@ contains
    !> with its marker. `first` as for `fill`.
    function compare(self, first) result(res)
       class(block_t), intent(in) :: self
-      integer(int64), intent(in), optional :: first
-      type(block_difference_t) :: res
-      integer(int64) :: i, j, k, before, expected, base
+      integer(int64), intent(in) :: first
+      type(difference_t) :: res
+      integer(int64) :: i, j, k, before, expected
 
-      base = 0_int64
-      if (present(first)) base = first
       associate (n => self%layout%block)
          do k = 1, n(3)
             do j = 1, n(2)
-               before = base + self%layout%global_index(0_int64, j, k)
+               before = first + self%layout%global_index(0_int64, j, k)
                do i = 1, n(1)
                   expected = value_at(before + i, self%mixed)
-                  res%compared = res%compared + 1
                   if (self%cells(i, j, k) == expected) cycle
-                  res%differing = res%differing + 1
-                  if (res%differing > 1) cycle
-                  res%place = [i, j, k]
-                  res%expected = expected
-                  res%found = self%cells(i, j, k)
+                  call res%count_element(before + i, expected, self%cells(i, j, k))
                end do
             end do
          end do
+         res%compared_bytes = product(n)*element_bytes
          res%halo_changed = any(self%cells(:0, :, :) /= halo_marker) &
                             .or. any(self%cells(n(1) + 1:, :, :) /= halo_marker) &
                             .or. any(self%cells(:, :0, :) /= halo_marker) &

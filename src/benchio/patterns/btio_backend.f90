@@ -7,7 +7,7 @@
 module btio_backend
    use, intrinsic :: iso_fortran_env, only: int64
    use backend, only: backend_t
-   use btio_data, only: cells_difference_t, cells_t
+   use btio_data, only: cells_t
    use btio_partition, only: make_partition, partition_t
    use difference, only: difference_t
    use errors, only: error_t, keep_first
@@ -28,19 +28,17 @@ module btio_backend
       type(MPI_Comm), private :: comm = MPI_COMM_NULL
       !> Whether to compare the data read, and the differences so far.
       logical, private :: verify = .false.
-      type(cells_difference_t), private :: seen
+      type(difference_t), private :: seen
    contains
       procedure, nopass :: check_task
       procedure :: prepare
       procedure :: fill
       procedure :: poison
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: compare
       procedure :: release
       procedure(set_up_i), deferred :: set_up
-      procedure(move_i), deferred :: write_step
-      procedure(move_i), deferred :: read_step
+      procedure(move_i), deferred :: move_step
       procedure(take_down_i), deferred :: take_down
    end type btio_backend_t
 
@@ -54,12 +52,13 @@ module btio_backend
          type(error_t), allocatable, intent(out) :: error
       end subroutine set_up_i
 
-      !> Moves the cells of a step, from 1 on. Called in the order of the steps by all
+      !> Writes or reads the cells of a step, from 1 on. Called in the order of the steps by all
       !> processes, even after an error.
-      subroutine move_i(self, step, error)
+      subroutine move_i(self, writing, step, error)
          import :: btio_backend_t, error_t
          implicit none(type, external)
          class(btio_backend_t), intent(inout) :: self
+         logical, intent(in) :: writing
          integer, intent(in) :: step
          type(error_t), allocatable, intent(out) :: error
       end subroutine move_i
@@ -109,7 +108,7 @@ contains
       call self%set_up(team, error)
    end subroutine prepare
 
-   !> Generates the first step; write_data generates the others.
+   !> Generates the first step; move_data generates the others.
    subroutine fill(self)
       class(btio_backend_t), intent(inout) :: self
 
@@ -120,31 +119,13 @@ contains
       class(btio_backend_t), intent(inout) :: self
 
       call self%cells%poison()
-      self%seen = cells_difference_t()
+      self%seen = difference_t()
    end subroutine poison
 
-   subroutine write_data(self, error)
-      class(btio_backend_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-      integer :: step
-      logical :: proceed
-
-      do step = 1, self%cells%partition%steps
-         if (step > 1) then
-            call self%outcome%untimed%begin(self%comm, error, proceed)
-            if (proceed) call self%cells%fill(step)
-            call self%outcome%untimed%finish(self%comm, error)
-            if (.not. proceed) return
-         end if
-         call self%write_step(step, trouble)
-         call keep_first(error, trouble)
-      end do
-   end subroutine write_data
-
    !> Each step is read into poisoned memory. The last one stays there for `compare`.
-   subroutine read_data(self, error)
+   subroutine move_data(self, writing, error)
       class(btio_backend_t), intent(inout) :: self
+      logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: step
@@ -153,29 +134,28 @@ contains
       do step = 1, self%cells%partition%steps
          if (step > 1) then
             call self%outcome%untimed%begin(self%comm, error, proceed)
-            if (proceed .and. self%verify) call self%cells%compare(step - 1, self%seen)
-            call self%cells%poison()
+            if (proceed .and. writing) then
+               call self%cells%fill(step)
+            else if (proceed) then
+               if (self%verify) call self%cells%compare(step - 1, self%seen)
+               call self%cells%poison()
+            end if
             call self%outcome%untimed%finish(self%comm, error)
             if (.not. proceed) return
          end if
-         call self%read_step(step, trouble)
+         call self%move_step(writing, step, trouble)
          call keep_first(error, trouble)
       end do
-   end subroutine read_data
+   end subroutine move_data
 
    subroutine compare(self, res)
       class(btio_backend_t), intent(inout) :: self
       type(difference_t), intent(out) :: res
 
       call self%cells%compare(self%cells%partition%steps, self%seen)
-      res%compared_bytes = self%seen%compared*element_bytes
-      res%differing = self%seen%differing
-      res%halo_changed = self%seen%halo_changed
+      res = self%seen
       res%path = self%path
-      res%element = self%seen%element
       res%byte = self%data_start + res%element*element_bytes
-      res%expected = self%seen%expected
-      res%found = self%seen%found
    end subroutine compare
 
    subroutine release(self, error)

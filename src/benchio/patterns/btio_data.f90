@@ -4,6 +4,7 @@
 module btio_data
    use, intrinsic :: iso_fortran_env, only: int64
    use btio_partition, only: halo_points, partition_t, values_per_point
+   use difference, only: difference_t
    use errors, only: error_t, fail
    use fingerprint, only: mixed_seed, value_at
    use layout, only: element_bytes
@@ -11,7 +12,7 @@ module btio_data
    implicit none(type, external)
    private
 
-   public :: cells_t, cells_difference_t
+   public :: cells_t
 
    ! The value around the cells' points. A layer must neither write nor overwrite it.
    integer(int64), parameter :: halo_marker = -1_int64
@@ -31,17 +32,6 @@ module btio_data
       procedure :: poison
       procedure :: compare
    end type cells_t
-
-   !> How the cells differ from the values of `fill`, over several steps.
-   type :: cells_difference_t
-      !> Values that were compared, and the number that differ.
-      integer(int64) :: compared = 0_int64, differing = 0_int64
-      !> The first one that differs: its index in all data, from 0, and both values.
-      integer(int64) :: element = 0_int64
-      integer(int64) :: expected = 0_int64, found = 0_int64
-      !> Whether anything around the cells' points was changed.
-      logical :: halo_changed = .false.
-   end type cells_difference_t
 
 contains
 
@@ -108,7 +98,7 @@ contains
    subroutine compare(self, step, res)
       class(cells_t), intent(in) :: self
       integer, intent(in) :: step
-      type(cells_difference_t), intent(inout) :: res
+      type(difference_t), intent(inout) :: res
       integer(int64) :: i, j, k, m, first, expected
       integer :: cell
 
@@ -120,18 +110,15 @@ contains
                   do i = 1, n(1)
                      do m = 1, values_per_point
                         expected = value_at(first, self%mixed)
+                        if (self%values(m, i, j, k, cell) /= expected) then
+                           call res%count_element(first, expected, self%values(m, i, j, k, cell))
+                        end if
                         first = first + 1
-                        res%compared = res%compared + 1
-                        if (self%values(m, i, j, k, cell) == expected) cycle
-                        res%differing = res%differing + 1
-                        if (res%differing > 1) cycle
-                        res%element = first - 1
-                        res%expected = expected
-                        res%found = self%values(m, i, j, k, cell)
                      end do
                   end do
                end do
             end do
+            res%compared_bytes = res%compared_bytes + values_per_point*product(n)*element_bytes
             if (changed_around(self, cell, n)) res%halo_changed = .true.
          end associate
       end do

@@ -3,25 +3,15 @@
 !> the stream is cut, the file is the same as that of the whole 3-D array.
 module byte_pattern
    use, intrinsic :: iso_fortran_env, only: int64, int8
+   use difference, only: difference_t
    use fingerprint, only: value_at
    implicit none(type, external)
    private
 
-   public :: put_bytes, compare_bytes, byte_difference_t
+   public :: put_bytes, compare_bytes
 
    ! Elements that are generated at a time; few, since a record may be a single byte.
    integer(int64), parameter :: chunk = 256_int64, element = 8_int64
-
-   !> How bytes in memory differ from those of the stream.
-   type :: byte_difference_t
-      !> The number of elements that differ in some compared byte.
-      integer(int64) :: differing = 0_int64
-      !> The first byte that differs, counted from the start of the stream.
-      integer(int64) :: byte = 0_int64
-      !> The expected and the found value of its element. Bytes of the element that were not
-      !> compared are taken as expected.
-      integer(int64) :: expected = 0_int64, found = 0_int64
-   end type byte_difference_t
 
 contains
 
@@ -42,15 +32,18 @@ contains
       end do
    end subroutine put_bytes
 
-   !> Compares memory with the bytes of the stream from `start` on.
+   !> Compares memory with the bytes of the stream from `start` on. `res` has the first byte that
+   !> differs, counted from the start of the stream, and both values of its element: bytes of it
+   !> that were not compared are taken as expected.
    pure subroutine compare_bytes(memory, start, mixed, res)
       integer(int8), intent(in), contiguous :: memory(:)
       integer(int64), intent(in) :: start, mixed
-      type(byte_difference_t), intent(out) :: res
+      type(difference_t), intent(out) :: res
       integer(int64) :: values(chunk), found(chunk)
       integer(int8) :: bytes(element*chunk)
       integer(int64) :: done, skip, part, at
 
+      res%compared_bytes = size(memory, kind=int64)
       done = 0_int64
       do while (done < size(memory, kind=int64))
          call make_chunk(start + done, size(memory, kind=int64) - done, mixed, values, skip, part)
@@ -59,11 +52,9 @@ contains
          found = transfer(bytes, found)
          do at = 1, chunk
             if (found(at) == values(at)) cycle
-            res%differing = res%differing + 1
+            call res%count_element((start + done)/element + at - 1, values(at), found(at))
             if (res%differing > 1) cycle
-            res%expected = values(at)
-            res%found = found(at)
-            res%byte = start + done - skip + element*(at - 1) + first_byte(values(at), found(at))
+            res%byte = element*res%element + first_byte(values(at), found(at))
          end do
          done = done + part
       end do

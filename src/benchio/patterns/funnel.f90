@@ -9,20 +9,19 @@
 !> Memory: the leader's buffer of `buffer_bytes`, or of one plane if that is larger. Data
 !> are received directly into their place in it.
 module funnel
-   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_int, c_loc, c_ptr, c_size_t
+   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
    use block_backend, only: block_backend_t
    use block_data, only: block_t
+   use data_file, only: data_file_t
    use datatypes, only: free_datatype, make_section
-   use direct_io, only: direct_reader_t, open_to_read, open_to_write
    use errors, only: error_t, fail, keep_first
    use layout, only: element_bytes
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Datatype, MPI_DATATYPE_NULL, MPI_Irecv, &
                       MPI_Isend, MPI_Recv, MPI_Request, MPI_Send, MPI_STATUS_IGNORE, &
                       MPI_STATUSES_IGNORE, MPI_Waitall
-   use posix_api, only: c_free, c_posix_memalign, iovec_t, memory_alignment, mode_new
-   use posix_file, only: close_fd => close_file, sync_file, write_vectors
+   use posix_api, only: c_free, c_posix_memalign, iovec_t, memory_alignment, mode_existing, mode_new
    use text, only: to_text
    implicit none(type, external)
    private
@@ -65,15 +64,13 @@ module funnel
       type(MPI_Request), allocatable, private :: requests(:)
       ! A pointer, since it is handed on together with what it belongs to.
       integer(int64), pointer, contiguous, private :: buffer(:) => null()
-      integer(c_int), private :: fd = -1_c_int
-      type(direct_reader_t), private :: direct
+      type(data_file_t), private :: file
    contains
       procedure(piece_i), deferred :: piece
       procedure(span_i), deferred :: span
       procedure :: allocate_buffer
       procedure :: open_file
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
@@ -144,35 +141,21 @@ contains
       ! Only the processes that have a file decide.
       self%outcome%was_direct = .true.
       if (self%member /= 0) return
-      if (writing) then
-         call open_to_write(self%path, mode_new, self%task, self%fd, self%outcome%calls, error)
-      else
-         call open_to_read(self%path, self%task, self%fd, self%outcome%calls, &
-                           self%outcome%was_direct, error)
-      end if
+      call self%file%open_file(self%path, merge(mode_new, mode_existing, writing), self%task, error)
+      self%outcome%was_direct = self%file%is_direct
    end subroutine open_file
 
-   subroutine write_data(self, error)
+   subroutine move_data(self, writing, error)
       class(funnel_t), intent(inout) :: self
+      logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
 
       if (self%member == 0) then
-         call lead(self, .true., self%block, self%buffer, error)
+         call lead(self, writing, self%block, self%buffer, error)
       else
-         call follow(self, .true., self%block, error)
+         call follow(self, writing, self%block, error)
       end if
-   end subroutine write_data
-
-   subroutine read_data(self, error)
-      class(funnel_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-
-      if (self%member == 0) then
-         call lead(self, .false., self%block, self%buffer, error)
-      else
-         call follow(self, .false., self%block, error)
-      end if
-   end subroutine read_data
+   end subroutine move_data
 
    !> The leader's part. After an error of its file it continues to exchange messages, since
    !> the others would wait without end, and does not touch the file.
@@ -188,26 +171,18 @@ contains
       integer :: step
       logical :: usable
 
-      usable = self%fd >= 0
+      usable = self%file%is_open()
       stretch(1)%base = c_loc(buffer)
       do step = 0, self%steps - 1
          span = self%span(step)
          stretch(1)%length = int(span%elements*element_bytes, c_size_t)
-         if (writing) then
-            call exchange(self, .true., step, block, buffer, trouble)
-            call keep_first(error, trouble)
-            if (usable) call write_vectors(self%fd, self%path, stretch, &
-                                           span%first*element_bytes, self%outcome%calls, &
-                                           trouble)
-         else
-            if (usable) call self%direct%read_vectors(self%outcome%was_direct, self%fd, self%path, &
-                                                      stretch, span%first*element_bytes, &
-                                                      self%outcome%calls, trouble)
-            if (allocated(trouble)) usable = .false.
-            call keep_first(error, trouble)
-            call exchange(self, .false., step, block, buffer, trouble)
-         end if
+         if (writing) call exchange(self, .true., step, block, buffer, trouble)
+         call keep_first(error, trouble)
+         if (usable) call self%file%move(writing, stretch, span%first*element_bytes, &
+                                         self%outcome%times, trouble)
          if (allocated(trouble)) usable = .false.
+         call keep_first(error, trouble)
+         if (.not. writing) call exchange(self, .false., step, block, buffer, trouble)
          call keep_first(error, trouble)
       end do
    end subroutine lead
@@ -301,14 +276,14 @@ contains
       class(funnel_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%fd >= 0) call sync_file(self%fd, self%path, error)
+      call self%file%sync(error)
    end subroutine sync
 
    subroutine close_file(self, error)
       class(funnel_t), intent(inout) :: self
       type(error_t), allocatable, intent(out) :: error
 
-      if (self%fd >= 0) call close_fd(self%fd, self%path, error)
+      call self%file%close_file(error)
    end subroutine close_file
 
    subroutine take_down(self, error)
@@ -318,7 +293,6 @@ contains
 
       if (associated(self%buffer)) call c_free(c_loc(self%buffer))
       self%buffer => null()
-      call self%direct%free()
       if (allocated(self%requests)) deallocate (self%requests)
       call free_datatype(self%block_plane, error)
       call free_datatype(self%buffer_plane, error)

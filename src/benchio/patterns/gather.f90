@@ -11,7 +11,6 @@ module gather
    use block_data, only: block_t
    use datatypes, only: free_datatype, make_section
    use errors, only: error_t, keep_first
-   use layout, only: element_bytes
    use mpi_checks, only: check
    use mpi_f08, only: MPI_Bcast, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_Irecv, &
                       MPI_Isend, MPI_LOGICAL, MPI_Recv, MPI_Request, MPI_Send, &
@@ -41,11 +40,9 @@ module gather
       procedure :: fill
       procedure :: poison
       procedure :: open_file
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: sync
       procedure :: close_file
-      procedure :: byte_of
       procedure :: guard_files
       procedure :: prepare_files
       procedure :: check_files
@@ -82,6 +79,7 @@ contains
 
       self%writers = self%task%writers
       call self%group%create(team, self%block%layout, self%writers, self%writing_team, error)
+      self%box = self%group%box
       ! The next calls are collective among the writers, and then among all processes.
       call team%agree(error)
       if (allocated(error)) return
@@ -163,7 +161,7 @@ contains
    subroutine fill(self)
       class(gathered_t), intent(inout) :: self
 
-      call self%block%fill()
+      call self%fill_array(0)
       if (self%group%member == 0) call self%inner%poison()
    end subroutine fill
 
@@ -180,28 +178,21 @@ contains
       type(error_t), allocatable, intent(out) :: error
 
       if (self%group%member /= 0) return
-      self%inner%outcome%calls = self%outcome%calls
+      self%inner%outcome%times = self%outcome%times
       call self%inner%open_file(writing, error)
    end subroutine open_file
 
-   subroutine write_data(self, error)
+   subroutine move_data(self, writing, error)
       class(gathered_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-      type(error_t), allocatable :: trouble
-
-      call move_blocks(self, .true., error)
-      if (self%group%member /= 0) return
-      call self%inner%write_data(trouble)
-      call keep_first(error, trouble)
-   end subroutine write_data
-
-   subroutine read_data(self, error)
-      class(gathered_t), intent(inout) :: self
+      logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       integer :: ierr
 
-      if (self%group%member == 0) call self%inner%read_data(error)
+      if (writing) call move_blocks(self, .true., error)
+      if (self%group%member == 0) call self%inner%move_data(writing, trouble)
+      call keep_first(error, trouble)
+      if (writing) return
       call move_blocks(self, .false., trouble)
       call keep_first(error, trouble)
       ! Only the library that has the file open may know where the data begin.
@@ -210,7 +201,7 @@ contains
       call check(ierr, "MPI_Bcast", error)
       self%outcome%was_direct = .true.
       if (self%group%member == 0) self%outcome%was_direct = self%inner%outcome%was_direct
-   end subroutine read_data
+   end subroutine move_data
 
    !> Moves the blocks of a group to its writer, or back.
    subroutine move_blocks(self, gathering, error)
@@ -288,28 +279,9 @@ contains
       if (self%group%member /= 0) return
       call self%inner%close_file(error)
       self%outcome%info_used = self%inner%outcome%info_used
-      self%outcome%calls = self%inner%outcome%calls
+      self%outcome%times = self%inner%outcome%times
       self%data_start = self%inner%data_start
    end subroutine close_file
-
-   !> A file of a group holds its box, in which an element has other indices than in the
-   !> block.
-   pure function byte_of(self, place) result(res)
-      class(gathered_t), intent(in) :: self
-      integer(int64), intent(in) :: place(3)
-      integer(int64) :: res
-      integer(int64) :: at(3)
-
-      associate (layout => self%block%layout)
-         if (self%is_whole) then
-            res = layout%global_index(place(1), place(2), place(3))
-         else
-            at = layout%start - self%group%box%start + place
-            res = self%group%box%local_index(at(1), at(2), at(3))
-         end if
-      end associate
-      res = self%data_start + res*element_bytes
-   end function byte_of
 
    ! The writers handle the files.
 

@@ -30,7 +30,7 @@ module layout
       integer(int64) :: start(3) = 0_int64
    contains
       procedure :: global_index
-      procedure :: local_index
+      procedure :: index_in_block
       procedure :: block_elements
       procedure :: whole_elements
    end type layout_t
@@ -94,14 +94,18 @@ contains
       end associate
    end function global_index
 
-   !> The 0-based index of the same element in its block.
-   pure function local_index(self, i, j, k) result(res)
+   !> The 0-based index in this process's block of an element of it, by that in the whole array.
+   pure function index_in_block(self, global) result(res)
       class(layout_t), intent(in) :: self
-      integer(int64), intent(in) :: i, j, k
+      integer(int64), intent(in) :: global
       integer(int64) :: res
+      integer(int64) :: at(3)
 
-      res = i - 1 + self%block(1)*(j - 1 + self%block(2)*(k - 1))
-   end function local_index
+      associate (n => self%whole)
+         at = [mod(global, n(1)), mod(global/n(1), n(2)), global/n(1)/n(2)] - self%start
+      end associate
+      res = at(1) + self%block(1)*(at(2) + self%block(2)*at(3))
+   end function index_in_block
 
    !> Elements of a block, without halo.
    pure function block_elements(self) result(res)

@@ -1,12 +1,13 @@
 !> The base of the layers of the 3-D array on MPI-IO: one shared file, of which the view
 !> of each process is its block of the array.
 module mpiio_backend
-   use, intrinsic :: iso_fortran_env, only: int64
    use block_backend, only: block_backend_t
    use datatypes, only: make_section
    use errors, only: error_t, keep_first
    use layout, only: element_bytes
-   use mpi_f08, only: MPI_Status
+   use mpi_checks, only: check
+   use mpi_f08, only: MPI_File_read, MPI_File_read_all, MPI_File_write, MPI_File_write_all, &
+                      MPI_Status
    use mpiio_file, only: mpiio_file_t
    use posix_file, only: release_locks
    use team, only: team_t
@@ -23,8 +24,7 @@ module mpiio_backend
       procedure :: set_up => set_up_file
       procedure :: set_up_file
       procedure :: open_file
-      procedure :: check_block
-      procedure :: free_locks
+      procedure :: move_block
       procedure :: sync
       procedure :: close_file
       procedure :: take_down
@@ -60,27 +60,45 @@ contains
       call self%file%open_file(writing, error)
    end subroutine open_file
 
-   !> An error unless a call moved exactly the block.
-   subroutine check_block(self, call_name, status, error)
-      class(mpiio_backend_t), intent(in) :: self
-      character(len=*), intent(in) :: call_name
-      type(MPI_Status), intent(in) :: status
+   !> Writes or reads the block by one call. If a write failed, the library may hold a lock that
+   !> the other processes wait for.
+   subroutine move_block(self, writing, collective, error)
+      class(mpiio_backend_t), intent(inout) :: self
+      logical, intent(in) :: writing, collective
       type(error_t), allocatable, intent(out) :: error
-
-      call self%file%check_moved(call_name, status, self%file%in_memory, &
-                                 self%block%layout%block_elements(), element_bytes, error)
-   end subroutine check_block
-
-   !> To be called after a write: if it failed, the library may hold a lock that the other
-   !> processes wait for.
-   subroutine free_locks(self, error)
-      class(mpiio_backend_t), intent(in) :: self
-      type(error_t), allocatable, intent(inout) :: error
       type(error_t), allocatable :: trouble
+      character(len=:), allocatable :: call_name
+      type(MPI_Status) :: status
+      integer :: ierr
 
-      if (allocated(error)) call release_locks(self%path, trouble)
+      call_name = "MPI_File_"//trim(merge("write", "read ", writing)) &
+                  //trim(merge("_all", "    ", collective))
+      call self%outcome%times%begin()
+      associate (handle => self%file%handle, in_memory => self%file%in_memory)
+         if (collective) then
+            if (writing) then
+               call MPI_File_write_all(handle, self%block%cells, 1, in_memory, status, ierr)
+            else
+               call MPI_File_read_all(handle, self%block%cells, 1, in_memory, status, ierr)
+            end if
+            call check(ierr, call_name//" of "//self%path, error)
+         else
+            if (writing) then
+               call MPI_File_write(handle, self%block%cells, 1, in_memory, status, ierr)
+            else
+               call MPI_File_read(handle, self%block%cells, 1, in_memory, status, ierr)
+            end if
+            call check(ierr, call_name//" of "//self%path, error)
+         end if
+      end associate
+      call self%outcome%times%finish()
+      if (.not. allocated(error)) then
+         call self%file%check_moved(call_name, status, self%file%in_memory, &
+                                    self%block%layout%block_elements(), element_bytes, error)
+      end if
+      if (writing .and. allocated(error)) call release_locks(self%path, trouble)
       call keep_first(error, trouble)
-   end subroutine free_locks
+   end subroutine move_block
 
    subroutine sync(self, error)
       class(mpiio_backend_t), intent(inout) :: self

@@ -11,7 +11,7 @@ module piece_backend
    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64, int8
    use backend, only: backend_t
-   use byte_pattern, only: byte_difference_t, compare_bytes, put_bytes
+   use byte_pattern, only: compare_bytes, put_bytes
    use difference, only: difference_t
    use errors, only: error_t, fail, keep_first
    use fingerprint, only: mixed_seed
@@ -66,8 +66,7 @@ module piece_backend
       procedure :: prepare
       procedure :: fill
       procedure :: poison
-      procedure :: write_data
-      procedure :: read_data
+      procedure :: move_data
       procedure :: compare
       procedure :: release
       procedure :: path_of
@@ -167,46 +166,32 @@ contains
       self%memory = unread_marker
    end subroutine poison
 
-   subroutine write_data(self, error)
+   !> The last round that was read stays in memory for `compare`.
+   subroutine move_data(self, writing, error)
       class(piece_backend_t), intent(inout) :: self
-      type(error_t), allocatable, intent(out) :: error
-      integer(int64) :: round
-      logical :: proceed
-
-      do round = 0, self%rounds - 1
-         if (round > 0) then
-            call self%outcome%untimed%begin(self%comm, error, proceed, self%is_usable)
-            if (proceed) call put_round(self, round)
-            call self%outcome%untimed%finish(self%comm, error)
-            if (.not. proceed) return
-         end if
-         call move_round(self, .true., round, error)
-      end do
-   end subroutine write_data
-
-   !> If there is only one round, `compare` compares it after the phase.
-   subroutine read_data(self, error)
-      class(piece_backend_t), intent(inout) :: self
+      logical, intent(in) :: writing
       type(error_t), allocatable, intent(out) :: error
       integer(int64) :: round
       logical :: proceed
 
       self%seen = difference_t()
       do round = 0, self%rounds - 1
-         call move_round(self, .false., round, error)
-         if (self%rounds == 1 .or. .not. self%task%verify) cycle
-         call self%outcome%untimed%begin(self%comm, error, proceed, self%is_usable)
-         if (proceed) call compare_round(self, round)
-         call self%outcome%untimed%finish(self%comm, error)
-         if (.not. proceed) return
+         if (round > 0 .and. (writing .or. self%task%verify)) then
+            call self%outcome%untimed%begin(self%comm, error, proceed, self%is_usable)
+            if (proceed .and. writing) call put_round(self, round)
+            if (proceed .and. .not. writing) call compare_round(self, round - 1)
+            call self%outcome%untimed%finish(self%comm, error)
+            if (.not. proceed) return
+         end if
+         call move_round(self, writing, round, error)
       end do
-   end subroutine read_data
+   end subroutine move_data
 
    subroutine compare(self, res)
       class(piece_backend_t), intent(inout) :: self
       type(difference_t), intent(out) :: res
 
-      if (self%rounds == 1) call compare_round(self, 0_int64)
+      call compare_round(self, self%rounds - 1)
       res = self%seen
    end subroutine compare
 
@@ -259,7 +244,6 @@ contains
    subroutine compare_round(self, round)
       class(piece_backend_t), intent(inout) :: self
       integer(int64), intent(in) :: round
-      type(byte_difference_t) :: found
       type(difference_t) :: here
       type(piece_t) :: piece
       integer(int64) :: number, first, last, place
@@ -269,14 +253,9 @@ contains
          piece = self%piece(number)
          place = (number - first)*self%longest
          call compare_bytes(self%memory(place + 1:place + piece%bytes), piece%start, self%mixed, &
-                            found)
-         here%compared_bytes = piece%bytes
-         here%differing = found%differing
-         if (found%differing > 0) here%path = self%path_of(piece%file)
-         here%byte = piece%offset + found%byte - piece%start
-         here%element = found%byte/8_int64
-         here%expected = found%expected
-         here%found = found%found
+                            here)
+         if (here%differing > 0) here%path = self%path_of(piece%file)
+         here%byte = piece%offset + here%byte - piece%start
          call self%seen%add(here)
       end do
    end subroutine compare_round

@@ -87,18 +87,14 @@ contains
       integer :: ierr
 
       layer%outcome = outcome_t()
-      layer%outcome%calls%times%is_on = latency
+      layer%outcome%times%is_on = latency
       call MPI_Barrier(team%world, ierr)
       marks(0) = MPI_Wtime()
       call check(ierr, "MPI_Barrier", error)
       call layer%open_file(writing, trouble)
       call keep_first(error, trouble)
       marks(1) = MPI_Wtime()
-      if (writing) then
-         call layer%write_data(trouble)
-      else
-         call layer%read_data(trouble)
-      end if
+      call layer%move_data(writing, trouble)
       call keep_first(error, trouble)
       marks(2) = MPI_Wtime()
       marks(3) = marks(2)
@@ -121,7 +117,7 @@ contains
       marks(2:) = marks(2:) - layer%outcome%untimed%seconds
       call collect_times(team, marks, res, trouble)
       call keep_first(error, trouble)
-      if (latency) call layer%outcome%calls%times%collect(team%world, res%latency, trouble)
+      if (latency) call layer%outcome%times%collect(team%world, res%latency, trouble)
       call keep_first(error, trouble)
       if (layer%computes .and. writing) call collect_computing(team, layer, res, trouble)
       call keep_first(error, trouble)
