@@ -481,14 +481,19 @@ def test_a_round_that_writes_nothing_is_found(benchio):
 
 
 @pytest.mark.parametrize(
-    ("option", "message"),
+    ("sizes", "options", "message"),
     [
-        ("--files=2147483647", "512 elements cannot be divided among 2147483647 files"),
-        ("--stripe-count=2147483647", "--stripe-count=2147483647 is more than 65536"),
+        (8, ["--files=2147483647"], "512 elements cannot be divided among 2147483647 files"),
+        (8, ["--stripe-count=2147483647"], "--stripe-count=2147483647 is more than 65536"),
+        (
+            1024,
+            ["--files=100000", "--stripe-count=2000", "--stripe-size=1G"],
+            "--files=100000 of --stripe-count=2000 make more than 100000000 stripes",
+        ),
     ],
 )
-def test_numbers_that_no_memory_holds(benchio, option, message):
-    done = benchio.run(8, 8, 8, "local", "aligned", "unstriped", option)
+def test_numbers_that_no_memory_holds(benchio, sizes, options, message):
+    done = benchio.run(sizes, sizes, sizes, "local", "aligned", "unstriped", *options)
     assert done.status == 2
     assert done.messages[0] == message
 

@@ -78,6 +78,16 @@ def test_a_result_file_on_a_full_device(benchio):
     assert list((benchio.cwd / "unstriped").iterdir()) == []
 
 
+def test_a_writer_without_memory_for_the_blocks_of_others_ends_the_run(benchio):
+    """Blocks of 1 GiB fit the address space, and two of them do not."""
+    done = benchio.run(
+        1024, 1024, 128, "local", "proc", "unstriped", "--writers=1", "--halo=0", ranks=2,
+        wrapper=["prlimit", f"--as={2560 * 2**20}"],
+    )  # fmt: skip
+    assert done.status == 1
+    assert "no memory for a block of 1024 x 1024 x 256 elements" in done.messages[0]
+
+
 def test_an_array_that_no_memory_holds(benchio):
     done = benchio.run(2**20, 2**20, 2**18, "local", "proc", "unstriped", ranks=2)
     assert done.status == 1

@@ -61,6 +61,13 @@ def test_indices_beyond_31_bits(benchio, sizes, grid):
     assert benchio.ask("place", *sizes, *grid, rank) == f"{first} {last}"
 
 
+def test_the_boxes_of_many_writers(benchio):
+    """The product of processes and writers needs more than 31 bits."""
+    ranks, writers = 2**17, 2**16
+    last = benchio.ask("place", 1, 1, ranks, 1, 1, ranks, ranks - 1, writers)
+    assert last == f"{ranks - 2} {ranks - 1}"
+
+
 def test_seeds_are_drawn_anew_for_each_run(benchio):
     seeds = set()
     for _ in range(3):

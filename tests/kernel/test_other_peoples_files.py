@@ -33,6 +33,20 @@ def test_figures_do_not_go_among_the_data(benchio):
     assert "rate" not in done.out
 
 
+def test_figures_do_not_go_among_the_data_of_many_files(benchio):
+    (benchio.cwd / "second").touch()
+    (benchio.cwd / "table").write_text(f"{benchio.cwd}/first 1048576 0\nsecond 1048576 1\n")
+    (benchio.cwd / "first").touch()
+    for more in (
+        ("unstriped", "--files=3", "--result=unstriped/aligned000001.dat"),
+        ("--layout=table", "--ranks=second"),
+    ):
+        done = benchio.run(*RUN, "aligned", *more)
+        assert done.status == 1
+        assert "is requested for results, but is a data file of the layer" in done.messages[0]
+        assert "rate" not in done.out
+
+
 def test_figures_and_tables_have_files_of_their_own(benchio):
     table = benchio.cwd / "table"
     table.write_text("data 1048576 0\n")

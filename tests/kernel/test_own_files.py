@@ -111,6 +111,24 @@ def test_a_signal_leaves_no_file(benchio, in_memory, observed, number):
     observed(message=said, exit_status=job.returncode, left=[], next_run=done.status == 0)
 
 
+def test_a_reader_of_its_messages_that_is_gone_leaves_no_file(benchio):
+    job = subprocess.Popen(
+        # Long enough that the next message comes later, when there is a file.
+        [benchio.program, "512", "512", "64", "local", "proc", "unstriped", "--repeats=1000000"],
+        cwd=benchio.cwd,
+        env={**os.environ, **MPI_SETTINGS},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with job:
+        while "Writing to" not in job.stdout.readline():
+            pass
+        job.stdout.close()
+        assert job.wait(timeout=300) == -signal.SIGPIPE
+    assert list((benchio.cwd / "unstriped").iterdir()) == []
+
+
 def test_a_signal_leaves_no_file_of_the_test_whether_one_can_be_created(benchio):
     data = "unstriped/mpiio.dat"
     # Without --seccomp-bpf, with which strace 6.1 sends no signal.

@@ -100,6 +100,8 @@ contains
       if (self%node_rank == 0) then
          call look_at(leaders, about_node(1), about_node(2), error)
          if (allocated(error)) return
+         call free_comm(leaders, error)
+         if (allocated(error)) return
       end if
       call MPI_Bcast(about_node, 2, MPI_INTEGER, 0, self%node_comm, ierr)
       call check(ierr, "MPI_Bcast", error)

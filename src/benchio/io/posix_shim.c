@@ -93,7 +93,7 @@ static struct guarded {
     int mode;
 } *guarded;
 static volatile sig_atomic_t guards;
-static const int endings[] = {SIGTERM, SIGINT, SIGHUP};
+static const int endings[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
 static struct sigaction formerly[sizeof endings / sizeof *endings];
 
 /* Calls only what is safe in a handler. A library's directory has files of unknown names. */

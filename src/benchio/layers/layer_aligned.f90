@@ -81,6 +81,10 @@ contains
       else if (.not. allocated(task%layout_path) .and. total/task%stripe_bytes > most_stripes) then
          call fail(error, "--stripe-size="//to_text(task%stripe_bytes)//" makes more than " &
                    //to_text(most_stripes)//" stripes", status_usage)
+      else if (task%files > most_stripes/task%stripe_count) then
+         call fail(error, "--files="//to_text(task%files)//" of --stripe-count=" &
+                   //to_text(task%stripe_count)//" make more than "//to_text(most_stripes) &
+                   //" stripes", status_usage)
       end if
    end subroutine check_task
 

@@ -11,7 +11,7 @@ module gather
    use block_data, only: block_t
    use datatypes, only: free_datatype, make_section
    use errors, only: error_t, keep_first
-   use mpi_checks, only: check
+   use mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_Bcast, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_Irecv, &
                       MPI_Isend, MPI_LOGICAL, MPI_Recv, MPI_Request, MPI_Send, &
                       MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Waitall
@@ -99,15 +99,17 @@ contains
       class(gathered_t), intent(inout) :: self
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
+      logical :: proceed
 
       allocate (self%gathered)
       call self%gathered%create(self%group%box, self%task%halo, self%task%seed, error)
-      call self%writing_team%agree(error)
-      if (allocated(error)) return
-      call make_section(self%gathered%room(), self%block%layout%block, spread(0_int64, 1, 3), &
-                        self%part, error)
-      call self%writing_team%agree(error)
-      if (allocated(error)) return
+      if (.not. allocated(error)) then
+         call make_section(self%gathered%room(), self%block%layout%block, spread(0_int64, 1, 3), &
+                           self%part, error)
+      end if
+      ! Not team_t's agree: the error is not yet that of the processes that do not write.
+      call agree_to_proceed(self%writing_team%world, proceed, error)
+      if (.not. proceed) return
       call self%inner%use_block(self%gathered, self%task)
       self%inner%name = self%name
       call self%inner%set_up(self%writing_team, directory, error)

@@ -14,7 +14,7 @@ module writer_groups
    implicit none(type, external)
    private
 
-   public :: writer_group_t, check_writers
+   public :: writer_group_t, check_writers, find_group
 
    !> The group of a process.
    type :: writer_group_t
@@ -54,17 +54,12 @@ contains
       type(team_t), intent(inout) :: writing_team
       type(error_t), allocatable, intent(out) :: error
       type(MPI_Comm) :: comm
-      integer :: grid(3), place(3), procs(3), member, ierr
+      integer :: group, procs(3), member, ierr
 
-      call find_grid(layout%procs, writers, grid, error)
+      call find_group(layout, writers, group, self%box, error)
       if (allocated(error)) return
-      place = layout%coords*grid/layout%procs
-      procs = first_of(place + 1) - first_of(place)
-      self%box = layout
-      self%box%start = first_of(place)*layout%block
-      self%box%block = procs*layout%block
-      call MPI_Comm_split(team%world, place(3) + grid(3)*(place(2) + grid(2)*place(1)), team%rank, &
-                          self%comm, ierr)
+      procs = int(self%box%block/layout%block)
+      call MPI_Comm_split(team%world, group, team%rank, self%comm, ierr)
       call check(ierr, "MPI_Comm_split", error)
       if (allocated(error)) return
       call MPI_Comm_set_errhandler(self%comm, MPI_ERRORS_RETURN, ierr)
@@ -82,18 +77,30 @@ contains
          self%places(:, member) = coords_of(procs, member - 1)*layout%block
       end do
       call writing_team%start(comm, error)
-
-   contains
-
-      !> The first process of a group along each axis.
-      pure function first_of(group) result(res)
-         integer, intent(in) :: group(3)
-         integer :: res(3)
-
-         res = (group*layout%procs + grid - 1)/grid
-      end function first_of
-
    end subroutine create
+
+   !> The number of a process's group, from 0, and the box of that group. In 64 bits: the product
+   !> of processes and groups may not fit 31.
+   pure subroutine find_group(layout, writers, group, box, error)
+      type(layout_t), intent(in) :: layout
+      integer, intent(in) :: writers
+      integer, intent(out) :: group
+      type(layout_t), intent(out) :: box
+      type(error_t), allocatable, intent(out) :: error
+      integer(int64) :: procs(3), place(3), first(3), past(3)
+      integer :: grid(3)
+
+      call find_grid(layout%procs, writers, grid, error)
+      if (allocated(error)) return
+      procs = layout%procs
+      place = layout%coords*int(grid, int64)/procs
+      first = (place*procs + grid - 1)/grid
+      past = ((place + 1)*procs + grid - 1)/grid
+      group = int(place(3) + grid(3)*(place(2) + grid(2)*place(1)))
+      box = layout
+      box%start = first*layout%block
+      box%block = (past - first)*layout%block
+   end subroutine find_group
 
    !> The number of groups along each axis: as many as possible along the last, which makes
    !> the box of a group the longest contiguous part of the file.

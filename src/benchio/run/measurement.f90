@@ -13,7 +13,7 @@ module measurement
    use posix_path, only: is_same_file
    use registry, only: make_layer
    use team, only: team_t
-   use text, only: append
+   use text, only: append, string_t
    implicit none(type, external)
    private
 
@@ -144,16 +144,24 @@ contains
       class(backend_t), intent(in) :: layer
       type(options_t), intent(in) :: asked
       type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: missing
+      type(string_t), allocatable :: paths(:)
+      integer :: at
 
-      if (allocated(asked%result_path)) call check_path(asked%result_path)
-      if (allocated(asked%ranks_path)) call check_path(asked%ranks_path)
+      ! The directory of a library may not be there yet.
+      call layer%list_cached(paths, missing)
+      call append(paths, layer%path)
+      do at = 1, size(paths)
+         if (allocated(asked%result_path)) call check_path(asked%result_path)
+         if (allocated(asked%ranks_path)) call check_path(asked%ranks_path)
+      end do
 
    contains
 
       subroutine check_path(path)
          character(len=*), intent(in) :: path
 
-         if (is_same_file(layer%path, path)) then
+         if (is_same_file(paths(at)%value, path)) then
             call fail(error, path//" is requested for results, but is a data file of the layer " &
                       //layer%name)
          end if

@@ -1,7 +1,7 @@
 !> Prints results of the arithmetic for the tests, for arrays that are too large to write:
 !>   value INDEX SEED                       the value of an element
-!>   place N1 N2 N3 P1 P2 P3 RANK           the indices of the first and the last element of
-!>                                          a block of a global array
+!>   place N1 N2 N3 P1 P2 P3 RANK [WRITERS] the indices of the first and the last element of
+!>                                          a block of a global array, or of what its writer has
 !>   cells N1 N2 N3 local|global P RANK     the first point and the points of each cell of a
 !>                                          btio grid, one line for each cell
 !>   decimal NUMBER                         a number as benchio prints it
@@ -20,6 +20,7 @@ program probe
    use stripe_table, only: divide_data, parse_table, striped_file_t
    use text, only: decimal
    use text_file, only: read_text
+   use writer_groups, only: find_group
    implicit none(type, external)
 
    select case (word(1))
@@ -42,12 +43,16 @@ program probe
 contains
 
    subroutine place()
-      type(layout_t) :: layout
+      type(layout_t) :: layout, block
       type(error_t), allocatable :: error
-      integer :: at
+      integer :: at, group
 
       call make_layout([(number(at), at=2, 4)], .true., [(int(number(at)), at=5, 7)], &
                        int(number(8)), layout, error)
+      if (command_argument_count() > 8 .and. .not. allocated(error)) then
+         block = layout
+         call find_group(block, int(number(9)), group, layout, error)
+      end if
       if (allocated(error)) then
          write (*, "(a)") error%text
          return
