@@ -89,6 +89,19 @@ def test_a_subset_of_writers_makes_the_same_files(benchio, decomposition, writer
     assert sum(path.stat().st_size for path in files) == len(whole)
 
 
+def test_repeats_keep_no_communicators(benchio, preloaded):
+    """MPICH has some 2000 of them."""
+    left = []
+    for repeats in (1, 3):
+        done = benchio.run(
+            1, 1, 1, "local", "unstriped", "proc", "--writers=1", "--cache=shift", "--read",
+            f"--repeats={repeats}", wrapper=preloaded("communicators"),
+        )  # fmt: skip
+        assert done.status == 0, done.err
+        left.append([line for line in done.err.splitlines() if "communicators left" in line])
+    assert left[0] == left[1] != []
+
+
 def test_writers_that_the_grid_cannot_be_divided_among(benchio):
     done = benchio.run(*ODD, "local", "unstriped", "mpiio", "--writers=5", ranks=6)
     assert done.status == 2
