@@ -95,7 +95,7 @@ def evidence(site: Site, found: Alert | Series, form: str = "svg") -> bytes | No
             _draw_evidence(below, found)
             _legend(above)
             _legend(below)
-            _title(above, found)
+            _title(above, found, pad=2 * _LINE)  # above the legend
             return _rendered(figure, form)
         every = [each.series for each in found.members if each.series.status.runs][:MOST_PANELS]
         if not every:
@@ -174,9 +174,9 @@ def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> No
         )
 
 
-def _title(axes: Axes, series: Series) -> None:
+def _title(axes: Axes, series: Series, pad: float | None = None) -> None:
     label = shorten(series.label, _LONGEST, placeholder=" …")
-    axes.set_title(f"{label}: {series.status.state.value}", loc="left", fontsize=11)
+    axes.set_title(f"{label}: {series.status.state.value}", loc="left", fontsize=11, pad=pad)
 
 
 def _legend(axes: Axes) -> None:
