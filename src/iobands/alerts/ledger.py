@@ -149,7 +149,10 @@ def _past(
         for drop in drops
         if drop.ended
         for place, key in zip(drop.change.members, drop.members, strict=True)
-        if not any(_is_of(each, drop, key) for each in incidents)
+        if not any(
+            key in each.ratios and each.since - NEAR <= drop.since <= each.until
+            for each in incidents
+        )
     ]
     groups: list[list[_Past]] = []
     newest: dict[tuple[str | None, ...], list[_Past]] = {}
@@ -162,10 +165,6 @@ def _past(
             groups.append(group)
         group.append(each)
     return [_joined(group) for group in groups]
-
-
-def _is_of(incident: Incident, drop: GroupDrop, key: SeriesKey) -> bool:
-    return key in incident.ratios and incident.since - NEAR <= drop.since <= incident.until
 
 
 def _change(series: Series, change: Change) -> Entry:

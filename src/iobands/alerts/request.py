@@ -82,24 +82,19 @@ def subjects_of(
 ) -> list[Subject]:
     """Return what can be acted on: alerts of several series, alerts of the past, every series."""
     changed = [alert for alert in alerts if alert.severity in CHANGES]
-    shared = {
-        alert.subject: Subject(
-            alert.subject, tuple(member.series for member in alert.members), alert
-        )
-        for alert in changed
-        if len(alert.members) > 1 and not alert.peer
-    }
+    shared: dict[str, Subject] = {}
     for alert in changed:
+        members = tuple(member.series for member in alert.members)
         if alert.peer:
             shared[alert.subject] = Subject(alert.subject, (), alert, alert.peer.name)
-    for name, done in log.items():
-        for action in in_force(done, now) if isinstance(name, PeerName) else ():
-            if action.subject:
-                shared.setdefault(action.subject, Subject(action.subject, (), None, name))
-    for action in [each for actions in log.values() for each in in_force(actions, now)]:
-        named = tuple(each for each in series if action.names(each.key))
-        if action.subject and len(named) > 1:  # what an undo names
-            shared.setdefault(action.subject, Subject(action.subject, named))
+        elif len(members) > 1:
+            shared[alert.subject] = Subject(alert.subject, members, alert)
+    for name, done in log.items():  # what an undo names
+        peer = name if isinstance(name, PeerName) else None
+        for action in in_force(done, now):
+            named = tuple(each for each in series if action.names(each.key))
+            if action.subject and (peer or len(named) > 1):
+                shared.setdefault(action.subject, Subject(action.subject, named, None, peer))
     of_series = {key: alert for alert in changed for key in alert.keys}
     own = (Subject(each.label, (each,), of_series.get(each.key)) for each in series)
     return [*shared.values(), *own]

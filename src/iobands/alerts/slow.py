@@ -9,7 +9,7 @@ from typing import Final
 
 from iobands.alerts.acknowledgement import Acknowledgement
 from iobands.alerts.action import ACKNOWLEDGE, RESOLVE, Action, in_force
-from iobands.alerts.alert import Alert, Member, Severity, SlowPeer, certainty
+from iobands.alerts.alert import Alert, Severity, SlowPeer, certainty
 from iobands.alerts.correlated import overlap, ratio_of
 from iobands.alerts.log import Log
 from iobands.bands import Span
@@ -105,13 +105,8 @@ def _is_caused(alert: Alert, by: Alert) -> bool:
     return (
         alert.severity in (Severity.DEGRADED, Severity.INCIDENT)
         and overlap(alert, by)
-        and all(_is_on(member, name) for member in alert.members)
+        and {(key.system, key.file_system) for key in alert.keys} == {(name.system, name.where)}
     )
-
-
-def _is_on(member: Member, name: PeerName) -> bool:
-    key = member.series.key
-    return (key.system, key.file_system) == (name.system, name.where)
 
 
 def _acknowledged(alert: Alert, actions: Sequence[Action]) -> Alert:

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from iobands.alerts.action import DISCARD, RETIRE, Action, in_force
+from iobands.alerts.action import RETIRE, Action, bands_after, in_force
 from iobands.alerts.log import Log
 from iobands.alerts.slow import resolved_peers
 from iobands.bands import Bands, Span, Window
@@ -131,7 +131,7 @@ def future_samples(
     return tuple(
         FutureSample(key, labels[key], when)
         for key, when in sorted(found, key=lambda each: (each[1], labels[each[0]]))
-        if not _is_discarded(in_force(logs[key.system].of(key), now), when)
+        if not any(when in span for span in _left_out(logs[key.system].of(key), now))
     )
 
 
@@ -146,11 +146,5 @@ def only_in_future(
     }
 
 
-def _is_discarded(actions: Iterable[Action], when: datetime) -> bool:
-    return any(
-        action.kind == DISCARD
-        and action.since
-        and action.until
-        and action.since <= when <= action.until
-        for action in actions
-    )
+def _left_out(actions: Iterable[Action], now: datetime) -> tuple[Span, ...]:
+    return bands_after(Bands("", ()), in_force(actions, now)).left_out
