@@ -123,18 +123,15 @@ def _system(wanted: str | None, with_bands: Sequence[str], with_runs: Sequence[s
 
 
 def _show(learned: Learned) -> None:
-    band, before, proposal = learned.band, learned.before, learned.proposal
+    band, before, correlation = learned.band, learned.before, learned.proposal.correlation
     runs = f"{band.runs} runs, {band.state}"
     typer.echo(f"  {learned.label}: {runs}, in {band.unit}; 95 % in brackets")
     for name in ("maximum", "upper_quartile", "median", "lower_quartile", "floor"):
         typer.echo(f"    {name.replace('_', ' '):15}{_figure(band, before, name)}")
     for note in learned.notes:
         typer.echo(f"    {note}")
-    share = proposal.below_maximum
-    typer.echo(f"    at least {share:.1%} of runs stay below the maximum (95 % confidence)")
-    if proposal.correlation:
-        phi = proposal.correlation
-        typer.echo(f"    serial correlation {phi:.2f}: the intervals are wider for it")
+    if correlation:
+        typer.echo(f"    serial correlation {correlation:.2f}: the intervals are wider for it")
 
 
 def _figure(band: Band, before: Band | None, name: str) -> str:

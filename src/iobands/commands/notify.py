@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from typing import Annotated
 
@@ -36,8 +36,9 @@ def notify(
     if dry_run:
         _show(deliver.news(site_of(options), settings, _outbox(options).state()))
         return
-    status = _test(settings) if test else tell_of(site_of(options), settings, options)
-    raise typer.Exit(status)
+    if test:
+        raise typer.Exit(_status(_test(settings)))
+    raise typer.Exit(tell_of(site_of(options), settings, options))
 
 
 def settings_of(options: SiteOptions) -> Settings:
@@ -47,62 +48,8 @@ def settings_of(options: SiteOptions) -> Settings:
 
 def tell_of(site: Site, settings: Settings, options: SiteOptions) -> int:
     """Tell people and monitors of the site as it is now, and return the exit status."""
-    try:
-        place = _outbox(options)
-        status = tell(place, settings, lambda state: deliver.news(site, settings, state))
-    except FileError as error:
-        typer.echo(f"IOBANDS UNKNOWN: {error}", err=True)
-        status = UNKNOWN
-    return max(status, report_to_monitors(settings, site))
-
-
-def _test(settings: Settings) -> int:
-    status = OK
-    for name, error in deliver.test(settings, datetime.now(timezone.utc)):
-        if error:
-            typer.echo(f"IOBANDS UNKNOWN: not sent: {name}: {error}", err=True)
-            status = UNKNOWN
-        else:
-            typer.echo(f"Sent to {name}: a test")
-    return status
-
-
-def _outbox(options: SiteOptions) -> Outbox:
-    return Outbox(options.perflogs_directory.parent / "outbox")
-
-
-def tell(place: Outbox, settings: Settings, change: Callable[[State], State]) -> int:
-    """Note what `change` makes of the last state, send what waits, and return the exit status.
-
-    Raises:
-        FileError: the outbox cannot be used.
-    """
-    status = OK
-    with place.locked():
-        place.note(change(place.state()))
-        entries, problems = place.entries()
-        for entry in deliver.deliver(place, entries, settings):
-            if entry.sent:
-                typer.echo(f"Sent to {entry.channel}: {entry.message.title}")
-            else:
-                problems.append(f"{entry.channel}: {entry.error}; {entry.path} waits")
-        place.prune(entries, datetime.now(timezone.utc))
-    for problem in problems:
-        typer.echo(f"IOBANDS UNKNOWN: not sent: {problem}", err=True)
-        status = UNKNOWN
-    return status
-
-
-def report_to_monitors(settings: Settings, site: Site) -> int:
-    """Give the monitors the state of the site, and return the exit status."""
-    status = OK
-    for each in settings.monitors:
-        try:
-            monitor.report(each, site.exit_status, summary(site))
-        except SendError as error:
-            typer.echo(f"IOBANDS UNKNOWN: not sent: {each.name}: {error}", err=True)
-            status = UNKNOWN
-    return status
+    not_sent = [*_tell(site, settings, _outbox(options)), *_report(site, settings)]
+    return _status(not_sent)
 
 
 def ping(settings: Settings, step: str, text: str = "") -> int:
@@ -111,9 +58,56 @@ def ping(settings: Settings, step: str, text: str = "") -> int:
         if settings.ping:
             monitor.ping(settings.ping, step, text)
     except SendError as error:
-        typer.echo(f"IOBANDS UNKNOWN: no ping: {error}", err=True)
-        return UNKNOWN
+        return _status([f"no ping: {error}"])
     return OK
+
+
+def _outbox(options: SiteOptions) -> Outbox:
+    return Outbox(options.perflogs_directory.parent / "outbox")
+
+
+def _status(problems: Iterable[str]) -> int:
+    """Print the problems, and return the exit status."""
+    status = OK
+    for problem in problems:
+        typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
+        status = UNKNOWN
+    return status
+
+
+def _tell(site: Site, settings: Settings, outbox: Outbox) -> list[str]:
+    """Note what is new, send all that waits, and return what could not be sent."""
+    try:
+        with outbox.locked():
+            outbox.note(deliver.news(site, settings, outbox.state()))
+            entries, problems = outbox.entries()
+            for entry in deliver.deliver(outbox, entries, settings):
+                if entry.sent:
+                    typer.echo(f"Sent to {entry.channel}: {entry.message.title}")
+                else:
+                    problems.append(f"{entry.channel}: {entry.error}; {entry.path} waits")
+            outbox.prune(entries, datetime.now(timezone.utc))
+    except FileError as error:
+        return [str(error)]
+    return [f"not sent: {problem}" for problem in problems]
+
+
+def _report(site: Site, settings: Settings) -> Iterator[str]:
+    """Give the monitors the state of the site, and yield what they did not take."""
+    for each in settings.monitors:
+        try:
+            monitor.report(each, site.exit_status, summary(site))
+        except SendError as error:
+            yield f"not sent: {each.name}: {error}"
+
+
+def _test(settings: Settings) -> Iterator[str]:
+    """Send each channel a message that says nothing, and yield what could not be sent."""
+    for name, error in deliver.test(settings, datetime.now(timezone.utc)):
+        if error:
+            yield f"not sent: {name}: {error}"
+        else:
+            typer.echo(f"Sent to {name}: a test")
 
 
 def _show(state: State) -> None:

@@ -35,8 +35,7 @@ class Proposal:
     """A band as the runs of a series give it, in the unit of the values.
 
     `intervals` has 95 % intervals by the names of figures; one that so few runs cannot give is
-    left out. `runs` is how many runs count. `below_maximum` is the share of runs that stay below
-    the maximum with 95 % confidence. `notes` say which runs were left out.
+    left out. `runs` is how many runs count. `notes` say which runs were left out.
     """
 
     lower_quartile: float
@@ -47,7 +46,6 @@ class Proposal:
     intervals: dict[str, tuple[float, float]]
     state: str
     runs: int
-    below_maximum: float
     correlation: float
     notes: tuple[str, ...]
 
@@ -148,7 +146,6 @@ def propose(values: Array) -> Proposal:
         intervals=_intervals(kept, correlation),
         state=state,
         runs=len(kept),
-        below_maximum=(1 - CONFIDENCE) ** (1 / len(kept)),
         correlation=correlation,
         notes=tuple(notes),
     )
