@@ -34,15 +34,7 @@ _LEFT_OUT: Final = {RESOLVE: "resolved: {}", DISCARD: "discarded: {}"}
 
 @dataclass(frozen=True)
 class Action:
-    """What `who` did at `when`, and why, about the series that match one of `series`.
-
-    The change began at `since` at the earliest, and its samples were known up to `until`; for a
-    rebaseline `since` is the beginning of the new baseline. `direction` and `ratio` are of the
-    change. An `UNDO` takes back the action that was done at `of`. A `RESOLVE` may have the verdict
-    whether the alert was `real` or `false`. A `DISCARD` is of the samples from `since` to `until`.
-    `subject` is what the alert was called. With a `target` or `node` the action is about that of
-    the file system or partition that `series` names, and about no series.
-    """
+    """What `who` did at `when`, and why; contract 5 defines the fields."""
 
     kind: str
     when: datetime

@@ -1,9 +1,4 @@
-"""Incidents: trouble that need not last, most series of a file system far down at the same time.
-
-A session is bad when more than half of the runs on a file system, of one variable, are under
-their floors. Two bad sessions of three within a week open an incident. Three good ones in a row
-end it, and so does a week without a bad one.
-"""
+"""Incidents, as docs/glossary.md defines them: most series of a file system far down at once."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The outbox: a JSON file for each message and channel, which stays until it was sent.
 
-Causes and messages are written before anything is sent, and every file is replaced at once. So a
-message is lost only with its file. It is sent twice only if the process ends between the sending
-and the note of it; the second has the same id, by which trackers and most mail readers drop it.
+Causes and messages are written before anything is sent. So a message is lost only with its file,
+and sent twice, with the same id, only if the process ends between the sending and the note of it.
 """
 
 from __future__ import annotations

@@ -228,10 +228,8 @@ def _text(
 ) -> str:
     parts = []
     for variable in check.rates:
-        noise = np.exp(_PEER_NOISE * draw.standard_normal(len(names)))
-        speeds = [
-            each * (factor if name == slow else 1) for name, each in zip(names, noise, strict=True)
-        ]
+        speeds = np.exp(_PEER_NOISE * draw.standard_normal(len(names)))
+        speeds[[name == slow for name in names]] *= factor
         listed = (f"{name}:{each:.3g}" for name, each in zip(names, speeds, strict=True))
         parts.append(f"{variable}={','.join(listed)}")
     return ";".join(parts)

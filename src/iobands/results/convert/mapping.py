@@ -38,12 +38,7 @@ Fields = MappingOf[str, str]
 
 @dataclass(frozen=True)
 class Mapping:
-    """What a mapping file says.
-
-    `time_zone` is that of times without offset. `fields` hold in every line that does not say
-    otherwise. `variables` has the fields of each foreign variable, None for one that is passed
-    over. `columns` has the foreign name of each field of a table.
-    """
+    """What a mapping file says, as docs/other-results.md has it; None passes a variable over."""
 
     time_zone: ZoneInfo = ZoneInfo("UTC")  # noqa: RUF009 (immutable)
     fields: Fields = field(default_factory=dict)
