@@ -123,12 +123,10 @@ def places_of(
 
 
 def _without(rows: pl.DataFrame, spans: Sequence[tuple[Span, str | None]]) -> pl.DataFrame:
-    out = [
-        pl.col(TIME).is_between(span.begin, span.end)
-        & (pl.lit(value=True) if peer is None else pl.col("peer") == peer)
-        for span, peer in spans
-    ]
-    return rows.filter(~pl.any_horizontal(out)) if out else rows
+    for span, peer in spans:
+        of_peer = pl.lit(value=True) if peer is None else pl.col("peer") == peer
+        rows = rows.filter(~(pl.col(TIME).is_between(span.begin, span.end) & of_peer))
+    return rows
 
 
 def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
