@@ -1,22 +1,22 @@
 # The commands that people and CI call. Each does its own set-up first.
 #
-#   make run     measure this machine's file systems, print the digest, write the dashboard
-#   make setup   install iobands and ReFrame into .venv, and nothing else
-#   make demo    write a made-up site and its dashboard to demo/, for a first look
-#   make check   run the fast tests, without MPI and ReFrame
-#   make test    run every test
+#   make run            measure this machine's file systems, print the digest, write the dashboard
+#   make setup          install iobands and ReFrame into .venv, and nothing else
+#   make demo           write a made-up site and its dashboard to demo/, for a first look
+#   make check          run the fast tests, without MPI and ReFrame
+#   make test           run every test
 #   make test-faults    inject each fault of docs/faults.md, and write that table
-#   make soak    measure a made-up year of nights with faults, in ten minutes
+#   make soak           measure a made-up year of nights with faults, in ten minutes
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
 #   make minisite-down  end it and remove all of it
-#   make bench   compare benchio with IOR and fio, and measure what a session costs beside its I/O
+#   make bench          compare benchio with IOR and fio, and measure what a session costs beside its I/O
 #   make bench-reading  measure the cost of reading perflogs, and write docs/reading-costs.md
 #   make bench-report   measure the cost of the dashboard, and write docs/dashboard-costs.md
 #   make bench-alarms   measure the error rates of the alerts, and write docs/error-rates.md
-#   make lint    check the Python, Fortran and shell sources
-#   make format  put them into their standard form
-#   make clean   remove what these made, but never the perflogs
+#   make lint           check the Python, Fortran and shell sources
+#   make format         put them into their standard form
+#   make clean          remove what these made, but never the perflogs
 
 PYTHON ?= python3
 VENV := .venv
