@@ -218,7 +218,7 @@ def _outliers(site: Site, found: Outliers) -> str:
 def _rank(detection: Detection) -> str:
     """Return the place of the newest run among the earlier ones that compare."""
     values = detection.values
-    if len(values) < 2:  # noqa: PLR2004
+    if len(values) < 3:  # noqa: PLR2004 (the place among one says nothing)
         return ""
     lower = int(np.count_nonzero(values[:-1] < values[-1]))
     same = int(np.count_nonzero(values[:-1] == values[-1]))
