@@ -82,10 +82,7 @@ def epoch(
     """
     places = SiteOptions(perflogs, config)
     directory = places.config_of("bands")
-    ran = _systems(places.perflogs_directory)
-    there = directory.iterdir() if directory.is_dir() else ()
-    with_bands = [path.stem for path in there if path.is_dir() or path.suffix == ".yaml"]
-    named = _system(system, with_bands, ran)
+    named = _system(system, places.perflogs_directory, directory)
     begin = time_of(since) if since else datetime.now(timezone.utc).replace(microsecond=0)
     known = load_bands(directory, named)
     for old in known.epochs:
@@ -101,25 +98,18 @@ def epoch(
     _write(directory, [(named, found)], yes, dry_run)
 
 
-def _systems(perflogs: Path) -> list[str]:
-    """Return the systems that have run; none where there are no perflogs."""
-    if not perflogs.is_dir():
-        return []
-    return sorted(path.name for path in perflogs.iterdir() if path.is_dir())
-
-
-def _system(wanted: str | None, with_bands: Sequence[str], with_runs: Sequence[str]) -> str:
+def _system(wanted: str | None, perflogs: Path, bands: Path) -> str:
     """Return the system that is meant, or end with a message that lists the known ones."""
-    known = sorted({*with_bands, *with_runs})
-    if wanted is None:
-        # The repository has bands of other sites as examples.
-        likely = list(with_runs or known)
-        if len(likely) == 1:
-            return likely[0]
+    ran = [path.name for path in perflogs.glob("*") if path.is_dir()]
+    learned = [path.stem for path in bands.glob("*") if path.is_dir() or path.suffix == ".yaml"]
+    known = sorted({*ran, *learned})
+    # The repository has bands of other sites as examples.
+    meant = [wanted] if wanted else ran or known
+    if len(meant) != 1:
         raise failure(f"name the --system; known are {', '.join(known) or 'none'}")
-    if with_runs and wanted not in known:
+    if ran and meant[0] not in known:
         raise failure(f"there is no system {wanted}; known are {', '.join(known)}")
-    return wanted
+    return meant[0]
 
 
 def _show(learned: Learned) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from iobands.alerts.alert import OK, WARNING
 from iobands.commands.options import DryRunOption, RootOption, SystemOption, root_of
-from iobands.directories.note import DIRECTORY, read_leftovers
+from iobands.directories.note import all_notes, read_leftovers
 from iobands.directories.sweep import Outcome, Roots, sweep
 from iobands.reporting.format import printable, size_text
 from iobands.site.site_file import read_site_file
@@ -42,12 +42,11 @@ def clean(
 
 def clean_up(root: Path, system: str | None, *, dry_run: bool = False) -> list[Outcome]:
     """Sweep the notes of `system`, or of all systems that have some."""
-    outcomes = []
-    for notes in sorted((root / "perflogs").glob(f"*/{DIRECTORY}")):
-        name = notes.parent.name
-        if system in (None, name):
-            outcomes += sweep(notes, _roots(root, name), dry_run=dry_run)
-    return outcomes
+    return [
+        outcome
+        for notes in all_notes(root / "perflogs", system)
+        for outcome in sweep(notes, _roots(root, notes.parent.name), dry_run=dry_run)
+    ]
 
 
 def _roots(root: Path, system: str) -> Roots:

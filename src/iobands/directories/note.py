@@ -100,6 +100,12 @@ def notes_of(perflogs: Path, system: str) -> Path:
     return perflogs / system / DIRECTORY
 
 
+def all_notes(perflogs: Path, system: str | None) -> list[Path]:
+    """Return the directories with the notes of a system, or of all that have some."""
+    found = sorted(perflogs.glob(f"*/{DIRECTORY}"))
+    return [notes for notes in found if system in {None, notes.parent.name}]
+
+
 def read_notes(notes: Path) -> Iterator[tuple[Path, Note | None]]:
     """Yield the files in the directory `notes` with what they say; None of a damaged one."""
     found: list[Path] = []
@@ -123,10 +129,8 @@ class Leftover:
 def read_leftovers(perflogs: Path, system: str | None) -> tuple[Leftover, ...]:
     """Return what is left of runs on `system`, or on all, by their notes."""
     found = []
-    for notes in sorted(perflogs.glob(f"*/{DIRECTORY}")):
+    for notes in all_notes(perflogs, system):
         name = notes.parent.name
-        if system not in (None, name):
-            continue
         for path, note in read_notes(notes):
             if note is None:
                 why = "a note that cannot be read: remove it, and any directory of its name"

@@ -48,17 +48,6 @@ class Field:
     later: bool = False
 
     @property
-    def is_required(self) -> bool:
-        """Whether a perflog without this column cannot be read."""
-        of_role = self.role in {"series", "band", "value"} and not self.later
-        return of_role or self.name in _ALSO_REQUIRED
-
-    @property
-    def varies(self) -> bool:
-        """Whether it differs from run to run of one series, as a rule."""
-        return self.role in {"run", "covariate"} or self.name == VALUE
-
-    @property
     def log_name(self) -> str:
         """What ReFrame's log format calls it."""
         return self.name if self.name == "version" else f"check_{self.name}"
@@ -69,8 +58,6 @@ VARIABLE: Final = "perf_var"
 VALUE: Final = "perf_value"
 UNIT: Final = "perf_unit"
 
-
-_ALSO_REQUIRED: Final = frozenset({TIME, "result", "display_name", "tool_version"})
 
 # fmt: off
 #: Every column, in the order of the perflog. A new one goes before `case`; names never change.
@@ -185,7 +172,12 @@ READ: Final = tuple(
     field.name for field in FIELDS if field.role not in {"speeds", "by_variable", "reference"}
 )
 #: The columns without which a perflog cannot be read.
-REQUIRED: Final = tuple(field.name for field in FIELDS if field.is_required)
+REQUIRED: Final = tuple(
+    field.name
+    for field in FIELDS
+    if (field.role in {"series", "band", "value"} and not field.later)
+    or field.name in {TIME, "result", "display_name", "tool_version"}
+)
 #: The fields that, with the variable, make a series.
 SERIES_FIELDS: Final = _names("series")
 #: The series fields that came later: an older perflog has no column of them, and none is missing.

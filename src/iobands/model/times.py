@@ -19,6 +19,14 @@ def overdue(interval: timedelta) -> timedelta:
     return _INTERVALS * interval + _GRACE
 
 
+def from_unix(seconds: float | None) -> datetime | None:
+    """Return the moment of so many seconds since 1970, whole ones; None where there is none."""
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds // 1, timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def utc_text(when: datetime) -> str:
     """Return a moment as ISO 8601 in UTC, with the suffix Z."""
     return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from iobands.model.fields import FIELD, NULLS, READ, REQUIRED, SPEEDS
+from iobands.model.fields import FIELD, NULLS, READ, REQUIRED, SPEEDS, VALUE
 from iobands.results.cells import contradictions, type_of, typed
 
 #: Where a row comes from: the number of its file, and of the line in it.
@@ -167,7 +167,7 @@ class Layout:
 
 
 def _is_steady(name: str) -> bool:
-    return name in READ and not FIELD[name].varies
+    return name in READ and FIELD[name].role not in {"run", "covariate"} and name != VALUE
 
 
 def _split(cell: str, texts: Iterable[str]) -> pl.DataFrame:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
 from iobands.model.fields import SERIES_FIELDS, canonical
 from iobands.model.rejected import Rejected, Unusable
-from iobands.model.times import overdue
+from iobands.model.times import from_unix, overdue
 from iobands.results.failed_commands import words_of_command
 from iobands.session.report import (
     Entry,
@@ -141,7 +141,7 @@ def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
     """
     report = load(path)
     session = session_of(report)
-    end = _from_unix(session, "time_end_unix")
+    end = from_unix(number_of(session, "time_end_unix"))
     if end is None:
         raise Unusable("not a run report: no time_end_unix")
     if "--dry-run" in str(session.get("cmdline")).split():
@@ -184,7 +184,7 @@ def _run(entry: Entry, end: datetime, path: Path, entries: Mapping[_Key, Entry])
         phase=text("fail_phase") or None,
         reason=(why if lacks else _reason(text("fail_reason"), entry)) or None,
         recorded=_recorded(entry.get("perfvalues")),
-        when=_from_unix(entry, "job_completion_time_unix") or end,
+        when=from_unix(number_of(entry, "job_completion_time_unix")) or end,
         report=path,
         examines=_examined(entry),
         lacks=lacks,
@@ -264,11 +264,3 @@ def _recorded(values: object) -> frozenset[str]:
 def _interval(entry: Entry) -> timedelta | None:
     days = number_of(entry, "interval_days") or 0.0
     return timedelta(days=days) if 0 < days < _MOST_DAYS else None
-
-
-def _from_unix(table: Entry, name: str) -> datetime | None:
-    seconds = number_of(table, name)
-    try:
-        return None if seconds is None else datetime.fromtimestamp(seconds // 1, timezone.utc)
-    except (ValueError, OverflowError, OSError):
-        return None

@@ -8,12 +8,12 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
 from iobands.model.fields import NULLS, TIME, UNIT, VALUE, VARIABLE, number
 from iobands.model.rejected import Unusable
+from iobands.model.times import from_unix
 from iobands.results.perflog import perflog_files
 
 _UNIX: Final = "job_completion_time_unix"
@@ -119,15 +119,5 @@ def _complete(said: Said, path: Path) -> Said:
             raise Unusable(f"{said['info']!r} does not name check, system and partition")
         found |= {name: value for name, value in info.groupdict().items() if value}
     found |= {name: value.strip() for name, value in said.items() if value.strip() not in NULLS}
-    time = _from_unix(found.get(_UNIX) or found.get(TIME, ""))
-    return {**found, TIME: time} if time else found
-
-
-def _from_unix(text: str) -> str | None:
-    """Return the time of so many seconds since 1970, whole, or None where it is no such number."""
-    seconds = number(text)
-    try:
-        when = datetime.fromtimestamp(int(seconds // 1), timezone.utc) if seconds else None
-    except (ValueError, OverflowError, OSError):
-        return None
-    return when.isoformat() if when else None
+    when = from_unix(number(found.get(_UNIX) or found.get(TIME, "")) or None)
+    return {**found, TIME: when.isoformat()} if when else found
