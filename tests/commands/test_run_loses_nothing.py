@@ -105,7 +105,7 @@ def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
     for left in (header, header + line[:-9], header + line[:-1]):
         perflog.write_bytes(left)
         found = reconcile(report, perflogs)
-        assert (len(found.restored), found.lost) == (1, ())
+        assert (len(found.notes), found.lost) == (1, ())
         assert perflog.read_bytes().endswith(b"\n" + line)
     (root / "checks" / "tear.py").write_text(TEAR)
     torn = iobands("run", "--", "-n", "Tear", cwd=root, FAULT="torn")

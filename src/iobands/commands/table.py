@@ -19,13 +19,11 @@ from iobands.site.published import HOLDS, Recommended, published
 from iobands.site.site import Site
 from iobands.site.site_file import read_site_file
 
-FormatOption = Annotated[
-    Format, typer.Option("--format", help="The format of the section; csv is the tables alone.")
-]
-
 
 def table(
-    form: FormatOption = Format.MARKDOWN,
+    form: Annotated[
+        Format, typer.Option("--format", help="Of the section; csv is the tables alone.")
+    ] = Format.MARKDOWN,
     check: Annotated[
         Path | None,
         typer.Option("--check", metavar="FILE", help="Say where a published page has drifted."),

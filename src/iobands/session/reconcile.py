@@ -36,18 +36,11 @@ _Cells = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Reconciled:
-    """What came of it: values that were written from the report, and those that are lost."""
+    """The number of values, notes on those that were written from the report, and those lost."""
 
     values: int
-    restored: tuple[str, ...]
+    notes: tuple[str, ...]
     lost: tuple[str, ...]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was written."""
-        return tuple(
-            f"{each}: missing in its perflog, written from the report" for each in self.restored
-        )
 
 
 def reconcile(report: Path, perflogs: Path) -> Reconciled:
@@ -60,15 +53,16 @@ def reconcile(report: Path, perflogs: Path) -> Reconciled:
     for path, cells in _samples(report, perflogs):
         number += 1
         missing.setdefault(path, []).append(cells)
-    restored: list[str] = []
+    notes: list[str] = []
     lost: list[str] = []
     for path, samples in missing.items():
         try:
-            restored += _append(path, samples)
+            added = _append(path, samples)
+            notes += [f"{each}: missing in its perflog, written from the report" for each in added]
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             lost += [f"{path}: {_name(cells)} could not be recorded: {why}" for cells in samples]
-    return Reconciled(number, tuple(restored), tuple(lost))
+    return Reconciled(number, tuple(notes), tuple(lost))
 
 
 def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
