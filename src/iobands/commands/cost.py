@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from iobands.commands.options import AsSystemOption, RootOption, TagOption, failure, root_of
-from iobands.commands.reframe import describe
+from iobands.commands.reframe import RunError, describe
 from iobands.reporting.digest import MAIL_WIDTH
 from iobands.session.budget import GIB_PER_TIB, costs_of
 from iobands.site.site_file import read_site_file
@@ -36,7 +36,7 @@ def cost(
     arguments = ["-t", tag, *([f"--system={system}"] if system else [])]
     try:
         costs = costs_of(describe(found, arguments))
-    except ValueError as error:
+    except (RunError, ValueError) as error:
         raise failure(str(error)) from error
     if not costs:
         raise failure(f"no check that measures has the tag {tag} and runs on this system")

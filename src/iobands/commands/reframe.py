@@ -30,6 +30,10 @@ _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
 
 
+class RunError(Exception):
+    """Nothing was measured, or not to the end; the message says why and what to do."""
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a ReFrame process ended: its exit status, and whether by itself.
@@ -51,14 +55,12 @@ def reframe_command(root: Path) -> list[str]:
     It is the one on PATH, else the one beside this Python.
 
     Raises:
-        FileNotFoundError: there is none.
+        RunError: there is none.
     """
     beside = Path(sys.executable).with_name("reframe")
     found = shutil.which("reframe") or (str(beside) if beside.is_file() else None)
     if found is None:
-        raise FileNotFoundError(
-            "reframe is not on PATH; load its module, or pip install 'iobands[checks]'"
-        )
+        raise RunError("reframe is not on PATH; load its module, or pip install 'iobands[checks]'")
     return [found, "-C", str(root / "config" / "site.py"), "-c", str(root / "checks"), "-R"]
 
 
@@ -67,7 +69,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
 
     Raises:
         OSError: it cannot be started.
-        ValueError: it fails; the message is its own.
+        RunError: it fails; the message is its own.
     """
     done = subprocess.run(
         [*reframe_command(root), *arguments, "--describe"],
@@ -79,7 +81,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
         check=False,
     )
     if done.returncode:
-        raise ValueError(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
+        raise RunError(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
     return json.loads(done.stdout)
 
 
@@ -167,9 +169,6 @@ class _Ending:
         self._child.terminate()
         self._last.start()
 
-    def cancel(self) -> None:
-        self._last.cancel()
-
 
 @contextmanager
 def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[_Ending]:
@@ -184,6 +183,5 @@ def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[_Endi
         yield ending
     finally:
         timer.cancel()
-        ending.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)

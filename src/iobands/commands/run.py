@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.commands.reframe import Ended, describe, reframe_command, run_reframe
+from iobands.commands.reframe import Ended, RunError, describe, reframe_command, run_reframe
 from iobands.session.budget import Budget, Cost, costs_of, reserve
 from iobands.session.lock import Holder
 from iobands.session.perflogs import require_room
@@ -32,10 +32,6 @@ from iobands.site.site_file import read_site_file
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _LOG: Final = "iobands-run.log"
 _BUDGET: Final = "daily_budget"  # of a partition in a site file
-
-
-class RunError(Exception):
-    """Nothing was measured, or not to the end; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +118,7 @@ def _session(
 ) -> Outcome:
     """Run ReFrame in the session of `holder`, and look at what it left."""
     perflogs = root / "perflogs"
-    try:
-        command = [*reframe_command(root), "-r", "--exec-policy=serial", *selection.arguments()]
-    except FileNotFoundError as error:
-        raise RunError(str(error)) from error
+    command = [*reframe_command(root), "-r", "--exec-policy=serial", *selection.arguments()]
     progress("selecting checks")
     (perflogs / _LOG).write_bytes(b"")
     cut = _over_budget(root, selection)

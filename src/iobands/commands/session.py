@@ -22,8 +22,9 @@ from iobands.commands.options import (
     failure,
     root_of,
 )
+from iobands.commands.reframe import RunError
 from iobands.commands.report import report_to
-from iobands.commands.run import Outcome, RunError, Selection, measure
+from iobands.commands.run import Outcome, Selection, measure
 from iobands.commands.site import SiteOptions, site_of
 from iobands.commands.status import print_digest
 from iobands.notify.settings import Settings
