@@ -90,12 +90,6 @@ class RunReports:
     newest: datetime | None
     rejected: tuple[Rejected, ...]
 
-    def until(self, when: datetime) -> RunReports:
-        """Return the runs that were known at `when`."""
-        runs = tuple(run for run in self.runs if run.when <= when)
-        newest = max((run.when for run in runs), default=None)
-        return RunReports(runs, newest, self.rejected)
-
 
 def read_run_reports(
     directory: Path,
@@ -107,12 +101,9 @@ def read_run_reports(
 
     Older ones need not be read where a series is overdue after `within`: what they report is older
     than that, and so is the newest sample of every series that it is news of. A report is never
-    older than its file, so that the newest files are read until one is out of reach.
-
-    Sessions that ended after `until`, by a clock that was wrong, are left out.
-
-    Of a check that ran more than once in one report, as with retries, the last time counts.
-    Damaged reports are returned as rejected; bad content never raises.
+    older than its file, so that the newest files are read until one is out of reach. Sessions that
+    ended after `until` are left out. Of a check that ran more than once in one report, as with
+    retries, the last time counts. Damaged reports are rejected.
     """
     runs: list[CheckRun] = []
     newest: datetime | None = None

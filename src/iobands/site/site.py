@@ -287,7 +287,7 @@ def _read(
     longest = max(filter(None, map(overdue_after, histories.values())), default=OVERDUE)
     within = timedelta.max if as_of else max(longest, OVERDUE)
     reports = read_run_reports(perflogs, system, within, now if as_of else now + AHEAD)
-    return samples, future, histories, reports.until(now) if as_of else reports
+    return samples, future, histories, reports
 
 
 def _of_session(
