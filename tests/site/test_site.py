@@ -44,6 +44,12 @@ def test_a_check_that_somebody_stopped_has_not_failed(files: SiteFiles) -> None:
     assert failed(files) == []
 
 
+def test_a_run_of_the_same_name_with_another_case_is_not_the_series(files: SiteFiles) -> None:
+    by_hand = case(case="target 7", result="skip", fail_phase=None, skip_reason="Lustre only")
+    write_report(files.perflogs, [by_hand])
+    assert files.read().alerts == ()
+
+
 def test_a_failed_build_is_a_failure_and_not_the_series(files: SiteFiles) -> None:
     build = case(display_name="Build", fixture=True, fail_phase="compile")
     write_report(files.perflogs, [build])

@@ -82,8 +82,8 @@ def runs_of_series(
 ) -> Mapping[SeriesKey | None, list[CheckRun]]:
     """Return the runs of each series, and under None those that belong to none.
 
-    A run belongs to the series that the perflogs know under its name. Failing that, as after a
-    new parameter changed the name, to the series with which it agrees in every series field.
+    A run belongs to the series that the perflogs know under its name and case. Failing that, as
+    after a new parameter changed the name, to the series with which it agrees in every field.
     """
     known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
     for sighting in sightings:
@@ -93,7 +93,8 @@ def runs_of_series(
         alike[_series_fields(key.fields())].add(key)
     found: defaultdict[SeriesKey | None, list[CheckRun]] = defaultdict(list, {None: []})
     for run in runs:
-        series = known.get(run.identity)
+        by_name = known.get(run.identity, ())
+        series = {key for key in by_name if key.case == run.fields.get("case", key.case)}
         is_complete = run.fields.keys() | LATER_FIELDS >= set(SERIES_FIELDS)
         if not series and is_complete and not (run.fixture or run.examines):
             series = alike.get(_series_fields(run.fields))
