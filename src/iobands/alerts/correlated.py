@@ -74,11 +74,8 @@ def _shared(series: Series, field: str) -> str | None:
 
 def _together(alerts: Sequence[Alert]) -> list[Alert]:
     """Return the largest set of `alerts` that may have begun at the same time."""
-    found: list[Alert] = []
-    for lead in alerts:
-        near = [each for each in alerts if overlap(lead, each)]
-        found = near if len(near) > len(found) else found
-    return found
+    sets = ([each for each in alerts if overlap(lead, each)] for lead in alerts)
+    return max(sets, key=len, default=[])
 
 
 def overlap(one: Alert, other: Alert) -> bool:

@@ -166,11 +166,8 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         if request.kind == REBASELINE and request.since:
             return replace(action, since=request.since)
         done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""
-        state = (
-            "it is as fast as the others"
-            if subject.peer
-            else f"its state is {subject.series[0].status.state.value}"
-        )
+        own = "" if subject.peer else subject.series[0].status.state.value
+        state = f"its state is {own}" if own else "it is as fast as the others"
         raise RequestError(f"{subject.name} has no open alert: {state}{done}")
     known = alert.acknowledgement
     same = known is not None and known.holds and known.action.reason == request.reason

@@ -113,16 +113,8 @@ class Outbox:
             try:
                 said = json.loads(path.read_bytes())
                 message = Message(**said["message"])
-                found.append(
-                    Entry(
-                        path,
-                        str(said["channel"]),
-                        message,
-                        int(said["attempts"]),
-                        str(said["error"]),
-                        said["sent"],
-                    )
-                )
+                channel, why, attempts = str(said["channel"]), str(said["error"]), said["attempts"]
+                found.append(Entry(path, channel, message, int(attempts), why, said["sent"]))
             except (OSError, ValueError, KeyError, TypeError) as error:
                 problems.append(f"{path}: cannot be read: {error}")
         found.sort(key=lambda each: (each.message.when, each.message.id))
