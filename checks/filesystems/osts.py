@@ -108,7 +108,8 @@ def judge(
     if written.pool and "Pool: " not in listed:  # its members could not be listed
         seen = {index: each for index, each in seen.items() if index in written.targets}
     avoided = {
-        each.ost: each.why_avoided or "no state is shown: drained on the MDS?"
+        each.ost: each.why_avoided
+        or ("degraded" if "D" in each.letters else "no state is shown: drained on the MDS?")
         for index, each in seen.items()
         if index not in written.targets and len(written.targets) < _MOST_STRIPES
     }

@@ -83,6 +83,12 @@ def test_the_letters_of_a_state_are_its_reason(letters, why):
     assert degraded == TargetFaults(others=("OST0003 is degraded",), taking=4)
 
 
+def test_one_that_is_degraded_and_avoided_shows_why():
+    space = captured("lfs df /mnt/lustre", HEALTHY)[0].replace("[OST:3] ", "[OST:3] D")
+    found = faults(target_space=space, target_files=THREE + wrote(3))
+    assert found.over_all == "4 targets, OST0003 takes no new files (degraded)"
+
+
 def test_one_that_is_full_is_named_with_what_is_free():
     full = captured("lfs df /mnt/lustre # full: 8 KiB are left", UNFIT)[0]
     # Stripe 1 of the file is on OST 3.
