@@ -6,8 +6,9 @@ module hdf5_mpi
    use errors, only: error_t, keep_first
    use hdf5_api, only: c_MPI_File_c2f, shim_dataset_start, shim_mpi_file
    use mpi_checks, only: agree_to_proceed, check
-   use mpi_f08, only: MPI_BYTE, MPI_Comm, MPI_File, MPI_File_get_info, MPI_FILE_NULL, &
-                      MPI_File_set_view, MPI_Info, MPI_INFO_NULL, MPI_OFFSET_KIND
+   use mpi_f08, only: MPI_BYTE, MPI_Comm, MPI_Datatype, MPI_File, MPI_File_get_info, &
+                      MPI_File_get_view, MPI_FILE_NULL, MPI_File_set_view, MPI_Info, &
+                      MPI_INFO_NULL, MPI_MAX_DATAREP_STRING, MPI_OFFSET_KIND
    use posix_path, only: empty_file
    implicit none(type, external)
    private
@@ -52,8 +53,8 @@ contains
    !> and, after an error, makes the file closable; collective.
    !>
    !> After the transfer HDF5 resets the file's view, which is collective, but skips that on
-   !> the processes where the transfer failed. They have to make that call here, or the others
-   !> would hang. Closing writes HDF5's metadata; on a full file system `makes_room`
+   !> the processes where a call of the transfer failed. They have to do so here, or the others
+   !> would hang; those where fewer bytes were moved have done so. Closing writes HDF5's metadata; on a full file system `makes_room`
    !> truncates the file, which is useless in any case, so that they fit.
    subroutine finish_transfer(comm, path, makes_room, error)
       type(MPI_Comm), intent(in) :: comm
@@ -62,12 +63,20 @@ contains
       type(error_t), allocatable, intent(inout) :: error
       type(error_t), allocatable :: trouble
       type(MPI_File) :: file
+      type(MPI_Datatype) :: element, view
+      integer(MPI_OFFSET_KIND) :: start
+      character(len=MPI_MAX_DATAREP_STRING) :: representation
       integer :: ierr
       logical :: proceed
 
       file = MPI_FILE_NULL
       if (allocated(error)) file = open_mpi_file()
+      start = 0_MPI_OFFSET_KIND
       if (file%MPI_VAL /= MPI_FILE_NULL%MPI_VAL) then
+         call MPI_File_get_view(file, start, element, view, representation, ierr)
+         call check(ierr, "MPI_File_get_view of "//path, error)
+      end if
+      if (start > 0_MPI_OFFSET_KIND) then
          call MPI_File_set_view(file, 0_MPI_OFFSET_KIND, MPI_BYTE, MPI_BYTE, "native", &
                                 MPI_INFO_NULL, ierr)
          call check(ierr, "MPI_File_set_view of "//path, error)
