@@ -54,8 +54,9 @@ contains
    !>
    !> After the transfer HDF5 resets the file's view, which is collective, but skips that on
    !> the processes where a call of the transfer failed. They have to do so here, or the others
-   !> would hang; those where fewer bytes were moved have done so. Closing writes HDF5's metadata; on a full file system `makes_room`
-   !> truncates the file, which is useless in any case, so that they fit.
+   !> would hang; those where fewer bytes were moved have done so. Closing writes HDF5's
+   !> metadata; on a full file system `makes_room` truncates the file, which is useless in any
+   !> case, so that they fit.
    subroutine finish_transfer(comm, path, makes_room, error)
       type(MPI_Comm), intent(in) :: comm
       character(len=*), intent(in) :: path
