@@ -2,7 +2,9 @@
 
 import io
 import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -80,11 +82,23 @@ def iobands(tmp_path, monkeypatch):
 def pytest_configure(config):
     """Make the directory of the builds that the ReFrame sessions of all workers share."""
     if not hasattr(config, "workerinput"):
+        if os.geteuid() == 0:
+            unmount_of_killed()
         builds = tempfile.mkdtemp(prefix="iobands-builds-")
         os.environ["BENCHIO_TEST_BUILDS"] = builds
         config.add_cleanup(lambda: shutil.rmtree(builds, ignore_errors=True))
         if table := config.getoption("--fault-table"):
             config.pluginmanager.register(FaultTable(Path(table)))
+
+
+def unmount_of_killed():
+    """Unmount what tests that were killed had mounted: pytest's lock names a live process."""
+    mounts = Path("/proc/mounts").read_text(encoding="utf-8").splitlines()
+    for point in (line.split()[1] for line in reversed(mounts)):
+        if found := re.match(r"/.*/pytest-of-[^/]+/pytest-\d+/", point):
+            lock = Path(found[0], ".lock")
+            if not (lock.is_file() and Path("/proc", lock.read_text(encoding="utf-8")).is_dir()):
+                subprocess.run(["umount", "--lazy", point], check=False)
 
 
 def pytest_addoption(parser):
