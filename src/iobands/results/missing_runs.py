@@ -127,9 +127,10 @@ def _what_of(run: CheckRun) -> str:
 
 
 def _what(result: str, phase: str | None, reason: str | None, when: datetime) -> str:
+    says_phase = phase is None or (reason or "").startswith(f"{phase} error")
     outcome = {
         "pass": "recorded no value",
-        "fail": f"failed in {phase}" if phase else "failed",
+        "fail": "failed" if says_phase else f"failed in {phase}",
         "skip": "was skipped",
         "abort": "was aborted",
     }.get(result, f"ended as {result}")
