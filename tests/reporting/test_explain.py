@@ -107,13 +107,20 @@ def test_what_creeps_or_always_differs_did_not_move(tmp_path: Path) -> None:
     rows = []
     for day, value in enumerate(reversed(dropped())):
         fullness = 80 - 0.05 * day  # 15 days of 0.05 beyond, where the 105 before span 5
-        rows += daily([value], last=day + 0.25, fullness_percent=fullness, job_nodelist=f"n{day}")
+        rows += daily(
+            [value],
+            last=day + 0.25,
+            fullness_percent=fullness,
+            job_nodelist=f"n{day}",
+            stripe_size=2**20,
+        )
     write_perflog(tmp_path / "perflogs", rows[::-1])
     series = only(look(tmp_path), "write_bw")
     onset = onset_of(series)
     assert onset is not None
     told = covariates(series, onset.since)
     assert {"fullness_percent", "job_nodelist"} <= told.still.keys()
+    assert told.still["stripe_size"] == "1048576"
     assert not told.changed
     assert not told.moved
 

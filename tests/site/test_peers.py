@@ -243,7 +243,9 @@ def test_messages_name_the_target_in_place_of_its_series(tmp_path):
     text = message_of(events[0], named, "").text
     assert "iobands explain 'OST 7 of work'" in text
     (alert,) = named.alerts
-    assert "-S BenchioFPP.target=7" in explanation(named, alert)
+    said = explanation(named, alert)
+    assert "-S BenchioFPP.target=7" in said
+    assert f"fell with it: {len(alert.members)}\n" in said
 
 
 def test_slow_targets_come_first_and_a_healthy_one_is_not_explained(tmp_path, iobands):

@@ -58,10 +58,15 @@ def _number_moved(before: Sequence[float], after: Sequence[float]) -> tuple[bool
     low, high = (float(each) for each in np.percentile(before, _USUAL))
     margin = (high - low) / 2
     now, was = float(np.median(after)), float(np.median(before))
-    span = f"({figure(low)} to {figure(high)})" if low < high else ""
+    span = f"({_text(low)} to {_text(high)})" if low < high else ""
     if low - margin <= now <= high + margin:
-        return False, f"{figure(now)} {span}".rstrip()
-    return True, f"{figure(was)} {span}".rstrip() + f" before, {figure(now)} since"
+        return False, f"{_text(now)} {span}".rstrip()
+    return True, f"{_text(was)} {span}".rstrip() + f" before, {_text(now)} since"
+
+
+def _text(value: float) -> str:
+    """Return a number; of a whole one, such as a stripe size, all digits."""
+    return f"{value:.0f}" if value.is_integer() else figure(value)
 
 
 def _text_changed(before: Sequence[object], after: Sequence[object]) -> tuple[bool, str]:

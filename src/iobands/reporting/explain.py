@@ -90,8 +90,9 @@ def of_alert(site: Site, alert: Alert) -> Iterator[str]:
     if not alert.members:
         return
     field, alike = sharing(site, alert)
-    some_of = number(alert, site) or plural(len(alert.members), "series")
-    yield from ("", f"Series that fell {some_of}" if alert.peer else f"Series: {some_of}")
+    count = len(alert.members)
+    some_of = number(alert, site) or plural(count, "series")
+    yield from ("", f"Series that fell with it: {count}" if alert.peer else f"Series: {some_of}")
     yield from aligned(
         [
             (each.series.label, level_text(each), ratio_text(each.ratio) if each.ratio else "")
