@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -194,3 +195,19 @@ def test_the_command_replaces_a_file_or_says_why_not(iobands, root: Path, tmp_pa
         done = iobands("export", *wrong)
         assert (done.returncode, done.stdout) == (3, ""), wrong
         assert done.stderr.startswith("IOBANDS UNKNOWN: ")
+    assert done.stderr.startswith("IOBANDS UNKNOWN: none: ")  # not the output
+
+
+def test_what_is_no_regular_file_is_written_to_and_not_replaced(iobands, root: Path) -> None:
+    pipe, link = root / "pipe", root / "link"
+    os.mkfifo(pipe)
+    link.symlink_to("target")
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    perflogs = f"--perflogs={root / 'perflogs'}"
+    for output in (pipe, link):
+        done = iobands("export", "--format", "csv", "--output", str(output), perflogs)
+        assert (done.returncode, done.stderr) == (0, "")
+    text = os.read(reader, 64)
+    os.close(reader)
+    assert text == (root / "target").read_bytes()[:64] != b""
+    assert pipe.is_fifo()

@@ -11,7 +11,7 @@ import typer
 
 from iobands.commands.options import failure
 from iobands.commands.site import SiteOptions, site_of
-from iobands.model.replaced import replace_file
+from iobands.model.replaced import naming, replace_file
 from iobands.reporting.openmetrics import history_metrics, state_metrics
 from iobands.results.export import csv_text, json_text, write_parquet
 from iobands.results.perflog import read_perflogs
@@ -51,16 +51,18 @@ def export(
     """
     if history and form is not Format.OPENMETRICS:
         raise failure("--history is of --format openmetrics; the tables have all values anyway")
+    if form is Format.PARQUET:
+        _parquet(output, options)
+        return
+    text = _text(form, history, options).encode("utf-8", "replace")
     try:
-        if form is Format.PARQUET:
-            _parquet(output, options)
-            return
-        text = _text(form, history, options)
-        if output:
-            replace_file(output, text.encode("utf-8", "replace"))
-        else:
-            sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+        if output is None:
+            sys.stdout.buffer.write(text)
             sys.stdout.flush()
+        elif output.is_symlink() or (output.exists() and not output.is_file()):
+            output.write_bytes(text)  # a link or a device, such as /dev/stdout, must stay
+        else:
+            replace_file(output, text)
     except OSError as error:
         raise failure(f"{output or 'standard output'}: {error.strerror or error}") from None
 
@@ -77,5 +79,6 @@ def _parquet(output: Path | None, options: SiteOptions) -> None:
     if output is None:
         raise failure("--format parquet needs --output DIR")
     samples = read_perflogs(options.perflogs_directory, options.system)
-    written = list(write_parquet(samples, output))
+    with naming(output):
+        written = list(write_parquet(samples, output))
     typer.echo(f"{len(written)} files written below {output}; the others have not changed")
