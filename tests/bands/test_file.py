@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import iobands
-from iobands.bands import Band, Bands, load_bands, parse_bands
+from iobands.bands import Band, Bands, Epoch, load_bands, parse_bands
 from iobands.model.fields import canonical
 from iobands.model.schema import FileError
 
@@ -381,6 +381,12 @@ def test_a_band_is_of_a_case_only_when_it_names_it(tmp_path: Path) -> None:
         for band in [bands.band_for({**HDD, "case": case}, IN_FORCE)]
     }
     assert medians == {None: 90, "archer2-fpp": 8, "archer2-stripe-size": None}
+
+
+def test_a_band_without_a_variable_is_of_those_of_its_unit() -> None:
+    epoch = Epoch("e", IN_FORCE, "s", (band_of([1, 2, 3]),))
+    found = [epoch.band_for({"variable": name}) for name in ("write_bw", "create_rate", "other")]
+    assert found == [epoch.bands[0], None, None]
 
 
 def applies(match: Mapping[str, object], fields: Mapping[str, object]) -> bool:

@@ -97,7 +97,9 @@ def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
 def site_of(options: SiteOptions) -> Site:
     """Return the site that the options name; end with a message where there is none."""
     if options.config and not options.config.is_dir():  # the default need not exist
-        raise failure(f"{options.config}: no such directory; give --config that of the files")
+        raise failure(
+            f"{options.config}: no such directory; give --config that of bands, alerts and systems"
+        )
     perflogs = options.perflogs_directory
     as_of = time_of(options.as_of, "--as-of") if options.as_of else None
     site = read_site(
