@@ -7,10 +7,13 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from iobands.bands import Epoch
+from iobands.bands.epoch_file import write_epoch
 from iobands.model.series import slug
 from iobands.reporting.explain import chosen
 from iobands.reporting.figures import evidence
-from tests.factory import NOW, daily, write_perflog
+from iobands.reporting.verdicts import judged
+from tests.factory import NOW, daily, write_bands, write_perflog
 from tests.reporting.sites import look, site
 
 
@@ -42,6 +45,17 @@ def test_without_a_sample_there_is_none(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily([None]))
     found = look(tmp_path)
     assert evidence(found, found.series[0]) is None
+
+
+def test_a_learned_band_alone_is_hatched(tmp_path: Path) -> None:
+    write_perflog(tmp_path / "perflogs", daily([1 + n % 5 / 10 for n in range(80)]))
+    directory = tmp_path / "bands"
+    write_bands(directory)
+    write_epoch(directory, "here", Epoch("anew", NOW - timedelta(days=40.5), "s", ()))
+    found = look(tmp_path)
+    (series,) = found.series
+    assert len(judged(series).bands) == 2
+    assert len(re.findall(r"url\(#h", evidence(found, series).decode())) == 1
 
 
 def test_a_long_silence_does_not_squeeze_the_figure(tmp_path: Path) -> None:

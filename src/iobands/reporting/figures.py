@@ -201,13 +201,14 @@ def _end(series: Series, now: datetime) -> datetime:
 
 def _draw_bands(axes: Axes, series: Series, known: Judged, end: datetime) -> None:
     """Draw each band for as long as it holds; a provisional one is hatched."""
-    is_young = series.status.provisional
+    status = series.status
     begins = date2num(np.array([begin for begin, _ in known.segments], "datetime64[s]"))
     ends = [*begins[1:], date2num(end)]
     for (_, place), *times in zip(known.segments, begins, ends, strict=True):
         if place < 0:
             continue
         band = known.bands[place]
+        is_young = status.provisional and band is status.band
         axes.fill_between(
             times,
             band.lower_quartile,
