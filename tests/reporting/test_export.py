@@ -198,10 +198,10 @@ def test_the_command_replaces_a_file_or_says_why_not(iobands, root: Path, tmp_pa
     assert done.stderr.startswith("IOBANDS UNKNOWN: none: ")  # not the output
 
 
-def test_what_is_no_regular_file_is_written_to_and_not_replaced(iobands, root: Path) -> None:
-    pipe, link = root / "pipe", root / "link"
+def test_a_pipe_is_written_to_and_a_link_is_replaced(iobands, root: Path) -> None:
+    pipe, link, theirs = root / "pipe", root / "link", root / "theirs"
     os.mkfifo(pipe)
-    link.symlink_to("target")
+    link.symlink_to(theirs)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     perflogs = f"--perflogs={root / 'perflogs'}"
     for output in (pipe, link):
@@ -209,5 +209,6 @@ def test_what_is_no_regular_file_is_written_to_and_not_replaced(iobands, root: P
         assert (done.returncode, done.stderr) == (0, "")
     text = os.read(reader, 64)
     os.close(reader)
-    assert text == (root / "target").read_bytes()[:64] != b""
+    assert text == link.read_bytes()[:64] != b""
     assert pipe.is_fifo()
+    assert not theirs.exists()

@@ -59,8 +59,8 @@ def export(
         if output is None:
             sys.stdout.buffer.write(text)
             sys.stdout.flush()
-        elif output.is_symlink() or (output.exists() and not output.is_file()):
-            output.write_bytes(text)  # a link or a device, such as /dev/stdout, must stay
+        elif output.exists() and not output.is_file():
+            output.write_bytes(text)  # a device or a pipe must stay
         else:
             replace_file(output, text)
     except OSError as error:
