@@ -17,9 +17,9 @@ from benchmarks.workload import MIB, Place, Workload
 
 _OPERATIONS: Final = ("write", "read")
 _RESULT: Final = "result.json"
-# Volumes: the array, and the page cache of the files. Too little, and a program that holds an array
-# pays for memory that the machine's host has to find.
-_MEMORY_OF_A_RUN: Final = 2
+# Volumes, of which a run takes two, the array and the page cache. With no more than that, it pays
+# for memory that the machine's host has to find.
+_MEMORY_OF_A_RUN: Final = 8
 
 
 @dataclass(frozen=True)
