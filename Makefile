@@ -73,7 +73,7 @@ bench: $(VENV)/.installed-run
 	@setup/system-packages bench
 	@cmake -S src/benchio -B build/benchio >/dev/null
 	@cmake --build build/benchio >/dev/null
-	@echo "Measuring benchio, which takes some ten minutes"
+	@echo "Measuring benchio, which takes some twenty minutes"
 	@$(BIN)/python -m benchmarks --report docs/benchmarks.md $(BENCH_ARGUMENTS)
 	@$(BIN)/python -m benchmarks.session --report docs/session-costs.md
 
