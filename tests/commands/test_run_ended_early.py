@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session.lock import acquire, new_holder, read_holder
+from iobands.session.lock import Holder, acquire, new_holder, read_holder
 from iobands.session.processes import Process, of_session
 from iobands.session.record import INTERRUPTED, KILLED, LIMIT, begin_record, read_last_session
 from iobands.session.report import report_files
@@ -65,6 +65,14 @@ def hanging(root: Path, before: frozenset[Path]) -> Iterator[subprocess.Popen[st
         child.kill()
 
 
+@pytest.fixture
+def holder(root: Path, hanging: subprocess.Popen[str]) -> Holder:
+    """Who holds the lock of that session."""
+    found = read_holder(root / "perflogs")
+    assert found is not None
+    return found
+
+
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for what must come; the bound is generous, since it only ends a failed test."""
     deadline = time.monotonic() + 300
@@ -80,12 +88,11 @@ def test_being_ended_ends_reframe_and_its_job(
     root: Path,
     before: frozenset[Path],
     hanging: subprocess.Popen[str],
+    holder: Holder,
     iobands: Command,
     observed: Observed,
 ) -> None:
     perflogs = root / "perflogs"
-    holder = read_holder(perflogs)
-    assert holder is not None
     assert len(of_session(holder.session)) > 1  # ReFrame, and what its job runs
 
     # meanwhile nobody else measures, and listing is free
@@ -127,12 +134,11 @@ def test_a_killed_session_is_taken_over(
     root: Path,
     before: frozenset[Path],
     hanging: subprocess.Popen[str],
+    holder: Holder,
     iobands: Command,
     observed: Observed,
 ) -> None:
     perflogs = root / "perflogs"
-    holder = read_holder(perflogs)
-    assert holder is not None
     hanging.kill()
     hanging.wait()
     wait_until(lambda: holder.is_stale)  # the kernel asks ReFrame to end
