@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ import pytest
 from checks.filesystems import BACKENDS, Asked
 from checks.filesystems.lustre import setstripe_options
 from iobands.reporting.document import Format, written
-from iobands.reporting.drift import drift
+from iobands.reporting.drift import comment, drift
 from iobands.reporting.published import section
-from iobands.site.published import Recommended, published
+from iobands.site.published import Changed, Recommended, published
 from iobands.site.site_file import SiteFile, commands
 from tests.factory import NOW, daily, write_perflog
 from tests.reporting.sites import look
@@ -119,48 +120,49 @@ def test_setfattr_sets_what_the_checks_set_on_cephfs(
     assert os.getxattr(directory, "user.layout").decode().split() == shlex.split(asked)[1:]
 
 
-def test_a_page_agrees_in_every_format_until_something_in_it_changes(
-    found: list[Recommended],
+def page_of(found: list[Recommended], form: Format = Format.MARKDOWN) -> str:
+    return written([*section("here", found, NOW), comment(found)], form)
+
+
+@pytest.mark.parametrize("form", [Format.MARKDOWN, Format.RST, Format.HTML])
+def test_a_page_agrees_until_something_in_it_changes(
+    found: list[Recommended], form: Format
 ) -> None:
-    blocks = section("here", found, NOW)
-    for form in Format:
-        assert drift(written(blocks, form), found, NOW) == []
-    page = written(blocks, Format.MARKDOWN)
+    page = page_of(found, form)
+    assert drift(page, found, NOW) == []
     for old, new, what in (
-        ("| 10.5 |", "| 15.4 |", "median 15.4, is 10.5 (95 %: 6–15) in 20 runs"),
-        ("2027-02-20", "2026-11-20", "held until 2026-11-20"),
-        ("2027-02-20", "soon", "no date"),
+        ("10.5", "15.4", "median 15.4, is 10.5 (95 %: 6–15) in 20 runs"),
         ("lfs setstripe -c -1", "lfs setstripe -c 1", "lacks the command: lfs setstripe -c -1"),
-        ("'64K; $HOME'", "'64K; $HOME\u201d", "typographic \u201d in a command"),
-        ("| fpp |", "| fpn |", "nothing is measured of it"),
+        ("fpp", "fpn", "fpn write on hdd: no run measures this"),
+        ("fpp", "fpn", "fpp write on hdd: measured, and not on the page"),
     ):
-        assert old in page
-        assert any(what in problem for problem in drift(page.replace(old, new), found, NOW)), what
-    (later,) = (replace(found[0].rates[0], epoch="upgrade"),)
-    after = [replace(found[0], rates=(later,))]
-    assert [each for each in drift(page, after, NOW) if "epoch –, is upgrade" in each]
+        assert any(what in each for each in drift(page.replace(old, new), found, NOW)), what
+    # the table alone is edited by hand, and the comment still has the figure of the runs
+    edited = "".join(
+        line if "iobands table" in line else line.replace("15.2", "99.9")
+        for line in page.splitlines(keepends=True)
+    )
+    assert drift(edited, found, NOW) == ["fpp write on hdd: the page does not show 15.2"]
 
 
-def test_a_page_that_was_written_by_hand_is_read_too(found: list[Recommended]) -> None:
-    page = """\
-#### File-Per-Process (FPP)
-
-Environment: `LIMIT=\u201c64K\u201d`
-
-- HDD-based file system:
-    - Maximum: 20 GiB/s
-    - Upper quartile: 15 GiB/s
-    - Median: 30 GiB/s
-    - Lower quartile: 6 GiB/s
-"""
-    problems = drift(page, found, NOW)
-    assert problems[0] == "line 3: typographic \u201c \u201d in a command"
-    assert [each for each in problems if "line 6" in each] == [
-        "line 6: fpp write on hdd: median 30, is 10.5 (95 %: 6–15) in 20 runs"
+def test_a_page_drifts_as_time_goes_on(found: list[Recommended]) -> None:
+    page, rates = page_of(found), found[0].rates[0]
+    assert drift(page, found, rates.holds + timedelta(days=1)) == [
+        f"fpp write on hdd: held until {rates.holds:%Y-%m-%d}"
     ]
-    assert drift("nothing", found, NOW) == [
-        "no table of rates and no line such as `Median: 150 GiB/s`"
+    upgraded = [replace(found[0], rates=(replace(rates, epoch="upgrade"),))]
+    assert drift(page, upgraded, NOW) == ["fpp write on hdd: epoch none, is upgrade"]
+    fell = replace(rates, changed=(Changed("disk", NOW, 0.5),))
+    after = [replace(found[0], rates=(fell,))]
+    assert drift(page, after, NOW) == [
+        f"fpp write on hdd: disk has changed by −50 % since {NOW:%Y-%m-%d}"
     ]
+    assert drift(page_of(after), after, NOW) == []  # the page says so itself
+
+
+@pytest.mark.parametrize("said", ["", "iobands table {", "iobands table {}", "Median: 10 GiB/s"])
+def test_a_page_without_the_comment_is_refused(found: list[Recommended], said: str) -> None:
+    assert len(drift(f"<!-- {said} -->", found, NOW)) == 1
 
 
 def test_names_from_a_log_stay_text(found: list[Recommended]) -> None:
@@ -168,7 +170,7 @@ def test_names_from_a_log_stay_text(found: list[Recommended]) -> None:
     rates = replace(found[0].rates[0], file_systems=(hostile,), epoch=hostile)
     blocks = section("here", [replace(found[0], rates=(rates,))], NOW)
     for form in (Format.HTML, Format.MARKDOWN):
-        text = written(blocks, form)
+        text = written([*blocks, comment([replace(found[0], rates=(rates,))])], form)
         assert "<script>" not in text
         assert "\x1b" not in text
 

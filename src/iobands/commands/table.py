@@ -12,7 +12,7 @@ from iobands.alerts.alert import OK, WARNING
 from iobands.commands.options import failure
 from iobands.commands.site import SiteOptions, site_of
 from iobands.reporting.document import Block, Format, written
-from iobands.reporting.drift import drift
+from iobands.reporting.drift import comment, drift
 from iobands.reporting.published import section
 from iobands.site.advise import advise
 from iobands.site.published import HOLDS, Recommended, published
@@ -47,7 +47,7 @@ def table(
     if check is None:
         blocks: list[Block] = []
         for name, found in by_system.items():
-            blocks += section(name, found, site.now)
+            blocks += [*section(name, found, site.now), comment(found)]
         typer.echo(written(blocks, form), nl=False)
         return
     try:

@@ -60,7 +60,14 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-Block = Heading | Paragraph | Bullets | Commands | Table
+@dataclass(frozen=True)
+class Comment:
+    """A line that programs read and readers do not see."""
+
+    text: str
+
+
+Block = Comment | Heading | Paragraph | Bullets | Commands | Table
 
 _TEMPLATES: Final = {
     Format.MARKDOWN: "document.md",
