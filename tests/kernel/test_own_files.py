@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel.conftest import MPI_SETTINGS
+from tests.kernel.conftest import MPI_SETTINGS, SOURCES
 
 # Layers whose files are opened without O_EXCL, for reasons that docs/security.md gives.
 SHARED = {"aligned", "aligned-single", "aligned-random", "strided-posix"}
@@ -137,3 +137,33 @@ def test_a_signal_leaves_no_file_of_the_test_whether_one_can_be_created(benchio)
     done = benchio.run(4, 4, 4, "local", "mpiio", "unstriped", wrapper=wrapper)
     assert done.status == 128 + signal.SIGTERM
     assert not (benchio.cwd / data).exists()
+
+
+PROGRAM = """
+#include "posix_shim.c"
+#include <stdio.h>
+int main(void)
+{
+    char name[32];
+    mkdir("adios.dat", 0700);
+    for (int at = 0; at < 1500; at++) {
+        snprintf(name, sizeof name, "adios.dat/data.%d", at);
+        close(open(name, O_CREAT | O_WRONLY, 0600));
+    }
+    benchio_guard("adios.dat", 2);
+    return raise(SIGTERM);
+}
+"""
+
+
+def test_a_signal_removes_the_directory_of_a_library_without_another_process(tmp_path):
+    (tmp_path / "ended.c").write_text(PROGRAM, encoding="utf-8")
+    compiler = ["cc", "-std=c11", f"-I{SOURCES / 'io'}", "-o", "ended", "ended.c"]
+    subprocess.run(compiler, cwd=tmp_path, check=True)
+    trace = ["strace", "-f", "-o", "calls.txt", "-e", "trace=%process,unlinkat,brk"]
+    done = subprocess.run([*trace, "./ended"], cwd=tmp_path, check=False)
+    assert done.returncode == -signal.SIGTERM
+    assert not (tmp_path / "adios.dat").exists()
+    handler = (tmp_path / "calls.txt").read_text(encoding="utf-8").partition("SIGTERM")[2]
+    assert handler.count("unlinkat") >= 1500
+    assert not re.search(r"clone|fork|exec|brk", handler)

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #ifdef __linux__
 #include <linux/magic.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #endif
 
@@ -96,19 +97,43 @@ static volatile sig_atomic_t guards;
 static const int endings[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
 static struct sigaction formerly[sizeof endings / sizeof *endings];
 
-/* Calls only what is safe in a handler. A library's directory has files of unknown names. */
+/* Removes a directory with its files, of unknown names, in a handler: readdir takes memory, and
+ * fork is not safe there. Elsewhere than on Linux the directory stays. */
+static void remove_directory(const char *path)
+{
+#ifdef SYS_getdents64
+    static _Alignas(struct dirent) char entries[4096];
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int removed = 1;
+
+    /* What is removed may make a pass skip others: a last pass has nothing to remove. */
+    while (fd >= 0 && removed) {
+        long bytes;
+        removed = 0;
+        lseek(fd, 0, SEEK_SET);
+        while ((bytes = syscall(SYS_getdents64, fd, entries, sizeof entries)) > 0)
+            for (long at = 0; at < bytes;) {
+                const struct dirent *entry = (const struct dirent *)(entries + at);
+                removed |= unlinkat(fd, entry->d_name, 0) == 0;
+                at += entry->d_reclen;
+            }
+    }
+    if (fd >= 0)
+        close(fd);
+#endif
+    rmdir(path);
+}
+
+/* Calls only what is safe in a handler. */
 static void end_by_signal(int number)
 {
     for (int at = 0; at < guards; at++) {
         if (guarded[at].mode == 0)
             unlink(guarded[at].path);
-        else if (guarded[at].mode == 1) {
-            if (truncate(guarded[at].path, 0))
-                continue;
-        } else if (fork() == 0) {
-            execl("/bin/rm", "rm", "-rf", "--", guarded[at].path, (char *)NULL);
-            _exit(127);
-        }
+        else if (guarded[at].mode == 2)
+            remove_directory(guarded[at].path);
+        else if (truncate(guarded[at].path, 0))
+            continue;
     }
     for (size_t at = 0; at < sizeof endings / sizeof *endings; at++)
         if (endings[at] == number)
