@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import subprocess
+import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -60,6 +63,63 @@ def test_a_linked_part(healthy: Path, iobands: Command, observed: Observed) -> N
         **done.cells(),
         next_run=again.returncode == 0,
     )
+
+
+@pytest.mark.fault("reports", "a link in place of the data of one job", "not followed")
+def test_a_linked_part_of_the_data(healthy: Path, iobands: Command, observed: Observed) -> None:
+    assert iobands("report", "pages").returncode == 0
+    (healthy / "outside").mkdir()
+    job = next(path for path in (healthy / "pages" / "data").iterdir() if path.is_dir())
+    shutil.rmtree(job)
+    job.symlink_to(healthy / "outside")
+    done = unknown(iobands("report", "pages"))
+    assert list((healthy / "outside").iterdir()) == []
+    job.unlink()
+    observed(**done.cells(), next_run=iobands("report", "pages").returncode == 0)
+
+
+@pytest.mark.fault("reports", "another report is written into the same pages", "waits for it")
+def test_two_reports_at_once(healthy: Path, iobands: Command, observed: Observed) -> None:
+    assert iobands("report", "pages").returncode == 0
+    stale = healthy / "pages" / "data" / "gone" / "series.js"
+    stale.parent.mkdir()
+    stale.write_text("iobands.receive(")
+    command = [sys.executable, "-m", "iobands", "report", "pages"]
+    with (healthy / "pages" / ".iobands-dashboard").open("rb") as mark:
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        others = [
+            subprocess.Popen(command, cwd=healthy, stdout=subprocess.PIPE, text=True)
+            for _ in range(2)
+        ]
+        with pytest.raises(subprocess.TimeoutExpired):
+            others[0].wait(timeout=3)
+        assert stale.exists()
+    said = [other.communicate(timeout=120)[0] for other in others]
+    assert [other.returncode for other in others] == [0, 0]
+    assert not stale.parent.exists()
+    observed(
+        message=said[0],
+        left=[],
+        exit_status=0,
+        next_run=iobands("report", "pages").returncode == 0,
+    )
+
+
+def test_an_export_keeps_the_mode_of_the_file_that_it_replaces(
+    healthy: Path, iobands: Command
+) -> None:
+    output = healthy / "samples.csv"
+    before = os.umask(0o027)
+    try:
+        assert iobands("export", "--format", "csv", "--output", "samples.csv").returncode == 0
+        assert output.stat().st_mode & 0o777 == 0o640
+        output.write_text("private")
+        output.chmod(0o600)
+        assert iobands("export", "--format", "csv", "--output", "samples.csv").returncode == 0
+    finally:
+        os.umask(before)
+    assert output.read_text() != "private"
+    assert output.stat().st_mode & 0o777 == 0o600
 
 
 @needs_root

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import contextlib
+import fcntl
 import json
+import os
+import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from errno import EEXIST
+from errno import EAGAIN, EEXIST
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Final
 
-from iobands.model.replaced import replace_file
+from iobands.model.replaced import (
+    naming,
+    opened_below,
+    read_regular,
+    refuse_link,
+    replace_file,
+)
 from iobands.reporting.dashboard.details import details
 from iobands.reporting.dashboard.names import by_job, series_id
 from iobands.reporting.dashboard.overview import overview
@@ -32,6 +41,7 @@ _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029":
 _DATA: Final = "data"
 #: How our data files begin; others are not ours to remove.
 _RECEIVE: Final = b"iobands.receive("
+_PATIENCE_SECONDS: Final = 60
 
 
 @dataclass(frozen=True)
@@ -63,19 +73,16 @@ def write_dashboard(
     Raises:
         OSError: the directory cannot be written, or is something else.
     """
-    prepare_directory(directory)
-    made: set[Path] = set()
-    replaced = 0
-    for name, content in _contents(site, paths, public, past, progress):
-        path = directory / name
-        _make(path.parent)
-        replaced += replace_file(path, content)
-        made.add(path)
-    for path in list((directory / _DATA).rglob("*.js")):
-        if path not in made and path.read_bytes().startswith(_RECEIVE):
-            path.unlink()
-            with contextlib.suppress(OSError):  # not empty
-                path.parent.rmdir()
+    with _alone(directory):
+        made: set[Path] = set()
+        replaced = 0
+        for name, content in _contents(site, paths, public, past, progress):
+            path = directory / name
+            with opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
+                replaced += replace_file(path, content, mode=_READABLE, directory=parent)
+            made.add(path)
+        with opened_below(directory, [_DATA], _ENTERED) as data:
+            _remove_others(directory / _DATA, data, made)
     return Written(directory / "index.html", len(made), replaced)
 
 
@@ -86,26 +93,57 @@ def prepare_directory(directory: Path) -> None:
         FileExistsError: something else is there that would be replaced, or a symbolic link.
         OSError: it cannot be made.
     """
-    _make(directory)
-    mark = directory / _MARK
-    for name in ("index.html", "app", _DATA, _MARK):
-        path = directory / name
-        if path.is_symlink():
-            raise FileExistsError(EEXIST, "is a symbolic link; remove it", str(path))
-        if path.exists() and not mark.exists():
-            problem = "is there and no dashboard of iobands; name another directory"
-            raise FileExistsError(EEXIST, problem, str(path))
-    mark.touch()
-    mark.chmod(_READABLE)
-
-
-def _make(directory: Path) -> None:
-    """Make a directory and its parents that others can read."""
     if not directory.is_dir():
-        if directory.parent != directory:
-            _make(directory.parent)
-        directory.mkdir(exist_ok=True)
-        directory.chmod(_ENTERED)
+        missing = [each.name for each in directory.parents if not each.exists()]
+        top = directory.parents[len(missing)]
+        with opened_below(top, [*reversed(missing), directory.name], _ENTERED):
+            pass
+    with opened_below(directory, (), _ENTERED) as opened:
+        for name in ("index.html", "app", _DATA, _MARK):
+            path = directory / name
+            refuse_link(path, opened)
+            if path.exists() and not (directory / _MARK).exists():
+                problem = "is there and no dashboard of iobands; name another directory"
+                raise FileExistsError(EEXIST, problem, str(path))
+        replace_file(directory / _MARK, b"", mode=_READABLE, directory=opened)
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Wait until no other report is written to `directory`, which is made if necessary.
+
+    Raises:
+        OSError: another one is still being written after a while, or it cannot be made.
+    """
+    prepare_directory(directory)
+    until = time.monotonic() + _PATIENCE_SECONDS
+    with naming(directory), (directory / _MARK).open("rb+") as mark:
+        while True:
+            try:
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    said = "another report is being written there; try again when it has ended"
+                    raise BlockingIOError(EAGAIN, said, str(directory)) from None
+                time.sleep(0.1)
+            except OSError:  # a file system without locks
+                break
+        yield
+
+
+def _remove_others(path: Path, data: int, made: set[Path]) -> None:
+    """Remove the data files of ours that are not in `made`; `data` is open at `path`."""
+    for where, _, names, parent in os.fwalk(dir_fd=data, topdown=False):
+        for name in names:
+            if path / where / name in made or not name.endswith(".js"):
+                continue
+            with suppress(FileNotFoundError):
+                if read_regular(name, parent, len(_RECEIVE)) == _RECEIVE:
+                    os.unlink(name, dir_fd=parent)
+        if where != ".":
+            with suppress(OSError):  # not empty
+                os.rmdir(where, dir_fd=data)
 
 
 def _contents(
