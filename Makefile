@@ -95,6 +95,7 @@ lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 	$(BIN)/fortitude check src/benchio
 	@# fprettify exits with 0 whatever it finds: what it prints is the verdict.
 	test -z "$$($(BIN)/fprettify --diff $(FORTRAN_SOURCES) | tee /dev/stderr)"

@@ -173,10 +173,12 @@ def _of_groups(
             taken |= {member.series.key for member in members}
             members.sort(key=ratio_of)
             score = rest
-            own = [each.series.status.change for each in members if _is_drop(each.series)]
+            own_drops = [
+                member.series.status.change for member in members if _is_drop(member.series)
+            ]
             raised, delay = min(
                 [(each.raised, each.change.delay) for each in together]
-                + [(each.raised, each.delay) for each in own if each]
+                + [(drop.raised, drop.delay) for drop in own_drops if drop]
             )
             yield Alert(
                 Severity.DEGRADED,
@@ -221,9 +223,8 @@ def _member(series: Series, ratio: Ratio) -> Member:
     change, detection = series.status.change, series.status.detection
     if change and change.is_drop:
         return Member(series, change.ratio, change.baseline)
-    level = detection.chart.baseline.level() if detection else None
-    known = level is not None and len(level) > 0
-    return Member(series, ratio, float(np.exp(np.median(level))) if known else None)
+    level = detection.chart.baseline.level() if detection else np.empty(0)
+    return Member(series, ratio, float(np.exp(np.median(level))) if len(level) else None)
 
 
 def _acknowledged(

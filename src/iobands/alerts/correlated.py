@@ -21,7 +21,8 @@ def correlated(alerts: Sequence[Alert], series: Sequence[Series]) -> list[Alert]
 
     The cause is what the most of them share, the most specific of equals.
     """
-    left, found = list(alerts), []
+    left = list(alerts)
+    found: list[Alert] = []
     while left:
         groups: defaultdict[tuple[str, str, str, str], list[Alert]] = defaultdict(list)
         for alert in left:

@@ -146,7 +146,7 @@ def parse(line: bytes) -> Action:
     if schema not in range(1, SCHEMA + 1) or isinstance(schema, bool):
         raise Unusable(f"schema is {schema!r}; this version reads 1 to {SCHEMA}")
     kind, kinds = said.get("action"), _FIRST if schema == 1 else KINDS
-    if kind not in kinds:
+    if not isinstance(kind, str) or kind not in kinds:
         raise Unusable(f"action is {kind!r}; one of {', '.join(kinds)}")
     unknown = sorted(said.keys() - {"schema", "action", *_FIELDS})
     if unknown:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from iobands.alerts.action import (
     ACKNOWLEDGE,
@@ -199,7 +199,10 @@ def _about(subject: Subject, request: Request, every: Sequence[Series], now: dat
     peer = subject.peer
     matches = ({FIELD_OF[peer.kind]: peer.where},) if peer else _matches(subject.series, every)
     action = Action(request.kind, now, request.who, request.reason, matches, subject=subject.name)
-    return replace(action, **{peer.kind: peer.name}) if peer else action
+    if peer is None:
+        return action
+    named: dict[str, Any] = {peer.kind: peer.name}
+    return replace(action, **named)
 
 
 def _discarded(

@@ -140,8 +140,15 @@ def _band(document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict
             problem = f"is {low:g} to {high:g}, which does not hold the {name} itself"
             raise document.error([*steps, "intervals", name], problem)
     return Band(
-        **{name: band.get(name) for name in ("match", "unit", "runs", "state")},
-        **{"maximum": None, **figures},
+        match=band["match"],
+        unit=band["unit"],
+        runs=band.get("runs"),
+        state=band.get("state"),
+        lower_quartile=figures["lower_quartile"],
+        median=figures["median"],
+        upper_quartile=figures["upper_quartile"],
+        maximum=figures.get("maximum"),
+        floor=figures["floor"],
         epoch=epoch["name"],
         source=band.get("source") or epoch["source"],
         intervals=intervals,
@@ -187,7 +194,7 @@ def _refuse_ambiguity(bands: Sequence[Band], document: Document, steps: Steps) -
 
 def _refuse_twins(epochs: Sequence[Epoch], document: Document) -> None:
     for (first, one), (second, other) in combinations(enumerate(epochs), 2):
-        steps = ["epochs", second]
+        steps: Steps = ["epochs", second]
         if one.name == other.name:
             raise document.error(
                 steps, f"is given twice, first as epoch {first + 1}; names must differ"

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from iobands.bands.span import Span
 
 if TYPE_CHECKING:
-    from dateutil.rrule import rrule
+    from dateutil.rrule import rrule, rruleset
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Window:
         begin = begin.astimezone(timezone.utc)
         return Span(begin, begin + (self.end - self.begin), f"maintenance: {self.reason}")
 
-    def _rule(self) -> rrule:
+    def _rule(self) -> rrule | rruleset:
         """Return the rule.
 
         Raises:

@@ -12,7 +12,14 @@ from typing import Annotated, Final
 
 import typer
 
-from iobands.alerts.action import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO
+from iobands.alerts.action import (
+    ACKNOWLEDGE,
+    DISCARD,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    UNDO,
+)
 from iobands.alerts.log import append, as_line, path_of
 from iobands.alerts.request import (
     Request,
@@ -168,7 +175,7 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     """Log the actions, and print what each of them changed."""
     site = site_of(options)
     known = (*site.series, *site.retired)
-    done = {**site.actions, **site.peer_actions}
+    done = site.all_actions
     subjects = subjects_of(known, site.alerts, done, site.now)
     future: dict[SeriesKey, list[datetime]] = {}
     for sample in site.future:
@@ -184,8 +191,8 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     written: set[Path] = set()
     for subject, action in actions:
         if action is None:
-            done = {ACKNOWLEDGE: "acknowledged already, for the same reason"}
-            typer.echo(f"{subject.name}: {done.get(request.kind, 'retired already')}")
+            known_already = {ACKNOWLEDGE: "acknowledged already, for the same reason"}
+            typer.echo(f"{subject.name}: {known_already.get(request.kind, 'retired already')}")
         elif options.dry_run:
             typer.echo(f"{path_of(directory, subject.system)}: {as_line(action)}")
         else:

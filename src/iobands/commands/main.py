@@ -8,7 +8,7 @@ import sys
 import traceback
 from importlib import import_module
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -18,9 +18,6 @@ from iobands.alerts.alert import UNKNOWN
 from iobands.commands.options import failure
 from iobands.commands.site import with_site_options
 from iobands.model.schema import FileError
-
-if TYPE_CHECKING:
-    from collections.abc import Buffer as ReadableBuffer
 
 #: By the headings of the help: of each command the module below, its function, and what it does.
 COMMANDS: Final = {
@@ -67,11 +64,10 @@ _EVERY: Final = {name: row for rows in COMMANDS.values() for name, row in rows.i
 class _Commands(TyperGroup):
     """The commands, whose modules are imported when they are called: that takes its time."""
 
-    def __init__(self, **attributes: object) -> None:
-        super().__init__(**attributes)
-        self.commands = dict.fromkeys(_EVERY)
+    def list_commands(self, _ctx: Any) -> list[str]:  # noqa: ANN401
+        return [*_EVERY]
 
-    def get_command(self, ctx: typer.Context, cmd_name: str) -> object:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
         if cmd_name not in _EVERY:
             return super().get_command(ctx, cmd_name)
         module, function, _ = _EVERY[cmd_name]
@@ -80,12 +76,12 @@ class _Commands(TyperGroup):
         alone.command(cmd_name)(with_site_options(command))
         return typer.main.get_command(alone)
 
-    def format_commands(self, _ctx: typer.Context, formatter: Any) -> None:  # noqa: ANN401
+    def format_commands(self, _ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         for heading, rows in COMMANDS.items():
             with formatter.section(heading):
                 formatter.write_dl([(name, said) for name, (_, _, said) in rows.items()])
 
-    def invoke(self, ctx: typer.Context) -> object:
+    def invoke(self, ctx: Any) -> object:  # noqa: ANN401
         """Run a command; a file or a system that fails it ends it with a message."""
         try:
             return super().invoke(ctx)
@@ -144,9 +140,9 @@ class _Output(io.FileIO):
 
     failed: str | None = None
 
-    def write(self, text: ReadableBuffer) -> int | None:
+    def write(self, text: Any) -> int:  # noqa: ANN401
         try:
-            return super().write(text)
+            return super().write(text) or 0
         except BrokenPipeError:
             return len(text)
         except OSError as error:

@@ -164,8 +164,8 @@ def _session(
     if cut:
         names = ", ".join(cost.name for cost in cut)
         problems.append(f"left out, as over the daily budget of the site file: {names}")
-    for report in reports:
-        found = reconcile(report, perflogs)
+    for path in reports:
+        found = reconcile(path, perflogs)
         notes += found.notes
         problems += found.lost
     if ended.how != COMPLETED:

@@ -89,7 +89,8 @@ def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
             annotation=hints[name],
         )
     shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters.values()]
-    call.__signature__ = signature.replace(parameters=shown)
+    # where inspect, and so typer, looks for it
+    call.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
     call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
     return call
 

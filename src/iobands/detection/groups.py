@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,7 +188,7 @@ def _from(run: int | None, first: int) -> int | None:
     return None if run is None else max(run - first, 0)
 
 
-def _before(each: Array) -> Array:
+def _before(each: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate((np.zeros_like(each[:1]), np.cumsum(each, axis=0)))
 
 
@@ -218,7 +218,8 @@ def _scan(since: Array, discounts: Array) -> Array:
     number = np.arange(1, since.shape[-1] + 1)
     ways = np.cumsum(np.log(number[::-1] / number))  # to choose 1, 2, … of the series, as logarithm
     strongest = np.cumsum(-np.sort(-since, axis=-1), axis=-1)
-    return (strongest / discounts - ways)[..., _SEVERAL - 1 :].max(axis=-1)
+    evidence: Array = strongest / discounts - ways
+    return evidence[..., _SEVERAL - 1 :].max(axis=-1)
 
 
 def _discounts(members: Sequence[Member], residuals: Array, threshold: float) -> Array:
@@ -231,7 +232,7 @@ def _discounts(members: Sequence[Member], residuals: Array, threshold: float) ->
     lasting = serial_correlation(np.nanmean(residuals[:_OWN_BASELINE], axis=1))
     shared = scale_for(min(max(lasting, 0.0), MOST_CORRELATION), threshold, WATCH)
     own = float(np.mean([member.chart.scale for member in members]))
-    return found * max(shared / own, 1.0)
+    return np.asarray(found * max(shared / own, 1.0), float)
 
 
 def _correlation(residuals: Array) -> float:

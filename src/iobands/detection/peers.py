@@ -193,7 +193,9 @@ def _scores(values: Array, noise: Array) -> Array:
     return np.clip(ratios, least, most[:, None, :])
 
 
-def _follow(scores: Array, threshold: float) -> tuple[NDArray, NDArray, Array, NDArray, NDArray]:
+def _follow(
+    scores: Array, threshold: float
+) -> tuple[NDArray[np.int_], NDArray[np.bool_], Array, NDArray[np.bool_], NDArray[np.bool_]]:
     """Return of each peer the onset, −1 for none, whether it is slow, and the evidence.
 
     Also at which sessions it was found to be slow, and at which that was over, each of shape

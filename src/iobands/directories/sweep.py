@@ -160,5 +160,6 @@ def _remove(
         # They end when the file system answers, and no one waits.
         os.killpg(remover.pid, signal.SIGKILL)
         said = error.stdout or b""
-        remover.stdout.close()
+        if remover.stdout:
+            remover.stdout.close()
     return outcomes_of(said.decode("utf-8", "replace"), notes)

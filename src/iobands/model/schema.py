@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import date
 from difflib import get_close_matches
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -85,13 +85,14 @@ class Document:
     def _words(self, steps: Steps) -> list[str]:
         """Return the words for `steps`: `scale 'small'`, `band 3`, `nodes`."""
         words: list[str] = []
-        value, container = self.value, ""
+        container = ""
+        value: Any = self.value
         for step in steps:
             is_item = isinstance(value, list)
             value = value.get(step) if isinstance(value, dict) else value[step]
             is_named = isinstance(value, dict) and container.endswith("s") and container != "extras"
             if is_named:
-                name = value.get("name", step + 1) if is_item else step
+                name = value.get("name", int(step) + 1) if is_item else step
                 words[-1:] = [f"{container.removesuffix('s').replace('_', ' ')} {name!r}"]
             elif is_item:
                 words[-1:] = [f"entry {int(step) + 1} of {container}"]
@@ -128,14 +129,17 @@ def shown(value: object) -> str:
 
 def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | int], str]:
     """Return what an error is of, and the rest of the sentence."""
-    steps, schema, value = list(error.absolute_path), error.schema, error.instance
+    steps = list(error.absolute_path)
+    # the parts of a schema are plain data here, which jsonschema declares as anything that JSON is
+    schema = cast("Mapping[str, Any]", error.schema)
+    value, wanted_by = cast("tuple[Any, Any]", (error.instance, error.validator_value))
     remedy = str(schema.get("description", "something else"))
     if error.validator == "required":
-        name = next(name for name in error.validator_value if name not in value)
+        name = next(name for name in wanted_by if name not in value)
         wanted = schema.get("properties", {}).get(name, {})
         return [*steps, name], f"is missing; add {wanted.get('description', 'it')}{_such(wanted)}"
     if "propertyNames" in error.relative_schema_path:
-        rest = one_of(value, error.validator_value) if error.validator == "enum" else None
+        rest = one_of(value, wanted_by) if error.validator == "enum" else None
         return [*steps, str(value)], f"is an unknown key; {rest or f'write {remedy}'}"
     if error.validator == "additionalProperties":
         key = next(key for key in value if key not in schema.get("properties", {}))
@@ -143,7 +147,7 @@ def _problem(error: ValidationError, validator: Validator) -> tuple[list[str | i
     if error.validator in {"not", "contains", "anyOf"}:
         return steps, f"is {shown(value)}; {remedy}"
     if error.validator == "enum" and "description" not in schema:
-        return steps, unknown(value, error.validator_value)
+        return steps, unknown(value, wanted_by)
     meant = (each for each in _meant(value) if validator.evolve(schema=schema).is_valid(each))
     example = next(meant, None) if error.validator == "type" else None
     such = _such(schema) if example is None else f", such as {shown(example)}"
@@ -154,7 +158,7 @@ def _such(schema: Mapping[str, Any]) -> str:
     return f", such as {schema['examples'][0]!r}" if "examples" in schema else ""
 
 
-def _meant(value: object) -> Iterator[object]:
+def _meant(value: object) -> Iterator[Any]:
     """Yield what may be meant by a value of the wrong type."""
     if isinstance(value, int | float | str | date) and not isinstance(value, bool):
         yield from ([value], str(value))

@@ -75,7 +75,7 @@ def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
     alike: defaultdict[tuple[object, ...], list[SeriesKey]] = defaultdict(list)
     for key in keys:
         alike[(key.file_system, key.pattern, key.variable)].append(key)
-    found = {}
+    found: dict[SeriesKey, str] = {}
     for group in alike.values():
         telling = _telling(group)
         found.update((key, _label(key, telling)) for key in group)

@@ -202,7 +202,9 @@ def _is_worse(cause: Cause, alerts: Sequence[Alert]) -> bool:
     if cause.kind in _COUNTED:
         return len(_members(alerts)) >= 2 * cause.number
     _, high = _level(alerts)
-    return cause.kind == "drop" and None not in (high, cause.low) and high < cause.low
+    if cause.kind != "drop" or high is None or cause.low is None:
+        return False
+    return high < cause.low
 
 
 def _is_over(cause: Cause, known: set[str]) -> bool:

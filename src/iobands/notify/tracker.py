@@ -41,7 +41,10 @@ def send(message: Message, options: Mapping[str, Any], kind: str) -> None:
     label = options.get("label", "iobands")
     issue = _found(api, f"{api.issues}", {"labels": label, "state": "all"}, message.cause)
     if issue is None:
-        body = {"title": f"iobands: {message.title}", api.text: _text(message, message.cause)}
+        body: dict[str, object] = {
+            "title": f"iobands: {message.title}",
+            api.text: _text(message, message.cause),
+        }
         body |= {"labels": api.labels}
         issue = call("POST", api.issues, json=body, auth=api.auth).json()
     place = f"{api.issues}/{issue[api.number]}"

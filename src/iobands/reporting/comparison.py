@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from iobands.model.ratios import PairedRatio
 from iobands.model.series import SeriesKey, labels
@@ -17,12 +17,9 @@ _ANY: Final = "*"
 
 def comparison_lines(comparisons: Sequence[Comparison], field: str) -> list[str]:
     """Return a line for each of `comparisons` of `field`, with what tells one from another."""
-    free = dict.fromkeys(FIELDS[field])
     # What is compared is any; system and partition come first in every line.
-    alike = {
-        each.key: replace(each.key, system="", partition="", **free, **{field: _ANY})
-        for each in comparisons
-    }
+    free: dict[str, Any] = {**dict.fromkeys(FIELDS[field]), field: _ANY}
+    alike = {each.key: replace(each.key, system="", partition="", **free) for each in comparisons}
     names = labels(alike.values())
     lines = []
     for each in comparisons:

@@ -28,7 +28,7 @@ from iobands.reporting.format import (
     worst_member,
 )
 from iobands.reporting.related import sharing
-from iobands.reporting.table import STYLES, band_cell, series_table
+from iobands.reporting.table import BLOCKS, STYLES, band_cell, series_table
 from iobands.site.site import Site
 from iobands.status.series import Series
 from iobands.status.state import State
@@ -51,9 +51,8 @@ _NO_NEWS: Final = (State.HEALTHY, State.CALIBRATING)
 FIRST_REJECTED: Final = 5
 FIRST_LEFT: Final = 3
 
-_BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _ASCII: Final = str.maketrans(
-    {"–": "-", "−": "-", "…": "~", "×": "x"} | {b: str(i) for i, b in enumerate(_BLOCKS, 1)}
+    {"–": "-", "−": "-", "…": "~", "×": "x"} | {b: str(i) for i, b in enumerate(BLOCKS, 1)}
 )
 # ReFrame's names carry every parameter, also those in which a site has no choice.
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
@@ -99,10 +98,12 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
     for where, text in maintenance_lines(site):
         yield Text(f"\nMaintenance of {printable(where)}: {printable(text)}")
     if site.future:
-        first, last = site.future[0], site.future[-1]
+        first, newest_ahead = site.future[0], site.future[-1]
         yield Text("\nSet aside: dated in the future by a clock that was wrong", style="bold")
         samples = plural(len(site.future), "sample")
-        yield Text(f"  {samples}, the newest of {time_text(last.when)}; to end this notice:")
+        yield Text(
+            f"  {samples}, the newest of {time_text(newest_ahead.when)}; to end this notice:"
+        )
         at = f"{first.when:%Y-%m-%dT%H:%M:%SZ}"
         yield Text(f"  iobands discard '{printable(first.label)}' --at {at} --reason TEXT")
     if site.retired:

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from textwrap import shorten
-from typing import Final
+from typing import Any, Final
 
 import matplotlib as mpl
 import numpy as np
@@ -49,7 +49,7 @@ _DENSE: Final = 120  # points from which on they are drawn smaller
 _CHANGED: Final = "#e69f00"
 _BAND_COLOUR: Final = "#56b4e9"
 _INK: Final = "#333333"
-_STYLE: Final = {
+_STYLE: Final[Any] = {  # matplotlib types each of its settings
     "svg.fonttype": "none",  # text stays text: small, sharp and searchable
     "svg.hashsalt": "iobands",  # the same site gives the same file
     "font.family": "sans-serif",
@@ -156,7 +156,7 @@ def _draw_changes(axes: Axes, changes: Sequence[Change], newest: datetime) -> No
     for number, change in enumerate(changes):
         begin, end = date2num(change.since), date2num(change.ended or newest)
         low, high = date2num(change.since_low), date2num(change.since_high)
-        style = {"facecolor": _CHANGED, "linewidth": 0, "zorder": 0}
+        style: dict[str, Any] = {"facecolor": _CHANGED, "linewidth": 0, "zorder": 0}
         axes.axvspan(begin, end, alpha=0.10, **style)
         axes.axvspan(low, high, alpha=0.40, label="" if number else "began", **style)
         raised = date2num(change.raised)
@@ -204,13 +204,13 @@ def _draw_bands(axes: Axes, series: Series, known: Judged, end: datetime) -> Non
     status = series.status
     begins = date2num(np.array([begin for begin, _ in known.segments], "datetime64[s]"))
     ends = [*begins[1:], date2num(end)]
-    for (_, place), *times in zip(known.segments, begins, ends, strict=True):
+    for (_, place), begin, stop in zip(known.segments, begins, ends, strict=True):
         if place < 0:
             continue
         band = known.bands[place]
         is_young = status.provisional and band is status.band
         axes.fill_between(
-            times,
+            [begin, stop],
             band.lower_quartile,
             band.upper_quartile,
             facecolor=_BAND_COLOUR,
@@ -220,8 +220,10 @@ def _draw_bands(axes: Axes, series: Series, known: Judged, end: datetime) -> Non
             alpha=0.28,
             zorder=1,
         )
-        axes.hlines(band.median, *times, colors="#0072b2", linewidths=1.2, zorder=2)
-        axes.hlines(band.floor, *times, colors="#b3123e", linewidths=1.1, linestyles="--", zorder=2)
+        axes.hlines(band.median, begin, stop, colors="#0072b2", linewidths=1.2, zorder=2)
+        axes.hlines(
+            band.floor, begin, stop, colors="#b3123e", linewidths=1.1, linestyles="--", zorder=2
+        )
 
 
 def _draw_points(axes: Axes, series: Series, known: Judged) -> None:

@@ -70,8 +70,8 @@ def state_metrics(site: Site) -> str:
             )
             names = {"severity": severity.value, "acknowledged": str(known).lower()}
             alerts.samples.append((names, float(found), None))
-    status = _Family("iobands_exit_status", "That of iobands status: 0, 1, 2 or 3.")
-    status.samples.append(({}, float(site.exit_status), None))
+    exit_status = _Family("iobands_exit_status", "That of iobands status: 0, 1, 2 or 3.")
+    exit_status.samples.append(({}, float(site.exit_status), None))
     session = _Family(
         "iobands_last_session_timestamp_seconds",
         "When the newest value of a system was measured: alert on its age.",
@@ -80,7 +80,7 @@ def state_metrics(site: Site) -> str:
     for system in dict.fromkeys(name for name, _ in measured):
         newest_of = max(when for name, when in measured if name == system)
         session.samples.append(({"system": system}, newest_of.timestamp(), None))
-    return _written([newest, times, states, bands, alerts, status, session])
+    return _written([newest, times, states, bands, alerts, exit_status, session])
 
 
 def history_metrics(site: Site) -> str:

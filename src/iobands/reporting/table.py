@@ -9,7 +9,6 @@ from typing import Final
 
 from rich.console import Console
 from rich.text import Text
-from sparklines import sparklines
 
 from iobands.bands import NO_BAND
 from iobands.model.fields import RATIO_UNIT
@@ -22,6 +21,11 @@ from iobands.status.state import State
 #: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20
 LEAST_RECENT: Final = 8
+
+#: The characters of a sparkline, from low to high.
+BLOCKS: Final = "▁▂▃▄▅▆▇█"
+# The one that stands for values that are all the same.
+_MIDDLE: Final = 3
 
 #: How verdicts, states and severities are coloured.
 STYLES: Final = {
@@ -170,4 +174,8 @@ def _when(when: datetime | None, now: datetime) -> str:
 
 def sparkline(values: list[float]) -> str:
     """Return a character a value, from the lowest to the highest block."""
-    return str(sparklines(values)[0]) if values else ""
+    least, most = (min(values), max(values)) if values else (0.0, 0.0)
+    if least == most:
+        return BLOCKS[_MIDDLE] * len(values)
+    steps = (1 + (len(BLOCKS) - 1) * (each - least) / (most - least) for each in values)
+    return "".join(BLOCKS[round(step) - 1] for step in steps)

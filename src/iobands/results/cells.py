@@ -79,7 +79,7 @@ def _possible(name: str) -> pl.Expr:
     if type_ == "text":
         return value
     if type_ == "time":
-        return pl.when(value.is_between(*_TIMES, closed="left")).then(value)
+        return pl.when((value >= _TIMES[0]) & (value < _TIMES[1])).then(value)
     if type_ == "number":
         return pl.when(value.is_finite()).then(value)
     whole = (value == value.floor()) & (value.abs() < _EXACT_BELOW)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -22,7 +22,7 @@ from iobands.results.samples import KEY, Samples
 #: The results of a check that did what was asked of it, which may be to stop.
 FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
 #: The series fields that say how large a run is: a site changes them for all runs of a check.
-_SCALE: Final = ("nodes", "tasks", "gib")
+_ANY_SCALE: Final[Mapping[str, Any]] = {"nodes": None, "tasks": None, "gib": None}
 
 _Identity = tuple[str, str, str, str]
 
@@ -72,7 +72,7 @@ def superseded(sightings: Sequence[Sighting]) -> set[SeriesKey]:
     """Return the series whose checks have all gone over to a series of another scale."""
     newest: dict[tuple[_Identity, SeriesKey], Sighting] = {}
     for sighting in sorted(sightings, key=lambda sighting: sighting.last):
-        of_any_scale = replace(sighting.key, **dict.fromkeys(_SCALE))
+        of_any_scale = replace(sighting.key, **_ANY_SCALE)
         newest[sighting.check, of_any_scale] = sighting
     return {sighting.key for sighting in sightings} - {each.key for each in newest.values()}
 
@@ -97,9 +97,9 @@ def runs_of_series(
         series = {key for key in by_name if key.case == run.fields.get("case", key.case)}
         is_complete = run.fields.keys() | LATER_FIELDS >= set(SERIES_FIELDS)
         if not series and is_complete and not (run.fixture or run.examines):
-            series = alike.get(_series_fields(run.fields))
-        for key in series or (None,):
-            found[key].append(run)
+            series = alike.get(_series_fields(run.fields), set())
+        for of_run in series or (None,):
+            found[of_run].append(run)
     return found
 
 

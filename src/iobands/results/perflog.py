@@ -52,9 +52,8 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
         rows = rows.sort(FILE, LINE)
     rows = rows.sort(TIME, maintain_order=True)
     # a build has no variable; a run that passes without a value was a dry run
-    has_value = pl.col(VALUE).is_not_null()
-    is_run = pl.col(VARIABLE).is_not_null() & (has_value | (pl.col("result") != "pass"))
-    is_run = rows.select(is_run).to_series()
+    proved = pl.col(VALUE).is_not_null() | (pl.col("result") != "pass")
+    is_run = rows.select(pl.col(VARIABLE).is_not_null() & proved).to_series()
     repeats = _repeats(rows, is_run)
     for file, line, first_file, first_line in repeats.select(pl.exclude("row")).iter_rows():
         rejected.append((file, line, f"repeats {paths[first_file]}:{first_line}"))

@@ -33,7 +33,9 @@ def no_speeds() -> pl.DataFrame:
     return pl.DataFrame(schema=_SCHEMA)
 
 
-def speeds_of(said: pl.DataFrame, rows: pl.DataFrame) -> tuple[pl.DataFrame, list]:
+def speeds_of(
+    said: pl.DataFrame, rows: pl.DataFrame
+) -> tuple[pl.DataFrame, list[tuple[int, int, str]]]:
     """Return the speeds in the order of time, and file, line and reason of those that are none.
 
     `said` has the columns as texts, `rows` the lines that count. The lines of one run say the same,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,7 +140,9 @@ def fewest_pairs(confidence: float) -> int:
 
 
 def _without(key: SeriesKey, *settings: str) -> SeriesKey:
-    free = {name: None for setting in settings for name in (setting, *FIELDS[setting])}
+    free: dict[str, Any] = {
+        name: None for setting in settings for name in (setting, *FIELDS[setting])
+    }
     return replace(key, **free)
 
 

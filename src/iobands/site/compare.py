@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ def compare(
     That is the one with the value `against`, or with the first value in order.
     """
     alike: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
-    free = dict.fromkeys((field, *FIELDS[field]))
+    free: dict[str, Any] = dict.fromkeys((field, *FIELDS[field]))
     for key in samples:
         if key.unit != RATIO_UNIT:
             alike[replace(key, **free)].append(key)

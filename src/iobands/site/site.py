@@ -126,10 +126,17 @@ class Site:
         found = Counter(series.status.state for series in self.series)
         return {state: found[state] for state in State if found[state]}
 
+    @property
+    def all_actions(self) -> dict[SeriesKey | PeerName, tuple[Action, ...]]:
+        """All that was done about each series, target or node, undone actions included."""
+        found: dict[SeriesKey | PeerName, tuple[Action, ...]] = {}
+        found.update((key, each) for key, each in self.actions.items())
+        found.update((name, each) for name, each in self.peer_actions.items())
+        return found
+
     def ledger(self) -> Ledger:
         """Return open and past alerts, and how each ended."""
-        done = {**self.actions, **self.peer_actions}
-        standing = {key: in_force(each, self.now) for key, each in done.items()}
+        standing = {key: in_force(each, self.now) for key, each in self.all_actions.items()}
         return ledger_of(
             self.alerts, self.series, self.drops, self.incidents, standing, self.places
         )
@@ -235,7 +242,9 @@ def read_site(
     stopped = obstacles(runs, reports.newest, OVERDUE)
     failed = findings(runs[None], reports, OVERDUE, lambda result: result not in FINE)
     of_logs = [line for name in sorted(log_of) for line in log_of[name].rejected]
-    partitions = {(each.system, each.partition) for each in (*(s.key for s in series), *stopped)}
+    partitions = {(each.key.system, each.key.partition) for each in series} | {
+        (each.system, each.partition) for each in stopped
+    }
     places = places_of(
         samples.speeds, partial(spans_of_peers, bands_of, windows, log_of, now), now, false_alarms
     )

@@ -66,8 +66,8 @@ def _learned(times: Times) -> timedelta | None:
             visits.append(time)
         if len(visits) > _NEWEST_GAPS:
             break
-    gaps = -np.diff(np.array(visits)) if len(visits) > _ENOUGH_GAPS else []
-    if not len(gaps):
+    if len(visits) <= _ENOUGH_GAPS:
         return None
-    seconds = np.quantile(gaps / np.timedelta64(1, "s"), _QUANTILE, method="nearest")
+    gaps = -np.diff(np.array(visits)) / np.timedelta64(1, "s")
+    seconds = np.quantile(gaps, _QUANTILE, method="nearest")
     return timedelta(seconds=round(float(seconds)))

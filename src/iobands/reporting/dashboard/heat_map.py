@@ -41,15 +41,15 @@ def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> dict[str, object]:
     kinds: defaultdict[tuple[str, ...], list[Series]] = defaultdict(list)
     for each in shown:
         key = each.key
-        kind = (key.file_system, key.pattern, key.variable, key.transport, key.system)
-        kinds[tuple(part or "none" for part in kind)].append(each)
+        parts = (key.file_system, key.pattern, key.variable, key.transport, key.system)
+        kinds[tuple(part or "none" for part in parts)].append(each)
     rows = []
     for kind, group in kinds.items():
         cells, which = [GAP] * len(times), [0] * len(times)
         for number, each in enumerate(group):
             name = series_id(each.key)
             if name in measured:
-                _fill(cells, which, number, place, sessions.numbers[name], verdicts[name])
+                _fill(cells, which, number, place, sessions.numbers[name].tolist(), verdicts[name])
         for number, each in enumerate(group):
             _mark_missing(cells, which, number, each, times)
         spans = [span for each in group for span in maintenances(site, each)]

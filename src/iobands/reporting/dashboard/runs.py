@@ -123,8 +123,9 @@ def packed(data: object) -> str:
 
 def _decimals(numbers: pl.Series, digits: int) -> int:
     """Return how many decimals leave so many digits of each of `numbers`, which are not zero."""
-    least = numbers.min()
-    return max(0, digits - 1 - math.floor(math.log10(float(least)))) if least is not None else 0
+    return (
+        max(0, digits - 1 - math.floor(math.log10(numbers.to_numpy().min()))) if len(numbers) else 0
+    )
 
 
 def _digits(column: pl.Series, decimals: int) -> object:
@@ -139,7 +140,7 @@ def _digits(column: pl.Series, decimals: int) -> object:
     if scaled.min() < 0 or scaled.max() >= _MOST_OF_A_FLOAT:
         return numbers.to_list()
     whole = scaled.astype(np.int64)
-    texts = []
+    texts: list[str] = []
     while not texts or whole.any():
         whole, digits = np.divmod(whole, len(_DIGITS))
         texts.append(np.where(known, _DIGITS[digits], ord(" ")).tobytes().decode("ascii"))

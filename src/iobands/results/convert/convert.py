@@ -112,7 +112,7 @@ def _row(said: Said, mapping: Mapping) -> Said | Unusable | None:
     name the pattern, so that checks keep series of their own.
     """
     name, variable, is_missing = said["display_name"], said.get(VARIABLE), VALUE not in said
-    if variable in mapping.variables:
+    if variable and variable in mapping.variables:
         ours = mapping.variables[variable]
     elif variable and is_epcc(variable):
         ours = epcc_fields(variable, name)
