@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import hashlib
+import itertools
+import json
+import os
+import signal
+import socket
 import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from iobands.session.lock import acquire, join, new_holder, path_of, read_holder, release
+from iobands.session import heartbeat
+from iobands.session.lock import (
+    NAME,
+    acquire,
+    join,
+    new_holder,
+    path_of,
+    read_holder,
+    release,
+)
 from iobands.session.processes import Process
 from iobands.session.refusal import SessionRefusedError
+from iobands.session.session import close_session, open_session
+from tests.fault_table import Observed
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
@@ -57,17 +81,224 @@ def test_the_machine_has_restarted(tmp_path: Path) -> None:
     assert acquire(tmp_path, new_holder("iobands run")) == holder
 
 
-def test_of_another_host_nothing_is_known(tmp_path: Path) -> None:
-    elsewhere = replace(Process.this(), host="login9", boot="before")
-    acquire(tmp_path, replace(new_holder("iobands run"), processes=(elsewhere,)))
+ELSEWHERE = {
+    "another host": {"host": "login9", "boot": "before"},
+    "a host of the same name": {"machine": "another", "boot": "another"},
+    "a container": {"namespace": "pid:[1]", "pid": 2**22 - 1},
+}
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param(
+            where,
+            marks=pytest.mark.fault(
+                "session", f"{name} measures on the same perflogs", "refused; how to go on"
+            ),
+            id=name,
+        )
+        for name, where in ELSEWHERE.items()
+    ],
+)
+def test_of_another_machine_or_container_nothing_is_known(
+    tmp_path: Path, where: dict[str, Any], observed: Observed
+) -> None:
+    elsewhere = replace(Process.this(), **where)
+    holder = replace(new_holder("iobands run"), processes=(elsewhere,))
+    acquire(tmp_path, holder)
     with pytest.raises(SessionRefusedError) as refused:
         acquire(tmp_path, new_holder("iobands run"))
-    assert f"if login9 is gone or has restarted since, remove {path_of(tmp_path)}" in str(
+    assert f"cannot be seen from here: if it is over, remove {path_of(tmp_path)}, or wait" in str(
         refused.value
     )
+    assert read_holder(tmp_path) == holder
+    path_of(tmp_path).unlink()
+    new = new_holder("iobands run")
+    acquire(tmp_path, new)
+    right = read_holder(tmp_path) == new
+    observed(message=str(refused.value), exit_status=3, left=[NAME], next_run=right)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"processes": 1}', b"[1]"])
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signs of life every 20 ms."""
+    monkeypatch.setattr(heartbeat, "_BEAT", 0.02)
+    monkeypatch.setattr(heartbeat, "_WATCH", 0.5)
+
+
+@pytest.mark.usefixtures("quick")
+def test_without_a_sign_of_life_it_is_taken_over(tmp_path: Path) -> None:
+    elsewhere = replace(Process.this(), host="login9")
+    holder = replace(new_holder("iobands run"), processes=(elsewhere,))
+    acquire(tmp_path, holder)
+    path, new = path_of(tmp_path), replace(new_holder("iobands run"), session="new")
+    past = time.time() - heartbeat.STOPPED
+
+    os.utime(path, (past + 60, past + 60))
+    with pytest.raises(SessionRefusedError):  # too early to tell
+        acquire(tmp_path, new)
+
+    # of a machine whose clock is years behind: its time is old and moves
+    os.utime(path, (1, 1))
+    moving = threading.Event()
+
+    def touch() -> None:
+        for second in itertools.count(2):
+            if moving.wait(0.02):
+                return
+            os.utime(path, (second, second))
+
+    thread = threading.Thread(target=touch)
+    thread.start()
+    try:
+        with pytest.raises(SessionRefusedError):
+            acquire(tmp_path, new)
+    finally:
+        moving.set()
+        thread.join()
+
+    os.utime(path, (past - 60, past - 60))
+    assert acquire(tmp_path, new) == holder
+    assert read_holder(tmp_path) == new
+
+
+def test_one_of_an_older_version_gives_no_signs_of_life(tmp_path: Path) -> None:
+    process = {"host": "login9", "boot": "before", "pid": 7, "started": 9}
+    said = {"session": "old", "command": "iobands run", "user": "me", "began": "then"}
+    path_of(tmp_path).write_text(json.dumps({**said, "processes": [process]}))
+    os.utime(path_of(tmp_path), (1, 1))
+    with pytest.raises(SessionRefusedError, match=r"if it is over, remove \S+json$"):
+        acquire(tmp_path, new_holder("iobands run"))
+    here = {**process, "host": socket.gethostname()}  # a restart, for all that is known
+    path_of(tmp_path).write_text(json.dumps({**said, "processes": [here]}))
+    assert acquire(tmp_path, new_holder("iobands run")) is not None
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_session_shows_signs_of_life_until_its_lock_is_anothers(tmp_path: Path) -> None:
+    perflogs = tmp_path / "perflogs"
+    lock = path_of(perflogs)
+    asked = threading.Event()
+    before = signal.signal(signal.SIGTERM, lambda *_: asked.set())
+    try:
+        holder, _ = open_session(perflogs, "iobands run")
+        os.utime(lock, (1, 1))
+        wait_until(lambda: lock.stat().st_mtime > 1)
+        other = replace(holder, session="another")
+        lock.unlink()
+        acquire(perflogs, other)
+        wait_until(asked.is_set)
+        close_session(perflogs, holder.session)
+        assert read_holder(perflogs) == other
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.fault("session", "NFS loses the answer to `link`", "the session has its lock")
+def test_an_answer_of_the_server_that_was_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, observed: Observed
+) -> None:
+    link = os.link
+
+    def link_and_lose_the_answer(source: Path, target: Path) -> None:
+        link(source, target)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+
+    monkeypatch.setattr(os, "link", link_and_lose_the_answer)
+    first = new_holder("iobands run")
+    assert acquire(tmp_path, first) is None
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+    with pytest.raises(SessionRefusedError):
+        acquire(tmp_path, replace(first, session="second"))
+    release(tmp_path, first.session)
+    right = acquire(tmp_path, first) is None
+    observed(message="", exit_status=0, left=[], next_run=right)
+
+
+def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "link", no_links)
+    with pytest.raises(SessionRefusedError, match="a file system with hard links"):
+        acquire(tmp_path, new_holder("iobands run"))
+    assert list(tmp_path.iterdir()) == []
+
+
+#: Takes the lock when it is told to, says whether it has, and holds it until standard input ends.
+CONTENDER = """\
+import sys
+from pathlib import Path
+from iobands.session.lock import acquire, new_holder
+from iobands.session.refusal import SessionRefusedError
+print("ready", flush=True)
+for _ in sys.stdin:
+    try:
+        acquire(Path(sys.argv[1]), new_holder("iobands run"))
+        print("held", flush=True)
+    except SessionRefusedError as error:
+        print("refused", flush=True)
+"""
+
+
+@pytest.mark.fault(
+    "session", "three begin at once beside the lock of a killed one", "one of them measures"
+)
+def test_of_three_beside_a_stale_lock_one_takes_it(tmp_path: Path, observed: Observed) -> None:
+    killed = replace(new_holder("iobands run"), processes=(replace(Process.this(), boot="before"),))
+    command = [sys.executable, "-c", CONTENDER, tmp_path]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with contextlib.ExitStack() as stack:
+        three = [
+            stack.enter_context(subprocess.Popen(command, **pipes, text=True)) for _ in range(3)
+        ]
+        assert [each.stdout.readline() for each in three] == ["ready\n"] * 3
+        for each_round in range(60):
+            path_of(tmp_path).unlink(missing_ok=True)
+            acquire(tmp_path, replace(killed, session=f"killed-{each_round}"))
+            for each in three:
+                each.stdin.write("now\n")
+            for each in three:
+                each.stdin.flush()
+            said = sorted(each.stdout.readline() for each in three)
+            assert said == ["held\n", "refused\n", "refused\n"]
+            assert [path.name for path in tmp_path.iterdir()] == [NAME]
+    holder = read_holder(tmp_path)
+    assert holder is not None
+    with pytest.raises(SessionRefusedError) as refused:
+        acquire(tmp_path, replace(holder, session="late", processes=(Process.this(),)))
+        acquire(tmp_path, new_holder("iobands run"))
+    observed(message=str(refused.value), exit_status=3, left=[], next_run=True)
+
+
+def test_one_that_was_killed_as_it_took_over(tmp_path: Path) -> None:
+    gone = replace(Process.this(), boot="before")
+    killed, taker = (
+        replace(new_holder("iobands run"), session=name, processes=(gone,))
+        for name in ("killed", "taker")
+    )
+    acquire(tmp_path, killed)
+    other = tmp_path / "other"
+    other.mkdir()
+    acquire(other, taker)
+    name = hashlib.sha256(b"killed").hexdigest()[:32]
+    path_of(other).rename(tmp_path / f"{NAME}.{name}")  # it held the lock on that session
+    other.rmdir()
+    new = new_holder("iobands run")
+    assert acquire(tmp_path, new) == killed
+    assert read_holder(tmp_path) == new
+    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"processes": 1}', b"[1]", b"[" * 999])
 def test_a_damaged_lock_is_said(tmp_path: Path, content: bytes) -> None:
     path_of(tmp_path).write_bytes(content)
     with pytest.raises(SessionRefusedError, match="damaged; remove it"):

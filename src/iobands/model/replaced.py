@@ -7,7 +7,7 @@ import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from errno import EEXIST
+from errno import EEXIST, EFBIG, EINVAL
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +61,22 @@ def refuse_link(path: Path, directory: int) -> None:
     with suppress(FileNotFoundError):
         if stat.S_ISLNK(os.stat(path.name, dir_fd=directory, follow_symlinks=False).st_mode):
             raise FileExistsError(EEXIST, "is a symbolic link; remove it", str(path))
+
+
+def read_small(path: Path, largest: int) -> bytes:
+    """Return the content of a regular file; a pipe in its place is not waited for.
+
+    Raises:
+        OSError: there is none, it cannot be read, or has more than `largest` bytes.
+    """
+    with naming(path), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
+        status = os.fstat(stream.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(EINVAL, "is no regular file", str(path))
+        content = stream.read(largest + 1)
+    if len(content) > largest:
+        raise OSError(EFBIG, os.strerror(EFBIG), str(path))
+    return content
 
 
 def replace_file(

@@ -2,26 +2,33 @@
 
 The lock is a file that names its holder. It is made by link(2), which is atomic on NFS and Lustre
 too, where flock(2) may be missing or local to a node. No kernel removes it, so a lock is stale
-when its processes are gone: on their machine by number and start time, or after it restarted.
+when its processes are gone: on their machine by number and start time, or after it restarted. Of
+those that cannot be seen from here, the heartbeat says that it has stopped. All else is refused.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import errno
+import hashlib
 import json
 import os
-import socket
+import secrets
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from iobands.model.replaced import read_small
+from iobands.session.heartbeat import STOPPED, has_stopped
 from iobands.session.processes import Process
 from iobands.session.refusal import SessionRefusedError, name_of, refusal
 
 NAME: Final = ".session.json"
+_LARGEST: Final = 64 * 1024  # bytes of a lock that is read
+#: What link(2) says where a file system has no second names.
+_NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,17 @@ class Holder:
     def is_stale(self) -> bool:
         """Whether it is certain that none of its processes runs any more."""
         return all(each.is_alive() is False for each in self.processes)
+
+    @property
+    def is_out_of_sight(self) -> bool:
+        """Whether some process cannot be seen from here, and none is seen to run."""
+        alive = {each.is_alive() for each in self.processes}
+        return None in alive and True not in alive
+
+    @property
+    def beats(self) -> bool:
+        """Whether it shows signs of life, as sessions of older versions do not."""
+        return self.processes[0].machine is not None
 
     def __str__(self) -> str:
         """Say who measures, where and since when."""
@@ -73,21 +91,7 @@ def read_holder(perflogs: Path) -> Holder | None:
     Raises:
         SessionRefusedError: the lock cannot be read.
     """
-    path = path_of(perflogs)
-    try:
-        said = json.loads(path.read_bytes())
-        processes = tuple(Process(**each) for each in said.pop("processes"))
-        if not processes:
-            raise ValueError("no process")
-        return Holder(**said, processes=processes)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise SessionRefusedError(f"{path}: {error.strerror}") from error
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise SessionRefusedError(
-            f"{path} is damaged; remove it if nobody measures here now"
-        ) from None
+    return _read(path_of(perflogs))
 
 
 def acquire(perflogs: Path, holder: Holder) -> Holder | None:
@@ -97,17 +101,71 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
         SessionRefusedError: another session holds the lock, or it cannot be made.
     """
     path = path_of(perflogs)
-    with _written(path, holder) as new, _one_at_a_time(perflogs):
-        try:
-            os.link(new, path)
-            return None
-        except FileExistsError:
-            pass
-        former = read_holder(perflogs)
-        if former is None or not former.is_stale:
-            raise SessionRefusedError(_refusal(path, former))
-        new.replace(path)
-        return former
+    with _written(path, holder) as new:
+        return _take(path, new)
+
+
+def _take(path: Path, new: Path) -> Holder | None:
+    """Make `path` a second name of `new`, also where a stale lock has it; return that one.
+
+    Of several that judge it stale, the one takes it that holds the lock on this very session.
+    """
+    if _linked(new, path):
+        return None
+    former = _read(path)
+    over = former and (
+        former.is_stale or (former.is_out_of_sight and former.beats and has_stopped(path))
+    )
+    if former is None or not over:
+        raise SessionRefusedError(_refusal(path, former))
+    name = hashlib.sha256(former.session.encode()).hexdigest()[:32]
+    claim = path.with_name(f"{NAME}.{name}")
+    _take(claim, new)
+    found = _read(path)
+    if found != former:  # it was taken, or given back, since
+        claim.unlink()
+        raise SessionRefusedError(_refusal(path, found))
+    claim.replace(path)
+    return former
+
+
+def _linked(new: Path, path: Path) -> bool:
+    """Make `path` a second name of `new`, unless another file has it."""
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        # NFS says so, too, where the first answer of the server was lost
+        with contextlib.suppress(FileNotFoundError):
+            return new.samefile(path)
+        return False
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            raise SessionRefusedError(
+                f"{path}: {error.strerror}; nothing was measured: the lock needs a file system "
+                f"with hard links; let {path.parent} be a link to a directory on one"
+            ) from error
+        raise
+    return True
+
+
+def _read(path: Path) -> Holder | None:
+    try:
+        said = json.loads(read_small(path, _LARGEST))
+        processes = tuple(Process.from_fields(each) for each in said.pop("processes"))
+        if not processes or not all(processes):
+            raise ValueError("no process")
+        holder = Holder(**said, processes=tuple(filter(None, processes)))
+        if not all(isinstance(text, str) and text.isprintable() for text in said.values()):
+            raise ValueError("no text")
+        return holder
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SessionRefusedError(f"{path}: {error.strerror}") from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise SessionRefusedError(
+            f"{path} is damaged; remove it if nobody measures here now"
+        ) from None
 
 
 def join(perflogs: Path, holder: Holder) -> None:
@@ -127,15 +185,18 @@ def release(perflogs: Path, session: str) -> None:
 
 def _refusal(path: Path, holder: Holder | None) -> str:
     said = f"another session measures here: {holder or 'it has just ended, try again'}"
-    if holder and holder.host != socket.gethostname():
-        said += f"; if {holder.host} is gone or has restarted since, remove {path}"
+    if holder and holder.is_out_of_sight:
+        said += f"; it cannot be seen from here: if it is over, remove {path}"
+        if holder.beats:
+            hours = f"{STOPPED / 3600:g} h"
+            said += f", or wait: {hours} after its last sign of life, the next session takes over"
     return said
 
 
 @contextlib.contextmanager
 def _written(path: Path, holder: Holder) -> Iterator[Path]:
     """Yield a file beside `path` with the record of `holder`, which does not stay."""
-    new = path.with_name(f"{path.name}.{socket.gethostname()}.{os.getpid()}")
+    new = path.with_name(f"{NAME}.{secrets.token_hex(16)}")
     try:
         new.write_text(json.dumps(asdict(holder)) + "\n", encoding="utf-8")
         yield new
@@ -144,18 +205,3 @@ def _written(path: Path, holder: Holder) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _one_at_a_time(perflogs: Path) -> Iterator[None]:
-    """Keep two processes of this host, which alone may judge a lock stale, from doing it at once.
-
-    Where the file system has no flock, only the moment between judging and replacing is open.
-    """
-    directory = os.open(perflogs, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(directory, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(directory)

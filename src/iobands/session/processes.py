@@ -11,8 +11,10 @@ import os
 import signal
 import socket
 import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -22,24 +24,29 @@ VARIABLE: Final = "IOBANDS_SESSION"
 _PROC: Final = Path("/proc")
 # Fields of /proc/PID/stat behind the name: 3, 5 and 22 of proc_pid_stat(5).
 _STATE, _GROUP, _STARTED = 0, 2, 19
+_MOST_PIDS: Final = 2**22  # PID_MAX_LIMIT of Linux
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process by its host, the boot of that host, its number and its start in clock ticks.
+    """A process by its machine, the boot of that machine, its number and its start in clock ticks.
 
-    So a later process with its number is not taken for it.
+    So a later process with its number is not taken for it. Two machines may have one name, and a
+    container has numbers of its own: `machine` and `namespace` are None in older records alone.
     """
 
     host: str
     boot: str
     pid: int
     started: int | None
+    machine: str | None = None
+    namespace: str | None = None
 
     @classmethod
     def of(cls, pid: int) -> Process:
         """Return the process `pid` of this host; one that has ended has no start."""
-        return cls(socket.gethostname(), boot_id(), pid, _started(pid))
+        host = socket.gethostname()
+        return cls(host, boot_id(), pid, _started(pid), _machine_id(), _namespace())
 
     @classmethod
     def this(cls) -> Process:
@@ -51,32 +58,74 @@ class Process:
         """Return the process that `fields` of JSON describe, None if they describe none."""
         if not isinstance(fields, Mapping):
             return None
-        host, boot, pid = fields.get("host"), fields.get("boot"), fields.get("pid")
-        started = fields.get("started")
-        if not (isinstance(host, str) and isinstance(boot, str) and type(pid) is int):
+        pid, started = fields.get("pid"), fields.get("started")
+        texts = {name: fields.get(name) for name in ("host", "boot", "machine", "namespace")}
+        if not (isinstance(texts["host"], str) and isinstance(texts["boot"], str)):
             return None
-        return cls(host, boot, pid, started if type(started) is int else None)
+        if not all(text is None or isinstance(text, str) for text in texts.values()):
+            return None
+        if type(pid) is not int or not 0 < pid < _MOST_PIDS:
+            return None
+        return cls(pid=pid, started=started if type(started) is int else None, **texts)
 
     def is_alive(self) -> bool | None:
-        """Whether it still runs; None of a process of another host, which cannot be seen."""
-        if self.host != socket.gethostname():
+        """Whether it still runs; None where it cannot be seen: on another machine, or hidden."""
+        if not self._is_of_this_machine():
+            return None
+        if self.boot != boot_id():
+            return False
+        if self.namespace not in {None, _namespace()} or _is_hidden(self.pid):
             return None
         started = _started(self.pid)
-        return self.boot == boot_id() and started is not None and started == self.started
+        return started is not None and started == self.started
 
     def group(self) -> list[int]:
         """Return the processes of the group that it led, as far as this host can see."""
-        if self.host != socket.gethostname() or self.boot != boot_id():
+        if not self._is_of_this_machine() or self.boot != boot_id():
+            return []
+        if self.namespace not in {None, _namespace()}:
             return []
         if _started(self.pid) not in {None, self.started}:
             return []  # a number is given again only after its group has ended
         pids = (int(directory.name) for directory in _PROC.glob("[0-9]*"))
         return [pid for pid in pids if (fields := _stat(pid)) and int(fields[_GROUP]) == self.pid]
 
+    def _is_of_this_machine(self) -> bool:
+        return self.host == socket.gethostname() and self.machine in {None, _machine_id()}
+
 
 def boot_id() -> str:
     """Return what tells this boot of the machine from all others."""
     return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+@cache
+def _machine_id() -> str:
+    """Return what tells this machine from one of the same name: machine-id(5), or a MAC address."""
+    with contextlib.suppress(OSError):
+        if known := Path("/etc/machine-id").read_text(encoding="ascii").strip():
+            return known
+    return f"{uuid.getnode():012x}"
+
+
+def _namespace() -> str:
+    """Return what tells the numbers of our processes from those of a container."""
+    return (_PROC / "self/ns/pid").readlink().name
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether there is a process that /proc does not show, as with its option hidepid."""
+    try:
+        (_PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            pass
+        return True
+    return False
 
 
 def _started(pid: int) -> int | None:

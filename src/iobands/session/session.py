@@ -8,16 +8,19 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from iobands.session.heartbeat import start_beating
 from iobands.session.jobs import cancel_jobs, forget_jobs
 from iobands.session.lock import (
     Holder,
     acquire,
     join,
     new_holder,
+    path_of,
     read_holder,
     release,
 )
@@ -29,6 +32,7 @@ from iobands.session.report import report_files
 from iobands.session.workarounds import apply_workarounds
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+_stop_beating: dict[str, Callable[[], None]] = {}  # by session
 
 
 def is_run(arguments: Sequence[str]) -> bool:
@@ -56,6 +60,14 @@ def open_session(perflogs: Path, command: str) -> tuple[Holder, list[str]]:
         raise refusal(error, perflogs) from error
     holder = new_holder(command)
     former = acquire(perflogs, holder)
+
+    def is_ours() -> bool:
+        with suppress(SessionRefusedError):
+            found = read_holder(perflogs)
+            return found is None or found.session == holder.session
+        return True
+
+    _stop_beating[holder.session] = start_beating(path_of(perflogs), is_ours)
     if former is None:
         return holder, []
     return holder, [f"a session was killed: {former}", *end_rest(perflogs, former.session)]
@@ -63,6 +75,7 @@ def open_session(perflogs: Path, command: str) -> tuple[Holder, list[str]]:
 
 def close_session(perflogs: Path, session: str) -> None:
     """End a session: the lock is free."""
+    _stop_beating.pop(session)()
     forget_jobs(perflogs)
     release(perflogs, session)
 
