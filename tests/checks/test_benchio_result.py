@@ -25,7 +25,7 @@ def problems(records):
 
 def record(operation, repeat, **changes):
     fields = {
-        "schema": "benchio/3",
+        "schema": "benchio/4",
         "version": "0.1.0",
         "layer": "proc",
         "pattern": "fpp",
@@ -154,10 +154,10 @@ def test_reading_the_file(tmp_path, records):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"schema": "benchio/3"}\n{"schema": "ben', "line 2: not a record"),
+        ('{"schema": "benchio/4"}\n{"schema": "ben', "line 2: not a record"),
         ("[1, 2]\n", "line 1: not a record"),
         ("write 1.2 GiB/s\n", "line 1: not a record"),
-        ('{"schema": "benchio/4"}\n', "schema 'benchio/4', not 'benchio/3'"),
+        ('{"schema": "benchio/5"}\n', "schema 'benchio/5', not 'benchio/4'"),
         ("{}\n", "line 1: not a record"),
     ],
 )

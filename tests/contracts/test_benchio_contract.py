@@ -1,4 +1,4 @@
-"""Contract 1, benchio/3: the documented fields are the golden ones.
+"""Contract 1, benchio/4: the documented fields are the golden ones.
 
 That benchio writes them, with these types, is tested in tests/kernel/test_result_file.py.
 """
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.contracts.documented import first_column
 
-GOLDEN = Path(__file__).parent / "golden" / "benchio-3.json"
+GOLDEN = Path(__file__).parent / "golden" / "benchio-4.json"
 
 
 def test_documented_fields():

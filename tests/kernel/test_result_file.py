@@ -16,7 +16,7 @@ KINDS = {
     "hdf5": ("ssf", "hdf5", 1),
     "netcdf": ("ssf", "netcdf", 1),
 }
-GOLDEN = Path(__file__).resolve().parents[1] / "contracts" / "golden" / "benchio-3.json"
+GOLDEN = Path(__file__).resolve().parents[1] / "contracts" / "golden" / "benchio-4.json"
 TYPES = {
     "string": (str,),
     "integer": (int,),
@@ -56,7 +56,7 @@ def test_each_phase_has_every_field_of_its_type(recorded):
 def test_what_the_fields_say(recorded):
     for record in recorded:
         reading = record["operation"] == "read"
-        assert record["schema"] == "benchio/3"
+        assert record["schema"] == "benchio/4"
         assert record["version"] == "0.1.0"
         assert record["mpi_library"]
         assert (record["pattern"], record["interface"], record["files"]) == KINDS[record["layer"]]
@@ -76,6 +76,9 @@ def test_what_the_fields_say(recorded):
         assert all(isinstance(value, str) for value in record["hints"].values())
         if record["interface"] == "posix":
             assert record["hints"] == {}
+            assert record["calls"] is None
+            assert record["movers"] == record["writers"]
+        assert record["environment"] == {}
     assert len({record["seed"] for record in recorded}) == 1
 
 

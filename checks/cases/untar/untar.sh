@@ -38,7 +38,7 @@ read -r files bytes < <(find "$directory" -type f -printf '%s\n' | awk '{n++; s 
 awk -v files="$files" -v bytes="$bytes" -v start="$start" -v unpacked="$unpacked" -v end="$end" \
     -v path="$directory" -v version="$(tar --version | head -n 1)" 'BEGIN {
     seconds = (end - start) / 1e9
-    printf "{\"schema\": \"benchio/3\", \"version\": \"%s\", \"layer\": \"untar\", ", version
+    printf "{\"schema\": \"benchio/4\", \"version\": \"%s\", \"layer\": \"untar\", ", version
     printf "\"pattern\": \"untar\", \"interface\": \"posix\", \"operation\": \"write\", \"repeat\": 1, "
     printf "\"path\": \"%s\", \"nodes\": 1, \"processes\": 1, \"bytes\": %.0f, ", path, bytes
     printf "\"files\": %d, \"fsync\": true, \"seconds\": %.9f, ", files, seconds

@@ -10,7 +10,7 @@ from pathlib import Path
 from ...base.proof import Phase, ResultError
 from ...base.speeds import RankTime
 
-SCHEMA = "benchio/3"
+SCHEMA = "benchio/4"
 OPERATIONS = ("write", "read")
 PERCENTILES = ("p50", "p95", "p99")
 

@@ -16,6 +16,7 @@ program benchio
    use backend, only: backend_t
    use block_backend, only: block_backend_t, lay_out
    use command_line, only: command_words, parse
+   use environment, only: fill_values
    use errors, only: error_t, keep_first, status_failed, status_usage
    use hint_environment, only: add_hints_of_environment
    use layout, only: layout_t
@@ -118,6 +119,8 @@ contains
       if (allocated(error)) return
       call add_hints_of_environment(all%asked%task%hints, error)
       call all%team%agree(error)
+      if (allocated(error)) return
+      call fill_values(all%team, all%asked%task%environment, error)
       if (allocated(error)) return
       if (.not. all%asked%seed_given) call draw_seed(all%asked%task%seed)
       call MPI_Bcast(all%asked%task%seed, 1, MPI_INTEGER8, 0, all%team%world, ierr)

@@ -9,6 +9,7 @@ module command_line
    use option_values, only: read_bytes, read_choice, read_count, read_hint, read_seconds
    use options, only: cache_modes, options_t
    use registry, only: absent_names, layer_names
+   use task, only: hint_t
    use text, only: append, has_word, joined, nearest_word, read_integer, string_t, to_text
    implicit none(type, external)
    private
@@ -38,7 +39,7 @@ contains
       type(string_t), allocatable :: layers(:), directories(:)
       integer :: at
 
-      allocate (res%task%hints(0), res%given(0), layers(0), directories(0))
+      allocate (res%task%hints(0), res%task%environment(0), res%given(0), layers(0), directories(0))
       res%task%decomposition = trim(decompositions(1))
       res%cache = trim(cache_modes(1))
       res%help = has_word(words, "--help") .or. has_word(words, "-h")
@@ -187,6 +188,8 @@ contains
          call read_count(name, value, res%task%writers, error)
       case ("--hint")
          call read_hint(value, res%task%hints, error)
+      case ("--environment")
+         res%task%environment = [res%task%environment, hint_t(key=value, value="")]
       case ("--result")
          res%result_path = value
       case ("--ranks")

@@ -2,6 +2,7 @@
 !> Cray's MPI. Few MPI libraries read both; benchio does, and passes the hints to any library.
 module hint_environment
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
+   use environment, only: variable
    use errors, only: error_t, fail
    use posix_api, only: shim_is_regular
    use task, only: hint_t
@@ -29,17 +30,6 @@ contains
       hints = [without(under, hints), hints]
       hints = [without(hints, over), over]
    end subroutine add_hints_of_environment
-
-   function variable(name) result(res)
-      character(len=*), intent(in) :: name
-      character(len=:), allocatable :: res
-      integer :: length, status
-
-      call get_environment_variable(name, length=length, status=status)
-      if (status /= 0) length = 0
-      allocate (character(len=length) :: res)
-      if (length > 0) call get_environment_variable(name, res)
-   end function variable
 
    !> The `hints` whose key does not occur among the `others` that apply to all paths.
    pure function without(hints, others) result(res)

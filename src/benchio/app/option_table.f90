@@ -38,6 +38,8 @@ module option_table
                "may be given more than once"), &
       option_t("--require-hints", "fail unless all requested hints are shown to be in effect", &
                ""), &
+      option_t("--environment=NAME", "record this variable, where all ranks have the same value;", &
+               "may be given more than once"), &
       option_t("--result=FILE", "write the results to FILE, in JSON Lines", ""), &
       option_t("--ranks=FILE", "write the times of each rank to FILE, as CSV", ""), &
       option_t("--seed=N", "the seed of the data, 0 to 2**63 - 1; random by default", ""), &

@@ -30,6 +30,8 @@ module task
       logical :: latency = .false.
       !> Hints for MPI-IO; layers without MPI-IO ignore them.
       type(hint_t), allocatable :: hints(:)
+      !> Variables of the environment to record.
+      type(hint_t), allocatable :: environment(:)
 
       !> How the array is cut: `block`, `slab` or `pencil`.
       character(len=:), allocatable :: decomposition

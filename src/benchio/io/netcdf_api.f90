@@ -16,7 +16,8 @@ module netcdf_api
    integer(c_int), parameter, public :: nc_nowrite = 0_c_int, nc_clobber = 0_c_int
    integer(c_int), parameter, public :: nc_netcdf4 = 4096_c_int
    integer(c_int), parameter, public :: nc_int64 = 10_c_int
-   integer(c_int), parameter, public :: nc_contiguous = 1_c_int, nc_collective = 1_c_int
+   integer(c_int), parameter, public :: nc_contiguous = 1_c_int
+   integer(c_int), parameter, public :: nc_independent = 0_c_int, nc_collective = 1_c_int
 
    interface
       function nc_create_par_fortran(path, mode, comm, info, file) bind(c) result(res)

@@ -1,6 +1,6 @@
-!> The layer hdf5: one shared HDF5 file with the whole array as a contiguous dataset, in
-!> Fortran order, which all processes write and read by one collective call of parallel HDF5
-!> on MPI-IO.
+!> The layers hdf5 and hdf5-independent: one shared HDF5 file with the whole array as a
+!> contiguous dataset, in Fortran order, which all processes write and read by one call of
+!> parallel HDF5 on MPI-IO, collective or each by itself.
 !>
 !> Memory: none beside the MPI library's collective buffers. HDF5 takes the block inside its
 !> halo and passes it to MPI-IO as a datatype, without a copy. The elements are little-endian
@@ -13,10 +13,10 @@ module layer_hdf5
    use errors, only: error_t, fail
    use hdf5, only: H5_INTEGER_KIND, h5dclose_f, h5dcreate_f, H5D_ALLOC_TIME_EARLY_F, &
                    H5D_CONTIGUOUS_F, H5D_FILL_TIME_NEVER_F, h5dget_space_f, &
-                   H5D_MPIO_CONTIG_COLLECTIVE_F, h5dopen_f, h5dread_f, h5dwrite_f, &
-                   H5F_ACC_EXCL_F, H5F_ACC_RDONLY_F, H5F_CLOSE_STRONG_F, h5fclose_f, &
-                   h5fcreate_f, H5FD_MPIO_COLLECTIVE_F, h5fflush_f, h5fopen_f, &
-                   H5F_SCOPE_GLOBAL_F, h5kind_to_type, h5pclose_f, h5pcreate_f, &
+                   H5D_MPIO_CONTIG_COLLECTIVE_F, h5dopen_f, h5dread_f, h5dwrite_f, H5F_ACC_EXCL_F, &
+                   H5F_ACC_RDONLY_F, H5F_CLOSE_STRONG_F, h5fclose_f, h5fcreate_f, &
+                   H5FD_MPIO_COLLECTIVE_F, h5fflush_f, h5fopen_f, H5F_SCOPE_GLOBAL_F, &
+                   H5FD_MPIO_INDEPENDENT_F, h5kind_to_type, h5pclose_f, h5pcreate_f, &
                    H5P_DATASET_CREATE_F, H5P_DATASET_XFER_F, H5P_FILE_ACCESS_F, &
                    h5pget_mpio_actual_io_mode_f, h5pset_all_coll_metadata_ops_f, &
                    h5pset_alloc_time_f, h5pset_coll_metadata_write_f, h5pset_dxpl_mpio_f, &
@@ -43,6 +43,8 @@ module layer_hdf5
 
    type, extends(block_backend_t) :: hdf5_t
       private
+      !> Whether the transfers are collective.
+      logical, public :: collective = .true.
       type(MPI_Comm) :: comm = MPI_COMM_NULL
       type(MPI_Info) :: info = MPI_INFO_NULL
       !> The open file and its dataset.
@@ -86,7 +88,7 @@ contains
       end associate
    end subroutine set_up
 
-   !> The property lists for collective access and transfers through MPI-IO. After an error the
+   !> The property lists for access and transfers through MPI-IO. After an error the
    !> other calls fail too, which changes nothing.
    subroutine make_access(self, error)
       class(hdf5_t), intent(inout) :: self
@@ -107,7 +109,8 @@ contains
       call check_hdf5(ierr, "H5Pset_fclose_degree", error)
       call h5pcreate_f(H5P_DATASET_XFER_F, self%transfer, ierr)
       call check_hdf5(ierr, "H5Pcreate", error)
-      call h5pset_dxpl_mpio_f(self%transfer, H5FD_MPIO_COLLECTIVE_F, ierr)
+      call h5pset_dxpl_mpio_f(self%transfer, merge(H5FD_MPIO_COLLECTIVE_F, &
+                                                   H5FD_MPIO_INDEPENDENT_F, self%collective), ierr)
       call check_hdf5(ierr, "H5Pset_dxpl_mpio", error)
    end subroutine make_access
 
@@ -226,7 +229,9 @@ contains
          call check_hdf5(ierr, call_name//" of "//self%path, error)
       end if
       call finish_transfer(self%comm, self%path, writing .and. self%owns_path, error)
-      if (.not. allocated(error)) call check_collective(self, call_name, error)
+      if (self%collective .and. .not. allocated(error)) then
+         call check_collective(self, call_name, error)
+      end if
    end subroutine move_data
 
    !> An error if the library replaced a collective call by independent ones, as it may: the

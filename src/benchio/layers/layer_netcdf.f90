@@ -1,6 +1,6 @@
-!> The layer netcdf: one shared netCDF-4 file with the whole array as a contiguous variable,
-!> which all processes write and read by one collective call. netCDF uses parallel HDF5 and
-!> MPI-IO.
+!> The layers netcdf and netcdf-independent: one shared netCDF-4 file with the whole array as a
+!> contiguous variable, which all processes write and read by one call, collective or each by
+!> itself. netCDF uses parallel HDF5 and MPI-IO.
 !>
 !> The axes of the variable are those of the array in reverse order, since in C the last one
 !> varies fastest. Memory: a copy of the block without its halo, since netCDF takes contiguous
@@ -18,10 +18,10 @@ module layer_netcdf
    use mpi_hints, only: free_info, make_info
    use netcdf_api, only: check_netcdf, nc_clobber, nc_close, nc_collective, nc_contiguous, &
                          nc_create_par_fortran, nc_def_dim, nc_def_var, nc_def_var_chunking, &
-                         nc_def_var_fill, nc_enddef, nc_get_vara_longlong, nc_inq_dimlen, &
-                         nc_inq_vardimid, nc_inq_varid, nc_inq_varndims, nc_int64, nc_netcdf4, &
-                         nc_nowrite, nc_open_par_fortran, nc_put_vara_longlong, nc_sync, &
-                         nc_var_par_access
+                         nc_def_var_fill, nc_enddef, nc_get_vara_longlong, nc_independent, &
+                         nc_inq_dimlen, nc_inq_vardimid, nc_inq_varid, nc_inq_varndims, &
+                         nc_int64, nc_netcdf4, nc_nowrite, nc_open_par_fortran, &
+                         nc_put_vara_longlong, nc_sync, nc_var_par_access
    use posix_path, only: library_path, remedy
    use team, only: team_t
    use text, only: to_text
@@ -32,6 +32,8 @@ module layer_netcdf
 
    type, extends(block_backend_t) :: netcdf_t
       private
+      !> Whether the calls that move data are collective.
+      logical, public :: collective = .true.
       type(MPI_Comm) :: comm = MPI_COMM_NULL
       type(MPI_Info) :: info = MPI_INFO_NULL
       integer(c_int) :: file = -1_c_int, variable = -1_c_int
@@ -139,7 +141,7 @@ contains
       call check_netcdf(status, "nc_def_var_fill in "//self%path, error)
       status = nc_enddef(self%file)
       call check_netcdf(status, "nc_enddef of "//self%path, error)
-      if (.not. allocated(error)) call set_collective(self, error)
+      if (.not. allocated(error)) call set_access(self, error)
    end subroutine define_array
 
    !> Finds the array in an existing file.
@@ -167,17 +169,18 @@ contains
          if (allocated(error)) return
       end do
       call check_shape(self%path, int(found(count:1:-1), int64), self%block%layout%whole, error)
-      if (.not. allocated(error)) call set_collective(self, error)
+      if (.not. allocated(error)) call set_access(self, error)
    end subroutine find_array
 
-   subroutine set_collective(self, error)
+   subroutine set_access(self, error)
       class(netcdf_t), intent(in) :: self
       type(error_t), allocatable, intent(out) :: error
       integer(c_int) :: status
 
-      status = nc_var_par_access(self%file, self%variable, nc_collective)
+      status = nc_var_par_access(self%file, self%variable, &
+                                 merge(nc_collective, nc_independent, self%collective))
       call check_netcdf(status, "nc_var_par_access of "//self%path, error)
-   end subroutine set_collective
+   end subroutine set_access
 
    subroutine move_data(self, writing, error)
       class(netcdf_t), intent(inout) :: self

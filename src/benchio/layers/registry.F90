@@ -78,8 +78,12 @@ contains
                gathers=.true.)
       call add("hdf5", "ssf", "hdf5", hdf5_t(), "one shared file, parallel HDF5", &
                epcc=.true., gathers=.true.)
+      call add("hdf5-independent", "ssf-independent", "hdf5", hdf5_t(collective=.false.), &
+               gathers=.true.)
       call add("netcdf", "ssf", "netcdf", netcdf_t(), "one shared file, parallel netCDF-4", &
                epcc=.true., gathers=.true.)
+      call add("netcdf-independent", "ssf-independent", "netcdf", netcdf_t(collective=.false.), &
+               gathers=.true.)
       call add("pnetcdf", "ssf", "pnetcdf", pnetcdf_t(), "one shared file, PnetCDF", &
                gathers=.true.)
       call add("pnetcdf-nonblocking", "ssf-nonblocking", "pnetcdf", pnetcdf_t(blocking=.false.), &

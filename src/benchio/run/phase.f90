@@ -12,6 +12,7 @@ module phase
    use task, only: hint_t
    use team, only: team_t
    use text, only: string_t
+   use witnesses, only: add_up, count_bytes, count_calls, counts_t
    implicit none(type, external)
    private
 
@@ -32,6 +33,8 @@ module phase
       real(real64) :: seconds = 0.0_real64
       !> The times of the calls that moved data, if requested.
       type(latency_t) :: latency
+      !> What others than the layer saw.
+      type(counts_t) :: seen
       !> The times of open, transfer, sync and close: each the maximum over the processes.
       real(real64) :: stage_seconds(4) = 0.0_real64
       !> The hints in effect, read back from the open file.
@@ -84,18 +87,22 @@ contains
       type(error_t), allocatable, intent(out) :: error
       type(error_t), allocatable :: trouble
       real(real64) :: marks(0:5)
+      integer(int64) :: before(3), after(3)
       integer :: ierr
 
       layer%outcome = outcome_t()
       layer%outcome%times%is_on = latency
+      before(3) = count_bytes(writing)
       call MPI_Barrier(team%world, ierr)
       marks(0) = MPI_Wtime()
       call check(ierr, "MPI_Barrier", error)
       call layer%open_file(writing, trouble)
       call keep_first(error, trouble)
       marks(1) = MPI_Wtime()
+      before(:2) = count_calls()
       call layer%move_data(writing, trouble)
       call keep_first(error, trouble)
+      after(:2) = count_calls()
       marks(2) = MPI_Wtime()
       marks(3) = marks(2)
       if (fsync) then
@@ -109,6 +116,7 @@ contains
       call MPI_Barrier(team%world, ierr)
       marks(5) = MPI_Wtime()
       call check(ierr, "MPI_Barrier", error)
+      after(3) = count_bytes(writing)
 
       res%writing = writing
       allocate (res%hints(0), res%notes(0))
@@ -116,6 +124,8 @@ contains
       res%bytes = layer%total_bytes
       marks(2:) = marks(2:) - layer%outcome%untimed%seconds
       call collect_times(team, marks, res, trouble)
+      call keep_first(error, trouble)
+      call add_up(team, before, after, res%bytes, res%seen, trouble)
       call keep_first(error, trouble)
       if (latency) call layer%outcome%times%collect(team%world, res%latency, trouble)
       call keep_first(error, trouble)

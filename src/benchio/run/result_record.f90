@@ -7,9 +7,10 @@ module result_record
    use call_times, only: latency_t, percentiles
    use json, only: json_object_t
    use phase, only: phase_t
-   use task, only: task_t
+   use task, only: hint_t, task_t
    use team, only: team_t
    use text, only: to_text
+   use witnesses, only: counts_t
    use version, only: benchio_version
    implicit none(type, external)
    private
@@ -26,10 +27,9 @@ contains
       type(phase_t), intent(in) :: phase
       character(len=*), intent(in) :: mpi_library
       character(len=:), allocatable :: res
-      type(json_object_t) :: object, hints
-      integer :: at
+      type(json_object_t) :: object
 
-      call object%add_text("schema", "benchio/3")
+      call object%add_text("schema", "benchio/4")
       call object%add_text("version", benchio_version)
       call object%add_text("mpi_library", mpi_library)
       call object%add_text("layer", layer%name)
@@ -81,6 +81,16 @@ contains
       else
          call object%add_null("latency")
       end if
+      if (phase%seen%collective >= 0_int64) then
+         call object%add_object("calls", calls_object(phase%seen))
+      else
+         call object%add_null("calls")
+      end if
+      if (phase%seen%movers >= 0_int64) then
+         call object%add_integer("movers", phase%seen%movers)
+      else
+         call object%add_null("movers")
+      end if
       call object%add_real("bandwidth_gib_s", phase%bandwidth())
       call object%add_real("rank_seconds_min", phase%rank_min)
       call object%add_real("rank_seconds_median", phase%rank_median)
@@ -92,12 +102,28 @@ contains
       else
          call object%add_null("verified_bytes")
       end if
-      do at = 1, size(phase%hints)
-         call hints%add_text(phase%hints(at)%key, phase%hints(at)%value)
-      end do
-      call object%add_object("hints", hints)
+      call object%add_object("hints", texts_object(phase%hints))
+      call object%add_object("environment", texts_object(task%environment))
       res = object%complete()
    end function result_line
+
+   function texts_object(pairs) result(res)
+      type(hint_t), intent(in) :: pairs(:)
+      type(json_object_t) :: res
+      integer :: at
+
+      do at = 1, size(pairs)
+         call res%add_text(pairs(at)%key, pairs(at)%value)
+      end do
+   end function texts_object
+
+   function calls_object(seen) result(res)
+      type(counts_t), intent(in) :: seen
+      type(json_object_t) :: res
+
+      call res%add_integer("collective", seen%collective)
+      call res%add_integer("independent", seen%independent)
+   end function calls_object
 
    function latency_object(latency) result(res)
       type(latency_t), intent(in) :: latency

@@ -19,7 +19,7 @@ without-6.jsonl) seconds=0.72 ;;
 esac
 head -c 2M /dev/zero > "$directory/file"
 awk -v seconds="$seconds" 'BEGIN {
-    printf "{\"schema\": \"benchio/3\", \"version\": \"1\", \"layer\": \"untar\", "
+    printf "{\"schema\": \"benchio/4\", \"version\": \"1\", \"layer\": \"untar\", "
     printf "\"pattern\": \"untar\", \"interface\": \"posix\", \"operation\": \"write\", "
     printf "\"repeat\": 1, \"nodes\": 1, \"processes\": 1, \"bytes\": 2097152, \"files\": 1, "
     printf "\"fsync\": true, \"bandwidth_gib_s\": %.12f}\n", 2 / 1024 / seconds

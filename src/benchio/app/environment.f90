@@ -1,0 +1,52 @@
+!> Variables of the environment, as the processes of the run have them.
+module environment
+   use errors, only: error_t, keep_first
+   use task, only: hint_t
+   use team, only: team_t
+   implicit none(type, external)
+   private
+
+   public :: variable, fill_values
+
+contains
+
+   !> The value of a variable; empty without it.
+   function variable(name) result(res)
+      character(len=*), intent(in) :: name
+      character(len=:), allocatable :: res
+      integer :: length, status
+
+      call get_environment_variable(name, length=length, status=status)
+      if (status /= 0) length = 0
+      allocate (character(len=length) :: res)
+      if (length > 0) call get_environment_variable(name, res)
+   end function variable
+
+   !> Gives each variable its value, and removes those that are not the same on all processes, or
+   !> that have none; collective.
+   subroutine fill_values(team, variables, error)
+      type(team_t), intent(in) :: team
+      type(hint_t), allocatable, intent(inout) :: variables(:)
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      type(hint_t), allocatable :: found(:)
+      character(len=:), allocatable :: name, mine, first
+      logical :: is_same
+      integer :: at
+
+      allocate (found(0))
+      do at = 1, size(variables)
+         name = variables(at)%key
+         mine = variable(name)
+         first = mine
+         call team%share_text(first, 0, error)
+         call team%all_of(len(first) > 0 .and. len(mine) == len(first) .and. mine == first, &
+                          is_same, trouble)
+         call keep_first(error, trouble)
+         if (allocated(error)) return
+         if (is_same) found = [found, hint_t(key=name, value=mine)]
+      end do
+      call move_alloc(found, variables)
+   end subroutine fill_values
+
+end module environment

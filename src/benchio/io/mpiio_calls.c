@@ -1,0 +1,63 @@
+/* Counts the calls of MPI-IO that move data, by MPI's profiling interface: the MPI library's
+ * functions have second names, with PMPI_, so that a program may put its own in front of them.
+ * What HDF5, netCDF and PnetCDF call comes by here, whatever these were asked for. Calls from
+ * Fortran do so in MPICH, and not in Open MPI.
+ *
+ * Without the mpi.h of the library that the program is linked with, nothing is counted. */
+#include <stdint.h>
+
+static int64_t calls[2];
+
+/* Returns the number of collective (1) or independent (0) calls so far. */
+int64_t benchio_mpiio_calls(int collective)
+{
+    return calls[collective];
+}
+
+#ifdef BENCHIO_COUNTS_CALLS
+#include <mpi.h>
+
+enum { independent, collective };
+
+#define COUNTED(kind, name, parameters, arguments) \
+    int MPI_File_##name parameters;                \
+    int MPI_File_##name parameters                 \
+    {                                              \
+        calls[kind]++;                             \
+        return PMPI_File_##name arguments;         \
+    }
+
+/* At an offset, and at the file pointer; the last parameter is a status or a request. */
+#define AT(kind, name, buffer, count_t, last_t)                                                 \
+    COUNTED(kind, name,                                                                         \
+            (MPI_File file, MPI_Offset offset, buffer data, count_t count, MPI_Datatype type,   \
+             last_t *last),                                                                     \
+            (file, offset, data, count, type, last))
+#define HERE(kind, name, buffer, count_t, last_t)                                               \
+    COUNTED(kind, name,                                                                         \
+            (MPI_File file, buffer data, count_t count, MPI_Datatype type, last_t *last),       \
+            (file, data, count, type, last))
+
+#define BOTH_WAYS(suffix, count_t)                                                  \
+    AT(independent, write_at##suffix, const void *, count_t, MPI_Status)            \
+    AT(independent, read_at##suffix, void *, count_t, MPI_Status)                   \
+    AT(collective, write_at_all##suffix, const void *, count_t, MPI_Status)         \
+    AT(collective, read_at_all##suffix, void *, count_t, MPI_Status)                \
+    AT(independent, iwrite_at##suffix, const void *, count_t, MPI_Request)          \
+    AT(independent, iread_at##suffix, void *, count_t, MPI_Request)                 \
+    AT(collective, iwrite_at_all##suffix, const void *, count_t, MPI_Request)       \
+    AT(collective, iread_at_all##suffix, void *, count_t, MPI_Request)              \
+    HERE(independent, write##suffix, const void *, count_t, MPI_Status)             \
+    HERE(independent, read##suffix, void *, count_t, MPI_Status)                    \
+    HERE(collective, write_all##suffix, const void *, count_t, MPI_Status)          \
+    HERE(collective, read_all##suffix, void *, count_t, MPI_Status)                 \
+    HERE(independent, iwrite##suffix, const void *, count_t, MPI_Request)           \
+    HERE(independent, iread##suffix, void *, count_t, MPI_Request)                  \
+    HERE(collective, iwrite_all##suffix, const void *, count_t, MPI_Request)        \
+    HERE(collective, iread_all##suffix, void *, count_t, MPI_Request)
+
+BOTH_WAYS(, int)
+#if MPI_VERSION >= 4
+BOTH_WAYS(_c, MPI_Count)
+#endif
+#endif

@@ -1,0 +1,95 @@
+!> What others than the layer saw of a phase: how many calls the MPI library was given to move
+!> data, collective and independent ones, and how many processes the kernel moved the data for.
+module witnesses
+   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t
+   use, intrinsic :: iso_fortran_env, only: int64
+   use errors, only: error_t, keep_first
+   use team, only: team_t
+   implicit none(type, external)
+   private
+
+   public :: counts_t, count_calls, count_bytes, add_up
+
+   !> Of one process first, and by `add_up` of all; negative if unknown.
+   type :: counts_t
+      !> Calls of MPI-IO that moved data.
+      integer(int64) :: collective = -1_int64, independent = -1_int64
+      !> Processes whose system calls moved the data.
+      integer(int64) :: movers = -1_int64
+   end type counts_t
+
+   !> A process has moved data if it moved this part of an equal share: system calls move other
+   !> bytes, too.
+   integer(int64), parameter :: least_part = 10_int64
+
+   interface
+      function c_calls(collective) bind(c, name="benchio_mpiio_calls") result(res)
+         import :: c_int, c_int64_t
+         implicit none(type, external)
+         integer(c_int), intent(in), value :: collective
+         integer(c_int64_t) :: res
+      end function c_calls
+   end interface
+
+contains
+
+   !> The calls of this process so far: collective ones, and independent ones.
+   function count_calls() result(res)
+      integer(int64) :: res(2)
+
+      res = [c_calls(1_c_int), c_calls(0_c_int)]
+   end function count_calls
+
+   !> The bytes that system calls of this process have written or read so far; negative if the
+   !> kernel does not count them. Those to and from sockets may be among them.
+   function count_bytes(writing) result(res)
+      logical, intent(in) :: writing
+      integer(int64) :: res
+      character(len=64) :: line
+      integer :: unit, status, closed
+
+      res = -1_int64
+      open (newunit=unit, file="/proc/self/io", action="read", status="old", iostat=status)
+      if (status /= 0) return
+      do while (status == 0)
+         read (unit, "(a)", iostat=status) line
+         if (status /= 0) exit
+         if (line(:6) /= merge("wchar:", "rchar:", writing)) cycle
+         read (line(7:), *, iostat=status) res
+         if (status /= 0) res = -1_int64
+         exit
+      end do
+      close (unit, iostat=closed)
+      if (closed /= 0) res = -1_int64
+   end function count_bytes
+
+   !> Adds up what the processes counted between `before` and `after`, each with the calls of
+   !> `count_calls` and then the bytes of `count_bytes`; collective. `total` is what the phase
+   !> moved. No call at all is not known of any: not every library's calls can be seen.
+   subroutine add_up(team, before, after, total, res, error)
+      type(team_t), intent(in) :: team
+      integer(int64), intent(in) :: before(3), after(3), total
+      type(counts_t), intent(out) :: res
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      integer(int64) :: collective, independent, movers
+      logical :: known
+
+      associate (mine => after - before)
+         call team%sum_of(mine(1), collective, error)
+         call team%sum_of(mine(2), independent, trouble)
+         call keep_first(error, trouble)
+         call team%sum_of(merge(1_int64, 0_int64, mine(3)*least_part*team%size >= total), &
+                          movers, trouble)
+         call keep_first(error, trouble)
+      end associate
+      call team%all_of(before(3) >= 0_int64 .and. after(3) >= 0_int64, known, trouble)
+      call keep_first(error, trouble)
+      if (allocated(error)) return
+      if (known) res%movers = movers
+      if (collective + independent == 0_int64) return
+      res%collective = collective
+      res%independent = independent
+   end subroutine add_up
+
+end module witnesses
