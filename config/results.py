@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iobands.model.fields import PERFLOG_FORMAT
+from iobands.model.series import path_part
 
 ROOT = Path(__file__).resolve().parent.parent
 PERFLOGS = ROOT / "perflogs"
@@ -48,9 +49,10 @@ def logging() -> list[dict]:
 
 def general(system: str) -> dict:
     """The general section of one system: its run reports lie beside its perflogs."""
+    reports = PERFLOGS / path_part(system) / "reports"
     return {
         "target_systems": [system],
-        "report_file": str(PERFLOGS / system / "reports" / "run-report-{sessionid}.json"),
+        "report_file": str(reports / "run-report-{sessionid}.json"),
         # I/O data is never in the stage directory: keeping it costs little and explains failures.
         "keep_stage_files": False,
         # A login shell's profile may change modules behind the environment's back.

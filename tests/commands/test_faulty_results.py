@@ -61,6 +61,41 @@ def results(tmp_path: Path) -> Results:
     return Results(tmp_path, write_perflog(tmp_path / "perflogs", nights))
 
 
+@pytest.mark.fault(
+    "perflogs", "the system of a line leads to a file elsewhere", "rejected; nothing runs it"
+)
+def test_a_system_that_is_a_path(results: Results, iobands: Command, observed: Observed) -> None:
+    evil = results.root.parent / f"{results.root.name}-evil"
+    evil.with_suffix(".py").write_text(f"open({str(evil)!r}, 'w')\n", encoding="utf-8")
+    (results.root / "config" / "systems").mkdir()
+    system = f"../../../{evil.name}"
+    before = results.log.read_bytes()
+    write_report(results.root / "perflogs", [case(system=system, partition="../..")])
+    results.add(night(0.02, system=system), night(0.01, partition=".."))
+    around = sorted(results.root.parent.glob(f"{evil.name}*"))
+    for command in (
+        ("report", "pages"),
+        ("table", "--recommended"),
+        ("export", "--format", "parquet", "--output", "tables"),
+        ("calibrate", "--yes"),
+        ("acknowledge", "disk fpp write_bw", "--reason", "x"),
+        ("retire", "disk fpp write_bw", "--reason", "x"),
+        ("clean",),
+    ):
+        done = iobands(*command)
+        assert "Traceback" not in done.stderr, command
+    assert sorted(results.root.parent.glob(f"{evil.name}*")) == around
+    done = iobands("status")
+    assert done.stdout.count("is not a name") == 2
+    results.log.write_bytes(before)
+    observed(
+        message=next(each for each in done.stdout.splitlines() if "is not a name" in each),
+        exit_status=done.returncode,
+        left=[],
+        next_run="Traceback" not in iobands("status").stderr,
+    )
+
+
 def truncate(results: Results) -> None:
     results.log.write_bytes(results.log.read_bytes()[:-40])
 

@@ -276,8 +276,9 @@ def test_names_that_are_no_directories(source: Path) -> None:
     write(source, "job_completion_time,system,partition,perf_var,perf_value,perf_unit",
           "2017-02-14 17:29:40Z,../..,/etc,write_bw,1,GiB/s", place="x.csv")  # fmt: skip
     logs = read(source)
-    (path,) = logs.converted.perflogs
-    assert path.relative_to(source.with_name("perflogs")).parts[:2] == ("unnamed", "unnamed")
+    assert logs.converted.perflogs == ()
+    (rejected,) = logs.converted.rejected
+    assert (rejected.path.name, rejected.reason) == ("x.csv", "system: '../..' is not a name")
 
 
 def test_perflogs_that_cannot_be_added_to(source: Path) -> None:

@@ -26,7 +26,7 @@ from iobands.detection import DOWN, UP
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.rejected import Rejected, Unusable
 from iobands.model.replaced import naming
-from iobands.model.series import SeriesKey
+from iobands.model.series import SeriesKey, path_part
 from iobands.model.times import utc_text
 from iobands.status.peers import PeerName
 
@@ -63,7 +63,7 @@ class Log:
 
 def path_of(directory: Path, system: str) -> Path:
     """Return the log of a system."""
-    return directory / f"{system}.jsonl"
+    return directory / f"{path_part(system)}.jsonl"
 
 
 def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False) -> Log:

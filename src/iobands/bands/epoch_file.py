@@ -11,6 +11,7 @@ from iobands.bands.band import Band
 from iobands.bands.file import parse_bands
 from iobands.bands.selection import Epoch
 from iobands.model.schema import FileError
+from iobands.model.series import path_part
 from iobands.model.times import utc_text
 
 _SCHEMA: Final = 4
@@ -19,7 +20,7 @@ _SCHEMA: Final = 4
 def path_of(directory: Path, system: str, epoch: Epoch) -> Path:
     """Return the file of an epoch of `system`."""
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in epoch.name)
-    return directory / system / f"{name}.yaml"
+    return directory / path_part(system) / f"{name}.yaml"
 
 
 def epoch_text(system: str, epoch: Epoch) -> str:

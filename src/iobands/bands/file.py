@@ -16,6 +16,7 @@ from iobands.bands.maintenance import Window
 from iobands.bands.selection import Bands, Epoch
 from iobands.model.fields import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
 from iobands.model.schema import Document, FileError, Steps, one_of, unknown
+from iobands.model.series import path_part
 from iobands.model.times import parse_time
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
 
@@ -32,9 +33,9 @@ def load_bands(directory: Path, system: str) -> Bands:
     Raises:
         FileError: a file cannot be read, or breaks contract 3 in any way.
     """
-    own = directory / f"{system}.yaml"
+    own = directory / f"{path_part(system)}.yaml"
     # One that begins with .# is the lock of an editor.
-    found = (directory / system).glob("*.yaml")
+    found = (directory / path_part(system)).glob("*.yaml")
     others = sorted(path for path in found if not path.name.startswith(".#"))
     paths = [*([own] if own.exists() else []), *others]
     parts = [parse_bands(read_content(path), path, system) for path in paths]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from iobands.model.replaced import replace_file
+from iobands.model.series import path_part
 from iobands.session.processes import VARIABLE, Process
 
 #: The last part of a run directory's path.
@@ -91,13 +92,13 @@ class Note:
 
 def new_note(root: Path, check: str, scheduler: str, mounted: str | None) -> Note:
     """Return the note of a new directory below `root`, for a job of this process."""
-    path = root / f"iobands-{check}-{secrets.token_hex(5)}"
+    path = root / f"iobands-{path_part(check)}-{secrets.token_hex(5)}"
     return Note(path, Process.this(), scheduler, os.environ.get(VARIABLE), mounted)
 
 
 def notes_of(perflogs: Path, system: str) -> Path:
     """Return the directory with the notes of a system."""
-    return perflogs / system / DIRECTORY
+    return perflogs / path_part(system) / DIRECTORY
 
 
 def all_notes(perflogs: Path, system: str | None) -> list[Path]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Final
 
 from iobands.model.fields import SERIES_FIELDS, VARIABLE_UNITS
+from iobands.model.schema import FileError
 
 # What a label adds to file system, pattern and variable, where series differ in it.
 _FURTHER: Final = (
@@ -30,6 +32,8 @@ MADE_UP: Final = "made-up-site"
 #: The stripe count that stands for all targets.
 ALL_TARGETS: Final = -1
 _SLUG_LENGTH: Final = 120  # file systems allow 255
+#: What of data may be one part of a path: of these names files are found, and site files run.
+PATH_PART: Final = r"^[^./\x00-\x20-][^/\x00-\x1f\x7f]{0,199}$"
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,17 @@ def labels(keys: Iterable[SeriesKey]) -> dict[SeriesKey, str]:
         telling = _telling(group)
         found.update((key, _label(key, telling)) for key in group)
     return found
+
+
+def path_part(name: str) -> str:
+    """Return the name of a system, partition or check as one part of a path.
+
+    Raises:
+        FileError: it leads elsewhere, or is no name of a file.
+    """
+    if not re.fullmatch(PATH_PART, name):
+        raise FileError(f"{name[:60]!r} cannot be a part of a path")
+    return name
 
 
 def slug(key: SeriesKey) -> str:

@@ -9,10 +9,12 @@ from typing import Final
 import polars as pl
 
 from iobands.model.fields import FIELD, TIME, UNIT, VALUE, VARIABLE, VARIABLE_UNITS, Type
+from iobands.model.series import PATH_PART
 
 #: The rates that a file system can have, in GiB/s: from a byte a second to 2**60 of them.
 RATES: Final = (2.0**-30, 2.0**30)
 _NEVER_NULL: Final = frozenset({TIME, "system", "partition", "result"})
+_PLACE: Final = frozenset({"system", "partition"})  # of which files are named
 _EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
 # `%+` of polars takes more, such as an hour of one digit.
 _RFC_3339: Final = (
@@ -52,7 +54,7 @@ def typed(text: pl.DataFrame) -> tuple[pl.DataFrame, dict[int, str]]:
             for row in cells.is_null().arg_true():
                 wrong.setdefault(row, f"{name}: missing")
         if found.null_count() > cells.null_count():
-            expected = _EXPECTED[FIELD[name].type]
+            expected = "a name" if name in _PLACE else _EXPECTED[FIELD[name].type]
             for row in (found.is_null() & cells.is_not_null()).arg_true():
                 wrong.setdefault(row, f"{name}: {cells[row]!r} is not {expected}")
     if VALUE in names:
@@ -76,6 +78,8 @@ def _parsed(name: str) -> pl.Expr:
 def _possible(name: str) -> pl.Expr:
     """Return the value of a cell, None where it spells none that there can be."""
     value, type_ = pl.col(name), FIELD[name].type
+    if name in _PLACE:
+        return pl.when(value.cast(pl.String).str.contains(PATH_PART)).then(value)
     if type_ == "text":
         return value
     if type_ == "time":

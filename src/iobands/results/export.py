@@ -10,6 +10,7 @@ import polars as pl
 
 from iobands.model.fields import TIME
 from iobands.model.replaced import replace_file
+from iobands.model.series import path_part
 from iobands.results.samples import Samples
 
 
@@ -34,7 +35,7 @@ def write_parquet(samples: Samples, directory: Path) -> Iterator[Path]:
     texts = samples.measured.with_columns(pl.col(pl.Categorical).cast(pl.String))
     by_month = texts.group_by("system", pl.col(TIME).dt.strftime("%Y-%m"), maintain_order=True)
     for (system, month), rows in by_month:
-        path = directory / str(system) / f"{month}.parquet"
+        path = directory / path_part(str(system)) / f"{month}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = io.BytesIO()
         rows.write_parquet(stream, compression="zstd")

@@ -6,6 +6,7 @@ The form is that of ReFrame 4.10 (data version 4).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from typing import Final
 
 from iobands.model.fields import SERIES_FIELDS, canonical
 from iobands.model.rejected import Rejected, Unusable
+from iobands.model.series import PATH_PART
 from iobands.model.times import from_unix, overdue
 from iobands.results.failed_commands import words_of_command
 from iobands.session.report import (
@@ -157,6 +159,9 @@ def _run(entry: Entry, end: datetime, path: Path, entries: Mapping[_Key, Entry])
         value = entry.get(name)
         return value if isinstance(value, str) else ""
 
+    def place(name: str) -> str:
+        return text(name) if re.fullmatch(PATH_PART, text(name)) else "unnamed"
+
     fields = {
         name: canonical(value)
         for name in SERIES_FIELDS
@@ -166,8 +171,8 @@ def _run(entry: Entry, end: datetime, path: Path, entries: Mapping[_Key, Entry])
     lacks, why = _lacks(entry, entries) or (None, None)
     return CheckRun(
         name=text("display_name") or text("name"),
-        system=text("system"),
-        partition=text("partition"),
+        system=place("system"),
+        partition=place("partition"),
         environ=text("environ"),
         fields=fields,
         fixture=entry.get("fixture") is True,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from iobands.model.replaced import naming
+from iobands.model.series import path_part
 from iobands.session.refusal import SessionRefusedError, name_of, refusal
 
 _ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
@@ -24,7 +25,7 @@ def require_writable(perflogs: Path, system: str) -> None:
     Raises:
         SessionRefusedError: the message names the file and the remedy.
     """
-    below = perflogs / system
+    below = perflogs / path_part(system)
     files = [*below.glob("*/*.log"), *below.glob("*/.*.lock")]
     if os.geteuid() == 0:
         _refuse_root([path for path in (below, *files) if path.exists()])
@@ -45,7 +46,7 @@ def end_lines(perflogs: Path, system: str) -> list[Path]:
     Return the perflogs that had such a line.
     """
     torn = []
-    for path in sorted((perflogs / system).glob("*/*.log")):
+    for path in sorted((perflogs / path_part(system)).glob("*/*.log")):
         with path.open("rb+") as stream:
             if stream.seek(0, os.SEEK_END):
                 stream.seek(-1, os.SEEK_END)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from iobands.model.fields import FIELDS, NULLS, TIME, VALUE, VARIABLE
 from iobands.model.rejected import Unusable
+from iobands.model.series import path_part
 from iobands.session.report import entries_of, load, session_of
 
 #: What tells the line of a sample from all others.
@@ -82,7 +83,8 @@ def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
             values: dict[str, Any] = {**case, "version": session.get("version")}
             values |= dict(zip(_FIGURES, figures, strict=False))
             values[VARIABLE] = key.rpartition(":")[2]
-            path = perflogs / case["system"] / case["partition"] / f"{case['name'].split()[0]}.log"
+            places = (case["system"], case["partition"], f"{case['name'].split()[0]}.log")
+            path = perflogs.joinpath(*map(path_part, places))
             yield path, {name: _text(value) for name, value in values.items()}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands.model.schema import FileError
-from iobands.model.series import ALL_TARGETS, SeriesKey
+from iobands.model.series import ALL_TARGETS, SeriesKey, path_part
 
 #: The directory that published commands stripe.
 DIRECTORY: Final = "results"
@@ -47,7 +47,7 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
     Raises:
         FileError: it cannot be run, or has another form.
     """
-    path = directory / f"{system}.py"
+    path = directory / f"{path_part(system)}.py"
     if not path.is_file():
         return SiteFile()
     try:

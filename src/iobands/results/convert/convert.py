@@ -29,12 +29,12 @@ from iobands.model.fields import (
     perflog_line,
 )
 from iobands.model.rejected import Rejected, Unusable
+from iobands.model.series import PATH_PART
 from iobands.results.convert.epcc import epcc_fields, is_epcc
 from iobands.results.convert.lines import Said, parameters_of, read_file, source_files
 from iobands.results.convert.mapping import Mapping
 from iobands.results.perflog import read_perflogs
 
-_DIRECTORY: Final = re.compile(r"\w[\w.+-]*")
 _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
 #: How many B/s one of each unit is. M and Mi differ, as in the programs that print them.
 _BYTES: Final = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
@@ -159,7 +159,7 @@ def _with_offset(text: str, zone: ZoneInfo) -> str:
 def _place(row: Said, path: Path) -> Path:
     """Return where the row of a file goes, below the directory of perflogs."""
     names = (row.get("system", ""), row.get("partition", ""))
-    directories = (name if _DIRECTORY.fullmatch(name) else "unnamed" for name in names)
+    directories = (name if re.fullmatch(PATH_PART, name) else "unnamed" for name in names)
     return Path(*directories, f"imported-{path.name.split('.')[0]}.log")
 
 
