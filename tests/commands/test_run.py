@@ -48,6 +48,28 @@ def test_run_measures_and_prints_the_digest(root: Path, iobands: Command, pings:
     assert (root / "page" / "index.html").is_file()
 
 
+@pytest.mark.fault("people", "secret in the environment", "no job has it; the ping is sent")
+def test_a_secret_of_the_environment_is_in_no_job(
+    root: Path, iobands: Command, pings: Web, observed: Observed
+) -> None:
+    settings = {"schema": 1, "ping": {"env": "IOBANDS_PING"}}
+    (root / "config" / "notify.yaml").write_text(json.dumps(settings))
+    with (root / "checks" / "trivial.py").open("a") as checks:
+        checks.write("\n\n@rfm.simple_test\nclass Telling(Good):\n    prerun_cmds = ['env']\n")
+    given = {"IOBANDS_PING": f"{pings.url}/s3cr3t", "IOBANDS_OTHER": "as it is"}
+    done = iobands("run", "--notify", "--", "--keep-stage-files", cwd=root, **given)
+    assert [each.path for each in pings.asked] == ["/s3cr3t/start", "/s3cr3t"]
+    every = [path.read_text(errors="replace") for path in root.rglob("*") if path.is_file()]
+    assert any("IOBANDS_OTHER=as it is" in each for each in every)
+    assert not any("s3cr3t" in each for each in every)
+    observed(
+        message=done.stdout.splitlines()[0],
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=iobands("run", "--notify", cwd=root, **given).returncode == 0,
+    )
+
+
 def test_verbose_shows_what_reframe_says_and_arguments_go_through(
     root: Path, iobands: Command
 ) -> None:

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from yaml import safe_load
 
 from checks.base.proof import ResultError, rates, unproven
 from checks.tools.benchio import result
@@ -14,8 +16,21 @@ from iobands.alerts.log import read_log
 from iobands.bands import load_bands
 from iobands.directories.note import new_note, read_leftovers
 from iobands.model.schema import FileError
+from iobands.notify.changes import Cause, changes
+from iobands.notify.message import Message
+from iobands.notify.outbox import Entry, Outbox, State
+from iobands.notify.settings import (
+    NOTIFIED,
+    SendError,
+    _secrets,
+    read_settings,
+    scrubbed,
+    secret,
+    secret_variables,
+)
 from iobands.results.perflog import read_perflogs
 from iobands.results.run_reports import read_run_reports
+from iobands.site.site import Site
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -157,3 +172,83 @@ def test_notes_of_run_directories(root, data):
     path.write_bytes(data.draw(either(path.read_bytes())))
     left = read_leftovers(root, None)
     assert all(each.path.name == note.name for each in left)
+
+
+WHEN = NOW.isoformat()
+MESSAGE = Message("c1-0", "c1", "began", "degraded", "title", "text", WHEN, "page")
+
+
+@bounded
+@given(st.data())
+def test_messages_that_wait(root, data):
+    outbox = Outbox(root / "outbox")
+    outbox.directory.mkdir(exist_ok=True)
+    path = outbox.directory / "c1-0.team.json"
+    outbox.write(Entry(path, "team", MESSAGE, sent=WHEN))
+    path.write_bytes(data.draw(either(path.read_bytes())))
+    found, problems = outbox.entries()
+    assert len(found) + len(problems) == 1
+    assert all(str(path) in each for each in problems)
+    outbox.prune(found, NOW)
+
+
+@bounded
+@given(st.data())
+def test_what_people_know(root, data):
+    outbox = Outbox(root / "known" / "outbox")
+    outbox.directory.mkdir(parents=True, exist_ok=True)
+    cause = Cause("c1", "drop", "title", "degraded", ("a", "b"), 2, NOW, 0.5, 0.6)
+    path = outbox.directory / "causes.json"
+    path.unlink(missing_ok=True)
+    outbox.note(State((cause,)))
+    pending = json.loads(path.read_bytes())
+    pending["pending"] = [[json.loads(json.dumps(asdict(MESSAGE))), ["team"]]]
+    path.write_bytes(data.draw(either(json.dumps(pending).encode())))
+    try:
+        state = outbox.state()
+        changes(state.causes, Site(NOW, ()), NOTIFIED)
+        outbox.note(state)
+    except FileError as error:
+        assert str(path) in str(error)
+    assert {each.name for each in outbox.directory.parent.iterdir()} == {"outbox"}
+
+
+SETTINGS = """\
+schema: 1
+page: https://x/
+ping: {env: IOBANDS_PING}
+channels:
+  a: {type: mail, from: a@b, to: [c@d], password: {file: /x}}
+  b: {type: webhook, url: {env: IOBANDS_HOOK}}
+monitors:
+  c: {type: icinga, url: 'https://x', host: h, fresh_hours: 2}
+"""
+
+
+@bounded
+@given(st.data())
+def test_settings_of_whom_to_tell(root, data):
+    path = root / "notify.yaml"
+    as_json = changed(json.dumps(safe_load(SETTINGS)))
+    path.write_bytes(data.draw(damaged(SETTINGS.encode()) | as_json))
+    for reader in (read_settings, secret_variables):
+        try:
+            reader(path)
+        except FileError as error:
+            assert str(path) in str(error)
+
+
+@bounded
+@given(st.binary(min_size=5, max_size=5000))
+def test_files_of_secrets(root, content):
+    path = root / "secret"
+    path.touch(0o600)
+    path.write_bytes(content)
+    try:
+        found = secret({"file": str(path)})
+        assert found.encode() in content
+        assert found not in scrubbed(f"{found} and {found!r}").replace("…", "")
+    except SendError as error:
+        assert str(path) in str(error)
+    finally:
+        _secrets.clear()  # a letter would be in every message

@@ -124,7 +124,7 @@ def web_server() -> Iterator[Web]:
                 self.command, address.path, parse_qs(address.query), dict(self.headers), body
             )
             status, answer = web.answer(request)
-            content = json.dumps(answer).encode()
+            content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -86,3 +87,13 @@ def test_checks_that_fail_alike_are_one_cause(tmp_path: Path) -> None:
     again = [*failed, case(display_name="Last", pattern="q", fail_reason="another one")]
     write_report(files.perflogs, again, days=-0.1, number=1)
     assert sent.of(files.read(NOW + timedelta(hours=3))) == ["began: failed Last"]
+
+
+def test_one_session_under_a_wrong_clock_puts_no_reminder_off_for_years(tmp_path: Path) -> None:
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a")).read()
+    sent = Sent()
+    sent.of(site)
+    sent.causes = [replace(each, began=NOW + timedelta(days=40 * 365)) for each in sent.causes]
+    days = {day: sent.of(replace(site, now=NOW + day * DAY)) for day in range(9)}
+    assert [day for day, said in days.items() if said] == [7]
+    assert days[7] == ["still open: degraded all a (4 of 4 write_bw)"]

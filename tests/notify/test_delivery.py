@@ -7,13 +7,15 @@ import re
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
-from iobands.notify.deliver import send
+from iobands.notify import deliver
+from iobands.notify.deliver import attempt, send
 from iobands.notify.message import Message
 from iobands.notify.monitor import ping, report
 from iobands.notify.outbox import Outbox
@@ -156,6 +158,70 @@ def test_an_issue_a_cause_and_a_comment_an_event_each_once(
     other = Message("c2-0", "c2", "began", "degraded", "t", "d\n", NOW.isoformat())
     send(tracker, other)
     assert len(web.issues) == 2
+
+
+HOSTILE = Message(
+    *("c3-0", "c3", "began", "degraded"),
+    title="began: @all `@here` [click](http://evil) <!channel> <script>",
+    text="@all ```\n/close\n[click](http://evil)\n",
+    when=NOW.isoformat(),
+)
+
+
+@pytest.mark.parametrize("form", ["slack", "mattermost"])
+def test_a_name_mentions_nobody_in_a_chat(web: Web, form: str) -> None:
+    send(channel("webhook", url=web.url, form=form), HOSTILE)
+    title, *text = web.asked[0].json["text"].splitlines()
+    # all of it is code, which no name ends
+    assert title == "`began: @all '@here' [click](http://evil) &lt;!channel&gt; &lt;script&gt;`"
+    assert text == ["```", "@all '''", "/close", "[click](http://evil)", "```"]
+
+
+def test_a_name_is_no_link_in_teams(web: Web) -> None:
+    send(channel("webhook", url=web.url, form="teams"), HOSTILE)
+    said = json.dumps(web.asked[0].json)
+    assert said.count("[click] (http://evil)") == 2
+    assert "entities" not in said  # without which Teams mentions nobody
+
+
+@pytest.mark.parametrize("kind", ["gitlab", "github"])
+def test_a_name_mentions_nobody_in_a_tracker(web: Web, kind: str) -> None:
+    send(channel(kind, url=web.url, project="hpc/io", token={"env": "TOKEN"}), HOSTILE)
+    (issue,) = web.issues
+    assert not re.search(r"@\w", issue["title"])
+    assert issue["title"].replace("\u200b", "") == f"iobands: {HOSTILE.title}"
+    assert issue["body"].split("```")[1] == "\n@all '''\n/close\n[click](http://evil)\n"
+
+
+def test_a_name_with_a_line_break_is_no_header_of_a_mail(mails: Mails) -> None:
+    options = {
+        "server": "127.0.0.1",
+        "port": mails.port,
+        "from": "io@a.example",
+        "to": ["t@b.example"],
+    }
+    broken = replace(HOSTILE, title="began: x\nBcc: all@b.example")
+    assert "linefeed" in attempt(lambda: send(channel("mail", **options), broken))
+    assert mails.taken == []
+    send(channel("mail", **options), HOSTILE)
+    assert mails.taken[0]["Subject"] == f"iobands: {HOSTILE.title}"
+
+
+def test_what_a_server_says_upsets_no_terminal_and_shows_no_secret(web: Web) -> None:
+    web.answer = lambda _: (403, f"\x1b[2J{SECRET}\n{'x' * 9000}".encode())
+    said = attempt(lambda: send(channel("webhook", url=web.url, token={"env": "TOKEN"}), MESSAGE))
+    assert said.isprintable()
+    assert "HTTP status 403: ?[2J…" in said
+    assert len(said) < 1000
+
+
+def test_a_server_that_never_ends_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deliver, "_SECONDS", 0.2)
+    goes_on = threading.Event()
+    try:
+        assert attempt(lambda: goes_on.wait() and None) == "did not end within 0.2 s"
+    finally:
+        goes_on.set()
 
 
 def test_a_command_gets_the_message(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 import subprocess
 import sys
@@ -35,6 +36,15 @@ class Place:
         # JSON is YAML
         text = json.dumps({"schema": 1, "severities": ["degraded"], "channels": {"team": channel}})
         (self.root / "config" / "notify.yaml").write_text(text)
+
+    def tell_three(self, bad: dict[str, object]) -> None:
+        """Tell by a bad channel, then by a good one, and give a monitor the state."""
+        tracker = {"type": "gitlab", "url": self.web.url, "project": "hpc/io"}
+        good = {"type": "webhook", "url": f"{self.web.url}/good"}
+        monitor = {"type": "icinga", "url": self.web.url, "host": "hpc"}
+        said = {"schema": 1, "severities": ["degraded"], "monitors": {"m": monitor}}
+        said["channels"] = {"bad": bad if "type" in bad else {**tracker, **bad}, "good": good}
+        (self.root / "config" / "notify.yaml").write_text(json.dumps(said))
 
     def by_mail(self, port: int, **options: object) -> None:
         address = {"from": "io@a.example", "to": ["team@b.example"], "server": "127.0.0.1"}
@@ -249,6 +259,107 @@ def test_two_at_once(place: Place, iobands: Command, observed: Observed) -> None
     again = iobands("notify")
     assert len(place.mails.taken) == 1
     observed(message="", exit_status=0, left=[place.outbox], next_run=again.returncode == 0)
+
+
+SECRET = "s3cr3t-t0ken"
+PAGE = b"<html>Please log in</html>"
+
+
+def answers(odd: object) -> Callable[[Place], dict[str, object]]:
+    """The tracker answers with something else than its documents show."""
+
+    def inject(place: Place) -> dict[str, object]:
+        usual = place.web.answer
+
+        def answer(request: Any) -> tuple[int, Any]:
+            is_tracker = "/api/" in request.path
+            return (200, odd) if is_tracker else usual(request)
+
+        place.web.answer = answer  # type: ignore[method-assign]
+        return {"token": {"file": str(token(place))}}
+
+    return inject
+
+
+def token(place: Place, content: bytes = SECRET.encode()) -> Path:
+    path = place.root / "token"
+    path.touch(0o600)
+    path.write_bytes(content)
+    return path
+
+
+def holds(content: bytes) -> Callable[[Place], dict[str, object]]:
+    return lambda place: {"token": {"file": str(token(place, content))}}
+
+
+def named_pipe(place: Place) -> dict[str, object]:
+    os.mkfifo(place.root / "pipe", 0o600)
+    return {"token": {"file": str(place.root / "pipe")}}
+
+
+def device(_place: Place) -> dict[str, object]:
+    return {"token": {"file": "/dev/zero"}}
+
+
+def no_issue_number(place: Place) -> dict[str, object]:
+    options = answers({"title": "an issue"})(place)
+    odd = place.web.answer
+
+    def answer(request: Any) -> tuple[int, Any]:
+        return (200, []) if request.method == "GET" else odd(request)
+
+    place.web.answer = answer  # type: ignore[method-assign]
+    return options
+
+
+def password_in_clear(place: Place) -> dict[str, object]:
+    mail = {"type": "mail", "from": "io@a.example", "to": ["team@b.example"], "user": "io"}
+    server = {"server": "127.0.0.1", "port": place.mails.port}
+    return {**mail, **server, "password": {"file": str(token(place))}}
+
+
+OTHERS = "unknown; this channel is named, all others get their messages"
+ODD: dict[str, tuple[Callable[[Place], dict[str, object]], str]] = {
+    "a server answers with a page": (answers(PAGE), "Please log in"),
+    "a server answers with other JSON": (answers({"no": "list"}), "not what its API gives"),
+    "a server answers with a list of lists": (answers([[1], 2, None]), "not what its API"),
+    "a tracker gives an issue without its number": (no_issue_number, "'iid'"),
+    "file of a secret has two lines": (holds(f"{SECRET}\n{SECRET}x\n".encode()), "one line"),
+    "a secret that no header can hold": (holds(f"{SECRET}€".encode()), "ASCII"),
+    "a secret of bytes that are no text": (holds(SECRET.encode() + b"\xff\x00"), "ASCII"),
+    "file of a secret is a pipe": (named_pipe, "not a regular file"),
+    "file of a secret is a device": (device, "not a regular file"),
+    "file of a secret is a gigabyte": (holds(bytes(1 << 20)), "longer than"),
+    "password of mail without TLS": (password_in_clear, "in clear"),
+}
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(name, marks=pytest.mark.fault("people", name, OTHERS)) for name in ODD]
+)
+def test_a_bad_channel_is_named_and_all_others_get_their_messages(
+    fault: str, place: Place, iobands: Command, observed: Observed
+) -> None:
+    inject, said = ODD[fault]
+    place.tell_three(inject(place))
+    done = iobands("notify")
+    assert done.returncode == 3
+    (problem,) = done.stderr.splitlines()
+    assert problem.startswith("IOBANDS UNKNOWN: not sent: bad: ")
+    assert said in problem
+    good = [each.path for each in place.web.asked if "/api/" not in each.path]
+    assert good == ["/good", "/v1/actions/process-check-result"]
+    kept = [each.read_text() for each in place.outbox.glob("*.json")]
+    assert not any(SECRET in text for text in (done.stdout, done.stderr, *kept))
+    assert place.mails.taken == []
+    place.tell_three({"type": "webhook", "url": f"{place.web.url}/bad"})
+    again = iobands("notify")
+    observed(
+        message=problem,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.returncode == 0,
+    )
 
 
 def test_a_test_that_fails_is_not_kept(place: Place, iobands: Command) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -14,8 +15,8 @@ from iobands.commands.site import SiteOptions, site_of
 from iobands.model.schema import FileError
 from iobands.notify import deliver, monitor
 from iobands.notify.outbox import Outbox, State
-from iobands.notify.settings import SendError, Settings, read_settings
-from iobands.reporting.format import summary
+from iobands.notify.settings import Settings, read_settings
+from iobands.reporting.format import printable, summary
 from iobands.site.site import Site
 
 
@@ -54,12 +55,9 @@ def tell_of(site: Site, settings: Settings, options: SiteOptions) -> int:
 
 def ping(settings: Settings, step: str, text: str = "") -> int:
     """Ping that a session is at `step`, where the settings say so; return the exit status."""
-    try:
-        if settings.ping:
-            monitor.ping(settings.ping, step, text)
-    except SendError as error:
-        return _status([f"no ping: {error}"])
-    return OK
+    where = settings.ping
+    error = deliver.attempt(lambda: monitor.ping(where, step, text)) if where else ""
+    return _status([f"no ping: {error}"] if error else [])
 
 
 def _outbox(options: SiteOptions) -> Outbox:
@@ -83,7 +81,7 @@ def _tell(site: Site, settings: Settings, outbox: Outbox) -> list[str]:
             entries, problems = outbox.entries()
             for entry in deliver.deliver(outbox, entries, settings):
                 if entry.sent:
-                    typer.echo(f"Sent to {entry.channel}: {entry.message.title}")
+                    typer.echo(f"Sent to {entry.channel}: {printable(entry.message.title)}")
                 else:
                     problems.append(f"{entry.channel}: {entry.error}; {entry.path} waits")
             outbox.prune(entries, datetime.now(timezone.utc))
@@ -95,9 +93,8 @@ def _tell(site: Site, settings: Settings, outbox: Outbox) -> list[str]:
 def _report(site: Site, settings: Settings) -> Iterator[str]:
     """Give the monitors the state of the site, and yield what they did not take."""
     for each in settings.monitors:
-        try:
-            monitor.report(each, site.exit_status, summary(site))
-        except SendError as error:
+        said = partial(monitor.report, each, site.exit_status, summary(site))
+        if error := deliver.attempt(said):
             yield f"not sent: {each.name}: {error}"
 
 

@@ -10,12 +10,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from iobands.model.schema import FileError
+from iobands.notify.settings import secret_variables
 from iobands.session.record import COMPLETED, INTERRUPTED, LIMIT
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -74,6 +76,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     done = subprocess.run(
         [*reframe_command(root), *arguments, "--describe"],
         cwd=root,
+        env=_without_secrets(root),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -85,11 +88,20 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     return json.loads(done.stdout)
 
 
+def _without_secrets(root: Path) -> dict[str, str]:
+    """Return the environment without what config/notify.yaml names: each job would have it."""
+    try:
+        names = secret_variables(root / "config" / "notify.yaml")
+    except FileError as error:
+        raise RunError(str(error)) from error
+    return {name: value for name, value in os.environ.items() if name not in names}
+
+
 def run_reframe(
     command: Sequence[str],
     root: Path,
     *,
-    environment: Mapping[str, str],
+    environment: dict[str, str],
     limit: float,
     log: Path,
     show: Callable[[str], None],
@@ -103,6 +115,7 @@ def run_reframe(
 
     Raises:
         OSError: it cannot be started, or the log cannot be written.
+        RunError: config/notify.yaml cannot be read, so that its secrets are not known.
     """
     lines: list[str] = []
     cases = None
@@ -111,7 +124,7 @@ def run_reframe(
         subprocess.Popen(
             command,
             cwd=root,
-            env={**os.environ, **environment},
+            env=_without_secrets(root) | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

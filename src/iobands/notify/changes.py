@@ -87,7 +87,12 @@ class Event:
 def changes(
     before: Sequence[Cause], site: Site, severities: frozenset[str]
 ) -> tuple[list[Cause], list[Event]]:
-    """Return the open causes now, the oldest first, and what changed since `before`."""
+    """Return the open causes now, the oldest first, and what changed since `before`.
+
+    A cause that began in the future was noted under a wrong clock: it counts as new, or its
+    reminder would not come for years.
+    """
+    before = [replace(each, began=min(each.began, site.now)) for each in before]
     alerts = [each for each in site.alerts if each.severity.value in severities]
     of_cause, merged, new = _assigned(before, alerts)
     known = {slug(each.key) for each in (*site.series, *site.retired)}

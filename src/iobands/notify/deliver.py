@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
+from typing import Final
 
 from iobands.notify import command, mail, tracker, web
 from iobands.notify.changes import changes
 from iobands.notify.message import Message, message_of
 from iobands.notify.outbox import Entry, Outbox, State
-from iobands.notify.settings import Channel, SendError, Settings
+from iobands.notify.settings import Channel, SendError, Settings, scrubbed
+from iobands.reporting.format import printable
 from iobands.site.site import Site
+
+# A server may answer a byte at a time.
+_SECONDS: Final = 300
+_MOST: Final = 500  # characters of what a server says
 
 
 def news(site: Site, settings: Settings, state: State) -> State:
@@ -37,11 +45,7 @@ def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
     ident, title = uuid.uuid4().hex, "test: messages arrive"
     message = Message(ident, ident, "test", "test", title, text, now.isoformat())
     for channel in settings.channels:
-        try:
-            send(channel, message)
-            yield channel.name, ""
-        except SendError as error:
-            yield channel.name, str(error)
+        yield channel.name, attempt(partial(send, channel, message))
 
 
 def deliver(outbox: Outbox, entries: Sequence[Entry], settings: Settings) -> Iterator[Entry]:
@@ -56,18 +60,40 @@ def deliver(outbox: Outbox, entries: Sequence[Entry], settings: Settings) -> Ite
             continue
         tried = replace(entry, attempts=entry.attempts + 1, error="")
         outbox.write(tried)
-        try:
-            if entry.channel not in channels:
-                raise SendError(
-                    f"there is no channel {entry.channel} any more; remove {entry.path}"
-                )
-            send(channels[entry.channel], entry.message)
-            tried = replace(tried, sent=datetime.now(timezone.utc).isoformat())
-        except SendError as error:
-            tried = replace(tried, error=str(error))
+        channel = channels.get(entry.channel)
+        if channel is None:
+            error = f"there is no channel {entry.channel} any more; remove {entry.path}"
+        else:
+            error = attempt(partial(send, channel, entry.message))
+        if error:
             failed.add(entry.channel)
+        sent = None if error else datetime.now(timezone.utc).isoformat()
+        tried = replace(tried, error=error, sent=sent)
         outbox.write(tried)
         yield tried
+
+
+def attempt(act: Callable[[], None]) -> str:
+    """Do `act`, which speaks with a server, and return why it failed, or "".
+
+    Whatever it raises, and if it does not end, is the error of this server alone. No secret is in
+    the text, nor anything that upsets a terminal.
+    """
+    said = [f"did not end within {_SECONDS} s"]
+
+    def run() -> None:
+        try:
+            act()
+            said[0] = ""
+        except SendError as error:
+            said[0] = str(error)
+        except Exception as error:
+            said[0] = f"{type(error).__name__}: {error}"
+
+    worker = threading.Thread(target=run, daemon=True)
+    worker.start()
+    worker.join(_SECONDS)
+    return printable(" ".join(scrubbed(said[0]).split()))[:_MOST]
 
 
 def send(channel: Channel, message: Message) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from iobands.notify.settings import Channel, SendError, secret
-from iobands.notify.web import Headers, call
+from iobands.notify.web import Headers, ask, call
 
 _SERVICE: Final = "iobands"
 _FRESH_HOURS: Final = 26.0
@@ -41,16 +41,16 @@ def report(monitor: Channel, status: int, output: str) -> None:
             "ttl": round(options.get("fresh_hours", _FRESH_HOURS) * 3600),
         }
         password = secret(options["password"]) if "password" in options else ""
-        answer = call(
+        answer = ask(
             "POST",
             url,
+            dict,
             json=body,
             auth=(options.get("user", ""), password),
             headers={"Accept": "application/json"},
             verify=verify,
         )
-        results = answer.json().get("results")
-        if not results:
+        if not answer.get("results"):
             raise SendError(f"no service {service!r} of the host {options['host']!r} there")
     else:
         result = {
@@ -63,9 +63,9 @@ def report(monitor: Channel, status: int, output: str) -> None:
         token = secret(options["token"]) if "token" in options else ""
         form = {"cmd": "submitcheck", "token": token}
         form["json"] = json.dumps({"checkresults": [result]})
-        answer = call("POST", options["url"], data=form, auth=Headers({}), verify=verify)
-        if "error" in answer.text.lower():
-            raise SendError(f"NRDP: {' '.join(answer.text.split())[:200]}")
+        said = call("POST", options["url"], data=form, auth=Headers({}), verify=verify)
+        if "error" in said.lower():
+            raise SendError(f"NRDP: {said}")
 
 
 def ping(where: str | Mapping[str, str], step: str, text: str = "") -> None:

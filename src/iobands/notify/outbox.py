@@ -17,11 +17,14 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from iobands.model.replaced import replace_file
-from iobands.model.schema import FileError
+from iobands.model.schema import Document, FileError
+from iobands.model.times import parse_time
+from iobands.model.yaml_document import load_schema
 from iobands.notify.changes import Cause
 from iobands.notify.message import Message
 
 _SCHEMA: Final = 1
+_SCHEMA_FILE: Final = Path(__file__).with_name("outbox.schema.yaml")
 _STATE: Final = "causes.json"
 _KEPT: Final = timedelta(days=90)
 _LOCK_SECONDS: Final = 60
@@ -79,17 +82,17 @@ class Outbox:
         """
         path = self.directory / _STATE
         try:
-            said = json.loads(path.read_bytes())
+            said = _read(path, "state")
             causes = [
                 Cause(
-                    **{**each, "began": _moment(each["began"]), "members": tuple(each["members"])}
+                    **{**each, "began": parse_time(each["began"]), "members": (*each["members"],)}
                 )
                 for each in said["causes"]
             ]
             pending = [(Message(**each), tuple(names)) for each, names in said["pending"]]
         except FileNotFoundError:
             return State()
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             raise FileError(
                 f"{path}: cannot be read ({error}); move it away: open alerts are sent again"
             ) from error
@@ -111,11 +114,13 @@ class Outbox:
         found, problems = [], []
         for path in sorted(self.directory.glob("*.*.json")):
             try:
-                said = json.loads(path.read_bytes())
+                said = _read(path, "entry")
                 message = Message(**said["message"])
-                channel, why, attempts = str(said["channel"]), str(said["error"]), said["attempts"]
-                found.append(Entry(path, channel, message, int(attempts), why, said["sent"]))
-            except (OSError, ValueError, KeyError, TypeError) as error:
+                for moment in filter(None, (message.when, said["sent"])):
+                    parse_time(moment)
+                rest = {name: said[name] for name in ("channel", "attempts", "error", "sent")}
+                found.append(Entry(path, message=message, **rest))
+            except (OSError, ValueError) as error:
                 problems.append(f"{path}: cannot be read: {error}")
         found.sort(key=lambda each: (each.message.when, each.message.id))
         return found, problems
@@ -129,7 +134,7 @@ class Outbox:
     def prune(self, entries: Sequence[Entry], now: datetime) -> None:
         """Remove messages that were sent long ago."""
         for entry in entries:
-            if entry.sent and now - _moment(entry.sent) > _KEPT:
+            if entry.sent and abs(now - parse_time(entry.sent)) > _KEPT:
                 entry.path.unlink(missing_ok=True)
 
     def _write_state(self, state: State) -> None:
@@ -138,8 +143,20 @@ class Outbox:
         _replace(self.directory / _STATE, {"schema": _SCHEMA, "causes": causes, "pending": pending})
 
 
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
+def _read(path: Path, kind: str) -> dict[str, Any]:
+    """Return the JSON of a file of ours, which is a `kind` of the schema.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is damaged.
+    """
+    try:
+        said = json.loads(path.read_bytes())
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
+    schema = load_schema(_SCHEMA_FILE)
+    Document(kind, said).check({**schema, **schema["$defs"][kind]})
+    return dict(said)
 
 
 def _replace(path: Path, said: Mapping[str, Any]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote, urlsplit
 
 from iobands.alerts.alert import CRITICAL, UNKNOWN, Severity
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
@@ -17,10 +18,13 @@ _SCHEMA_FILE: Final = Path(__file__).with_name("notify.schema.yaml")
 NOTIFIED: Final = frozenset(
     each.value for each in Severity if each.exit_status in (CRITICAL, UNKNOWN)
 )
+_MOST_BYTES: Final = 4096  # of a secret
+# The forms in which libraries may print what is secret.
+_secrets: set[str] = set()
 
 
 class SendError(Exception):
-    """A message could not be sent; the text says why, without any secret."""
+    """A message could not be sent; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -66,28 +70,77 @@ def read_settings(path: Path) -> Settings:
     return Settings(tuple(channels), monitors, said.get("page", ""), said.get("ping"), every)
 
 
+def secret_variables(path: Path) -> set[str]:
+    """Return the variables of the environment that the file at `path` names; none without one.
+
+    Raises:
+        FileError: it cannot be read.
+    """
+    return set(_variables(parse_yaml(read_content(path), path).value)) if path.exists() else set()
+
+
+def _variables(value: object) -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(value.get("env"), str):
+        yield value["env"]
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, dict | list):
+            yield from _variables(each)
+
+
 def secret(where: str | Mapping[str, str]) -> str:
     """Return a secret from the environment or a file that only its owner can read.
 
+    From now on `scrubbed` knows it.
+
     Raises:
-        SendError: it is not there, or others could read it.
+        SendError: it is not there, others could read it, or it is not one line of ASCII.
     """
     if isinstance(where, str):
-        return where
+        return _noted(where)
     if "env" in where:
+        name = f"the variable {where['env']}"
         found = os.environ.get(where["env"], "").strip()
-        if not found:
-            raise SendError(f"the variable {where['env']} is not set")
-        return found
-    path = Path(where["file"])
-    try:
-        with path.open(encoding="utf-8") as stream:
-            mode = stat.S_IMODE(os.fstat(stream.fileno()).st_mode)
-            if mode not in (0o600, 0o400):
-                raise SendError(f"{path} has mode {mode:04o}; chmod 600 it")
-            found = stream.read().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SendError(f"{path}: {getattr(error, 'strerror', None) or 'not UTF-8'}") from None
+    else:
+        name = where["file"]
+        found = _content(Path(name)).decode(errors="replace").strip()
     if not found:
-        raise SendError(f"{path} is empty")
+        raise SendError(f"{name} is empty or not set")
+    if not (found.isascii() and found.isprintable()):
+        raise SendError(f"{name} must hold the secret alone: one line, ASCII, no control character")
+    return _noted(found)
+
+
+def scrubbed(text: str) -> str:
+    """Return `text` without the secrets that were used."""
+    for each in sorted(_secrets, key=len, reverse=True):
+        text = text.replace(each, "…")
+    return text
+
+
+def _noted(found: str) -> str:
+    forms = {found, repr(found)[1:-1], quote(found)}
+    _secrets.update(forms)
+    if "://" in found:  # an address: libraries print its parts
+        parts = urlsplit(found)
+        _secrets.update(
+            {parts.path, f"{parts.path}?{parts.query}", parts.password or ""} - {"", "/"}
+        )
     return found
+
+
+def _content(path: Path) -> bytes:
+    """Return what is in the file of a secret; a pipe or a device is not waited for."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        with os.fdopen(handle, "rb") as stream:
+            mode = os.fstat(handle).st_mode
+            if not stat.S_ISREG(mode):
+                raise SendError(f"{path} is not a regular file")
+            if stat.S_IMODE(mode) not in (0o600, 0o400):
+                raise SendError(f"{path} has mode {stat.S_IMODE(mode):04o}; chmod 600 it")
+            content = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise SendError(f"{path}: {error.strerror or error}") from None
+    if len(content) > _MOST_BYTES:
+        raise SendError(f"{path} is longer than {_MOST_BYTES} bytes; it must hold the secret alone")
+    return content

@@ -10,10 +10,12 @@ from urllib.parse import quote
 from iobands.notify.changes import RECOVERED
 from iobands.notify.message import Message
 from iobands.notify.settings import SendError, secret
-from iobands.notify.web import Headers, call
+from iobands.notify.web import QUOTE, Headers, ask, call
 
 _MOST_PAGES: Final = 10
 _PAGE: Final = 100
+# Behind an @ it keeps `@all` from being a mention: titles have no code.
+_ZERO_WIDTH: Final = "\u200b"
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,14 @@ def send(message: Message, options: Mapping[str, Any], kind: str) -> None:
     label = options.get("label", "iobands")
     issue = _found(api, f"{api.issues}", {"labels": label, "state": "all"}, message.cause)
     if issue is None:
-        body: dict[str, object] = {
-            "title": f"iobands: {message.title}",
-            api.text: _text(message, message.cause),
-        }
-        body |= {"labels": api.labels}
-        issue = call("POST", api.issues, json=body, auth=api.auth).json()
-    place = f"{api.issues}/{issue[api.number]}"
+        title = f"iobands: {message.title}".replace("@", f"@{_ZERO_WIDTH}")
+        said = _text(message, message.cause)
+        body: dict[str, object] = {"title": title, api.text: said, "labels": api.labels}
+        issue = ask("POST", api.issues, dict, json=body, auth=api.auth)
+    number = issue.get(api.number)
+    if not isinstance(number, int):
+        raise SendError(f"the tracker gave an issue without the number {api.number!r}")
+    place = f"{api.issues}/{number}"
     opened = _mark(message.id) in str(issue.get(api.text))
     if not opened and _found(api, f"{place}/{api.comments}", {}, message.id) is None:
         body = {"body": _text(message, message.id)}
@@ -95,9 +98,9 @@ def _found(api: Api, url: str, query: dict[str, str], ident: str) -> dict[str, A
     """Return the issue or the comment that carries `ident`, None if there is none."""
     for page in range(1, _MOST_PAGES + 1):
         asked = {**query, "per_page": str(_PAGE), "page": str(page)}
-        entries = call("GET", url, params=asked, auth=api.auth).json()
-        if not isinstance(entries, list):
-            raise SendError("the tracker did not answer with a list")
+        entries = ask("GET", url, list, params=asked, auth=api.auth)
+        if not all(isinstance(each, dict) for each in entries):
+            raise SendError("the tracker's list is not what its API gives")
         for entry in entries:
             if _mark(ident) in f"{entry.get(api.text)} {entry.get('body')}":
                 return dict(entry)
@@ -108,7 +111,7 @@ def _found(api: Api, url: str, query: dict[str, str], ident: str) -> dict[str, A
 
 def _text(message: Message, ident: str) -> str:
     marks = "".join(_mark(each) for each in dict.fromkeys((ident, message.id)))
-    text = message.text.replace("```", "'''")
+    text = message.text.replace("```", QUOTE * 3)
     return f"```\n{text}```\n{marks}"
 
 

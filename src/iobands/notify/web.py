@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import requests
+import urllib3
 
 from iobands.notify.message import Message
 from iobands.notify.settings import SendError, secret
 
 _SECONDS: Final = 30
-_SAID: Final = 200
+_MOST_BYTES: Final = 32 << 20  # of an answer: a hundred issues have less
+QUOTE: Final = "'"
 _ESCAPED: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+
+
+_Json = TypeVar("_Json", list[Any], dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -29,22 +35,41 @@ class Headers(requests.auth.AuthBase):
         return request
 
 
-def call(method: str, url: str, **options: Any) -> requests.Response:  # noqa: ANN401
-    """Call a server, and return its answer if it took the request.
+def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
+    """Call a server, and return what it says if it took the request.
 
     Raises:
         SendError: it did not; the text names the host alone, as an address may be a secret.
     """
     host = urlsplit(url).netloc.rpartition("@")[2]
+    # A redirection would hand the token to another server.
+    options |= {"allow_redirects": False, "stream": True}
     try:
-        # A redirection would hand the token to another server.
-        answer = requests.request(method, url, timeout=_SECONDS, allow_redirects=False, **options)
-    except requests.RequestException as error:
+        with requests.request(method, url, timeout=_SECONDS, **options) as answer:
+            content = answer.raw.read(_MOST_BYTES, decode_content=True)
+    except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         raise SendError(f"{host}: {type(error).__name__}") from None
+    said = content.decode(errors="replace")
     if not answer.ok or answer.is_redirect:
-        said = " ".join(answer.text.split())[:_SAID].replace(url, "…")
         raise SendError(f"{host}: HTTP status {answer.status_code}: {said}")
-    return answer
+    return said
+
+
+def ask(method: str, url: str, kind: type[_Json], **options: Any) -> _Json:  # noqa: ANN401
+    """Call a server, and return the JSON that it says, which must be of a kind: a list or a dict.
+
+    Raises:
+        SendError: it did not take the request, or says something else, as the page of a proxy.
+    """
+    said = call(method, url, **options)
+    try:
+        found = json.loads(said)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, kind):
+        host = urlsplit(url).netloc.rpartition("@")[2]
+        raise SendError(f"{host}: the answer is not what its API gives: {said}")
+    return found
 
 
 def send(message: Message, options: Mapping[str, Any]) -> None:
@@ -65,9 +90,11 @@ def payload(message: Message, form: str) -> dict[str, Any]:
     if form == "json":
         return asdict(message)
     if form == "teams":
+        # "](" would make a link of a name
+        title, text = (each.replace("](", "] (") for each in (message.title, message.text))
         blocks = [
-            {"type": "TextBlock", "text": message.title, "weight": "Bolder", "wrap": True},
-            {"type": "TextBlock", "text": message.text, "fontType": "Monospace", "wrap": True},
+            {"type": "TextBlock", "text": title, "weight": "Bolder", "wrap": True},
+            {"type": "TextBlock", "text": text, "fontType": "Monospace", "wrap": True},
         ]
         card = {
             "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
@@ -77,7 +104,6 @@ def payload(message: Message, form: str) -> dict[str, Any]:
         }
         kind = "application/vnd.microsoft.card.adaptive"
         return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
-    said = (message.title, message.text)
-    title, text = (each.translate(_ESCAPED).replace("```", "'''") for each in said)
-    mark = "*" if form == "slack" else "**"
-    return {"text": f"{mark}{title}{mark}\n```\n{text}```"}
+    # as code, in which nobody is mentioned and nothing is a link
+    title, text = (each.translate(_ESCAPED) for each in (message.title, message.text))
+    return {"text": f"`{title.replace('`', QUOTE)}`\n```\n{text.replace('```', QUOTE * 3)}```"}
