@@ -80,11 +80,11 @@ def secret_variables(path: Path) -> set[str]:
 
 
 def _variables(value: object) -> Iterator[str]:
-    if isinstance(value, dict) and isinstance(value.get("env"), str):
-        yield value["env"]
-    for each in value.values() if isinstance(value, dict) else value:
-        if isinstance(each, dict | list):
-            yield from _variables(each)
+    if isinstance(value, dict):
+        yield from [each for name, each in value.items() if name == "env" and isinstance(each, str)]
+        value = [*value.values()]
+    for each in value if isinstance(value, list) else ():
+        yield from _variables(each)
 
 
 def secret(where: str | Mapping[str, str]) -> str:
