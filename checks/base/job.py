@@ -49,7 +49,8 @@ class JobMixin(rfm.RegressionTestPlugin):
     # Should ReFrame be killed, the next session cancels the job.
     @run_before("run")
     def note_job_of_session(self) -> None:
-        when_submitted(self.job, lambda: note_job(PERFLOGS, self.scheduler, self.job.jobid))
+        job = self.job
+        when_submitted(job, lambda: note_job(PERFLOGS, self.scheduler, job.jobid, job.name))
 
     # First of all that looks at what the job left.
     @run_before("sanity")

@@ -9,7 +9,7 @@ import pytest
 
 from iobands.directories.note import Note, Stays, new_note, read_leftovers, read_notes
 from iobands.directories.sweep import sweep
-from iobands.session.jobs import jobs_of_user
+from iobands.session.jobs import cluster_of, has_ended
 from iobands.session.processes import Process
 
 #: A process of this host before its last restart.
@@ -86,26 +86,71 @@ def test_a_later_process_group_of_the_same_number_is_a_stranger(disk, notes):
         child.wait()
 
 
-def test_the_scheduler_is_asked_for_jobs(disk, notes, tmp_path, monkeypatch):
-    jobs_of_user.cache_clear()
-    squeue = tmp_path / "squeue"
-    squeue.write_text("#!/bin/sh\ncat <<END\n11\n12\nEND\n", encoding="utf-8")
-    squeue.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    running, ended, unknown, never = (
-        noted(notes, disk, scheduler=scheduler, job=job, script=None)
-        for scheduler, job in (("slurm", "12"), ("slurm", "1"), ("lsf", "1"), ("slurm", None))
-    )
-    outcomes = sweep(notes, {disk: ()})
-    jobs_of_user.cache_clear()
-    assert states(outcomes) == {ended.name: "gone", unknown.name: "stays", never.name: "stays"}
-    assert sorted(path for path in disk.iterdir()) == sorted(
-        each.path for each in (running, unknown, never)
-    )
+SQUEUE = """\
+#!/bin/sh
+case "$*" in
+*=11) echo RUNNING ;;
+*=12) echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1 ;;
+*) echo "<html>" ;;
+esac
+"""
+
+
+@pytest.fixture
+def slurm(tmp_path, monkeypatch):
+    """Here is the cluster `here`: its job 11 runs, 12 is over, and of others it talks nonsense."""
+    for name, script in (("squeue", SQUEUE), ("scontrol", "#!/bin/sh\necho ClusterName = here\n")):
+        program = tmp_path / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(script, encoding="utf-8")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    for cached in (cluster_of, has_ended):
+        cached.cache_clear()
+    yield
+    for cached in (cluster_of, has_ended):
+        cached.cache_clear()
+
+
+@pytest.mark.fault(
+    "directories",
+    "its job is of another cluster, or its scheduler talks nonsense",
+    "stays, and is named with its size and why",
+)
+def test_the_scheduler_that_has_the_job_is_asked(disk, notes, tmp_path, slurm, observed):
+    elsewhere = replace(GONE, host="login9")
+
+    def of_job(job, cluster="here", scheduler="slurm", **changes):
+        changes = {"job": job, "cluster": cluster, "scheduler": scheduler, **changes}
+        return noted(notes, disk, script=None, **changes)
+
+    running, ended = of_job("11"), of_job("12", process=elsewhere)
+    older = of_job("12", cluster=None)  # submitted here
+    stay = {
+        of_job("12", "there"): "its job 12 is of the cluster there: run iobands clean there",
+        of_job("12", None, process=elsewhere): "its job 12 is of login9: run iobands clean there",
+        of_job("13"): "the scheduler (slurm) does not say whether its job runs",
+        of_job("1", "lsf1", "lsf"): "its job 1 is of the cluster lsf1: run iobands clean there",
+        of_job(None): "its job is not known: remove it by hand if none runs",
+    }
+    outcomes = states(sweep(notes, {disk: ()}))
+    assert outcomes == {
+        **{each.name: "gone" for each in (ended, older)},
+        **{each.name: "stays" for each in stay},
+    }
+    assert {*disk.iterdir()} == {running.path, *(each.path for each in stay)}
     left = read_leftovers(tmp_path / "perflogs", "here")
-    assert {each.path for each in left} == {unknown.path, never.path}
+    assert {each.path: each.why for each in left} == {note.path: why for note, why in stay.items()}
     assert all(each.bytes > 4096 for each in left)
-    assert "the scheduler (lsf) does not say" in " ".join(each.why for each in left)
+    for note in stay:
+        replace(note, job="12", cluster="here", scheduler="slurm").write(notes)
+    again = states(sweep(notes, {disk: ()}))
+    observed(
+        message=next(iter(stay.values())),
+        exit_status=1,
+        left=[note.path for note in stay],
+        next_run=set(again.values()) == {"gone"},
+    )
 
 
 def test_a_file_system_that_is_away_keeps_its_notes(disk, notes):

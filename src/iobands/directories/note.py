@@ -19,6 +19,7 @@ from typing import Final
 
 from iobands.model.replaced import replace_file
 from iobands.model.series import path_part
+from iobands.session.jobs import cluster_of
 from iobands.session.processes import VARIABLE, Process
 
 #: The last part of a run directory's path.
@@ -43,8 +44,8 @@ class Note:
     """A run directory, the process that asked for it and the job that makes it.
 
     `session` is the identifier of `iobands run`. `mounted` is the type and mount point that df
-    showed of its file system on a compute node. `job` is the scheduler's name of the job; of a
-    local one there is `script`.
+    showed of its file system on a compute node. `job` is the scheduler's name of the job, and
+    `cluster` the one it is of; of a local job there is `script`.
     """
 
     path: Path
@@ -53,6 +54,7 @@ class Note:
     session: str | None = None
     mounted: str | None = None
     job: str | None = None
+    cluster: str | None = None
     script: Process | None = None
     stays: Stays | None = None
 
@@ -69,7 +71,8 @@ class Note:
     def submitted(self, job: str) -> Note:
         """Return the note with the job that makes the directory."""
         local = self.scheduler == "local"
-        return replace(self, job=job, script=Process.of(int(job)) if local else None)
+        script = Process.of(int(job)) if local else None
+        return replace(self, job=job, cluster=cluster_of(self.scheduler), script=script)
 
     def staying(self, why: str, size: int | None) -> Note:
         """Return the note with why the directory stays, as it has since it first did."""
@@ -85,6 +88,7 @@ class Note:
             "scheduler": self.scheduler,
             "mounted": self.mounted,
             "job": self.job,
+            "cluster": self.cluster,
             "script": asdict(self.script) if self.script else None,
             "stays": asdict(self.stays) if self.stays else None,
         }
@@ -150,7 +154,7 @@ def _read(path: Path) -> Note | None:
             fields = json.loads(file.read(_LARGEST).decode("utf-8"))
         process = Process.from_fields(fields)
         where = Path(fields["path"])
-        texts = {name: fields.get(name) for name in ("session", "mounted", "job")}
+        texts = {name: fields.get(name) for name in ("session", "mounted", "job", "cluster")}
         if (
             fields["schema"] != _SCHEMA
             or process is None

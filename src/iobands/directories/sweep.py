@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from iobands.directories.note import Note, read_notes
-from iobands.session.jobs import jobs_of_user
+from iobands.session.jobs import cluster_of, has_ended
 from iobands.session.processes import Process
 
 #: How long the removals on one file system may take: one that hangs must not hold up a session.
@@ -77,12 +77,22 @@ def sweep(
 
 
 def is_live(note: Note) -> bool:
-    """Whether the session or the job of a note still runs."""
+    """Whether the session or the job of a note still runs, as far as this machine can tell."""
     if note.process.is_alive():
         return True
     if note.script:
         return note.script.is_alive() is True or bool(note.script.group())
-    return note.job is not None and note.job in (jobs_of_user(note.scheduler) or ())
+    if note.job is None or not knows_job(note):
+        return False
+    return has_ended(note.scheduler, note.job) is False
+
+
+def knows_job(note: Note) -> bool:
+    """Whether the scheduler of this machine is the one that has the job of a note."""
+    here = cluster_of(note.scheduler)
+    if note.cluster:
+        return note.cluster == here
+    return note.process.is_alive() is not None  # it was submitted on this machine
 
 
 def unknown_owner(note: Note) -> str | None:
@@ -93,10 +103,13 @@ def unknown_owner(note: Note) -> str | None:
         return None if here else f"a process of {host} made it: run iobands clean there"
     if note.job is None:
         # A session that was killed just as it submitted; a machine that restarted has no process.
-        has_ended = note.process.is_alive() is False and note.process.boot != Process.this().boot
-        known = note.scheduler == "local" and has_ended
+        has_gone = note.process.is_alive() is False and note.process.boot != Process.this().boot
+        known = note.scheduler == "local" and has_gone
         return None if known else "its job is not known: remove it by hand if none runs"
-    known = jobs_of_user(note.scheduler) is not None
+    if not knows_job(note):
+        where = f"the cluster {note.cluster}" if note.cluster else note.process.host
+        return f"its job {note.job} is of {where}: run iobands clean there"
+    known = has_ended(note.scheduler, note.job) is not None
     return None if known else f"the scheduler ({note.scheduler}) does not say whether its job runs"
 
 

@@ -1,62 +1,127 @@
-"""The jobs of a session, noted so that a killed session's are cancelled, and those of a user."""
+"""The jobs of a session, noted so that a killed session's are cancelled, and whether one is over.
+
+What is noted may be damaged. A scheduler is given identifiers of its own form alone, and cancels
+what it itself lists as a job of this user with the name that was noted.
+"""
 
 from __future__ import annotations
 
 import os
 import pwd
+import re
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from iobands.model.replaced import read_small
 from iobands.session.processes import VARIABLE
 
 NAME: Final = ".session.jobs"
+_LARGEST: Final = 2**20  # bytes of notes that are read
 _PATIENCE: Final = 30  # seconds for a scheduler's answer
 _PAUSE: Final = 2  # seconds between two questions
-#: The states in which Slurm has not ended the script of a job.
-_GOES_ON: Final = frozenset({"PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "STOPPED"})
+_NONE_OF_LSF: Final = "is not found|No unfinished job found"
+#: A state of Slurm, PBS, LSF or Flux in which a job is not over.
+_GOES_ON: Final = (
+    r"\b(?:PENDING|RUNNING|SUSPENDED|CONFIGURING|COMPLETING|STOPPED|REQUEUED|RESIZING|SIGNALING"
+    r"|STAGE_OUT|SPECIAL_EXIT|PEND|RUN|[PUS]SUSP|WAIT|UNKWN|ZOMBI|DEPEND|PRIORITY|SCHED|CLEANUP)\b"
+    r"|job_state = "
+)
+_OURS: Final = re.compile(r"rfm_\w+", re.ASCII)  # what ReFrame calls the jobs of checks
 
-#: By ReFrame's name of a scheduler: what cancels a job, and what lists those of a user.
-_SLURM: Final = (("scancel",), ("squeue", "--noheader", "--format=%A", "--user"))
-_PBS: Final = (("qdel",), ("qselect", "-u"))
-_COMMANDS: Final = {
+
+@dataclass(frozen=True)
+class _Scheduler:
+    """The commands of a scheduler, with what it says of a job that is over, and of its cluster."""
+
+    jobid: str
+    cancel: tuple[str, ...]
+    named: tuple[str, ...]  # the jobs of {user} with the name {name}
+    state: tuple[str, ...]
+    over: str
+    cluster: tuple[str, ...] = ()
+    cluster_is: str = ""
+
+
+_SLURM: Final = _Scheduler(
+    r"\d+",
+    ("scancel", "--"),
+    ("squeue", "--noheader", "--format=%A", "--user={user}", "--name={name}"),
+    ("squeue", "--noheader", "--states=all", "--format=%T", "--jobs={job}"),
+    r"Invalid job id|\A(?:(?:BOOT_FAIL|CANCELLED|COMPLETED|DEADLINE|FAILED|NODE_FAIL|OUT_OF_MEMORY"
+    r"|PREEMPTED|REVOKED|TIMEOUT)\s*)+\Z",
+    ("scontrol", "show", "config"),
+    r"^ClusterName\s*=\s*(\S+)",
+)
+_PBS: Final = _Scheduler(
+    r"\d+(?:\.[\w.-]+)?",
+    ("qdel",),
+    ("qselect", "-u", "{user}", "-N", "{name}"),
+    ("qstat", "-f", "{job}"),
+    r"Unknown Job|Job has finished|job_state = [CFX]\b",
+    ("qstat", "-B", "-f"),
+    r"^Server:\s*(\S+)",
+)
+_SCHEDULERS: Final = {
     "slurm": _SLURM,
     "squeue": _SLURM,
     "pbs": _PBS,
     "pbspro": _PBS,
     "torque": _PBS,
-    "lsf": (("bkill",), ("bjobs", "-noheader", "-o", "jobid", "-u")),
-    # both forms of an identifier
-    "flux": (
-        ("flux", "cancel"),
-        ("flux", "jobs", "--no-header", "--format={id} {id.dec}", "--user"),
+    "lsf": _Scheduler(
+        r"\d+",
+        ("bkill",),
+        ("bjobs", "-noheader", "-o", "jobid", "-u", "{user}", "-J", "{name}"),
+        ("bjobs", "-noheader", "-o", "stat", "{job}"),
+        r"is not found|\A(?:(?:DONE|EXIT)\s*)+\Z",
+        ("lsid",),
+        r"^My cluster name is (\S+)",
+    ),
+    "flux": _Scheduler(
+        r"\d+|[fƒ][1-9A-HJ-NP-Za-km-z]+",
+        ("flux", "cancel", "--"),
+        # both forms of an identifier
+        (
+            "flux",
+            "jobs",
+            "--no-header",
+            "--format={{id}} {{id.dec}}",
+            "--user={user}",
+            "--name={name}",
+        ),
+        ("flux", "jobs", "--no-header", "--format={{state}}", "{job}"),
+        r"JobID \S+ unknown|\A(?:INACTIVE\s*)+\Z",
     ),
 }
 
 
 @cache
-def jobs_of_user(scheduler: str) -> frozenset[str] | None:
-    """Return the user's jobs, pending ones too; None if the scheduler cannot be asked."""
-    if scheduler not in _COMMANDS:
-        return None
-    try:
-        said = _call([*_COMMANDS[scheduler][1], pwd.getpwuid(os.geteuid()).pw_name])
-    except KeyError:
-        return None
-    # bjobs fails where there is none.
-    if said is None or (said.returncode and "No unfinished job found" not in said.stderr):
-        return None
-    return frozenset(said.stdout.split())
+def cluster_of(scheduler: str) -> str | None:
+    """Return the cluster of which this scheduler decides here, None if it does not say."""
+    known = _SCHEDULERS.get(scheduler)
+    said = _call(known.cluster) if known and known.cluster else None
+    found = re.search(known.cluster_is, said.stdout, re.MULTILINE) if known and said else None
+    return found[1] if found else None
 
 
-def note_job(perflogs: Path, scheduler: str, jobid: object) -> None:
+@cache
+def has_ended(scheduler: str, jobid: str) -> bool | None:
+    """Whether a job is over, by the scheduler of this machine; None if it does not say."""
+    return _has_ended(scheduler, jobid)
+
+
+def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
     """Note a job of this process' session; one of the scheduler `local` is a process, and none."""
-    if VARIABLE in os.environ and scheduler in _COMMANDS:
-        with (perflogs / NAME).open("a", encoding="utf-8") as stream:
-            stream.write(f"{scheduler} {jobid}\n")
+    if VARIABLE in os.environ and scheduler in _SCHEDULERS:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        descriptor = os.open(perflogs / NAME, flags, 0o644)
+        with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
+            stream.write(f"{scheduler} {jobid} {name}\n")
 
 
 def await_end(scheduler: str, jobid: str, seconds: float) -> None:
@@ -66,37 +131,81 @@ def await_end(scheduler: str, jobid: str, seconds: float) -> None:
     job would write on beside the next one.
     """
     until = time.monotonic() + seconds
-    while scheduler == "squeue" and time.monotonic() < until and _may_run(jobid):
+    while scheduler == "squeue" and time.monotonic() < until and not _has_ended(scheduler, jobid):
         time.sleep(_PAUSE)
-
-
-def _may_run(jobid: str) -> bool:
-    """Whether Slurm has not said that a job is over."""
-    said = _call(["squeue", "--noheader", f"--jobs={jobid}", "--format=%T"])
-    if said is None:
-        return True
-    if said.returncode:
-        return "Invalid job id" not in said.stderr
-    return not _GOES_ON.isdisjoint(said.stdout.split())
 
 
 def forget_jobs(perflogs: Path) -> None:
     """Remove the notes: the jobs have ended."""
-    (perflogs / NAME).unlink(missing_ok=True)
+    with suppress(OSError):
+        (perflogs / NAME).unlink(missing_ok=True)
 
 
 def cancel_jobs(perflogs: Path) -> list[str]:
-    """Cancel the jobs that are noted, and return them; one that has ended is none of the matter."""
+    """Cancel the jobs that are noted, and return what came of it; those that ended say nothing."""
+    path = perflogs / NAME
     try:
-        lines = (perflogs / NAME).read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = read_small(path, _LARGEST).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return []
-    jobs = [(scheduler, job) for scheduler, _, job in (each.partition(" ") for each in lines)]
-    for scheduler, job in jobs:
-        if scheduler in _COMMANDS and job:
-            _call([*_COMMANDS[scheduler][0], job])
+    except OSError as error:
+        return [f"{path}: {error.strerror}; see with the scheduler whether its jobs still run"]
+    cancelled: list[str] = []
+    silent: list[str] = []
+    strange = 0
+    for line in dict.fromkeys(lines):
+        words = line.split()
+        if not _is_of_session(words):
+            strange += 1
+            continue
+        scheduler, job, name = words
+        jobs = _jobs_named(scheduler, name)
+        if jobs is None:
+            silent.append(f"{job} of {scheduler}")
+        elif job in jobs:
+            _call([*_SCHEDULERS[scheduler].cancel, job])
+            cancelled.append(job)
     forget_jobs(perflogs)
-    return [job for _, job in jobs]
+    notes = [f"its jobs were cancelled: {', '.join(cancelled)}"] if cancelled else []
+    if silent:
+        notes.append(f"the scheduler does not answer: these jobs may run: {', '.join(silent)}")
+    if strange:
+        notes.append(f"{path}: {strange} lines name no job of a session; nothing was done for them")
+    return notes
+
+
+def _is_of_session(words: Sequence[str]) -> bool:
+    """Whether these are a scheduler, a job in the form of its identifiers, and a name of ours."""
+    if len(words) != 3 or words[0] not in _SCHEDULERS:  # noqa: PLR2004
+        return False
+    return bool(re.fullmatch(_SCHEDULERS[words[0]].jobid, words[1]) and _OURS.fullmatch(words[2]))
+
+
+def _has_ended(scheduler: str, jobid: str) -> bool | None:
+    known = _SCHEDULERS.get(scheduler)
+    if not known or not re.fullmatch(known.jobid, jobid):
+        return None
+    said = _call([word.format(job=jobid) for word in known.state])
+    text = said.stdout + said.stderr if said else ""
+    if re.search(known.over, text):
+        return True
+    return False if re.search(_GOES_ON, text) else None
+
+
+@cache
+def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
+    """Return this user's jobs of that name, None if the scheduler does not list them."""
+    known = _SCHEDULERS[scheduler]
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return None
+    said = _call([word.format(user=user, name=name) for word in known.named])
+    # bjobs fails where there is none
+    if said is None or (said.returncode and not re.search(_NONE_OF_LSF, said.stderr)):
+        return None
+    words = said.stdout.split()
+    return frozenset(words) if all(re.fullmatch(known.jobid, word) for word in words) else None
 
 
 def _call(command: Sequence[str]) -> subprocess.CompletedProcess[str] | None:

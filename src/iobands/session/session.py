@@ -86,14 +86,11 @@ def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]
     With `waited` ReFrame has seen all jobs end.
     """
     number, left = end_session(session)
-    jobs = [] if waited else cancel_jobs(perflogs)
     notes = [f"it had left {number} processes running, which were ended"] if number else []
     if left:
         pids = ", ".join(str(process.pid) for process in left)
         notes.append(f"not to be ended, as on a file system that hangs: pid {pids}")
-    if jobs:
-        notes.append(f"its jobs were cancelled, if they had not ended: {', '.join(jobs)}")
-    return notes
+    return notes if waited else [*notes, *cancel_jobs(perflogs)]
 
 
 def begin_in_reframe(perflogs: Path, system: str) -> str:

@@ -1,0 +1,205 @@
+"""The jobs of a session: which are cancelled, and when one is known to be over."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from iobands.session import jobs
+from iobands.session.jobs import NAME, await_end, cancel_jobs, cluster_of, has_ended, note_job
+from iobands.session.processes import VARIABLE
+from tests.fault_table import Observed
+
+Program = Callable[[str, str], None]
+
+ME = pwd.getpwuid(os.geteuid()).pw_name
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """Makes a program of the scheduler, which notes its arguments in a file of its name."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
+    for cached in (cluster_of, has_ended, jobs._jobs_named):
+        cached.cache_clear()
+
+    def make(name: str, script: str) -> None:
+        path = directory / name
+        path.write_text(f'#!/bin/sh\necho "$*" >>{tmp_path}/{name}\n{script}\n')
+        path.chmod(0o755)
+
+    return make
+
+
+#: Lists the jobs of the user with the name that is asked for.
+SQUEUE = f"""\
+case "$*" in
+"--noheader --format=%A --user={ME} --name=rfm_EnvProbe") echo 12; echo 14 ;;
+"--noheader --format=%A --user={ME} --name=rfm_Other") echo 15 ;;
+*) exit 1 ;;
+esac
+"""
+
+
+def test_jobs_of_a_killed_session_are_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program
+) -> None:
+    program("scancel", "exit 1")
+    program("squeue", SQUEUE)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    note_job(tmp_path, "slurm", 11, "rfm_EnvProbe")  # of no session
+    monkeypatch.setenv(VARIABLE, "mine")
+    for scheduler, job in (("slurm", 12), ("local", 13), ("squeue", 14), ("slurm", 16)):
+        note_job(tmp_path, scheduler, job, "rfm_EnvProbe")  # 16 has ended
+    note_job(tmp_path, "lsf", 17, "rfm_EnvProbe")  # there is no bjobs
+    assert cancel_jobs(tmp_path) == [
+        "its jobs were cancelled: 12, 14",
+        "the scheduler does not answer: these jobs may run: 17 of lsf",
+    ]
+    assert (tmp_path / "scancel").read_text() == "-- 12\n-- 14\n"
+    assert cancel_jobs(tmp_path) == []
+
+
+HOSTILE = [
+    "slurm -u root rfm_EnvProbe",
+    "slurm --state=RUNNING rfm_EnvProbe",
+    "slurm -uroot",
+    "slurm 12",
+    "slurm 12 production",
+    "slurm 15 rfm_EnvProbe",  # a job of ours, of another name
+    "slurm 99 rfm_EnvProbe",  # no job of ours
+    "slurm 12,99 rfm_EnvProbe",
+    "slurm ALL rfm_EnvProbe",
+    "slurm 12 rfm_EnvProbe --name=x",
+    "slurm 12 rfm_EnvProbe,rfm_Other",
+    "pbs -- rfm_EnvProbe",
+    "rm -rf rfm_EnvProbe",
+    "\x00\xff",
+    "",
+]
+
+
+@pytest.mark.fault(
+    "session",
+    "notes of jobs that are damaged, or name jobs of others",
+    "these are not touched; said",
+)
+def test_nothing_else_is_cancelled(tmp_path: Path, program: Program, observed: Observed) -> None:
+    program("scancel", "")
+    program("qdel", "")
+    program("squeue", SQUEUE)
+    (tmp_path / NAME).write_text("\n".join(HOSTILE))
+    (said,) = cancel_jobs(tmp_path)
+    assert said.endswith(
+        f"{len(HOSTILE) - 3} lines name no job of a session; nothing was done for them"
+    )
+    assert not (tmp_path / "scancel").exists()
+    assert not (tmp_path / "qdel").exists()
+    (tmp_path / NAME).write_text("slurm 12 rfm_EnvProbe\n")
+    again = cancel_jobs(tmp_path)
+    observed(
+        message=said,
+        exit_status=0,
+        left=[],
+        next_run=again == ["its jobs were cancelled: 12"],
+    )
+
+
+@pytest.mark.parametrize("listed", ["echo 12 '<html>'", "echo error; exit 1"])
+def test_a_list_that_is_none_cancels_nothing(tmp_path: Path, program: Program, listed: str) -> None:
+    program("scancel", "")
+    program("squeue", listed)
+    (tmp_path / NAME).write_text("slurm 12 rfm_EnvProbe\n")
+    assert cancel_jobs(tmp_path) == [
+        "the scheduler does not answer: these jobs may run: 12 of slurm"
+    ]
+    assert not (tmp_path / "scancel").exists()
+
+
+def test_notes_that_are_a_pipe_are_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / NAME)
+    (said,) = cancel_jobs(tmp_path)
+    assert "is no regular file" in said
+    monkeypatch.setenv(VARIABLE, "mine")
+    with pytest.raises(OSError, match="No such device"):
+        note_job(tmp_path, "slurm", 12, "rfm_EnvProbe")
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "name", "says", "is_over"),
+    [
+        ("slurm", "squeue", "echo RUNNING", False),
+        ("slurm", "squeue", "echo COMPLETING", False),  # its processes may write still
+        ("slurm", "squeue", "echo CANCELLED", True),
+        ("slurm", "squeue", "echo 'slurm_load_jobs error: Invalid job id specified' >&2", True),
+        ("slurm", "squeue", "true", None),
+        ("slurm", "squeue", "echo '<html>COMPLETED</html>'", None),
+        ("slurm", "squeue", "echo 'Unable to contact slurm controller' >&2; exit 1", None),
+        ("pbs", "qstat", "echo '    job_state = R'", False),
+        ("pbs", "qstat", "echo '    job_state = F'", True),
+        ("pbs", "qstat", "echo 'qstat: Unknown Job Id 12' >&2; exit 153", True),
+        ("pbs", "qstat", "echo 'cannot connect to server' >&2; exit 111", None),
+        ("lsf", "bjobs", "echo RUN", False),
+        ("lsf", "bjobs", "echo EXIT", True),
+        ("lsf", "bjobs", "echo 'Job <12> is not found' >&2; exit 255", True),
+        ("flux", "flux", "echo RUN", False),
+        ("flux", "flux", "echo INACTIVE", True),
+        ("sge", "qstat", "echo", None),
+    ],
+)
+def test_a_job_is_over_when_its_scheduler_says_so(
+    program: Program, scheduler: str, name: str, says: str, is_over: bool | None
+) -> None:
+    program(name, says)
+    assert has_ended(scheduler, "12") is is_over
+    assert has_ended(scheduler, "--all") is None
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "name", "says", "cluster"),
+    [
+        ("slurm", "scontrol", "echo 'ClusterName             = mini'", "mini"),
+        ("pbspro", "qstat", "echo 'Server: pbs01'", "pbs01"),
+        ("lsf", "lsid", "echo 'My cluster name is lsf1'", "lsf1"),
+        ("slurm", "scontrol", "exit 1", None),
+        ("local", "scontrol", "", None),
+    ],
+)
+def test_the_cluster_is_what_the_scheduler_says(
+    program: Program, scheduler: str, name: str, says: str, cluster: str | None
+) -> None:
+    program(name, says)
+    assert cluster_of(scheduler) == cluster
+
+
+ANSWERS = """\
+case $(wc -l <{}/squeue) in
+1) echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1 ;;
+2) echo PENDING ;;
+3) echo RUNNING ;;
+4) echo "slurm_load_jobs error: Invalid job id specified" >&2; exit 1 ;;
+*) echo COMPLETED ;;
+esac
+"""
+
+
+def test_a_job_is_waited_for_that_squeue_could_not_find(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: Program
+) -> None:
+    program("squeue", ANSWERS.format(tmp_path))
+    monkeypatch.setattr(jobs, "_PAUSE", 0)
+    asked = tmp_path / "squeue"
+    await_end("slurm", "7", 600)  # sacct says what has ended
+    await_end("squeue", "7", 0)
+    assert not asked.exists()
+    for times in (4, 5):
+        await_end("squeue", "7", 600)
+        question = "--noheader --states=all --format=%T --jobs=7"
+        assert asked.read_text().splitlines() == [question] * times
