@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -171,6 +175,31 @@ def lost_sample(results: Results) -> None:
     results.log.write_text("".join([f"{COLUMNS}\n", *nights]), encoding="utf-8")
 
 
+def long_drop(results: Results) -> None:
+    nights = [night(n, perf_value=1.5 + 0.01 * (n % 7)) for n in range(700, 600, -1)]
+    nights += [night(n, perf_value=0.9 + 0.01 * (n % 7)) for n in range(600, 0, -1)]
+    results.log.write_text("".join([f"{COLUMNS}\n", *nights]), encoding="utf-8")
+
+
+def logrotate(results: Results) -> None:
+    header, *lines = results.log.read_text(encoding="utf-8").splitlines(keepends=True)
+    for name, part in (("-20261101", lines[:2]), (".1", lines[2:4])):
+        results.log.with_name(f"{results.log.name}{name}").write_text("".join([header, *part]))
+    with gzip.open(results.log.with_name(f"{results.log.name}.2.gz"), "wt") as packed:
+        packed.writelines([header, *lines[4:]])
+    results.log.write_text(f"{COLUMNS}\n{night(0.02)}", encoding="utf-8")
+
+
+def zeros(results: Results) -> None:
+    with results.log.open("r+b") as file:
+        file.truncate(results.log.stat().st_size + 2**26)
+    results.add("\n", night(0.02))
+
+
+def many_bad_lines(results: Results) -> None:
+    results.add("a line\n" * 100_000, night(0.02))
+
+
 def future(results: Results) -> None:
     results.add(line(job_completion_time="2066-11-22T05:30:00+00:00", jobid=2066) + "\n")
 
@@ -268,6 +297,30 @@ FAULTS = [
     ),
     Row("columns missing", "rejected by name", lose_columns, said="columns are missing"),
     Row("rotated", "both files are read", rotate, NIGHTS + 1, said="OK"),
+    Row("rotated by logrotate, and packed", "all files are read", logrotate, NIGHTS + 1, said="OK"),
+    Row(
+        "perflog extended by zeros",
+        "one line is rejected by name; all others count",
+        zeros,
+        NIGHTS + 1,
+        said="BenchioFPP.log:8: longer than 4 MiB",
+    ),
+    Row(
+        "100000 lines that are none",
+        "the first are named, all are counted; all others count",
+        many_bad_lines,
+        NIGHTS + 1,
+        said="100000 lines rejected",
+    ),
+    Row(
+        "drop that lasts for 600 runs",
+        "critical; every action goes on",
+        long_drop,
+        700,
+        status=2,
+        said="degraded  disk",
+        remedy=("rebaseline", "disk", "--reason", "the new level"),
+    ),
     Row("copy of a perflog", "each sample counts once, and this is said", copy, said="repeats"),
     Row(
         "line that is there twice",
@@ -369,4 +422,43 @@ def test_nothing_is_lost_in_silence(
         next_run=again.stdout.startswith("IOBANDS OK: ")
         and "rejected" not in again.stdout
         and not (row.remedy and row.said in again.stdout),
+    )
+
+
+#: As an ordinary user, whom modes of files keep out.
+UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed")
+@pytest.mark.parametrize("place", [".", "..", "BenchioFPP.log"])
+@pytest.mark.fault(
+    "perflogs", "perflogs that the reader may not read", "unknown: they are named; others count"
+)
+def test_what_cannot_be_read_is_named(
+    place: str, results: Results, iobands: Command, observed: Observed
+) -> None:
+    write_perflog(results.root / "perflogs", [night(0.04).rstrip()] * 2, system="there")
+    closed = results.log.parent / place
+    mode = closed.resolve().stat().st_mode
+    closed.chmod(0)
+    try:
+        done = subprocess.run(
+            [*UNPRIVILEGED, sys.executable, "-m", "iobands", "status"],
+            cwd=results.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        closed.chmod(mode)
+    (said,) = (text for text in done.stdout.splitlines() if text.startswith("  failed"))
+    assert (
+        f"{closed.resolve().relative_to(results.root)}  cannot be read: Permission denied" in said
+    )
+    assert "; 1 series; " in done.stdout
+    observed(
+        message=said,
+        exit_status=done.returncode,
+        left=[],
+        next_run=iobands("status").stdout.startswith("IOBANDS OK: "),
     )

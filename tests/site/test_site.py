@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from iobands.alerts.alert import Severity
-from iobands.model.schema import FileError
 from iobands.status.state import State
 from tests.factory import case, daily, write_perflog, write_report
 from tests.sites import DAY, Growing, SiteFiles, levels, only
@@ -107,13 +106,15 @@ def test_what_is_not_there_and_what_is_damaged(files: SiteFiles, tmp_path: Path)
         SiteFiles(tmp_path / "elsewhere").read()
     files.bands.mkdir()
     (files.bands / "here.yaml").write_text("schema: 1\nsystem: here\n")
-    with pytest.raises(FileError):
-        files.read()
+    (alert,) = files.read().alerts
+    assert (alert.subject, alert.exit_status) == ("bands of here", 3)
+    assert "epochs is missing" in alert.reason
     files.alerts.mkdir()
     (files.bands / "here.yaml").unlink()
     (files.alerts / "here.jsonl").mkdir()
-    with pytest.raises(OSError):
-        files.read()
+    (alert,) = files.read().alerts
+    assert alert.subject == str(files.alerts / "here.jsonl")
+    assert alert.reason == "cannot be read: Is a directory"
 
 
 def test_the_samples_of_a_series_are_a_table(files: SiteFiles) -> None:

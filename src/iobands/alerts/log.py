@@ -26,8 +26,9 @@ from iobands.detection import DOWN, UP
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.rejected import Rejected, Unusable
 from iobands.model.replaced import naming
+from iobands.model.schema import shown
 from iobands.model.series import SeriesKey, path_part
-from iobands.model.times import utc_text
+from iobands.model.times import is_of_this_age, utc_text
 from iobands.status.peers import PeerName
 
 #: The version of contract 5 that is written.
@@ -46,6 +47,7 @@ _NEEDED: Final = {
 # The actions of version 1; its lines stay valid.
 _FIRST: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO)
 _MATCHES: Final = frozenset((*SERIES_FIELDS, "variable")) - {"system"}
+_LARGEST_RATIO: Final = 2.0**60
 _LOCK_SECONDS: Final = 10
 
 
@@ -162,9 +164,9 @@ def parse(line: bytes) -> Action:
         raise Unusable(f"direction is {said['direction']!r}; one of {DOWN}, {UP}")
     if said.get("verdict") not in (None, *VERDICTS):
         raise Unusable(f"verdict is {said['verdict']!r}; one of {', '.join(VERDICTS)}")
-    ratio = said.get("ratio")
-    if ratio is not None and (isinstance(ratio, bool) or not isinstance(ratio, int | float)):
-        raise Unusable(f"ratio is {ratio!r}, not a number")
+    ratio = said.get("ratio", 1)
+    if type(ratio) not in (int, float, type(None)) or not 0 < (ratio or 1) < _LARGEST_RATIO:
+        raise Unusable(f"ratio is {shown(ratio)}, no number that a ratio can be")
     given = {name: said[name] for name in _FIELDS if name in said}
     return Action(kind, **{**given, **times, "series": _matches(said["series"])})
 
@@ -179,6 +181,8 @@ def _time(fields: Mapping[str, Any], name: str) -> datetime:
         found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
     except ValueError:
         raise Unusable(f"{name} is {text!r}, not a time") from None
+    if not is_of_this_age(found):
+        raise Unusable(f"{name} is of the year {found.year}")
     if found.utcoffset() is None:
         raise Unusable(f"{name} {text!r} has no UTC offset")
     return found

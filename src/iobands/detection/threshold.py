@@ -19,13 +19,15 @@ DIVISOR: Final = math.exp(-3.6)
 #: A threshold below this would make single runs an alarm.
 LOWEST: Final = WATCH
 
+# Evidence grows with each run of a drop that lasts, and numbers end at exp(709).
+_LARGEST_EXPONENT: Final = 700.0
 # How finely the evidence is cut for the Markov chain.
 _STATES: Final = 60
 
 
 def runs_between_false_alarms(threshold: float) -> float:
     """Return the mean number of runs of one healthy series to a false alarm at `threshold`."""
-    return max(1.0, math.exp(SLOPE * threshold) / DIVISOR)
+    return max(1.0, math.exp(min(SLOPE * threshold, _LARGEST_EXPONENT)) / DIVISOR)
 
 
 def threshold_for(

@@ -8,10 +8,17 @@ from typing import Final
 from iobands.model.schema import shown
 
 _WANTED: Final = "write a date, 2023-10-09, or a time with UTC offset, 2023-10-09T06:00:00+01:00"
+_MOST_DAYS: Final = 10_000
 _YEARS: Final = range(1900, 2200)
 #: One missed run is no news yet: another may be on its way.
 _INTERVALS: Final = 2
 _GRACE: Final = timedelta(days=1)
+
+
+def interval_of(days: object) -> timedelta | None:
+    """Return the interval that a check declares in `days`; None where there is none."""
+    is_one = isinstance(days, int | float) and 0 < days < _MOST_DAYS
+    return timedelta(days=days) if is_one else None
 
 
 def overdue(interval: timedelta) -> timedelta:
@@ -22,9 +29,10 @@ def overdue(interval: timedelta) -> timedelta:
 def from_unix(seconds: float | None) -> datetime | None:
     """Return the moment of so many seconds since 1970, whole ones; None where there is none."""
     try:
-        return None if seconds is None else datetime.fromtimestamp(seconds // 1, timezone.utc)
+        found = None if seconds is None else datetime.fromtimestamp(seconds // 1, timezone.utc)
     except (ValueError, OverflowError, OSError):
         return None
+    return found if found and is_of_this_age(found) else None
 
 
 def utc_text(when: datetime) -> str:

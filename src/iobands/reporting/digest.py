@@ -215,7 +215,9 @@ def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -
         if len(row) == 1:
             reason = printable(row[0])
             left = width - line.cell_len - len(_GAP)
-            shown_reason = reason if most is None else _cut(reason, left)
+            # what cannot be read or judged has its remedy at the end
+            is_whole = most is None or (alert.severity is Severity.FAILED and not alert.since)
+            shown_reason = reason if is_whole else _cut(reason, left)
             is_cut |= shown_reason != reason
             line.append(f"{_GAP}{shown_reason}")
         else:
@@ -320,11 +322,11 @@ def leftover_text(left: Leftover) -> str:
 
 
 def _rejected(site: Site, every: bool) -> Iterator[Text]:
-    yield Text(f"\nRejected: {plural(len(site.rejected), 'line')}", style="bold")
+    yield Text(f"\nRejected: {plural(site.rejected_lines, 'line')}", style="bold")
     shown = site.rejected if every else site.rejected[:FIRST_REJECTED]
     for rejected in shown:
         yield Text(f"  {printable(str(rejected))}")
-    hidden = len(site.rejected) - len(shown)
+    hidden = site.rejected_lines - sum(each.lines for each in shown)
     if hidden:
         yield Text(f"  and {hidden} more; --rejected lists all")
 

@@ -229,7 +229,7 @@ def summary(site: Site) -> str:
     if site.leftovers:
         parts.append(f"{len(site.leftovers)} left behind")
     if site.rejected:
-        parts.append(f"{plural(len(site.rejected), 'line')} rejected")
+        parts.append(f"{plural(site.rejected_lines, 'line')} rejected")
     return f"IOBANDS {word}: {'; '.join(parts)}"
 
 

@@ -48,6 +48,7 @@ def as_json(site: Site) -> dict[str, object]:
         "skipped": plain(site.skipped),
         "obstacles": [_fields(each, "keys") for each in site.obstacles],
         "rejected": plain(site.rejected),
+        "rejected_lines": site.rejected_lines,
         "leftovers": plain(site.leftovers),
     }
 

@@ -15,8 +15,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from iobands.model.fields import FIELD, NULLS, READ, REQUIRED, SPEEDS, VALUE
+from iobands.model.rejected import Rejections
 from iobands.results.cells import contradictions, type_of, typed
 
+#: No line is longer, in bytes: that of 30,000 nodes has a quarter of it.
+LONGEST: Final = 2**22
 #: Where a row comes from: the number of its file, and of the line in it.
 FILE: Final = "_file"
 LINE: Final = "_line"
@@ -36,10 +39,10 @@ _Bytes = NDArray[np.uint8]
 
 @dataclass
 class Layout:
-    """The lines under the header `columns`; `rejected` has file, line and reason of bad ones."""
+    """The lines under the header `columns`; bad ones go to `rejected`."""
 
     columns: tuple[str, ...]
-    rejected: list[tuple[int, int, str]] = field(default_factory=list)
+    rejected: Rejections
     _waiting: list[tuple[_Bytes, pl.DataFrame]] = field(default_factory=list)
     _parsed: list[pl.DataFrame] = field(default_factory=list)
     _speeds: list[pl.DataFrame] = field(default_factory=list)
@@ -77,7 +80,9 @@ class Layout:
         grid = _grid(characters, lines, len(self.columns))
         if grid is None:
             reasons = [_reason(line, len(self.columns)) for line in text.split(b"\n")[:-1]]
-            self.rejected += ((file, first + n, why) for n, why in enumerate(reasons) if why)
+            for number, why in enumerate(reasons):
+                if why:
+                    self.rejected.add(file, first + number, why)
             good = np.array([why is None for why in reasons])
             numbers = numbers[good]
             lengths = np.diff(np.flatnonzero(characters == _NEWLINE), prepend=-1)
@@ -158,9 +163,8 @@ class Layout:
         if not wrong:
             return rows
         origins = rows[list(wrong)].select(FILE, LINE).iter_rows()
-        self.rejected += [
-            (*origin, why) for origin, why in zip(origins, wrong.values(), strict=True)
-        ]
+        for (file, line), why in zip(origins, wrong.values(), strict=True):
+            self.rejected.add(file, line, why)
         good = np.ones(len(rows), bool)
         good[list(wrong)] = False
         return rows.filter(good)
@@ -201,6 +205,8 @@ def _reason(line: bytes, columns: int) -> str | None:
     """Return why a line cannot be parsed, if it cannot."""
     if not line.strip():
         return "empty line"
+    if len(line) > LONGEST:
+        return f"longer than {LONGEST // 2**20} MiB"
     if any(character < ord(" ") for character in line):
         return "control characters"
     try:

@@ -6,6 +6,12 @@ damaged. A damaged line costs that line alone, and is reported.
 
 from __future__ import annotations
 
+import bz2
+import errno
+import gzip
+import lzma
+import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -13,14 +19,22 @@ from typing import Final
 import polars as pl
 
 from iobands.model.fields import SERIES_FIELDS, TIME, VALUE, VARIABLE
-from iobands.model.rejected import Rejected
-from iobands.results.lines import FILE, LINE, ROWS, SAID, Layout
+from iobands.model.rejected import Rejected, Rejections, entries, not_read
+from iobands.results.lines import FILE, LINE, LONGEST, ROWS, SAID, Layout
 from iobands.results.samples import Samples
 from iobands.results.speeds import speeds_of
 
 _BLOCK: Final = 2**23  # bytes that are read at once
 _NO_HEADER: Final = "no header line before it"
 _BAD_HEADER: Final = "under a header that cannot be used"
+# Perflogs, those that ReFrame leaves when the columns change, and those of logrotate.
+_NAME: Final = re.compile(
+    r"\.log(\.h?[0-9]+|[-.][0-9]{4}-?[0-9]{2}-?[0-9]{2}([-.][0-9]+)?)?(?P<packed>\.(gz|bz2|xz|zst|Z))?$"
+)
+_OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_NOT_UNPACKED: Final = frozenset({".zst", ".Z"})
+_DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
+_NO_PERFLOGS: Final = frozenset({"reports", "leftovers"})
 #: Rows that agree in these are of one run, in whatever file they are.
 _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 
@@ -28,8 +42,9 @@ _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 def read_perflogs(directory: Path, system: str | None = None) -> Samples:
     """Read all perflogs below `directory`, or only those of `system`.
 
-    Rotated files (`*.log.h0`, ...), which ReFrame leaves when the columns change, are read too. A
-    run that two lines report alike, as in a copy of a file, counts once.
+    Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
+    `*.log-20261122.gz`, ... of logrotate) are read too. A run that two lines report alike, as in a
+    copy of a file, counts once. A file or directory that cannot be read is rejected as `Unread`.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content never raises.
@@ -39,15 +54,19 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
             f"{directory}: no perflogs there; measure first with `make run` or `iobands run`, "
             "or give --perflogs the directory that has them"
         )
-    paths = perflog_files(directory, system)
+    unread: list[Rejected] = []
+    paths = perflog_files(directory, system, unread)
     layouts: dict[tuple[str, ...], Layout] = {}
-    rejected: list[tuple[int, int, str]] = []
+    rejected = Rejections()
     for file, path in enumerate(paths):
-        for line, reason in _read(path, file, layouts):
-            rejected.append((file, line, reason))
+        try:
+            for line, reason in _read(path, file, layouts, rejected):
+                rejected.add(file, line, reason)
+        except OSError as error:
+            unread.append(not_read(path, error))
+        except _DAMAGED as error:
+            unread.append(Rejected(path, 0, f"cannot be unpacked: {error}"))
     rows = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
-    for layout in layouts.values():
-        rejected += layout.rejected
     if len(layouts) > 1:
         rows = rows.sort(FILE, LINE)
     rows = rows.sort(TIME, maintain_order=True)
@@ -56,57 +75,63 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
     is_run = rows.select(pl.col(VARIABLE).is_not_null() & proved).to_series()
     repeats = _repeats(rows, is_run)
     for file, line, first_file, first_line in repeats.select(pl.exclude("row")).iter_rows():
-        rejected.append((file, line, f"repeats {paths[first_file]}:{first_line}"))
+        rejected.add(file, line, f"repeats {paths[first_file]}:{first_line}")
     kept = is_run.scatter(repeats["row"], values=False)
     has_value = rows[VALUE].is_not_null()
     said = pl.concat([pl.DataFrame(schema=SAID), *(each.speeds() for each in layouts.values())])
     speeds, wrong = speeds_of(said, rows.filter(kept & has_value))
-    rejected += wrong
+    for each in wrong:
+        rejected.add(*each)
     rows = rows.drop(FILE, LINE)
     return Samples(
         rows.filter(kept & has_value),
         rows.filter(kept & ~has_value),
-        tuple(Rejected(paths[file], line, reason) for file, line, reason in sorted(rejected)),
+        (*unread, *rejected.of(paths)),
         speeds,
     )
 
 
-def perflog_files(directory: Path, system: str | None = None) -> list[Path]:
-    """Return the perflogs below `directory`, rotated ones included, in the order of their names."""
-    found = (*directory.glob("*/*/*.log"), *directory.glob("*/*/*.log.h[0-9]*"))
-    return sorted(
+def perflog_files(
+    directory: Path, system: str | None = None, rejected: list[Rejected] | None = None
+) -> list[Path]:
+    """Return the perflogs below `directory`, rotated ones included, in the order of their names.
+
+    `rejected` takes what cannot be listed.
+    """
+    failed = [] if rejected is None else rejected
+    return [
         path
-        for path in found
-        if system in {None, path.parent.parent.name} and path.parent.name != "reports"
-    )
+        for place in entries(directory, failed)
+        if system in {None, place.name}
+        for partition in entries(place, failed)
+        if partition.name not in _NO_PERFLOGS
+        for path in entries(partition, failed)
+        if _NAME.search(path.name)
+    ]
 
 
 def _read(
-    path: Path, file: int, layouts: dict[tuple[str, ...], Layout]
+    path: Path, file: int, layouts: dict[tuple[str, ...], Layout], rejected: Rejections
 ) -> Iterator[tuple[int, str]]:
     """Add the lines of a file to the layouts of their headers; yield those that cannot be."""
     layout: Layout | None = None
     lines = 0
     unfinished = b""
-    try:
-        for block in _blocks(path):
-            whole = block.rfind(b"\n") + 1
-            unfinished = block[whole:]
-            for text, columns in _runs(block[:whole]):
-                if columns:
+    for block in _blocks(path):
+        whole = block.rfind(b"\n") + 1
+        unfinished = block[whole:]
+        for text, columns in _runs(block[:whole]):
+            if columns:
+                lines += 1
+                former, layout = layout, layouts.setdefault(columns, Layout(columns, rejected))
+                if layout.problem or former:
+                    yield lines, layout.problem or "another header line amid the file"
+            elif layout and not layout.problem:
+                lines += layout.add(text, file, lines + 1)
+            else:
+                for _ in range(text.count(b"\n")):
                     lines += 1
-                    former, layout = layout, layouts.setdefault(columns, Layout(columns))
-                    if layout.problem or former:
-                        yield lines, layout.problem or "another header line amid the file"
-                elif layout and not layout.problem:
-                    lines += layout.add(text, file, lines + 1)
-                else:
-                    for _ in range(text.count(b"\n")):
-                        lines += 1
-                        yield lines, _BAD_HEADER if layout else _NO_HEADER
-    except OSError as error:
-        yield 0, f"cannot be read: {error.strerror or error}"
-        return
+                    yield lines, _BAD_HEADER if layout else _NO_HEADER
     if unfinished:
         # it may look whole and yet lack the last digits of a number
         yield lines + 1, "cut off: the line has no end"
@@ -117,11 +142,21 @@ def _read(
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines; the last one may lack its end."""
+    """Yield a file in blocks of whole lines; the last one may lack its end.
+
+    Of a line that is longer than `LONGEST` the beginning is kept, and a character that none has.
+    """
     if path.is_fifo() or path.is_char_device():  # opening one waits for a writer, or never ends
         raise OSError("no regular file")
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK) + stream.readline():
+    if path.suffix in _NOT_UNPACKED:
+        raise OSError(errno.ENOTSUP, f"{path.suffix} is not unpacked here; unpack it")
+    with _OPEN.get(path.suffix, open)(path, "rb") as stream:
+        while block := stream.read(_BLOCK) + stream.readline(LONGEST):
+            if not block.endswith(b"\n"):
+                rest = b""
+                while not rest.endswith(b"\n") and (rest := stream.readline(LONGEST)):
+                    pass
+                block += b"\0\n" if rest else b""
             yield block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from iobands.model.fields import SERIES_FIELDS, canonical
-from iobands.model.rejected import Rejected, Unusable
+from iobands.model.rejected import Rejected, Unusable, not_read
 from iobands.model.series import PATH_PART
-from iobands.model.times import from_unix, overdue
+from iobands.model.times import from_unix, interval_of, overdue
 from iobands.results.failed_commands import words_of_command
 from iobands.session.report import (
     Entry,
@@ -36,7 +36,6 @@ _NAMED_IN: Final = {
     "partition": "partition",
 }
 
-_MOST_DAYS: Final = 10_000
 _Key = tuple[str, ...]  # name, system with partition, and environment
 
 
@@ -110,13 +109,16 @@ def read_run_reports(
     runs: list[CheckRun] = []
     newest: datetime | None = None
     rejected: list[Rejected] = []
-    for changed, path in sorted(_changes(report_files(directory, system)), reverse=True):
+    files = report_files(directory, system, rejected)
+    for changed, path in sorted(_changes(files), reverse=True):
         if newest and newest.timestamp() - changed > within.total_seconds():
             break
         try:
             found = read_report(path)
         except Unusable as reason:
-            rejected.append(Rejected(path, 0, str(reason)))
+            cause = reason.__cause__
+            is_away = isinstance(cause, OSError)
+            rejected.append(not_read(path, cause) if is_away else Rejected(path, 0, str(reason)))
         else:
             if found and (until is None or found[0] <= until):
                 end, of_report = found
@@ -185,7 +187,7 @@ def _run(entry: Entry, end: datetime, path: Path, entries: Mapping[_Key, Entry])
         examines=_examined(entry),
         lacks=lacks,
         size_gib=number_of(entry, "size_gib"),
-        interval=_interval(entry),
+        interval=interval_of(number_of(entry, "interval_days")),
     )
 
 
@@ -255,8 +257,3 @@ def _recorded(values: object) -> frozenset[str]:
         for key, figures in values.items()
         if isinstance(figures, list) and figures and isinstance(canonical(figures[_VALUE]), float)
     )
-
-
-def _interval(entry: Entry) -> timedelta | None:
-    days = number_of(entry, "interval_days") or 0.0
-    return timedelta(days=days) if 0 < days < _MOST_DAYS else None

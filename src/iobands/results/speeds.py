@@ -19,6 +19,8 @@ WHERE: Final = ("system", "partition", "environ", "file_system")
 #: The columns that `slowest` adds.
 SLOWEST: Final = {kind: f"slowest_{kind}" for kind in KINDS}
 
+# What a speed can be, over that of the median target or node.
+_SPEEDS: Final = (2.0**-20, 2.0**20)
 _OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
 _TEXTS: Final = (*_OF_RUN, "kind", "variable", "peer")
 _SCHEMA: Final = {
@@ -47,7 +49,7 @@ def speeds_of(
     runs = of_run.join(said, on=[FILE, LINE]).unique([TIME, *_OF_RUN], keep="first")
     runs = runs.sort(TIME, FILE, LINE).with_row_index("run")
     every = pl.concat([_speeds(runs, kind, column) for kind, column in KINDS.items()])
-    good = (pl.col("speed").is_finite() & (pl.col("speed") > 0)).fill_null(value=False)
+    good = pl.col("speed").is_between(*_SPEEDS).fill_null(value=False)
     bad = every.filter(~good).unique(["run", "kind"], keep="first")
     places = runs.select("run", FILE, LINE)
     rejected = [
@@ -112,7 +114,7 @@ def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
             "variable",
             "peer",
             "speed",
-            pl.when(speed.is_null() | ~(speed > 0)).then(part).alias("part"),
+            pl.when(~speed.is_between(*_SPEEDS).fill_null(value=False)).then(part).alias("part"),
         )
         .collect()
     )

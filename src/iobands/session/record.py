@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from iobands.model.rejected import Rejected, not_read
 from iobands.model.replaced import replace_file
 from iobands.model.times import parse_time
 from iobands.session.lock import Holder, read_holder
@@ -20,6 +21,7 @@ from iobands.session.refusal import SessionRefusedError
 
 NAME: Final = "last-session.json"
 _SCHEMA: Final = 1
+_LARGEST: Final = 1e15
 
 #: How a session ended.
 RUNNING: Final = "running"
@@ -87,24 +89,45 @@ def end_record(
     _write(perflogs, replace(ended, seconds=seconds or {}))
 
 
-def read_last_session(perflogs: Path) -> LastSession | None:
-    """Return the record, None if there is none or it is damaged.
+def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
+    """Return the record, None if there is none or it is damaged, which `rejected` takes.
 
     A session without an end that runs no more, as far as this host can tell, was `killed`.
     """
+    path = perflogs / NAME
+    failed = [] if rejected is None else rejected
+    if not path.exists():
+        return None
     try:
-        said = json.loads((perflogs / NAME).read_bytes())
-        if said.pop("schema") != _SCHEMA:
-            return None
-        ended = said.pop("ended")
-        record = LastSession(
-            **{**said, "began": parse_time(said["began"])},
-            ended=parse_time(ended) if ended else None,
-        )
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        record = _record(json.loads(path.read_bytes()))
+    except OSError as error:
+        failed.append(not_read(path, error))
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        failed.append(Rejected(path, 0, "no record of a session; the next one writes it anew"))
         return None
     if record.ended is None and not _runs(perflogs, record):
         return replace(record, how=KILLED, reason=f"by a signal, or {record.host} restarted")
+    return record
+
+
+def _record(said: dict[str, Any]) -> LastSession:
+    """Return the record with these fields; any error if they are of none."""
+    if said.pop("schema") != _SCHEMA:
+        raise ValueError("of another version")
+    ended = said.pop("ended")
+    record = LastSession(
+        **{**said, "began": parse_time(said["began"])}, ended=parse_time(ended) if ended else None
+    )
+    texts = (record.session, record.tag, record.host, record.how)
+    may_lack = (record.system, record.reason)
+    numbers = [*record.counts.values(), *record.seconds.values()]
+    if not (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(text, str | None) for text in may_lack)
+        and all(type(number) in (int, float) and abs(number) < _LARGEST for number in numbers)
+    ):
+        raise ValueError("of another form")
     return record
 
 

@@ -8,30 +8,41 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from iobands.model.rejected import Unusable
+from iobands.model.rejected import Rejected, Unusable, entries, not_read
 
 #: A test case in a report, or another part of it.
 Entry = Mapping[str, Any]
 
 
-def report_files(perflogs: Path, system: str | None = None) -> list[Path]:
-    """Return the run reports of `system`, or of all systems, in the order of their names."""
-    found = sorted(perflogs.glob("*/reports/*.json"))
-    return [path for path in found if system in {None, path.parent.parent.name}]
+def report_files(
+    perflogs: Path, system: str | None = None, rejected: list[Rejected] | None = None
+) -> list[Path]:
+    """Return the run reports of `system`, or of all systems, in the order of their names.
+
+    `rejected` takes what cannot be listed.
+    """
+    failed = [] if rejected is None else rejected
+    return [
+        path
+        for place in entries(perflogs, failed)
+        if system in {None, place.name}
+        for path in entries(place / "reports", failed)
+        if path.suffix == ".json"
+    ]
 
 
 def load(path: Path) -> Entry:
     """Return the content of a run report.
 
     Raises:
-        Unusable: it cannot be read, or is no JSON object.
+        Unusable: it cannot be read, or is no JSON object; of the first, the cause is an OSError.
     """
     try:
         if path.is_fifo() or path.is_char_device():  # reading one waits for a writer, or never ends
             raise Unusable("cannot be read: no regular file")
         report = json.loads(path.read_bytes())
     except OSError as error:
-        raise Unusable(f"cannot be read: {error.strerror or error}") from error
+        raise Unusable(not_read(path, error).reason) from error
     except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
         raise Unusable(f"not JSON: {error}".splitlines()[0]) from error
     if not isinstance(report, dict):

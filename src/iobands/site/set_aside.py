@@ -59,7 +59,8 @@ def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
     for window in bands.maintenance:
         try:
             found += [(span, window) for span in window.spans(now)]
-        except ValueError as error:
+            window.following(now)  # which pages show
+        except (ValueError, OverflowError) as error:
             raise FileError(
                 f"maintenance of {bands.system}, {window.reason!r}: repeat is "
                 f"{window.repeat!r}: {error}; write a rule such as FREQ=MONTHLY;BYDAY=1WE"

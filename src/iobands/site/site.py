@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -19,9 +19,9 @@ from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_sessi
 from iobands.alerts.groups import GroupDrop, group_drops, groups_of
 from iobands.alerts.incident import Incident, incidents_of
 from iobands.alerts.ledger import Ledger, ledger_of
-from iobands.alerts.log import read_log
+from iobands.alerts.log import Log, path_of, read_log
 from iobands.alerts.slow import actions_on_peers, with_slow_peers
-from iobands.bands import Window, load_bands
+from iobands.bands import Bands, Window, load_bands
 from iobands.detection.prior import Prior, prior_of
 from iobands.detection.series import Budget, runs_a_year
 from iobands.detection.sessions import sessions_of
@@ -33,6 +33,7 @@ from iobands.model.times import overdue
 from iobands.results.missing_runs import (
     FINE,
     Finding,
+    MissingRun,
     findings,
     missing_in_perflogs,
     missing_in_reports,
@@ -45,6 +46,7 @@ from iobands.results.run_reports import RunReports, read_run_reports
 from iobands.results.samples import Samples
 from iobands.results.speeds import no_speeds
 from iobands.session.record import LastSession, read_last_session
+from iobands.site.judging import Judging, of_unread, why
 from iobands.site.set_aside import (
     AHEAD,
     FutureSample,
@@ -58,11 +60,12 @@ from iobands.site.set_aside import (
     without_future,
 )
 from iobands.status.expected import missed_schedule, overdue_after
+from iobands.status.outliers import NONE as NO_TRANSIENT_RUNS
 from iobands.status.outliers import Outliers, transient_runs
 from iobands.status.peers import PeerName, Place, places_of
 from iobands.status.preflight import Obstacle, obstacles
 from iobands.status.series import Series
-from iobands.status.state import State, assess
+from iobands.status.state import State, Status, assess, unjudged
 
 if TYPE_CHECKING:
     import polars as pl
@@ -117,6 +120,11 @@ class Site:
         return worst([*statuses, left, OK if self.series else UNKNOWN])
 
     @property
+    def rejected_lines(self) -> int:
+        """How many lines were rejected; `rejected` has the first of them one by one."""
+        return sum(each.lines for each in self.rejected)
+
+    @property
     def is_made_up(self) -> bool:
         """Whether nothing of it was measured: it is that of `iobands demo`."""
         return any(each.key.system == MADE_UP for each in self.series)
@@ -169,21 +177,21 @@ def read_site(
     `false_alarms` is the budget of false alarms a year, all series together. With `as_of` the
     site is as it was known at `now`, a time in the past: later runs and actions do not count.
 
+    What cannot be read or judged is an alert, and costs nothing else; a system whose bands cannot
+    be used is judged without any.
+
     Raises:
         FileNotFoundError: there are no perflogs.
-        FileError: a bands file cannot be used.
-        OSError: a log of actions cannot be read.
     """
+    judging = Judging()
     samples, later, histories, reports = _read(perflogs, system, now, as_of)
     without = missing_in_perflogs(samples.missed)
     seen = sightings(samples)
     past = superseded(seen)
     systems = {key.system for key in {*histories, *without, *(key for key, _ in later)}}
     systems |= {run.system for run in reports.runs}
-    bands_of = {name: load_bands(bands, name) for name in systems}
-    windows = {name: maintenance_of(each, now) for name, each in bands_of.items()}
+    bands_of, windows, log_of = _written(judging, bands, alerts, systems, now, as_of)
     reports = replace(reports, runs=outside_maintenance(reports.runs, windows))
-    log_of = {name: read_log(alerts, name, now, as_of=as_of) for name in systems}
     every = labels({*histories, *without, *(key for key, _ in later)})
     future = future_samples(later, every, log_of, now)
     without = {**only_in_future(future, histories), **without}
@@ -201,70 +209,59 @@ def read_site(
         sum(runs_a_year(each.times) for each in measured.values())
         + sum(sessions.a_year(group.keys) for group in groups),
     )
-    priors = _priors(measured, keys)
-    series: list[Series] = []
-    retired: list[Series] = []
+    priors = judging.of("priors", partial(_priors, measured, keys), defaultdict(Prior))
+    judged: dict[SeriesKey, Series] = {}
     for key in keys:
         spans = windows[key.system].of(key.file_system)
         # of two at the same time max() takes the first, and reports know more
         missing = [*missing_in_reports(key, runs.get(key, ())), *without.get(key, ())]
         missing = [each for each in missing if not any(each.when in span for span in spans)]
         of_key = bands_after(bands_of[key.system], standing[key]).leaving_out(*spans)
-        history = histories.get(key, NOTHING)
-        status = assess(
-            key,
-            history,
-            missing,
-            of_key,
-            now=now,
-            spans=spans,
-            budget=budget,
-            prior=priors[key.system, key.file_system],
-        )
-        table = partial(samples.of, key)
-        transient = transient_runs(key, history, of_key, status.detection)
-        lacking = {each.when: each for each in reversed(missing)}
-        (retired if key in gone else series).append(
-            Series(
-                key,
-                names[key],
-                history,
-                table,
-                of_key,
-                status,
-                transient,
-                tuple(lacking[when] for when in sorted(lacking)),
-            )
-        )
+        prior = priors[key.system, key.file_system]
+        judge = partial(assess, key, now=now, spans=spans, budget=budget, prior=prior)
+        history, table = histories.get(key, NOTHING), partial(samples.of, key)
+        judged[key] = _series(key, names[key], history, missing, of_key, table, judge)
+    series = [each for key, each in judged.items() if key not in gone]
     detections = {each.key: each.status.detection for each in series if each.status.detection}
-    drops = group_drops(groups, detections, budget)
-    incidents = incidents_of({each.key: each.transient for each in series}, now)
+    drops = judging.of("groups", partial(group_drops, groups, detections, budget), ())
+    incidents = judging.of(
+        "incidents", partial(incidents_of, {each.key: each.transient for each in series}, now), ()
+    )
     stopped = obstacles(runs, reports.newest, OVERDUE)
     failed = findings(runs[None], reports, OVERDUE, lambda result: result not in FINE)
     of_logs = [line for name in sorted(log_of) for line in log_of[name].rejected]
     partitions = {(each.key.system, each.key.partition) for each in series} | {
         (each.system, each.partition) for each in stopped
     }
-    places = places_of(
-        samples.speeds, partial(spans_of_peers, bands_of, windows, log_of, now), now, false_alarms
+    spans_of = partial(spans_of_peers, bands_of, windows, log_of, now)
+    places = judging.of(
+        "targets and nodes", partial(places_of, samples.speeds, spans_of, now, false_alarms), ()
     )
     peer_actions = actions_on_peers(places, log_of)
     unfit = frozenset(key for each in stopped for key in each.keys)
-    alerts_found = with_slow_peers(
-        alerts_of(series, drops, incidents, standing, budget, unfit), places, peer_actions, now
+    found = _alerts(judging, series, drops, incidents, standing, budget, unfit)
+    found = judging.of(
+        "targets and nodes", partial(with_slow_peers, found, places, peer_actions, now), found
     )
-    last = None if as_of else read_last_session(perflogs)
-    of_all = [*of_preflight(stopped, len(partitions) > 1), *of_failures(failed)]
+    rejected = [*samples.rejected, *reports.rejected, *of_logs]
+    last = None if as_of else read_last_session(perflogs, rejected)
+    of_all = [
+        *of_preflight(stopped, len(partitions) > 1),
+        *of_failures(failed),
+        *_of_session(last, measured, windows, now),
+        *of_unread(rejected),
+        *judging.alerts,
+    ]
     return Site(
         now=now,
         series=tuple(series),
-        alerts=ordered([*alerts_found, *_of_session(last, measured, windows, now), *of_all]),
+        alerts=ordered([*found, *of_all]),
         skipped=tuple(findings(runs[None], reports, OVERDUE, lambda result: result == "skip")),
         superseded=tuple(every[key] for key in sorted(past, key=SeriesKey.sort_key)),
-        retired=tuple(retired),
+        retired=tuple(judged[key] for key in keys if key in gone),
         future=future,
         maintenance={name: each.maintenance for name, each in bands_of.items()},
-        rejected=(*samples.rejected, *reports.rejected, *of_logs),
+        rejected=tuple(rejected),
         obstacles=stopped,
         drops=drops,
         incidents=incidents,
@@ -297,6 +294,82 @@ def _read(
     within = timedelta.max if as_of else max(longest, OVERDUE)
     reports = read_run_reports(perflogs, system, within, now if as_of else now + AHEAD)
     return samples, future, histories, reports
+
+
+def _bands(directory: Path, system: str, now: datetime) -> tuple[Bands, Maintenance]:
+    """Return the bands of a system and its maintenances.
+
+    Raises:
+        FileError: a file cannot be used.
+    """
+    found = load_bands(directory, system)
+    return found, maintenance_of(found, now)
+
+
+def _written(
+    judging: Judging, bands: Path, alerts: Path, systems: set[str], now: datetime, as_of: bool
+) -> tuple[dict[str, Bands], dict[str, Maintenance], dict[str, Log]]:
+    """Return what people wrote about each system: bands, maintenances, and the log of actions."""
+    found = {
+        name: judging.of(
+            f"bands of {name}",
+            partial(_bands, bands, name, now),
+            (Bands(name, ()), Maintenance()),
+        )
+        for name in sorted(systems)
+    }
+    logs = {
+        name: judging.of(
+            path_of(alerts, name), partial(read_log, alerts, name, now, as_of=as_of), Log()
+        )
+        for name in sorted(systems)
+    }
+    return (
+        {name: each for name, (each, _) in found.items()},
+        {name: each for name, (_, each) in found.items()},
+        logs,
+    )
+
+
+def _series(
+    key: SeriesKey,
+    label: str,
+    history: History,
+    missing: Sequence[MissingRun],
+    bands: Bands,
+    table: Callable[[], pl.DataFrame],
+    judge: Callable[..., Status],
+) -> Series:
+    """Return a series with its status, which says so where it could not be judged."""
+    try:
+        status = judge(history, missing, bands)
+        transient = transient_runs(key, history, bands, status.detection)
+    except Exception as error:
+        status, transient = unjudged(history, why(error)), NO_TRANSIENT_RUNS
+    lacking = {each.when: each for each in reversed(missing)}
+    in_order = tuple(lacking[when] for when in sorted(lacking))
+    return Series(key, label, history, table, bands, status, transient, in_order)
+
+
+def _alerts(
+    judging: Judging,
+    series: Sequence[Series],
+    drops: Sequence[GroupDrop],
+    incidents: Sequence[Incident],
+    standing: Mapping[SeriesKey, Sequence[Action]],
+    budget: Budget,
+    unfit: frozenset[SeriesKey],
+) -> tuple[Alert, ...]:
+    """Return the alerts of all series, or where that fails those of each alone."""
+    work = partial(alerts_of, series, drops, incidents, standing, budget, unfit)
+    found = judging.of("alerts of several series", work, None)
+    if found is not None:
+        return found
+    alone = (
+        judging.of(each.label, partial(alerts_of, [each], (), (), standing, budget, unfit), ())
+        for each in series
+    )
+    return tuple(alert for of_one in alone for alert in of_one)
 
 
 def _of_session(

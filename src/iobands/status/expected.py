@@ -10,7 +10,7 @@ import numpy as np
 
 from iobands.bands.span import Span, covered
 from iobands.model.history import History, Times
-from iobands.model.times import overdue
+from iobands.model.times import interval_of, overdue
 
 # Runs nearer than this are one visit, as when somebody repeats a run by hand.
 _VISIT: Final = np.timedelta64(12, "h")
@@ -29,10 +29,7 @@ def overdue_after(history: History) -> timedelta | None:
     """
     if not len(history):
         return None
-    days = _declared(history)
-    if days is not None:
-        return overdue(timedelta(days=days))
-    interval = _learned(history.times)
+    interval = _declared(history) or _learned(history.times)
     return overdue(interval) if interval else None
 
 
@@ -44,18 +41,16 @@ def missed_schedule(
     The newest session `began` then, or else with the newest sample, as by `reframe -r`; the time
     in `spans` does not count.
     """
-    declared = [days for each in histories if (days := _declared(each)) is not None]
-    if not declared:
+    interval = min(filter(None, map(_declared, histories)), default=None)
+    if interval is None:
         return None
-    interval = timedelta(days=min(declared))
     since = max(began, *(each.last for each in histories))
     return interval if now - since - covered(spans, since, now) > 2 * interval else None
 
 
-def _declared(history: History) -> float | None:
-    """Return the days in which the site file declared that it is measured again, if it did."""
-    days = history.newest.get("interval_days")
-    return days if isinstance(days, int | float) else None
+def _declared(history: History) -> timedelta | None:
+    """Return the time in which the site file declared that it is measured again, if it did."""
+    return interval_of(history.newest.get("interval_days"))
 
 
 def _learned(times: Times) -> timedelta | None:

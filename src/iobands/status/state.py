@@ -122,6 +122,13 @@ def assess(
     )
 
 
+def unjudged(history: History, why: str) -> Status:
+    """Return the status of a series that could not be judged, and why: its alert is `no data`."""
+    value, when = (float(history.values[-1]), history.last) if len(history) else (None, None)
+    runs = len(history)
+    return Status(State.NO_DATA, why, value, when, NO_BAND, None, False, runs, 0, missing=why)
+
+
 def _state(detection: Detection) -> State:
     change = detection.open_change
     if change:

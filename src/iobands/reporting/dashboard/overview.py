@@ -91,7 +91,7 @@ def overview(
         found["leftovers"] = [leftover_text(each) for each in site.leftovers]
         found["leftover_size"] = texts.size_text(sum(each.bytes or 0 for each in site.leftovers))
         found["rejected"] = [str(each) for each in site.rejected[:_MOST_REJECTED]]
-        found["rejected_lines"] = len(site.rejected)
+        found["rejected_lines"] = site.rejected_lines
     return found
 
 
