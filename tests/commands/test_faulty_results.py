@@ -451,10 +451,9 @@ def test_what_cannot_be_read_is_named(
         )
     finally:
         closed.chmod(mode)
-    (said,) = (text for text in done.stdout.splitlines() if text.startswith("  failed"))
-    assert (
-        f"{closed.resolve().relative_to(results.root)}  cannot be read: Permission denied" in said
-    )
+    where = closed.resolve().relative_to(results.root)
+    said = next(text for text in done.stdout.splitlines() if f"  failed  {where}  " in text)
+    assert "cannot be read: Permission denied; what it has is not judged" in said
     assert "; 1 series; " in done.stdout
     observed(
         message=said,

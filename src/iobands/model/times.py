@@ -17,8 +17,9 @@ _GRACE: Final = timedelta(days=1)
 
 def interval_of(days: object) -> timedelta | None:
     """Return the interval that a check declares in `days`; None where there is none."""
-    is_one = isinstance(days, int | float) and 0 < days < _MOST_DAYS
-    return timedelta(days=days) if is_one else None
+    if isinstance(days, int | float) and 0 < days < _MOST_DAYS:
+        return timedelta(days=days)
+    return None
 
 
 def overdue(interval: timedelta) -> timedelta:

@@ -14,7 +14,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -150,7 +150,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
         raise OSError("no regular file")
     if path.suffix in _NOT_UNPACKED:
         raise OSError(errno.ENOTSUP, f"{path.suffix} is not unpacked here; unpack it")
-    with _OPEN.get(path.suffix, open)(path, "rb") as stream:
+    opened: Any = _OPEN.get(path.suffix, open)
+    with opened(path, "rb") as stream:
         while block := stream.read(_BLOCK) + stream.readline(LONGEST):
             if not block.endswith(b"\n"):
                 rest = b""

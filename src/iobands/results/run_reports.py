@@ -116,9 +116,10 @@ def read_run_reports(
         try:
             found = read_report(path)
         except Unusable as reason:
-            cause = reason.__cause__
-            is_away = isinstance(cause, OSError)
-            rejected.append(not_read(path, cause) if is_away else Rejected(path, 0, str(reason)))
+            if isinstance(reason.__cause__, OSError):
+                rejected.append(not_read(path, reason.__cause__))
+            else:
+                rejected.append(Rejected(path, 0, str(reason)))
         else:
             if found and (until is None or found[0] <= until):
                 end, of_report = found

@@ -13,6 +13,7 @@ from iobands.model.rejected import Rejected, Unread
 from iobands.model.schema import FileError
 
 _T = TypeVar("_T")
+_U = TypeVar("_U")
 
 
 @dataclass
@@ -21,7 +22,7 @@ class Judging:
 
     alerts: list[Alert] = field(default_factory=list)
 
-    def of(self, subject: object, work: Callable[[], _T], otherwise: _T) -> _T:
+    def of(self, subject: object, work: Callable[[], _T], otherwise: _U) -> _T | _U:
         """Return what `work` returns, or `otherwise` and an alert of `subject` if it fails."""
         try:
             return work()

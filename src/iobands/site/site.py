@@ -73,6 +73,8 @@ if TYPE_CHECKING:
 #: Failures of checks without an interval are dropped when they were not run for so long.
 OVERDUE: Final = overdue(timedelta(days=1))
 
+_NO_PRIORS: Final = defaultdict[tuple[str, str | None], Prior](Prior)
+
 
 @dataclass(frozen=True)
 class Site:
@@ -209,7 +211,7 @@ def read_site(
         sum(runs_a_year(each.times) for each in measured.values())
         + sum(sessions.a_year(group.keys) for group in groups),
     )
-    priors = judging.of("priors", partial(_priors, measured, keys), defaultdict(Prior))
+    priors = judging.of("priors", partial(_priors, measured, keys), _NO_PRIORS)
     judged: dict[SeriesKey, Series] = {}
     for key in keys:
         spans = windows[key.system].of(key.file_system)
