@@ -40,7 +40,8 @@ class BandVerdictMixin(rfm.RegressionTestPlugin):
         now = datetime.now().astimezone()
         references, verdicts = {}, []
         for name, value in values.items():
-            band = bands.band_for({**fields, "variable": name}, now)
+            of_variable = {**fields, "variable": name}
+            band = bands.band_for(of_variable, now) or bands.limit_for(of_variable, now)
             if band:
                 references[name] = band.reference()
             verdicts.append(f"{name}={band.verdict(value) if band else NO_BAND}")

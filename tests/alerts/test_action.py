@@ -25,7 +25,18 @@ UNDONE = replace(ONE, kind=UNDO, when=NOW + DAY, of=NOW)
 
 
 def band(median: float) -> Band:
-    return Band({}, "GiB/s", median - 1, median, median + 1, None, 1, None, "", "")
+    return Band(
+        match={},
+        unit="GiB/s",
+        lower_quartile=median - 1,
+        median=median,
+        upper_quartile=median + 1,
+        maximum=None,
+        floor=1,
+        runs=None,
+        epoch="",
+        source="",
+    )
 
 
 def epoch(day: int, *medians: float) -> Epoch:

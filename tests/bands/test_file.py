@@ -165,7 +165,7 @@ WRONG = {
         "schema: 1\nnotes: x",
         ["line 2", "notes", "unknown key"],
     ),
-    "other schema": ("schema: 1", "schema: 6", ["schema is 6", "newer"]),
+    "other schema": ("schema: 1", "schema: 7", ["schema is 7", "newer"]),
     "schema true": ("schema: 1", "schema: true", ["schema is True"]),
     "schema missing": ("schema: 1\n", "", ["schema is missing"]),
     "other system": (
@@ -324,7 +324,18 @@ FIGURES = st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=3).map(sorted)
 def band_of(quartiles: list[float], floor: float | None = None) -> Band:
     low, median, high = quartiles
     computed = low * (low / high) ** 1.5
-    return Band({}, "GiB/s", low, median, high, None, floor or computed, None, "e", "s")
+    return Band(
+        match={},
+        unit="GiB/s",
+        lower_quartile=low,
+        median=median,
+        upper_quartile=high,
+        maximum=None,
+        floor=floor or computed,
+        runs=None,
+        epoch="e",
+        source="s",
+    )
 
 
 @given(FIGURES, st.floats(0, 1e7), st.floats(0, 1e7))

@@ -1,60 +1,76 @@
-"""The bands that the suite brings: figures of the published sources, worked out by hand."""
+"""The bands that the suite brings: each figure is the one quoted beside it, and of one size."""
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+import yaml
 
 import iobands
 from iobands.bands import load_bands
+from iobands.bands.selection import Bands
+
+BANDS = Path(iobands.__file__).resolve().parents[2] / "config" / "bands"
+SYSTEMS = sorted(path.stem for path in BANDS.glob("*.yaml"))
+FIGURE = re.compile(r"^ +(\w+): ([0-9.]+)  #: (.+)$", re.MULTILINE)
+FIGURES = {"lower_quartile", "median", "upper_quartile", "maximum", "at_most", "at_least", "about"}
+#: What one of the unit is in GiB/s.
+UNITS = {"GiB/s": 1.0, "MiB/s": 1 / 1024, "GB/s": 1e9 / 2**30, "MB/s": 1e6 / 2**30}
 
 
-@pytest.mark.parametrize(
-    ("system", "fields", "median"),
-    [
-        # 1 GB/s is 1e9 / 2**30 GiB/s
-        ("archer2", {"case": "archer2-single-writer", "variable": "write_bw"}, 0.9313),
-        # 2939.85 / 1024 GiB/s, and 2939.85 / 1292.96
-        ("mahti", {"case": "csc-blocking unit", "variable": "write_bw"}, 2.871),
-        ("mahti", {"case": "csc-blocking unit", "variable": "write_ratio"}, 2.274),
-        # 3699.31 / 2939.85, of which both have the hint of the unit
-        ("mahti", {"case": "csc-aggregators 2", "variable": "write_ratio"}, 1.258),
-        # 5693 / 1024 GiB/s, over 16 stripes; the source has no figure of another number
-        (
-            "frontera",
-            {
-                "case": "bulk-lustre-large-file",
-                "pattern": "aligned",
-                "stripe_count_asked": 16,
-                "variable": "write_bw",
-            },
-            5.56,
-        ),
-        # 18,329 / 1310
-        (
-            "frontera",
-            {
-                "case": "bulk-lustre-small-files",
-                "pattern": "aligned",
-                "variable": "write_ratio",
-            },
-            13.99,
-        ),
-    ],
-)
-def test_figures_of_the_sources(system: str, fields: dict[str, object], median: float) -> None:
-    root = Path(iobands.__file__).resolve().parents[2]
-    bands = load_bands(root / "config" / "bands", system)
-    size = {"nodes": 16, "tasks": 64 if system == "frontera" else 256, "stripe_count_asked": 1}
-    band = bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc))
-    assert band is not None
-    assert band.median == pytest.approx(median, rel=1e-3)
+def quoted(quote: str) -> float:
+    """The value of a quote such as `2939.85 MiB/s`, in GiB/s, or of a ratio of two figures."""
+    if " / " in quote:
+        above, below = map(float, quote.split(" / "))
+        return above / below
+    figure, unit = quote.split()
+    return float(figure) * UNITS[unit]
 
 
-def test_a_figure_of_16_stripes_is_not_one_of_all() -> None:
-    bands = load_bands(Path(iobands.__file__).resolve().parents[2] / "config" / "bands", "frontera")
-    fields = {"case": "bulk-lustre-large-file", "pattern": "aligned", "variable": "write_bw"}
-    size = {"nodes": 16, "tasks": 64, "stripe_count_asked": -1}
-    assert bands.band_for({**size, **fields}, datetime(2024, 1, 1, tzinfo=timezone.utc)) is None
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_each_figure_is_the_one_quoted_beside_it(system: str) -> None:
+    text = (BANDS / f"{system}.yaml").read_text("utf-8")
+    found = FIGURE.findall(text)
+    for name, figure, quote in found:
+        assert float(figure) == pytest.approx(quoted(quote), rel=5e-4), (name, figure, quote)
+    (epoch,) = yaml.safe_load(text)["epochs"]
+    figures = [name for band in epoch["bands"] for name in band if name in FIGURES]
+    assert [name for name, *_ in found] == figures
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_each_band_is_of_one_size(system: str) -> None:
+    assert load_bands(BANDS, system).warnings == ()
+
+
+def limit_of(bands: Bands, **fields: object) -> tuple[str, float] | None:
+    found = bands.limit_for(fields, datetime(2024, 1, 1, tzinfo=timezone.utc))
+    return (found.kind, found.value) if found else None
+
+
+def test_a_rate_below_a_maximum_is_fine() -> None:
+    size = {"nodes": 16, "tasks": 2048, "gib": 64, "variable": "write_bw"}
+    # 1 GB/s is 1e9 / 2**30 GiB/s
+    single = {"case": "archer2-single-writer", **size}
+    assert limit_of(load_bands(BANDS, "archer2"), **single) == ("at_most", 0.9313)
+    assert limit_of(load_bands(BANDS, "archer2"), **{**single, "nodes": 4}) is None
+
+
+def test_figures_are_of_their_stripe_count_and_access() -> None:
+    fields = {
+        "case": "bulk-lustre-large-file",
+        "stripe_count_asked": 16,
+        "variable": "write_bw",
+        "nodes": 16,
+        "tasks": 64,
+        "gib": 100,
+    }
+    bands = load_bands(BANDS, "frontera")
+    # 5693 / 1024 and 962 / 1024 GiB/s; the source has no figure for stripes dealt at random
+    assert limit_of(bands, **fields, pattern="aligned") == ("about", 5.56)
+    assert limit_of(bands, **fields, pattern="aligned-files") == ("about", 0.9395)
+    assert limit_of(bands, **fields, pattern="aligned-random") is None
+    assert limit_of(bands, **{**fields, "stripe_count_asked": -1}, pattern="aligned") is None

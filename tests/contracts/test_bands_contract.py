@@ -153,3 +153,58 @@ def test_version_2_is_checked_at_load(old, new, mentions):
     text = (GOLDEN / "golden-2.yaml").read_text()
     with pytest.raises(FileError, match=re.escape(mentions)):
         parse_bands(text.replace(old, new, 1).encode(), Path("golden-2.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("case", "verdicts"),
+    [
+        ("one", {0.001: "within", 9.313: "within", 9.32: "above"}),
+        ("two", {0.001: "below", 1.99: "below", 2: "within", 99: "within"}),
+        ("three", {1.99: "below", 2: "within", 8: "within", 8.01: "above"}),
+    ],
+)
+def test_what_version_6_added(case, verdicts):
+    bands = load_bands(GOLDEN, "golden-6")
+    variable = "write_ratio" if case == "three" else "write_bw"
+    fields = {"case": case, "nodes": 16, "tasks": 64, "gib": "100.0", "variable": variable}
+    limit = bands.limit_for(fields, at(2024, 1, 1))
+    assert {value: limit.verdict(value) for value in verdicts} == verdicts
+    assert limit.reference() == (limit.value, None, None, limit.unit)
+    assert limit.source == ("another page" if case == "two" else "a page")
+    assert bands.band_for(fields, at(2024, 1, 1)) is None
+    assert bands.limit_for({**fields, "nodes": 4}, at(2024, 1, 1)) is None
+    assert bands.limit_for(fields, at(2023, 1, 1)) is None
+
+
+def test_a_published_band_for_any_size_is_warned_of():
+    (warning,) = load_bands(GOLDEN, "golden-6").warnings
+    path = GOLDEN / "golden-6.yaml"
+    names = "match does not name nodes, tasks, gib; add what the source measured with"
+    assert warning == f"{path}, line 20: epoch 'published', band 4: {names}"
+    learned = GOLDEN / "golden-4" / "learned-2026-11-21.yaml"
+    assert parse_bands(learned.read_bytes(), learned, "golden-4").warnings == ()
+
+
+def test_an_epoch_with_limits_is_written_as_it_was_read():
+    path = GOLDEN / "golden-6.yaml"
+    (epoch,) = load_bands(GOLDEN, "golden-6").epochs
+    text = epoch_text("golden-6", epoch)
+    assert text.startswith("schema: 6\n")
+    assert parse_bands(text.encode(), path).epochs == (epoch,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mentions"),
+    [
+        ("schema: 6", "schema: 5", "at_most is 9.313; leave it out, or set schema to 6"),
+        ("about: 4", "about: 0", "about is 0; write a finite number above 0"),
+        ("about: 4", "about: null", "about is empty; write a finite number above 0"),
+        ("about: 4", "about: 4\n        floor: 2", "floor is 2; leave it out, beside at_most"),
+        ("about: 4", "about: 4\n        at_most: 5", "about is 4; leave it out, beside at_most"),
+        ("about: 4", "median: 4", "lower_quartile is missing; add it"),
+    ],
+)
+def test_version_6_is_checked_at_load(old, new, mentions):
+    text = (GOLDEN / "golden-6.yaml").read_text()
+    with pytest.raises(FileError, match=re.escape(mentions)):
+        parse_bands(text.replace(old, new, 1).encode(), Path("golden-6.yaml"))

@@ -13,6 +13,7 @@ from iobands.bands.band import (
     PROVISIONAL,
     WITHIN,
     Band,
+    Limit,
     log_fence,
 )
 from iobands.bands.file import load_bands, parse_bands
@@ -32,6 +33,7 @@ __all__ = [
     "Band",
     "Bands",
     "Epoch",
+    "Limit",
     "Span",
     "Window",
     "covered",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, Literal
 
 from iobands.model.fields import canonical
 
@@ -24,6 +24,7 @@ FROZEN: Final = "frozen"
 #: The floor is at least a tenth below the lower quartile. Where values hardly differ, the fence
 #: is at the quartile, and the steadiest file systems would "collapse" by a percent.
 _LEAST_FALL: Final = 0.9
+_NO_VERDICT: Final = "NaN has no verdict: a run without a value is not a sample"
 
 
 def log_fence(lower_quartile: float, upper_quartile: float) -> float:
@@ -36,32 +37,73 @@ def log_fence(lower_quartile: float, upper_quartile: float) -> float:
 
 
 @dataclass(frozen=True)
-class Band:
-    """The quartiles that healthy values of some series have; all figures are in `unit`.
+class Judgement:
+    """What judges the values of some series: those whose fields equal all that `match` names.
 
-    `floor` is always a number: the one that the file gives, else `log_fence`. `runs` is how many
-    runs the band was computed from, None when that is not known. `epoch` and `source` say where
-    the figures come from. `state` is `PROVISIONAL`, `ACTIVE` or `FROZEN` for a learned band, None
-    for a published one; `intervals` has 95 % intervals (low, high) by the names of figures.
+    All figures are in `unit`; `epoch` and `source` say where they come from. `runs` is how many
+    runs they are of, None when that is not known.
     """
 
     match: Mapping[str, object]
     unit: str
-    lower_quartile: float
-    median: float
-    upper_quartile: float
-    maximum: float | None
-    floor: float
     runs: int | None
     epoch: str
     source: str
-    state: str | None = None
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @cached_property
     def wanted(self) -> Mapping[str, float | str | None]:
         """The fields of `match` in the form in which they are compared."""
         return {name: canonical(value) for name, value in self.match.items()}
+
+
+@dataclass(frozen=True)
+class Limit(Judgement):
+    """A single published figure: the most, the least or about what a healthy value is.
+
+    It says nothing of how far healthy values differ, so that none of them collapses, and a series
+    learns a band of its own beside it.
+    """
+
+    kind: Literal["at_most", "at_least", "about"]
+    value: float
+
+    def verdict(self, value: float) -> str:
+        """Return `above`, `within` or `below` for `value`, which is in `unit`.
+
+        The limit itself is `within`, as is all from half to double of what is only about a figure.
+
+        Raises:
+            ValueError: `value` is not a number.
+        """
+        if math.isnan(value):
+            raise ValueError(_NO_VERDICT)
+        if self.kind != "at_most" and value < self.value / (2 if self.kind == "about" else 1):
+            return BELOW
+        if self.kind != "at_least" and value > self.value * (2 if self.kind == "about" else 1):
+            return ABOVE
+        return WITHIN
+
+    def reference(self) -> tuple[float, None, None, str]:
+        """Return ReFrame's reference, under which no run fails."""
+        return (self.value, None, None, self.unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band(Judgement):
+    """The quartiles that healthy values of some series have; all figures are in `unit`.
+
+    `floor` is always a number: the one that the file gives, else `log_fence`. `state` is
+    `PROVISIONAL`, `ACTIVE` or `FROZEN` for a learned band, None for a published one; `intervals`
+    has 95 % intervals (low, high) by the names of figures.
+    """
+
+    lower_quartile: float
+    median: float
+    upper_quartile: float
+    maximum: float | None
+    floor: float
+    state: str | None = None
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def verdict(self, value: float) -> str:
         """Return `above`, `within`, `below` or `collapsed` for `value`, which is in `unit`.
@@ -72,7 +114,7 @@ class Band:
             ValueError: `value` is not a number.
         """
         if math.isnan(value):
-            raise ValueError("NaN has no verdict: a run without a value is not a sample")
+            raise ValueError(_NO_VERDICT)
         if value < self.floor:
             return COLLAPSED
         if value < self.lower_quartile:

@@ -7,7 +7,7 @@ from typing import Final
 
 import yaml
 
-from iobands.bands.band import Band
+from iobands.bands.band import Band, Judgement, Limit
 from iobands.bands.file import parse_bands
 from iobands.bands.selection import Epoch
 from iobands.model.schema import FileError
@@ -15,6 +15,7 @@ from iobands.model.series import path_part
 from iobands.model.times import utc_text
 
 _SCHEMA: Final = 4
+_SCHEMA_OF_LIMITS: Final = 6
 
 
 def path_of(directory: Path, system: str, epoch: Epoch) -> Path:
@@ -36,8 +37,12 @@ def epoch_text(system: str, epoch: Epoch) -> str:
         fields["continues"] = True
     if epoch.runs_since:
         fields["runs_since"] = utc_text(epoch.runs_since)
-    fields["bands"] = [_band(band, epoch) for band in epoch.bands]
-    content = {"schema": _SCHEMA, "system": system, "epochs": [fields]}
+    fields["bands"] = [_fields(each, epoch) for each in (*epoch.bands, *epoch.limits)]
+    content = {
+        "schema": _SCHEMA_OF_LIMITS if epoch.limits else _SCHEMA,
+        "system": system,
+        "epochs": [fields],
+    }
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
@@ -59,14 +64,21 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     return path
 
 
-def _band(band: Band, epoch: Epoch) -> dict[str, object]:
-    fields: dict[str, object] = {"match": dict(band.match), "unit": band.unit}
-    for name in ("floor", "lower_quartile", "median", "upper_quartile", "maximum", "runs", "state"):
-        value = getattr(band, name)
-        if value is not None or name == "runs":
-            fields[name] = value
-    if band.intervals:
-        fields["intervals"] = {name: list(pair) for name, pair in band.intervals.items()}
+def _fields(band: Judgement, epoch: Epoch) -> dict[str, object]:
+    fields: dict[str, object] = {"match": dict(band.match), "unit": band.unit, **_figures(band)}
+    fields["runs"] = band.runs
+    if isinstance(band, Band):
+        fields |= {"state": band.state} if band.state else {}
+        if band.intervals:
+            fields["intervals"] = {name: list(pair) for name, pair in band.intervals.items()}
     if band.source != epoch.source:
         fields["source"] = band.source
     return fields
+
+
+def _figures(band: Judgement) -> dict[str, float]:
+    if isinstance(band, Limit):
+        return {band.kind: band.value}
+    names = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
+    figures = {name: getattr(band, name) for name in names}
+    return {name: value for name, value in figures.items() if value is not None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import combinations, combinations_with_replacement, pairwise
@@ -11,16 +11,26 @@ from pathlib import Path
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from iobands.bands.band import Band, log_fence
+from iobands.bands.band import Band, Judgement, Limit, log_fence
 from iobands.bands.maintenance import Window
 from iobands.bands.selection import Bands, Epoch
-from iobands.model.fields import MATCH_FIELDS, NUMERIC_FIELDS, VARIABLE_UNITS, canonical
+from iobands.model.fields import (
+    MATCH_FIELDS,
+    NUMERIC_FIELDS,
+    RATIO_UNIT,
+    VARIABLE_UNITS,
+    canonical,
+)
 from iobands.model.schema import Document, FileError, Steps, one_of, unknown
 from iobands.model.series import path_part
 from iobands.model.times import parse_time
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
+_LIMITS: Final = ("at_most", "at_least", "about")
+#: What a figure of a document is of: without them it judges runs of any size.
+_SIZES: Final = ("nodes", "tasks", "gib")
+_OF_SIZE: Final = ("GiB/s", RATIO_UNIT)
 _FIGURES: Final = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
 
 
@@ -51,7 +61,8 @@ def load_bands(directory: Path, system: str) -> Bands:
     windows = tuple(window for part in parts for window in part.maintenance)
     epochs = sorted((epoch for epoch, _ in every), key=lambda epoch: epoch.since)
     valid = (replace(each, bands=()) if each.is_void(epochs) else each for each in epochs)
-    return Bands(system, tuple(valid), least_change=least, maintenance=windows)
+    warnings = tuple(each for part in parts for each in part.warnings)
+    return Bands(system, tuple(valid), least_change=least, maintenance=windows, warnings=warnings)
 
 
 def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
@@ -75,7 +86,19 @@ def parse_bands(content: bytes, path: Path, system: str | None = None) -> Bands:
     least = None if percent is None else percent / 100
     entries = range(len(document.value.get("maintenance", [])))
     windows = tuple(_window(document, number) for number in entries)
-    return Bands(system, ordered, least_change=least, maintenance=windows)
+    warnings = tuple(_without_size(document))
+    return Bands(system, ordered, least_change=least, maintenance=windows, warnings=warnings)
+
+
+def _without_size(document: Document) -> Iterator[str]:
+    """Yield a sentence for each epoch with published rates whose match leaves a size open."""
+    for number, epoch in enumerate(document.value["epochs"]):
+        steps = ("epochs", number, "bands")
+        for index, band in enumerate(epoch["bands"]):
+            missing = [name for name in _SIZES if name not in band["match"]]
+            if band.get("state") is None and band["unit"] in _OF_SIZE and missing:
+                problem = f"does not name {', '.join(missing)}; add what the source measured with"
+                yield str(document.error([*steps, index, "match"], problem))
 
 
 def _window(document: Document, number: int) -> Window:
@@ -99,14 +122,18 @@ def _epoch(document: Document, number: int) -> Epoch:
     steps = ("epochs", number)
     fields = document.value["epochs"][number]
     since = _time(document, [*steps, "since"])
-    bands = tuple(
-        _band(document, (*steps, "bands", index), fields, band)
+    judgements = [
+        _judgement(document, (*steps, "bands", index), fields, band)
         for index, band in enumerate(fields["bands"])
-    )
-    _refuse_ambiguity(bands, document, steps)
+    ]
+    _refuse_ambiguity(judgements, document, steps)
+    bands = tuple(each for each in judgements if isinstance(each, Band))
+    limits = tuple(each for each in judgements if isinstance(each, Limit))
     reason, continues = fields.get("reason") or "", fields.get("continues", False)
     runs_since = _time(document, [*steps, "runs_since"]) if fields.get("runs_since") else None
-    return Epoch(fields["name"], since, fields["source"], bands, reason, continues, runs_since)
+    return Epoch(
+        fields["name"], since, fields["source"], bands, reason, continues, runs_since, limits
+    )
 
 
 def _time(document: Document, steps: Sequence[str | int]) -> datetime:
@@ -119,12 +146,19 @@ def _time(document: Document, steps: Sequence[str | int]) -> datetime:
         raise document.error(list(steps), str(error)) from None
 
 
-def _band(document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict[str, Any]) -> Band:
+def _judgement(
+    document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict[str, Any]
+) -> Judgement:
     _check_match(document, [*steps, "match"], band["match"])
     variable = band["match"].get("variable")
     units = set(VARIABLE_UNITS.values()) if variable is None else {VARIABLE_UNITS[variable]}
     if band["unit"] not in units:
         raise document.error([*steps, "unit"], unknown(band["unit"], sorted(units)))
+    fields: dict[str, Any] = {name: band.get(name) for name in ("match", "unit", "runs")}
+    fields |= {"epoch": epoch["name"], "source": band.get("source") or epoch["source"]}
+    for kind in _LIMITS:
+        if kind in band:
+            return Limit(**fields, kind=kind, value=float(band[kind]))
     figures = {name: float(band[name]) for name in _FIGURES if band.get(name) is not None}
     for (low_name, low), (high_name, high) in pairwise(figures.items()):
         if low > high:
@@ -141,17 +175,13 @@ def _band(document: Document, steps: Steps, epoch: Mapping[str, Any], band: dict
             problem = f"is {low:g} to {high:g}, which does not hold the {name} itself"
             raise document.error([*steps, "intervals", name], problem)
     return Band(
-        match=band["match"],
-        unit=band["unit"],
-        runs=band.get("runs"),
+        **fields,
         state=band.get("state"),
         lower_quartile=figures["lower_quartile"],
         median=figures["median"],
         upper_quartile=figures["upper_quartile"],
         maximum=figures.get("maximum"),
         floor=figures["floor"],
-        epoch=epoch["name"],
-        source=band.get("source") or epoch["source"],
         intervals=intervals,
     )
 
@@ -172,7 +202,7 @@ def _check_match(document: Document, steps: Steps, match: Mapping[str, object]) 
             raise document.error([*steps, name], problem)
 
 
-def _refuse_ambiguity(bands: Sequence[Band], document: Document, steps: Steps) -> None:
+def _refuse_ambiguity(bands: Sequence[Judgement], document: Document, steps: Steps) -> None:
     """Refuse two equally specific bands that one series could meet both."""
     # by what they name: few kinds, where there is a band for each of hundreds of series
     kinds: defaultdict[tuple[int, str, frozenset[str]], list[int]] = defaultdict(list)

@@ -6,13 +6,48 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import Generic, TypeVar
 
-from iobands.bands.band import Band
+from iobands.bands.band import Band, Judgement, Limit
 from iobands.bands.maintenance import Window
 from iobands.bands.span import Span
 from iobands.model.fields import VARIABLE_UNITS, canonical
 
 _Values = tuple[float | str | None, ...]
+_Of = TypeVar("_Of", bound=Judgement)
+
+
+@dataclass(frozen=True)
+class _Index(Generic[_Of]):
+    """Bands by the names of what they match, and by that: a site has one a series."""
+
+    found: Mapping[tuple[str, ...], Mapping[_Values, Sequence[_Of]]]
+
+    @classmethod
+    def of(cls, bands: Iterable[_Of]) -> _Index[_Of]:
+        found: dict[tuple[str, ...], dict[_Values, list[_Of]]] = {}
+        for band in bands:
+            names = tuple(sorted(band.wanted))
+            values = tuple(band.wanted[name] for name in names)
+            found.setdefault(names, {}).setdefault(values, []).append(band)
+        return cls(found)
+
+    def best(self, fields: Mapping[str, object]) -> _Of | None:
+        """Return the one that names the most fields of those that apply, or None.
+
+        One applies where all that its `match` names is equal in `fields`. A sample of a case needs
+        one that names the case: no other field may set it apart.
+        """
+        known = {name: canonical(value) for name, value in fields.items()}
+        variable, is_of_case = known.get("variable"), known.get("case") is not None
+        applying = [
+            band
+            for names, by_values in self.found.items()
+            for band in by_values.get(tuple(known.get(name) for name in names), ())
+            if variable is None or band.unit == VARIABLE_UNITS.get(str(variable))
+            if "case" in band.match or not is_of_case
+        ]
+        return max(applying, key=lambda band: len(band.match), default=None)
 
 
 @dataclass(frozen=True)
@@ -21,6 +56,7 @@ class Epoch:
 
     With `continues` only the bands are new: its samples compare with those before it too.
     `runs_since` is when the first of the runs was taken that its bands were learned from.
+    `limits` are single figures; where a band applies too, it alone judges.
     """
 
     name: str
@@ -30,6 +66,7 @@ class Epoch:
     reason: str = ""
     continues: bool = False
     runs_since: datetime | None = None
+    limits: tuple[Limit, ...] = ()
 
     def is_void(self, others: Iterable[Epoch]) -> bool:
         """Return whether one of `others` began amid the runs that its bands were learned from."""
@@ -38,31 +75,20 @@ class Epoch:
         )
 
     def band_for(self, fields: Mapping[str, object]) -> Band | None:
-        """Return the band that names the most fields of those that apply, or None.
+        """Return the band that names the most fields of those that apply, or None."""
+        return self._bands.best(fields)
 
-        One applies where all that its `match` names is equal in `fields`. A sample of a case needs
-        a band that names the case: no other field may set it apart.
-        """
-        known = {name: canonical(value) for name, value in fields.items()}
-        variable, is_of_case = known.get("variable"), known.get("case") is not None
-        applying = [
-            band
-            for names, by_values in self._by_fields
-            for band in by_values.get(tuple(known.get(name) for name in names), ())
-            if variable is None or band.unit == VARIABLE_UNITS.get(str(variable))
-            if "case" in band.match or not is_of_case
-        ]
-        return max(applying, key=lambda band: len(band.match), default=None)
+    def limit_for(self, fields: Mapping[str, object]) -> Limit | None:
+        """Return the limit that names the most fields of those that apply, or None."""
+        return self._limits.best(fields)
 
     @cached_property
-    def _by_fields(self) -> Sequence[tuple[tuple[str, ...], Mapping[_Values, Sequence[Band]]]]:
-        """The bands by the names of what they match, and by that: a site has one a series."""
-        found: dict[tuple[str, ...], dict[_Values, list[Band]]] = {}
-        for band in self.bands:
-            names = tuple(sorted(band.wanted))
-            values = tuple(band.wanted[name] for name in names)
-            found.setdefault(names, {}).setdefault(values, []).append(band)
-        return list(found.items())
+    def _bands(self) -> _Index[Band]:
+        return _Index.of(self.bands)
+
+    @cached_property
+    def _limits(self) -> _Index[Limit]:
+        return _Index.of(self.limits)
 
 
 @dataclass(frozen=True)
@@ -72,7 +98,7 @@ class Bands:
     Samples in one of the spans `left_out` are kept and not judged. `maintenance` are the windows
     that the file declares; `iobands.site` adds those of a series to its spans.
     `least_change` is the smallest change that raises an alert, as a share of the level before;
-    None where the file does not set it.
+    None where the file does not set it. `warnings` say what of its files is hardly meant.
     """
 
     system: str
@@ -80,6 +106,7 @@ class Bands:
     left_out: tuple[Span, ...] = ()
     least_change: float | None = None
     maintenance: tuple[Window, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def leaving_out(self, *spans: Span) -> Bands:
         """Return the bands with further spans that are not judged."""
@@ -117,7 +144,15 @@ class Bands:
         Raises:
             ValueError: `when` has no UTC offset.
         """
+        epoch = self._epoch_for(fields, when)
+        return epoch.band_for(fields) if epoch else None
+
+    def limit_for(self, fields: Mapping[str, object], when: datetime) -> Limit | None:
+        """Return the limit for a sample as `band_for` does the band."""
+        epoch = self._epoch_for(fields, when)
+        return epoch.limit_for(fields) if epoch else None
+
+    def _epoch_for(self, fields: Mapping[str, object], when: datetime) -> Epoch | None:
         epoch = self.epoch_at(when)
-        if epoch is None or canonical(fields.get("system", self.system)) != canonical(self.system):
-            return None
-        return epoch.band_for(fields)
+        is_of_system = canonical(fields.get("system", self.system)) == canonical(self.system)
+        return epoch if is_of_system else None

@@ -112,6 +112,7 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
     if site.superseded:
         yield Text("\nSuperseded: their checks now run at another scale", style="bold")
         yield from (Text(f"  {printable(label)}") for label in site.superseded)
+    yield from _warnings(site.warnings, None if every else FIRST_LEFT)
     if site.leftovers:
         yield from _leftovers(site, None if every else FIRST_LEFT)
     if site.rejected:
@@ -191,6 +192,14 @@ def not_measured(site: Site) -> list[tuple[str, ...]]:
         (", ".join(names), *(reason.split(": ", 1) if ": " in reason else ("skipped", reason)))
         for reason, names in alike.items()
     ]
+
+
+def _warnings(warnings: Sequence[str], most: int | None) -> Iterator[Text]:
+    if warnings:
+        yield Text("\nPublished bands that judge runs of any size", style="bold")
+    yield from (Text(f"  {printable(each)}") for each in warnings[:most])
+    if len(warnings[:most]) < len(warnings):
+        yield Text(f"  and {len(warnings) - len(warnings[:most])} more: iobands status --all")
 
 
 def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -> Iterator[Text]:

@@ -23,6 +23,7 @@ from iobands.reporting.format import (
     epoch_text,
     figure,
     intervals_text,
+    limit_text,
     listed,
     maintenance_text,
     percent,
@@ -115,6 +116,8 @@ def facts(site: Site, series: Series) -> Iterator[Fact]:
         yield "Band", f"{text}{figure(status.band.floor)} {unit}; {source}"
         if status.band.intervals:
             yield "", f"95 % intervals: {intervals_text(status.band)}"
+    if status.limit:
+        yield "Published", f"{limit_text(status.limit)} {unit}; {status.limit.source}"
     if series.epoch:
         yield "Epoch", epoch_text(series.epoch)
     yield from _maintenance(site, series)

@@ -18,7 +18,7 @@ from iobands.alerts.action import (
     Action,
 )
 from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Member, Severity
-from iobands.bands import PROVISIONAL, Band, Epoch, Window
+from iobands.bands import PROVISIONAL, Band, Epoch, Limit, Window
 from iobands.detection import Ratio
 from iobands.site.site import Site
 from iobands.status.series import Series
@@ -159,6 +159,11 @@ def band_text(band: Band, provisional: bool) -> str:
     quartiles = (band.lower_quartile, band.median, band.upper_quartile)
     is_young = provisional or band.state == PROVISIONAL
     return ("~" if is_young else "") + "–".join(figure(value) for value in quartiles)
+
+
+def limit_text(limit: Limit) -> str:
+    """Return a single published figure, such as `at most 9.31`."""
+    return f"{limit.kind.replace('_', ' ')} {figure(limit.value)}"
 
 
 def band_source(band: Band, provisional: bool) -> str:

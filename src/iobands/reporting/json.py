@@ -50,6 +50,7 @@ def as_json(site: Site) -> dict[str, object]:
         "rejected": plain(site.rejected),
         "rejected_lines": site.rejected_lines,
         "leftovers": plain(site.leftovers),
+        "warnings": plain(site.warnings),
     }
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from iobands.bands import NO_BAND
 from iobands.model.fields import RATIO_UNIT
 from iobands.model.series import SeriesKey
-from iobands.reporting.format import THIS_YEAR, band_text, figure, printable, state_text
+from iobands.reporting.format import THIS_YEAR, band_text, figure, limit_text, printable, state_text
 from iobands.site.site import Site
 from iobands.status.series import Series
 from iobands.status.state import State
@@ -155,10 +155,12 @@ def _value(series: Series, interval: Sequence[Series]) -> str:
 
 
 def band_cell(series: Series) -> str:
-    """Return the band as the table shows it, with ~ before one that is provisional."""
+    """Return the band, with ~ before one that is provisional, or the single published figure."""
     status = series.status
     if status.band:
         return band_text(status.band, status.provisional)
+    if status.limit:
+        return limit_text(status.limit)
     return status.why if status.state is State.CALIBRATING else "-"
 
 

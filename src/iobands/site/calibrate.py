@@ -75,8 +75,9 @@ def calibrate(site: Site, part: str = "", since: datetime | None = None) -> Iter
 def epoch_by_hand(name: str, since: datetime, reason: str, bands: Bands, keep_bands: bool) -> Epoch:
     """Return an epoch that a person begins; with `keep_bands` the bands in force then hold on."""
     before = bands.epoch_at(since)
-    kept = before.bands if before and keep_bands else ()
-    return Epoch(name, since, BY_HAND, kept, reason)
+    if before is None or not keep_bands:
+        return Epoch(name, since, BY_HAND, (), reason)
+    return Epoch(name, since, BY_HAND, before.bands, reason, limits=before.limits)
 
 
 def _learn(series: Series, site: Site, since: datetime | None) -> Learned:
@@ -180,4 +181,5 @@ def _epoch(learned: list[Learned], bands: Bands, now: datetime) -> Epoch:
         reason="calibrated: the bands are new, what is measured is not",
         continues=True,
         runs_since=min(each.runs_since for each in learned),
+        limits=before.limits if before else (),
     )

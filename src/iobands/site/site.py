@@ -89,7 +89,7 @@ class Site:
     undone actions included. `sizes_gib` are those of the file systems that preflight saw, by the
     same names as `outliers`. `leftovers` are run directories that could not be removed. `places`
     have the targets and nodes that are compared with each other, `peer_actions` all that was done
-    about these; `speeds` are theirs in each run.
+    about these; `speeds` are theirs in each run. `warnings` are about the bands files.
     """
 
     now: datetime
@@ -113,6 +113,7 @@ class Site:
     speeds: pl.DataFrame = field(default_factory=no_speeds, repr=False, compare=False)
     places: tuple[Place, ...] = ()
     peer_actions: Mapping[PeerName, tuple[Action, ...]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @property
     def exit_status(self) -> int:
@@ -280,6 +281,7 @@ def read_site(
         speeds=samples.speeds,
         places=places,
         peer_actions=peer_actions,
+        warnings=tuple(text for each in bands_of.values() for text in each.warnings),
     )
 
 

@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy as np
 
-from iobands.bands import NO_BAND, Band, Bands, Span, covered
+from iobands.bands import NO_BAND, Band, Bands, Limit, Span, covered
 from iobands.detection.prior import Prior
 from iobands.detection.series import Budget, Change, Detection, detect
 from iobands.model.history import History
@@ -22,6 +22,7 @@ from iobands.status.verdicts import (
     comparable,
     judged,
     learned_band,
+    limit_in_force,
 )
 
 
@@ -44,7 +45,8 @@ class Status:
     learned from the series' own history when `provisional`. `runs` counts the samples, `usable`
     the earlier ones that a band may be learned from. `why` says why a series is calibrating,
     `missing` why the newest sample is not the expected one. `detection` is None without a
-    sample. `left_out` says why the newest sample is not judged, empty where it is.
+    sample. `left_out` says why the newest sample is not judged, empty where it is. `limit` is the
+    single figure that was published for the series; until a band is learned its verdict counts.
     """
 
     state: State
@@ -59,6 +61,7 @@ class Status:
     detection: Detection | None = None
     missing: str | None = None
     left_out: str = ""
+    limit: Limit | None = None
 
     @property
     def change(self) -> Change | None:
@@ -106,12 +109,14 @@ def assess(
     # A series that has degraded stays so while samples are missing.
     if missing and state is not State.DEGRADED:
         state = State.NO_DATA
+    limit = limit_in_force(key, history.newest, when, bands)
+    judge = band or limit
     return Status(
         state=state,
         why=why,
         value=value,
         when=when,
-        verdict=band.verdict(value) if band else NO_BAND,
+        verdict=judge.verdict(value) if judge else NO_BAND,
         band=band,
         provisional=band is not None and published is None,
         runs=len(history),
@@ -119,6 +124,7 @@ def assess(
         detection=detection,
         missing=missing,
         left_out=out,
+        limit=limit,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from iobands.bands import Band, Bands, log_fence
+from iobands.bands import Band, Bands, Limit, log_fence
 from iobands.detection.series import in_utc
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
@@ -30,6 +30,13 @@ def band_in_force(
 ) -> Band | None:
     """Return the band of the bands file for a sample with these fields taken at `when`."""
     return bands.band_for({**key.fields(), **{name: sample[name] for name in _OF_BANDS}}, when)
+
+
+def limit_in_force(
+    key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands
+) -> Limit | None:
+    """Return the limit of the bands file for a sample, as `band_in_force` does the band."""
+    return bands.limit_for({**key.fields(), **{name: sample[name] for name in _OF_BANDS}}, when)
 
 
 def comparing(history: History, bands: Bands) -> NDArray[np.bool_]:
