@@ -14,8 +14,8 @@ from tests.kernel.conftest import injecting, strace
 from tests.kernel.reference import values
 from tests.kernel.test_caches import is_in_memory
 
-LAYERS = ["aligned", "aligned-single", "aligned-random"]
-SCHEMES = ["targets", "single", "random"]
+LAYERS = ["aligned", "aligned-single", "aligned-files", "aligned-random"]
+SCHEMES = ["targets", "single", "files", "random"]
 SEED = 23
 RANKS = 3
 
@@ -224,6 +224,11 @@ def test_a_target_is_touched_from_one_node_only(benchio, preloaded):
                     seen_on[layer].setdefault(target, set()).add(node)
             if layer == "aligned-single":
                 assert [bool(calls) for calls in by_rank] == [True] + [False] * 4
+            elif layer == "aligned-files":
+                # each file by one process, and no process more than one: 3 files, 5 processes
+                own = [{path for path, _, _ in calls} for calls in by_rank]
+                assert sorted(map(len, own)) == [0, 0, 1, 1, 1]
+                assert set.union(*own) == set(layout)
             else:
                 assert all(by_rank)
     assert all(len(places) == 1 for places in seen_on["aligned"].values())

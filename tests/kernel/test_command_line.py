@@ -11,7 +11,8 @@ DEFAULTS = "serial proc node mpiio hdf5 netcdf"
 LAYERS = (
     "serial proc node mpiio mpiio-independent hdf5 netcdf pnetcdf pnetcdf-nonblocking "
     "snapshot snapshot-nonblocking btio btio-independent btio-pnetcdf btio-pnetcdf-nonblocking "
-    "strided strided-independent strided-posix aligned aligned-single aligned-random"
+    "strided strided-independent strided-posix aligned aligned-single aligned-files "
+    "aligned-random"
 )
 
 

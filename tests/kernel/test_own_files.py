@@ -13,7 +13,7 @@ import pytest
 from tests.kernel.conftest import MPI_SETTINGS, SOURCES
 
 # Layers whose files are opened without O_EXCL, for reasons that docs/security.md gives.
-SHARED = {"aligned", "aligned-single", "aligned-random", "strided-posix"}
+SHARED = {"aligned", "aligned-single", "aligned-files", "aligned-random", "strided-posix"}
 
 
 def test_files_are_created_anew_and_no_link_is_followed(benchio):

@@ -1,4 +1,4 @@
-!> The layers aligned, aligned-single and aligned-random: one large striped file or many
+!> The layers aligned, aligned-single, aligned-files and aligned-random: one large striped file or many
 !> files, of which each call moves one stripe. They differ in the assignment of stripes to
 !> processes; see stripe_assignment.
 !>

@@ -1,5 +1,7 @@
-!> The assignment of stripes to processes, by one of three schemes:
+!> The assignment of stripes to processes, by one of four schemes:
 !>   single   one process has all stripes
+!>   files    a random permutation of the files is distributed round robin: each process has all
+!>            stripes of its files
 !>   random   a random permutation of the stripes is distributed round robin
 !>   targets  each target is assigned to one node, and the stripes on a node's targets to
 !>            the processes of the node
@@ -41,6 +43,8 @@ contains
       select case (scheme)
       case ("random")
          call assign_at_random(total, seed, place, mine)
+      case ("files")
+         call assign_files(files, seed, place, mine)
       case ("targets")
          call assign_by_target(files, place, mine)
       case default
@@ -49,6 +53,30 @@ contains
          mine = [(at, at=0, total - 1)]
       end select
    end subroutine assign_stripes
+
+   pure subroutine assign_files(files, seed, place, mine)
+      type(striped_file_t), intent(in) :: files(:)
+      integer(int64), intent(in) :: seed
+      type(place_t), intent(in) :: place
+      integer(int64), allocatable, intent(out) :: mine(:)
+      integer(int64), allocatable :: dealt(:)
+      integer(int64) :: file, at, total, filled
+
+      call assign_at_random(size(files, kind=int64), seed, place, dealt)
+      total = 0_int64
+      do file = 1, size(dealt, kind=int64)
+         total = total + files(dealt(file) + 1)%stripes()
+      end do
+      allocate (mine(total))
+      filled = 0_int64
+      do file = 1, size(dealt, kind=int64)
+         associate (this => files(dealt(file) + 1))
+            mine(filled + 1:filled + this%stripes()) = &
+               [(this%stripes_before + at, at=0, this%stripes() - 1)]
+            filled = filled + this%stripes()
+         end associate
+      end do
+   end subroutine assign_files
 
    pure subroutine assign_at_random(total, seed, place, mine)
       integer(int64), intent(in) :: total, seed
