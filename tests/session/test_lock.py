@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-from iobands.session import heartbeat
+from iobands.session import heartbeat, processes
 from iobands.session.lock import (
     NAME,
     acquire,
@@ -79,6 +79,24 @@ def test_the_machine_has_restarted(tmp_path: Path) -> None:
     holder = replace(new_holder("iobands run"), processes=(before,))
     acquire(tmp_path, holder)
     assert acquire(tmp_path, new_holder("iobands run")) == holder
+
+
+def test_machines_of_one_image_have_network_addresses_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = set()
+    for address in ("02:00:00:00:00:01", "02:00:00:00:00:02"):
+        machine = tmp_path / address
+        (machine / "net" / "eth0" / "device").mkdir(parents=True)
+        (machine / "net" / "lo").mkdir()
+        (machine / "net" / "eth0" / "address").write_text(f"{address}\n")
+        (machine / "machine-id").write_text("3d1219c7c4c5404aaa1f6d2a48adfda4\n")
+        monkeypatch.setattr(processes, "_MACHINE", machine / "machine-id")
+        monkeypatch.setattr(processes, "_NETWORK", machine / "net")
+        processes.machine_id.cache_clear()
+        found.add(processes.machine_id())
+    processes.machine_id.cache_clear()
+    assert len(found) == 2
 
 
 ELSEWHERE = {

@@ -11,7 +11,6 @@ import os
 import signal
 import socket
 import time
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +21,8 @@ from typing import Final
 VARIABLE: Final = "IOBANDS_SESSION"
 
 _PROC: Final = Path("/proc")
+_MACHINE: Final = Path("/etc/machine-id")
+_NETWORK: Final = Path("/sys/class/net")
 # Fields of /proc/PID/stat behind the name: 3, 5 and 22 of proc_pid_stat(5).
 _STATE, _GROUP, _STARTED = 0, 2, 19
 _MOST_PIDS: Final = 2**22  # PID_MAX_LIMIT of Linux
@@ -46,7 +47,7 @@ class Process:
     def of(cls, pid: int) -> Process:
         """Return the process `pid` of this host; one that has ended has no start."""
         host = socket.gethostname()
-        return cls(host, boot_id(), pid, _started(pid), _machine_id(), _namespace())
+        return cls(host, boot_id(), pid, _started(pid), machine_id(), _namespace())
 
     @classmethod
     def this(cls) -> Process:
@@ -91,7 +92,7 @@ class Process:
         return [pid for pid in pids if (fields := _stat(pid)) and int(fields[_GROUP]) == self.pid]
 
     def _is_of_this_machine(self) -> bool:
-        return self.host == socket.gethostname() and self.machine in {None, _machine_id()}
+        return self.host == socket.gethostname() and self.machine in {None, machine_id()}
 
 
 def boot_id() -> str:
@@ -100,12 +101,17 @@ def boot_id() -> str:
 
 
 @cache
-def _machine_id() -> str:
-    """Return what tells this machine from one of the same name: machine-id(5), or a MAC address."""
-    with contextlib.suppress(OSError):
-        if known := Path("/etc/machine-id").read_text(encoding="ascii").strip():
-            return known
-    return f"{uuid.getnode():012x}"
+def machine_id() -> str:
+    """Return what tells this machine from one of the same name: machine-id(5) and a MAC address.
+
+    Machines that boot from one image may share the first.
+    """
+    known = []
+    addresses = sorted(each.parent / "address" for each in _NETWORK.glob("*/device"))
+    for path in (_MACHINE, *addresses[:1]):
+        with contextlib.suppress(OSError):
+            known.append(path.read_text(encoding="ascii").strip())
+    return "-".join(known)
 
 
 def _namespace() -> str:
