@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import subprocess
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from iobands.notify.changes import changes
+from iobands.notify.message import message_of
+from iobands.notify.settings import NOTIFIED
 from iobands.reporting.digest import (
     ACKNOWLEDGED,
     ATTENTION,
@@ -55,6 +59,68 @@ def test_golden_digest(
 def test_an_alert_is_one_line(site: Site, width: int) -> None:
     rows = text(site, width).split("SERIES")[0].splitlines()[1:]
     assert max(map(len, rows)) <= width
+
+
+#: Names that a shell, a program or a terminal would take for something else.
+NAMES = ["a'; touch ran; '", "$(touch ran)", "`touch ran`", "--help", "-x", "a; touch ran #"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_suggested_command_runs_nothing_that_stands_in_a_name(tmp_path: Path, name: str) -> None:
+    values = dropped(0.5)
+    write_perflog(tmp_path / "perflogs", daily(values, file_system=name, pattern="fpp"))
+    site = look(tmp_path)
+    (alert,) = sections(site)[ATTENTION]
+    assert alert.subject.startswith(name)
+    (begun,) = changes([], site, NOTIFIED)[1]
+    message = message_of(begun, site, "").text
+    for said in (text(site), message):
+        (line,) = [each for each in said.splitlines() if "Look next: iobands" in each]
+        assert pasted(line.partition("Look next: ")[2], tmp_path) == ["explain", alert.subject]
+    (known,) = [each for each in message.splitlines() if each.startswith("Known already: ")]
+    assert sorted(pasted(known.partition(": ")[2], tmp_path)) == sorted(
+        ["acknowledge", alert.subject, "--reason", "TEXT"]
+    )
+    assert not (tmp_path / "ran").exists()
+
+
+def pasted(command: str, root: Path) -> list[str]:
+    """Return the arguments with which a shell runs `iobands`; a name that begins with - is last."""
+    shell = f"iobands() {{ printf '%s\\0' \"$@\"; }}; {command}"
+    done = subprocess.run(["sh", "-c", shell], cwd=root, capture_output=True, text=True, check=True)
+    words = done.stdout.split("\0")[:-1]
+    assert words[-2] == "--" if words[-1][0] == "-" else "--" not in words
+    return [each for each in words if each != "--"]
+
+
+def unfit(root: Path) -> Site:
+    reason = "sanity error: lfs setstripe: stripe count asked for is 4, in effect are 3: " + (
+        "OST0005 took no files; drain it, or say targets: 3 in the site file"
+    )
+    name = "BenchioFPP %file_system=scratch %medium=hdd %scale=medium %transport=ucx"
+    failed = case(result="fail", fail_reason=reason, display_name=name)
+    write_report(root / "perflogs", [case(), failed])
+    return look(root)
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_a_mail_has_all_of_a_reason(tmp_path: Path, width: int) -> None:
+    site = unfit(tmp_path)
+    (reason,) = {each.reason for each in site.alerts if "scratch" in each.subject}
+    assert "OST0005 took no files; drain it, or say targets: 3 in the site file" in reason
+    found = text(site, width)
+    assert reason in " ".join(found.split())
+    assert "In full" not in found
+    assert max(map(len, found.split("SERIES")[0].splitlines()[1:])) <= width
+
+
+def test_a_terminal_has_a_line_of_a_reason_and_says_how_to_get_the_rest(tmp_path: Path) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    console = Console(file=stream, width=80, force_terminal=True, color_system=None)
+    found = digest_text(unfit(tmp_path), console)
+    assert "site file" not in found
+    assert "In full: iobands status --all" in found
+    assert "site file" in digest_text(unfit(tmp_path), console, every=True)
 
 
 def test_alerts_are_under_three_headings(site: Site) -> None:

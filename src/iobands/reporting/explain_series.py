@@ -19,6 +19,7 @@ from iobands.reporting.format import (
     band_source,
     band_text,
     between_text,
+    command_text,
     day_text,
     epoch_text,
     figure,
@@ -143,7 +144,7 @@ def _alert(site: Site, alert: Alert) -> str:
     """Return the alert; of an alert of several series all of it, else what has no other line."""
     if len(alert.members) > 1:
         text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
-        return f"{alert.subject}: {text}; iobands explain '{alert.subject}'"
+        return f"{alert.subject}: {text}; {command_text('explain', alert.subject)}"
     certainty = alert.certainty.value if alert.certainty else ""
     known = acknowledgement_text(alert)
     return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
@@ -242,7 +243,8 @@ def _advice(site: Site, series: Series, others: Sequence[Related], found: Covari
     """Return where to look next, by what moved and what did not."""
     status = series.status
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
-    shared = "".join(f"; all of it: iobands explain '{each.subject}'" for each in alerts[:1])
+    whole = [command_text("explain", each.subject) for each in alerts[:1]]
+    shared = "".join(f"; all of it: {each}" for each in whole)
     if status.state is State.NO_DATA:
         return f"the check, whether it runs and how it ended{shared}"
     if status.state is State.CALIBRATING:

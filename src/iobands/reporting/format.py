@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
@@ -143,6 +144,14 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def command_text(command: str, name: str, options: str = "") -> str:
+    """Return a command about a series or an alert, to be pasted: a shell takes it for a name."""
+    words = ["iobands", command]
+    quoted = shlex.quote(printable(name))
+    words += [options, "--", quoted] if quoted.startswith(("-", "'-")) else [quoted, options]
+    return " ".join(filter(None, words))
 
 
 def state_text(status: Status, is_quiet: bool = False) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -94,8 +96,7 @@ def confirmation(place: Place, named: str | None = None) -> Iterator[str]:
     usual = sorted(healthy, key=lambda each: abs(math.log(each.ratio.value)))
     yield f"{_GAP}Confirm it beside a healthy one, then compare the rates:"
     for target in [slow[0], *(each.name for each in usual[:1])]:
-        yield (
-            f"{_GAP * 2}reframe -C config/site.py -c checks -R -r --system={place.system} "
-            f"-n BenchioFPP -E \"file_system == '{place.where}'\" "
-            f"-S BenchioFPP.target={target}"
-        )
+        where = f"file_system == {json.dumps(place.where)}"  # Python, which ReFrame evaluates
+        command = ["reframe", "-C", "config/site.py", "-c", "checks", "-R", "-r"]
+        command += [f"--system={place.system}", "-n", "BenchioFPP", "-E", where]
+        yield f"{_GAP * 2}{shlex.join([*command, '-S', f'BenchioFPP.target={target}'])}"

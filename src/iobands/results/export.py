@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
@@ -13,10 +14,18 @@ from iobands.model.replaced import replace_file
 from iobands.model.series import path_part
 from iobands.results.samples import Samples
 
+# What a spreadsheet runs as a formula where a cell begins with it.
+_FORMULA: Final = r"^([=+\-@\t\r])"
+
 
 def csv_text(samples: Samples) -> str:
-    """Return the samples as CSV with a header; times are RFC 3339, what is missing is empty."""
-    return samples.measured.with_columns(_rfc_3339()).write_csv()
+    """Return the samples as CSV with a header; times are RFC 3339, what is missing is empty.
+
+    A text that a spreadsheet would take for a formula has a ' before it. Numbers stay numbers.
+    """
+    texts = pl.selectors.by_dtype(pl.String, pl.Categorical).cast(pl.String)
+    safe = texts.str.replace(_FORMULA, "'$1")
+    return samples.measured.with_columns(_rfc_3339()).with_columns(safe).write_csv()
 
 
 def json_text(samples: Samples) -> str:
