@@ -8,13 +8,46 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 from iobands.model.schema import Document, FileError, unknown
 from iobands.model.yaml_document import load_schema
 
-SCHEMA = load_schema(Path(__file__).with_name("site.schema.yaml"))
+
+def _file_system_types() -> Mapping[str, Any]:
+    """The types of file systems that the checks beside this file know, by name."""
+    # Under a name of its own: `checks` may be another tree's, where ReFrame was asked for that.
+    checks = Path(__file__).parents[1] / "checks"
+    place = [str(checks)]
+    spec = spec_from_file_location(
+        "iobands_checks", checks / "__init__.py", submodule_search_locations=place
+    )
+    sys.modules["iobands_checks"] = module_from_spec(spec)
+    return import_module("iobands_checks.filesystems").BACKENDS
+
+
+def _schema() -> dict:
+    """The schema of a site file, with the types of file systems and what each can be asked for."""
+    schema = load_schema(Path(__file__).with_name("site.schema.yaml"))
+    types, definitions = _file_system_types(), schema["$defs"]
+    definitions["fileSystemType"] = {"enum": list(types)}
+    for name, each in types.items():
+        entry = {"striping": {"propertyNames": {"enum": list(each.options)}}}
+        if not each.options:
+            entry["striping"] = {"if": {"minProperties": 1}, "then": {"$ref": "#/$defs/noStripes"}}
+        if not each.has_stripes:
+            entry["stripe_counts"] = {"$ref": "#/$defs/noStripes"}
+        is_of = {"required": ["type"], "properties": {"type": {"const": name}}}
+        definitions["filesystem"]["allOf"].append({"if": is_of, "then": {"properties": entry}})
+    return schema
+
+
+SCHEMA = _schema()
 _TRANSPORTS = SCHEMA["$defs"]["transport"]["enum"]
 
 

@@ -14,7 +14,7 @@ from reframe.core.builtins import fixture, run_after, run_before, sanity_functio
 from reframe.core.exceptions import SanityError
 from reframe.utility.sanity import make_performance_function
 
-from ..filesystems import StripingError
+from ..filesystems import Asked, Layout, StripingError
 from ..preflight.jobs import EnvProbe, require_begun
 from . import selections, site
 from .bands import BandVerdictMixin
@@ -84,6 +84,12 @@ class IoBase(
 
     #: The stripe size in effect in bytes, read back from the files.
     stripe_size = variable(int, type(None), value=None, loggable=True)
+
+    #: What the layout of the files says of their place besides stripes, such as the pool.
+    placement = variable(str, type(None), value=None, loggable=True)
+
+    #: The shell command that stripes a directory so; the directory is its last word, and left out.
+    striping_command = variable(str, type(None), value=None, loggable=True)
 
     #: How far the repeats lie apart, (largest - smallest) / median of each variable, as
     #: `write_bw=0.041,read_bw=0.012`; None of a single one.
@@ -302,9 +308,16 @@ class IoBase(
             layout, problems = self.striping.in_effect(stage, self.asked_striping), []
         except StripingError as error:
             layout, problems = error.layout, [str(error)]
+        self.record_layout(layout, self.asked_striping)
+        return problems
+
+    def record_layout(self, layout: Layout | None, asked: Asked) -> None:
+        """Set what is recorded of the layout in effect, where one was read."""
         if layout:
             self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
-        return problems
+            self.placement = layout.placement
+            if asked.stripe_count is not None:
+                self.striping_command = self.striping.command(asked, layout)
 
     # The samples
 

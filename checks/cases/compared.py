@@ -205,8 +205,7 @@ class ComparedCase(Case):
             problems.append(str(error))
         if side == WITH:
             self.hints_in_effect = hints.as_text(proven)
-            if layout:
-                self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
+            self.record_layout(layout, setting.asked)
         return [*problems, *hints.unproven(setting.demanded, proven)]
 
     def environment_problems(self, stage: Path) -> list[str]:

@@ -1,14 +1,15 @@
-"""BeeGFS: the stripe pattern of the run directory, and the entry information of each file.
+"""BeeGFS: the stripe pattern of the run directory, the entry information of each file, targets.
 
 BeeGFS 7 has the command `beegfs-ctl` and BeeGFS 8 `beegfs`, which prints the same when it is
 asked for its predecessor's style. A file is striped over fewer targets than the pattern desires
 where there are no more, so only the number that is called `actual` counts. Users other than root
-may set a pattern where the metadata servers have sysAllowUserSetPattern. Tested on documented
-output; no BeeGFS has been seen.
+may set a pattern where the metadata servers have sysAllowUserSetPattern, but no storage pool: that
+of the files is the pool of their targets. Tested on documented output; no BeeGFS has been seen.
 """
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.stage import call, read_output
@@ -21,44 +22,143 @@ from .layout import (
     Layout,
     Striping,
     StripingError,
+    TargetFaults,
     Targets,
     agreed,
+    pool_listed,
+)
+
+# A line of BeeGFS 7: number and states, and pools where these were asked for.
+_OF_SEVEN = re.compile(
+    r" *(\d+) +(Online|Offline|Probably-offline) +([\w-]+)(?: +(\d+) +(\w+))? +\w+ *$",
+    re.IGNORECASE,
 )
 
 _SIZE_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 class BeegfsStriping(Striping):
-    """The number of targets and the chunk size, which are what users may set."""
+    """The number of targets and the chunk size, which are what users may set, and the pool."""
 
     mounted_as = ("beegfs", "fhgfs")
+    options = ("size_kib", "pool", "targets")
+    has_stripes = True
     script = Path(__file__).with_suffix(".sh")
 
     def stripe(self, asked: Asked) -> list[str]:
         chunk = asked.size_kib and asked.size_kib * BYTES_PER_KIB
-        words = (asked.stripe_count, chunk, asked.targets)
+        words = (asked.stripe_count, chunk, asked.targets, asked.pool)
         return [
             "note_targets",
             *(
                 [call("stripe", *("" if word is None else word for word in words))]
-                if asked.anything
+                if asked.stripe_count is not None or asked.size_kib
                 else []
             ),
         ]
 
     def in_effect(self, stage: Path, asked: Asked) -> Layout:
-        layouts = file_layouts(read_output(stage / LAYOUT_FILE))
+        listed = listed_targets(read_output(stage / TARGETS_FILE))
+        pools = {number: target.pool for number, target in listed.items()}
+        layouts = file_layouts(read_output(stage / LAYOUT_FILE), pools)
         targets = None
         if asked.stripe_count == ALL_TARGETS:
-            seen = self.count_targets(read_output(stage / TARGETS_FILE))
-            targets = asked.targets or (seen.active if seen else None)
+            mine = [each for each in listed.values() if asked.pool in (None, each.pool)]
+            targets = asked.targets or sum(each.online for each in mine) or None
         return agreed(layouts, asked, targets, "targets online")
+
+    def command(self, asked: Asked, found: Layout) -> str | None:
+        # BeeGFS has no word for all targets.
+        chunk = (asked.size_kib and asked.size_kib * BYTES_PER_KIB) or found.stripe_size
+        options = [f"--num-targets={found.stripe_count}", f"--chunk-size={chunk}"]
+        return call("beegfs", "entry", "set", *options)
 
     def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
         return {Path(path).name: _targets_of(entry) for path, entry in _entries(text).items()}
 
     def count_targets(self, text: str) -> Targets | None:
-        return online_targets(text)
+        states = [each.online for each in listed_targets(text).values()]
+        return Targets(sum(states), len(states) - sum(states)) if states else None
+
+    def judge_targets(
+        self, said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None
+    ) -> TargetFaults | None:
+        text = said.get("targets", "")
+        pool = pool_listed(text)
+        listed = {n: each for n, each in listed_targets(text).items() if pool in (None, each.pool)}
+        if not listed:
+            return None
+        free = _free_kib(said.get("target space", ""))
+        stopping, avoided = [], []
+        for number, each in listed.items():
+            room = each.free_kib if each.free_kib is not None else free.get(number)
+            where = "free space is unknown" if room is None else f"{room} KiB are free"
+            if each.fault:
+                stopping.append(f"target {number} is {each.fault}")
+            elif room is not None and room < needed_kib:
+                stopping.append(f"target {number} is full: {where}, {needed_kib:.0f} are needed")
+            elif each.capacity == "emergency":
+                avoided.append(f"target {number} takes few new files (emergency; {where})")
+        over = len(avoided) > tolerated
+        return TargetFaults(
+            stopping=tuple(stopping) if len(stopping) > tolerated else (),
+            over_all=f"{len(listed)} targets, {'; '.join(avoided)}" if over else None,
+            taking=len(listed) - len(avoided) - len(stopping),
+        )
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target by the list: its states in small letters, and None for what the list lacks."""
+
+    reachability: str
+    consistency: str = "good"
+    pool: str | None = None
+    capacity: str | None = None
+    free_kib: int | None = None
+
+    @property
+    def online(self) -> bool:
+        """Whether it is in service."""
+        return self.fault is None
+
+    @property
+    def fault(self) -> str | None:
+        """Why it is not in service."""
+        if self.reachability != "online":
+            return self.reachability
+        return None if self.consistency == "good" else f"inconsistent ({self.consistency})"
+
+
+def listed_targets(text: str) -> dict[int, Target]:
+    """The storage targets by their numbers; empty where they could not be listed."""
+    header, found = None, {}
+    for line in text.splitlines():
+        if line.startswith("ID "):  # of BeeGFS 8, whose cells may have single blanks
+            header = re.split(r"\s{2,}", line.strip())
+        elif header and re.match(r"s:\d+ ", line):
+            cells = dict(zip(header, re.split(r"\s{2,}", line.strip()), strict=False))
+            space = cells.get("SPACE_FREE", "-")
+            found[int(cells["ID"][2:])] = Target(
+                cells["REACHABILITY"].lower(),
+                cells["CONSISTENCY"].lower(),
+                cells["STORAGE_POOL"].removeprefix("s:"),
+                cells.get("CAP_POOL", "").lower() or None,
+                int(space) // BYTES_PER_KIB if space.isdigit() else None,
+            )
+        elif seven := _OF_SEVEN.match(line):
+            number, *states = seven.groups()
+            found[int(number)] = Target(*(each and each.lower() for each in states))
+    return found
+
+
+def _free_kib(text: str) -> dict[int, int]:
+    """What `beegfs-ctl --listtargets --spaceinfo` says is free on each target.
+
+    A server that did not answer has 0 GiB of 0.
+    """
+    rows = re.findall(r"^ *(\d+) +([\d.]+)GiB +([\d.]+)GiB ", text, re.MULTILINE)
+    return {int(number): int(float(free) * 2**20) for number, total, free in rows if float(total)}
 
 
 def _entries(text: str) -> dict[str, str]:
@@ -73,30 +173,24 @@ def _entries(text: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def file_layouts(text: str) -> list[Layout]:
-    """The layout of each file, from its entry information.
+def file_layouts(text: str, pools: Mapping[int, str | None] | None = None) -> list[Layout]:
+    """The layout of each file, from its entry information; `pools` are those of the targets.
 
     Raises:
         StripingError: there is none, or one of them has no stripe pattern.
     """
-    return [_layout(entry) for entry in _entries(text).values()]
+    return [_layout(entry, pools or {}) for entry in _entries(text).values()]
 
 
 def _targets_of(entry: str) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"^ *\+ (\d+) @ ", entry, re.MULTILINE)))
 
 
-def _layout(entry: str) -> Layout:
+def _layout(entry: str, pools: Mapping[int, str | None]) -> Layout:
     size = re.search(r"^\+ Chunksize: (\d+) *([KMG]?)", entry, re.MULTILINE | re.IGNORECASE)
     count = re.search(r"^\+ Number of storage targets: .*actual: (\d+)", entry, re.MULTILINE)
     if not size or not count:
         raise StripingError(f"BeeGFS gave no stripe pattern of a file but {entry.strip()!r}")
-    return Layout(int(count[1]), int(size[1]) * _SIZE_UNITS[size[2].upper()])
-
-
-def online_targets(text: str) -> Targets | None:
-    """How many storage targets are online and how many are not; None if it did not say."""
-    # A target's line names its reachability; no other line does.
-    states = re.findall(r"^ *\S+ .*?\b(Probably-offline|Offline|Online)\b", text, re.M | re.I)
-    online = sum(state.lower() == "online" for state in states)
-    return Targets(online, len(states) - online) if states else None
+    stripe_size = int(size[1]) * _SIZE_UNITS[size[2].upper()]
+    names = {pools.get(target) for target in _targets_of(entry)} - {None}
+    return Layout(int(count[1]), stripe_size, pool=" and ".join(sorted(map(str, names))) or None)

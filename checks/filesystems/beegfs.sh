@@ -13,20 +13,32 @@ mount_option() {
     echo "--mount=$(df --output=target "$file_system" | tail -n 1)"
 }
 
+# list_targets [POOL]: all targets, behind the number of the pool that counts.
 list_targets() {
+    [ -z "${1-}" ] || echo "pool $1"
     if is_seven; then
-        timeout 20 beegfs-ctl --listtargets --nodetype=storage --state "$(mount_option)"
+        timeout 20 beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools \
+            "$(mount_option)"
     else
-        timeout 20 beegfs target list --node-type storage --state
+        timeout 20 beegfs target list --node-type storage --state --capacity --raw
     fi
 }
 
-# stripe COUNT CHUNK KNOWN: targets a file and bytes a chunk, empty where not asked for. COUNT -1 is
-# all that are online, or KNOWN, the number of the site configuration.
+# look_at_targets: for the probe, in its sections. BeeGFS 7 asks each server for its space, and an
+# absent one would keep it from printing the states.
+look_at_targets() {
+    is_seven || return 0
+    section "target space"
+    timeout 20 beegfs-ctl --listtargets --nodetype=storage --spaceinfo "$(mount_option)"
+}
+
+# stripe COUNT CHUNK KNOWN POOL: targets a file and bytes a chunk, empty where not asked for. COUNT
+# -1 is all of the pool that are in service, or KNOWN, the number of the site configuration.
 stripe() {
-    local count=$1 chunk=$2 targets
+    local count=$1 chunk=$2 pool=${4:-[0-9]+} targets
     if [ "$count" = -1 ]; then
-        targets=${3:-$(grep -c -w Online targets.txt || :)}
+        # The number of the pool comes before the states in the list of BeeGFS 8.
+        targets=${3:-$(grep -c -E "Online +Good +$pool( |\$)|s:$pool +Online .* Good " targets.txt || :)}
         [ "${targets:-0}" -ge 1 ] ||
             refuse "stripe count asked: all targets; how many are online cannot be seen here:" \
                 "say it as targets in the site file's striping"

@@ -10,6 +10,7 @@ four stripes on four OSDs are spread over four of them only on average.
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 from ..base.stage import call, read_output
@@ -31,6 +32,8 @@ class CephStriping(Striping):
     """The layout attributes of the run directory, which new files inherit; they name no OSD."""
 
     mounted_as = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
+    options = ("size_kib", "object_size_kib", "pool", "targets")
+    has_stripes = True
     script = Path(__file__).with_suffix(".sh")
 
     def stripe(self, asked: Asked) -> list[str]:
@@ -55,24 +58,35 @@ class CephStriping(Striping):
             )
         return agreed(layouts, asked, targets, "OSDs up")
 
+    def command(self, asked: Asked, found: Layout) -> str | None:
+        # Ceph has no word for all targets.
+        size_kib = asked.size_kib or (found.stripe_size or 0) // BYTES_PER_KIB or None
+        shown = replace(asked, stripe_count=found.stripe_count, size_kib=size_kib)
+        layout = " ".join(f"{name}={value}" for name, value in _values(shown))
+        return call("setfattr", "-n", "ceph.dir.layout", "-v", layout)
+
     def count_targets(self, text: str) -> Targets | None:
         return up_osds(text)
 
 
-def _attributes(asked: Asked) -> list[str]:
+def _values(asked: Asked) -> list[tuple[str, int | str]]:
+    """The attributes of the layout asked for, by their names."""
     values = {
         "stripe_unit": _in_bytes(asked.size_kib),
         "stripe_count": asked.stripe_count,
         "object_size": _in_bytes(asked.object_size_kib),
         "pool": asked.pool,
     }
+    return [(name, value) for name, value in values.items() if value is not None]
+
+
+def _attributes(asked: Asked) -> list[str]:
     return [
         # as many as require_targets counted
         '"stripe_count=$targets"'
         if (name, value) == ("stripe_count", ALL_TARGETS)
         else shlex.quote(f"{name}={value}")
-        for name, value in values.items()
-        if value is not None
+        for name, value in _values(asked)
     ]
 
 

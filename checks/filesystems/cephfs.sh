@@ -36,7 +36,7 @@ show_quota() {
         for unit in bytes files; do
             limit=$(attribute "ceph.quota.max_$unit" "$directory") || limit=0
             used=$(attribute "ceph.dir.r$unit" "$directory") || continue
-            echo "ceph-quota $unit $limit $used"
+            echo "quota-of $unit $limit $used"
         done
         [ "$directory" != / ] || break
         directory=$(dirname "$directory")

@@ -1,7 +1,8 @@
 """Striping of any file system: what is asked for, what is in effect, and whether both agree."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 #: What stands for "all targets" in a stripe count.
@@ -35,6 +36,10 @@ class Asked:
     object_size_kib: int | None = None
     index: int | None = None
     pool: str | None = None
+    #: The fileset and the copies of the data, of Spectrum Scale alone.
+    fileset: str | None = None
+    replicas: int | None = None
+    #: Options of `lfs setstripe` in place of all others, of Lustre alone.
     layout: str | None = None
     #: How many targets −1 stands for, where the site file says so.
     targets: int | None = None
@@ -57,6 +62,14 @@ class Layout:
     object_size: int | None = None
     index: int | None = None
     pool: str | None = None
+    fileset: str | None = None
+    replicas: int | None = None
+
+    @property
+    def placement(self) -> str | None:
+        """Where the files lie besides their stripes, as the column has it."""
+        values = {"pool": self.pool, "fileset": self.fileset, "replicas": self.replicas}
+        return ",".join(f"{name}={value}" for name, value in values.items() if value) or None
 
 
 @dataclass(frozen=True)
@@ -85,11 +98,18 @@ class TargetFaults:
 class Striping:
     """One type of file system; this one has no stripes.
 
-    Its script defines `stripe`, `read_layout` and `list_targets`.
+    Its script defines `stripe`, `read_layout` and `list_targets`. docs/howto/add-a-file-system.md
+    adds one.
     """
 
     #: What the mount table calls it; empty where anything will do.
     mounted_as: Sequence[str] = ()
+
+    #: What a site file may say in `striping`, by the names of `Asked`.
+    options: Sequence[str] = ()
+
+    #: Whether a site file may say `stripe_counts`.
+    has_stripes = False
 
     #: The functions of bash for job scripts; None where there is nothing to call.
     script: Path | None = None
@@ -108,6 +128,13 @@ class Striping:
             StripingError: it could not be read, or it differs from what was asked.
         """
         return Layout()
+
+    def command(self, asked: Asked, found: Layout) -> str | None:
+        """The shell command, without the directory, that stripes one like the files of a run.
+
+        `found` is the layout in effect. It is what the site publishes.
+        """
+        return None
 
     def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
         """The index of the target of each stripe by the name of the file, from LAYOUT_FILE.
@@ -132,6 +159,8 @@ class Striping:
         So many targets may be out of service, and each needs so many KiB; the site file may have
         `declared` how many there are.
         """
+        if self.script is None:
+            return TargetFaults()
         seen = self.count_targets(said.get("targets", ""))
         if seen is None:
             return None
@@ -147,8 +176,14 @@ def mount_names(settings: Mapping, backend: Striping) -> Sequence[str]:
     return [named] if named else backend.mounted_as
 
 
+def pool_listed(text: str) -> str | None:
+    """The pool of the site file, with which a script may begin its list of targets."""
+    found = re.match(r"pool (\S+)$", text, re.MULTILINE)
+    return found[1] if found else None
+
+
 def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: str) -> Layout:
-    """The count and size that all `layouts` have, which are those that were asked for.
+    """The layout that all `layouts` have, which is the one that was asked for.
 
     `targets` is how many there are, where that is known, and `noun` what they are called.
 
@@ -173,16 +208,25 @@ def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: s
             ("object size", *_bytes(asked.object_size_kib), layout.object_size),
             ("first target", asked.index, asked.index, layout.index),
             ("pool", asked.pool, asked.pool, layout.pool),
+            ("fileset", asked.fileset, asked.fileset, layout.fileset),
+            ("copies of the data", asked.replicas, asked.replicas, layout.replicas),
         )
         for name, said, wanted, found in pairs:
             if wanted is not None and found != wanted:
                 raise StripingError(f"{name} asked: {said}; in effect: {found}", layout)
-    for name in ("stripe_count", "stripe_size"):
+    for name in ("stripe_count", "stripe_size", "replicas"):
         values = {getattr(layout, name) for layout in layouts}
         if len(values) > 1:
             named = name.replace("_", " ")
             raise StripingError(f"the files differ in {named}: {sorted(values)}")
-    return Layout(layouts[0].stripe_count, layouts[0].stripe_size)
+    return replace(
+        layouts[0], index=None, object_size=None, pool=_all_of(each.pool for each in layouts)
+    )
+
+
+def _all_of(names: Iterable[str | None]) -> str | None:
+    """The names that files have; Lustre's pools may spill over into others."""
+    return " and ".join(sorted(set(filter(None, names)))) or None
 
 
 def _bytes(kib: int | None) -> tuple[int | None, int | None]:

@@ -15,6 +15,7 @@ from ..base.stage import call, read_output
 from . import osts
 from .layout import (
     ALL_TARGETS,
+    BYTES_PER_KIB,
     LAYOUT_FILE,
     TARGETS_FILE,
     Asked,
@@ -35,6 +36,8 @@ class LustreStriping(Striping):
     """Plain layouts, or one that the site file writes out as options of `lfs setstripe`."""
 
     mounted_as = ("lustre",)
+    options = ("size_kib", "index", "pool", "layout", "targets")
+    has_stripes = True
     script = Path(__file__).with_suffix(".sh")
     counts_clients = True
 
@@ -71,6 +74,11 @@ class LustreStriping(Striping):
         _require_whole_files(files, layouts, wanted)
         fewer = _stripes_over_all(asked.tolerated, wanted, active, layouts, _last_targets(files))
         return agreed(layouts, replace(asked, stripe_count=ALL_TARGETS), fewer, "active OSTs")
+
+    def command(self, asked: Asked, found: Layout) -> str | None:
+        size_kib = asked.size_kib or (found.stripe_size or 0) // BYTES_PER_KIB or None
+        shown = replace(asked, size_kib=size_kib, index=None)
+        return call("lfs", "setstripe", *setstripe_options(shown))
 
     def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
         return {

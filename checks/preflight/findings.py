@@ -186,8 +186,7 @@ def _targets(said: Mapping[str, str], wanted: Wanted) -> Findings:
         said, wanted.inactive_targets, wanted.volume_gib * KIB_PER_GIB, wanted.declared_targets
     )
     if faults is None:
-        stripes = wanted.type in ("lustre", "cephfs", "beegfs")
-        return Findings(unknown=("storage targets",) if stripes else ())
+        return Findings(unknown=("storage targets",))
     return Findings(
         problems=faults.stopping,
         over_all=faults.over_all,

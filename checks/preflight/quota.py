@@ -1,4 +1,4 @@
-"""How much of a quota is used, by the commands of Lustre, of POSIX and of CephFS.
+"""How much of a quota is used, by the commands of Lustre and POSIX, or in lines of our own.
 
 A plain user's view, and best effort: no quota and one that cannot be seen look alike to some of
 these commands. Pure.
@@ -14,7 +14,7 @@ KIB = 2**10
 # star marks what is over, and brackets what Lustre could not get from all of its servers.
 _NUMBER = r"\[?(\d+)\]?\**\s+"
 _COLUMNS = re.compile(r"(?<=\s)" + 2 * (3 * _NUMBER + r"\S+(?:\s+|$)"))
-_ATTRIBUTES = re.compile(r"^ceph-quota (bytes|files) (\d+) (\d+)$", re.MULTILINE)
+_ATTRIBUTES = re.compile(r"^quota-of (bytes|files) (\d+) (\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

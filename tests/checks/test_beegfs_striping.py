@@ -2,8 +2,8 @@
 
 import pytest
 
-from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
-from checks.filesystems.beegfs import file_layouts, online_targets
+from checks.filesystems import BACKENDS, Asked, Layout, StripingError, TargetFaults, Targets
+from checks.filesystems.beegfs import file_layouts
 from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
 from tests.checks import captures
 
@@ -17,7 +17,9 @@ def captured(command):
 
 FOUR = captured("beegfs-ctl --getentryinfo four")
 THREE = captured("beegfs-ctl --getentryinfo three")
-SEVEN = captured("beegfs-ctl --listtargets --nodetype=storage --state")
+SEVEN = captured("beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools")
+SPACE = captured("beegfs-ctl --listtargets --nodetype=storage --spaceinfo")
+EIGHT = captured("beegfs target list --node-type storage --state --capacity --raw")
 
 
 @pytest.fixture
@@ -55,15 +57,57 @@ def test_what_is_no_layout_of_a_file_is_refused(output):
 
 
 def test_targets_that_are_online():
-    assert online_targets(SEVEN) == Targets(active=2, inactive=2)
-    eight = captured("beegfs target list --node-type storage --state")
-    assert online_targets(eight) == Targets(active=1, inactive=1)
-    assert online_targets("") is None
+    assert BEEGFS.count_targets(SEVEN) == Targets(active=4, inactive=3)
+    assert BEEGFS.count_targets(EIGHT) == Targets(active=2, inactive=1)
+    # Without the pools, as where the management server does not send them.
+    plain = captured("beegfs-ctl --listtargets --nodetype=storage --state")
+    assert BEEGFS.count_targets(plain) == Targets(active=2, inactive=2)
+    assert BEEGFS.count_targets("") is None
+
+
+def judged(targets, space="", tolerated=0, needed_kib=2**20):
+    said = {"targets": targets, "target space": space}
+    return BEEGFS.judge_targets(said, tolerated, needed_kib, None)
+
+
+def test_states_and_fullness_of_targets():
+    stopping = (
+        "target 2102 is full: 524288 KiB are free, 1048576 are needed",
+        "target 3011 is offline",
+        "target 3012 is probably-offline",
+        "target 3013 is inconsistent (needs-resync)",
+    )
+    avoided = "7 targets, target 2103 takes few new files (emergency; 2097152 KiB are free)"
+    assert judged(SEVEN, SPACE) == TargetFaults(stopping, avoided, taking=2)
+    # 2 GiB are needed on each, and one more target is full.
+    assert len(judged(SEVEN, SPACE, needed_kib=2**21 + 1).stopping) == 5
+    # As many as are tolerated.
+    assert judged(SEVEN, SPACE, tolerated=4) == TargetFaults(taking=2)
+    # Of BeeGFS 8, whose list has both.
+    assert judged(EIGHT).stopping == (
+        "target 102 is offline",
+        "target 201 is full: 524288 KiB are free, 1048576 are needed",
+    )
+    # A server that is gone says nothing of its space, which is no full target.
+    assert judged(SEVEN, "").stopping == stopping[1:]
+    assert judged("") is None
 
 
 def test_layout_as_asked(stage):
-    assert BEEGFS.in_effect(stage(FOUR), Asked(4, size_kib=512)) == Layout(4, 512 * KIB)
-    assert BEEGFS.in_effect(stage(FOUR), Asked(-1, targets=4)) == Layout(4, 512 * KIB)
+    layout = Layout(4, 512 * KIB, pool="1")
+    assert BEEGFS.in_effect(stage(FOUR), Asked(4, size_kib=512)) == layout
+    assert BEEGFS.in_effect(stage(FOUR), Asked(-1, targets=4)) == layout
+    # The pool has four targets that are online, the whole file system as many.
+    assert BEEGFS.in_effect(stage(FOUR), Asked(-1, pool="1")) == layout
+    assert layout.placement == "pool=1"
+
+
+def test_the_command_that_is_published():
+    four = Layout(4, 512 * KIB)
+    assert BEEGFS.command(Asked(-1), four) == (
+        "beegfs entry set --num-targets=4 --chunk-size=524288"
+    )
+    assert BEEGFS.command(Asked(4, size_kib=1024), four).endswith("--chunk-size=1048576")
 
 
 @pytest.mark.parametrize(
@@ -71,7 +115,9 @@ def test_layout_as_asked(stage):
     [
         # The pattern desires four, and there are three.
         (Asked(4), [THREE], "stripe count asked: 4; in effect: 3"),
-        (Asked(-1), [FOUR], "asked: all 2 targets online; in effect: 4"),
+        (Asked(-1, pool="2"), [FOUR], "how many these are could not be seen"),
+        (Asked(-1), [THREE], "asked: all 4 targets online; in effect: 3"),
+        (Asked(4, pool="2"), [FOUR], "pool asked: 2; in effect: 1"),
         (Asked(4), [FOUR, THREE], "stripe count asked: 4; in effect: 3"),
         (Asked(4, size_kib=1024), [FOUR], "stripe size asked: 1048576; in effect: 524288"),
     ],

@@ -64,14 +64,14 @@ def test_osds_that_are_up():
 @pytest.mark.parametrize(
     ("asked", "directory", "counted", "layout"),
     [
-        (Asked(1), "c1", True, Layout(1, 4 * MIB)),
-        (Asked(4, size_kib=1024), "c4", True, Layout(4, MIB)),
-        (Asked(-1), "c4", True, Layout(4, MIB)),
-        (Asked(-1, targets=4), "c4", False, Layout(4, MIB)),
-        (Asked(2, 1024, 8192, pool="data"), "all", True, Layout(2, MIB)),
-        (Asked(), "c1", False, Layout(1, 4 * MIB)),
+        (Asked(1), "c1", True, Layout(1, 4 * MIB, pool="data")),
+        (Asked(4, size_kib=1024), "c4", True, Layout(4, MIB, pool="data")),
+        (Asked(-1), "c4", True, Layout(4, MIB, pool="data")),
+        (Asked(-1, targets=4), "c4", False, Layout(4, MIB, pool="data")),
+        (Asked(2, 1024, 8192, pool="data"), "all", True, Layout(2, MIB, pool="data")),
+        (Asked(), "c1", False, Layout(1, 4 * MIB, pool="data")),
         # One stripe needs no count of the OSDs.
-        (Asked(1), "c1", False, Layout(1, 4 * MIB)),
+        (Asked(1), "c1", False, Layout(1, 4 * MIB, pool="data")),
     ],
 )
 def test_layout_as_asked(stage, asked, directory, counted, layout):

@@ -113,7 +113,7 @@ def test_quotas():
     # As its source prints what some servers did not answer.
     unsure = "/mnt/x [2048]* [1024] [0] 6d23h59m57s     [7]     [0]     [0]       -\n"
     assert quotas(f" {unsure}{unsure.replace(']*', ']**')}") == 2 * quotas(lustre)
-    ceph = "ceph-quota bytes 1000 990\nceph-quota files 0 12\n"
+    ceph = "quota-of bytes 1000 990\nquota-of files 0 12\n"
     assert quotas(ceph) == [Quota(990, 1000, "bytes")]
     assert [quota.percent for quota in quotas(ceph)] == [99.0]
     # No limit at all is known; a command that says nothing leaves it unknown.

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from checks.filesystems import BACKENDS, Asked, Layout, mount_names
+from checks.filesystems import BACKENDS, Asked, Layout, Targets, mount_names
 from checks.filesystems.layout import LAYOUT_FILE
+from checks.preflight.quota import quotas
 from tests.checks import captures
 from tests.checks.lfs_captures import captured
 from tests.site_copy import ROOT
@@ -244,13 +245,19 @@ def test_ceph_is_not_asked_for_more_than_there_is(node, asked, up, message):
 SEVEN = (
     "beegfs-ctl",
     'case "$1" in --listtargets) {targets}\n;; --getentryinfo) {entry}\n;; esac',
-    ("beegfs-ctl --listtargets --nodetype=storage --state", "beegfs-ctl --getentryinfo four"),
+    (
+        "beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools",
+        "beegfs-ctl --getentryinfo four",
+    ),
     "beegfs-ctl --setpattern --numtargets=4 --chunksize=524288 --mount=beegfs {run}",
 )
 EIGHT = (
     "beegfs",
     'case "$1 $2" in "target list") {targets}\n;; "entry info") {entry}\n;; esac',
-    ("beegfs target list --node-type storage --state", "beegfs-ctl --getentryinfo four"),
+    (
+        "beegfs target list --node-type storage --state --capacity --raw",
+        "beegfs-ctl --getentryinfo four",
+    ),
     "beegfs entry set --num-targets=4 --chunk-size=524288 {run}",
 )
 
@@ -263,19 +270,88 @@ def test_both_commands_of_beegfs(node, name, script, outputs, call):
     asked = Asked(4, size_kib=512)
     assert node.run("beegfs", asked).returncode == 0
     assert call.format(run=f"{node.root}/run") in node.calls(name)
-    assert BACKENDS["beegfs"].in_effect(node.stage, asked) == Layout(4, 512 * 2**10)
+    pool = "1" if name == "beegfs-ctl" else None  # the list of 8 has other targets
+    assert BACKENDS["beegfs"].in_effect(node.stage, asked) == Layout(4, 512 * 2**10, pool=pool)
     text = (node.stage / LAYOUT_FILE).read_text(encoding="utf-8")
     targets = (1203, 2101, 2102, 2103)
     assert BACKENDS["beegfs"].targets_of_files(text) == {"f1": targets, "f2": targets}
 
 
-def test_all_targets_of_beegfs_are_those_that_are_online(node):
+@pytest.mark.parametrize(
+    ("version", "asked", "option"),
+    [
+        (SEVEN, Asked(-1), "--numtargets=4 "),
+        (SEVEN, Asked(-1, pool="1"), "--numtargets=4 "),
+        (SEVEN, Asked(-1, targets=3), "--numtargets=3 "),
+        (EIGHT, Asked(-1), "--num-targets=2 "),
+        (EIGHT, Asked(-1, pool="1"), "--num-targets=2 "),
+    ],
+)
+def test_all_targets_of_beegfs_are_those_in_service(node, version, asked, option):
+    node.mount("beegfs")
+    name, script, outputs, _ = version
+    targets, entry = (captures.captured(out, "beegfs-documented.txt")[0] for out in outputs)
+    node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
+    assert node.run("beegfs", asked).returncode == 0
+    assert any(option in call for call in node.calls(name))
+
+
+def test_no_target_of_a_pool_of_beegfs_is_in_service(node):
     node.mount("beegfs")
     name, script, outputs, _ = SEVEN
     targets, entry = (captures.captured(out, "beegfs-documented.txt")[0] for out in outputs)
     node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
-    node.run("beegfs", Asked(-1))
-    assert any("--numtargets=2 " in call for call in node.calls("beegfs-ctl"))
+    done = node.run("beegfs", Asked(-1, pool="2"))
+    assert (done.returncode, "how many are online cannot be seen here" in done.stderr) == (1, True)
+
+
+def gpfs_on(node, file="replicated"):
+    node.stand_in(
+        "df", "case $1 in --output=source) echo Device; echo work ;; *) echo T; echo gpfs ;; esac"
+    )
+    captured_file = captures.captured(f"mmlsattr -L {file}", "spectrum-scale-documented.txt")[0]
+    node.stand_in("mmlsattr", f'for file in "${{@:2}}"; do {answer(captured_file)}\ndone')
+    disks = captures.captured("mmlsdisk work -Y", "spectrum-scale-documented.txt")[0]
+    node.stand_in("mmlsdisk", answer(disks))
+
+
+def test_spectrum_scale(node):
+    gpfs_on(node)
+    asked = Asked(pool="data", fileset="scratch", replicas=2)
+    done = node.run("gpfs", asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert BACKENDS["gpfs"].in_effect(node.stage, asked).placement == (
+        "pool=data,fileset=scratch,replicas=2"
+    )
+    assert node.calls("mmlsdisk") == ["mmlsdisk work -Y"]
+    assert len(node.calls("mmlsattr")) == 1  # of both files
+    targets = (node.stage / "targets.txt").read_text(encoding="utf-8")
+    assert BACKENDS["gpfs"].count_targets(targets) == Targets(4, 0)
+
+
+def test_spectrum_scale_without_its_commands(node):
+    node.mount("gpfs")
+    assert node.run("gpfs", Asked()).returncode == 0
+    assert BACKENDS["gpfs"].in_effect(node.stage, Asked()) == Layout()
+    assert BACKENDS["gpfs"].count_targets("") is None
+
+
+def test_the_quota_of_spectrum_scale(node):
+    gpfs_on(node)
+    limits = captures.captured("mmlsquota -Y work", "spectrum-scale-documented.txt")[0]
+    node.stand_in("mmlsquota", answer(limits))
+    (node.root / "bin" / "awk").symlink_to(shutil.which("awk"))
+    command = f"source {BACKENDS['gpfs'].script}; file_system={node.root}; show_quota"
+    said = subprocess.run(
+        [shutil.which("bash"), "-c", command],
+        env={"PATH": str(node.root / "bin")},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    # 2 of 12 GiB and 4000 of 500000 files; the group has no limit.
+    found = [(each.used, each.limit, each.unit) for each in quotas(said)]
+    assert found == [(2 * 2**30, 12 * 2**30, "bytes"), (4000, 500000, "files")]
 
 
 def test_the_stripes_of_a_case_are_read_from_the_layout(node):

@@ -16,7 +16,7 @@ import iobands as package
 from iobands.session.lock import NAME as LOCK
 from tests.commands.small_site import site, unknown
 from tests.conftest import Command
-from tests.factory import COLUMNS, line, write_session
+from tests.factory import line, write_perflog, write_session
 from tests.fault_table import Observed
 from tests.left_behind import Ended, files, left_behind
 
@@ -232,8 +232,9 @@ def test_a_missed_schedule(healthy: Path, iobands: Command, observed: Observed) 
     (perflog,) = perflogs.glob("here/local/*.log")
     fresh = perflog.read_text()
     ago = datetime.now(timezone.utc) - timedelta(days=2.5)
-    night = f"{line(job_completion_time=ago.isoformat())}|1"
-    perflog.write_text(f"{COLUMNS}|interval_days\n{night}\n")
+    write_perflog(
+        perflogs, [line(job_completion_time=ago.isoformat(), interval_days=1)], perflog.name
+    )
     write_session(perflogs, ago)
     done = iobands("status")
     (said,) = (text for text in done.stdout.splitlines() if "last session" in text)

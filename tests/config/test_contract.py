@@ -1,6 +1,8 @@
 """A mistake in a site file stops ReFrame with a message that names the place and what to write."""
 
 import copy
+import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,10 @@ from jsonschema import Draft202012Validator
 
 from checks.base.site import _TRANSPORTS
 from checks.base.transport import REPORT_VARIABLES
-from checks.filesystems import BACKENDS
+from checks.filesystems import BACKENDS, Asked
 from config.validation import SCHEMA, check_environment, check_site, refuse_edit, warnings
 from iobands.model.schema import FileError
+from tests.contracts.documented import DOCUMENT
 
 SITE_FILE = Path("config/systems/mysite.py")
 SYSTEM = {
@@ -264,7 +267,9 @@ def with_file_system(file_system):
             "striping": {"size_kib": 1024, "object_size_kib": 4096, "pool": "data", "targets": 4},
         },
         {"type": "beegfs", "stripe_counts": [-1], "striping": {"size_kib": 512, "targets": 6}},
+        {"type": "beegfs", "stripe_counts": [4], "striping": {"pool": "2"}},
         {"type": "gpfs"},
+        {"type": "gpfs", "striping": {"pool": "data", "fileset": "scratch", "replicas": 2}},
         {"type": "posix", "striping": {}},
     ],
 )
@@ -275,8 +280,10 @@ def test_striping_that_can_be_asked_for(file_system):
 @pytest.mark.parametrize(
     ("type_", "striping", "mentions"),
     [
-        ("gpfs", {"pool": "data"}, ["striping is {'pool': 'data'}", "leave it out"]),
-        ("beegfs", {"pool": "1"}, ["pool is", "size_kib, targets"]),
+        ("posix", {"pool": "data"}, ["striping is {'pool': 'data'}", "leave it out"]),
+        ("gpfs", {"size_kib": 64}, ["size_kib is", "pool, fileset, replicas"]),
+        ("gpfs", {"replicas": 0}, ["replicas is 0", "from 1"]),
+        ("beegfs", {"index": 1}, ["index is", "size_kib, pool, targets"]),
         ("cephfs", {"index": 0}, ["index is", "size_kib, object_size_kib, pool, targets"]),
         ("lustre", {"object_size_kib": 64}, ["object_size_kib is", "size_kib, index, pool"]),
         ("lustre", {"stripes": 64}, ["stripes is an unknown key"]),
@@ -321,8 +328,25 @@ def test_stripe_counts_that_cannot_be_asked_for_are_named(file_system, mentions)
 def test_the_words_of_a_site_file_are_those_of_the_checks():
     words = {name: entry["enum"] for name, entry in SCHEMA["$defs"].items() if "enum" in entry}
     assert words["fileSystemType"] == list(BACKENDS)
+    for name, each in BACKENDS.items():
+        assert set(each.options) <= {field.name for field in fields(Asked)}, name
     assert set(words["mpi"]) == set(REPORT_VARIABLES)
     assert words["transport"] == ["default", *_TRANSPORTS]
+
+
+def test_the_types_of_file_systems_are_documented():
+    lines = DOCUMENT.read_text(encoding="utf-8").splitlines()
+    begin = lines.index("| Type | Mounted as | Commands | `striping` |") + 2
+    rows = [line.strip("| ").split("|") for line in lines[begin : begin + len(BACKENDS)]]
+    found = {
+        row[0].strip(" `"): [set(re.findall("`([^`]+)`", cell)) for cell in row] for row in rows
+    }
+    assert list(found) == list(BACKENDS)
+    for name, each in BACKENDS.items():
+        _, mounted_as, _, striping = found[name]
+        assert mounted_as == set(each.mounted_as), name
+        no_stripes = set() if each.has_stripes else {"stripe_counts"}
+        assert striping - {"striping"} == {*each.options} | no_stripes, name
 
 
 @pytest.mark.parametrize(

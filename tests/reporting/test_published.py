@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import subprocess
 from dataclasses import replace
 from datetime import timedelta
@@ -11,13 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from checks.filesystems import BACKENDS, Asked
-from checks.filesystems.lustre import setstripe_options
 from iobands.reporting.document import Format, written
 from iobands.reporting.drift import comment, drift
 from iobands.reporting.published import section
 from iobands.site.published import Changed, Recommended, published
-from iobands.site.site_file import SiteFile, commands
+from iobands.site.site_file import SiteFile
 from tests.factory import NOW, daily, write_perflog
 from tests.reporting.sites import look
 
@@ -36,7 +33,7 @@ SETTINGS = SiteFile(
 )
 LUSTRE = {
     "hints": "tuned", "stripe_count_asked": -1, "stripe_count": 12, "stripe_size": 2**20,
-    "file_system_type": "lustre",
+    "file_system_type": "lustre", "striping_command": "lfs setstripe -c -1 -S 1024k",
 }  # fmt: skip
 
 
@@ -74,50 +71,10 @@ def test_a_shell_runs_the_commands(found: list[Recommended], tmp_path: Path) -> 
         text=True,
         check=True,
     )
-    # as the checks call it, which prove the layout
-    assert calls.read_text().split() == [
-        "setstripe", *setstripe_options(Asked(-1, size_kib=1024)), "results",
-    ]  # fmt: skip
+    assert calls.read_text().split() == ["setstripe", "-c", "-1", "-S", "1024k", "results"]
     assert {"LIMIT=64K; $HOME", "PML=ucx"} <= set(done.stdout.splitlines())
     assert (tmp_path / "romio-hints").read_text() == "romio_cb_write enable\ncb_config_list *:2\n"
     assert f"ROMIO_HINTS={tmp_path}/romio-hints" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("kind", "command"),
-    [
-        (
-            "cephfs",
-            "setfattr -n ceph.dir.layout -v 'stripe_unit=1048576 stripe_count=12' results",
-        ),
-        ("beegfs", "beegfs entry set --num-targets=12 --chunk-size=1048576 results"),
-        ("posix", None),
-    ],
-)
-def test_other_file_systems_have_commands_of_their_own(
-    found: list[Recommended], kind: str, command: str | None
-) -> None:
-    newest = {**found[0].newest, "file_system_type": kind}
-    lines = commands(SETTINGS, found[0].key, newest)
-    assert (command in lines) if command else (not any("results" in line for line in lines))
-
-
-def test_setfattr_sets_what_the_checks_set_on_cephfs(
-    found: list[Recommended], tmp_path: Path
-) -> None:
-    # Other file systems than Ceph's take the same value under a name of a user's.
-    newest = {**found[0].newest, "file_system_type": "cephfs"}
-    (line,) = (each for each in commands(SETTINGS, found[0].key, newest) if "setfattr" in each)
-    directory = tmp_path / "results"
-    directory.mkdir()
-    try:
-        os.setxattr(directory, "user.tried", b"")
-    except OSError:
-        pytest.skip("no attributes here")
-    line = line.replace("ceph.dir.layout", "user.layout")
-    subprocess.run(["bash", "-euc", line], cwd=tmp_path, check=True)
-    asked = BACKENDS["cephfs"].stripe(Asked(12, size_kib=1024))[-1]
-    assert os.getxattr(directory, "user.layout").decode().split() == shlex.split(asked)[1:]
 
 
 def page_of(found: list[Recommended], form: Format = Format.MARKDOWN) -> str:

@@ -16,6 +16,7 @@ from iobands.results.samples import Samples
 from tests.factory import COLUMNS, ROW, daily, line, write_perflog
 
 DATA = Path(__file__).with_name("perflogs")
+WIDTH = len(ROW)
 
 
 def read_bytes(directory: Path, content: bytes) -> Samples:
@@ -84,7 +85,7 @@ WRONG = {
     "unknown variable": ({"perf_var": "speed"}, "perf_var: unknown variable 'speed'"),
     "GB/s": ({"perf_unit": "GB/s"}, "perf_unit: 'GB/s'; the variable's unit is GiB/s"),
     "missing unit": ({"perf_unit": "null"}, "perf_unit: 'null'; the variable's unit is GiB/s"),
-    "one column more": ({"hints": "a|b"}, "51 columns instead of 50"),
+    "one column more": ({"hints": "a|b"}, f"{WIDTH + 1} columns instead of {WIDTH}"),
     "NUL": ({"hints": "\0"}, "control characters"),
 }
 
@@ -125,7 +126,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         (head + good + good[:-1], [(3, "cut off: the line has no end")], 1),
         (head + b"\n" + good, [(2, "empty line")], 1),
         (head + b"\xff\xfe\n" + good, [(2, "bytes that are not UTF-8")], 1),
-        (head + good[:40] + good + good, [(2, "53 columns instead of 50")], 1),
+        (head + good[:40] + good + good, [(2, f"{WIDTH + 3} columns instead of {WIDTH}")], 1),
         (b"\0" * 4096, [(1, "cut off: the line has no end")], 0),
         (head.replace(b"|gib", b""), [(1, "columns are missing: gib")], 0),
     ]

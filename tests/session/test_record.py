@@ -23,7 +23,7 @@ from iobands.session.record import (
     end_record,
     read_last_session,
 )
-from tests.factory import COLUMNS, NOW, daily, write_perflog, write_session
+from tests.factory import NOW, daily, write_session
 from tests.sites import DAY, SiteFiles
 
 
@@ -116,9 +116,7 @@ def files(tmp_path: Path) -> SiteFiles:
 
 
 def write_rows(files: SiteFiles, age: float, interval: int | None) -> None:
-    path = write_perflog(files.perflogs, [])
-    rows = (f"{row}|{interval or 'null'}" for row in daily([1.5] * 3, last=age))
-    path.write_text("\n".join([f"{COLUMNS}|interval_days", *rows, ""]))
+    files.write(daily([1.5] * 3, last=age, interval_days=interval or "null"))
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"schema": 1}', b'{"schema": 9}', b"\xff"])

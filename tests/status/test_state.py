@@ -16,14 +16,12 @@ from iobands.site.site import Site
 from iobands.status.state import State
 from iobands.status.verdicts import OWN_HISTORY
 from tests.factory import (
-    COLUMNS,
     NOW,
     case,
     daily,
     days_ago,
     line,
     write_bands,
-    write_perflog,
     write_report,
 )
 from tests.sites import DAY, SiteFiles, levels, only
@@ -222,10 +220,7 @@ def test_when_a_series_is_overdue_is_learned(
 def test_an_interval_that_the_site_declares_goes_first(
     files: SiteFiles, age: float, state: State
 ) -> None:
-    header = f"{COLUMNS}|interval_days\n"
-    rows = "".join(f"{row}|7\n" for row in daily([1.5] * 5, last=age))
-    path = write_perflog(files.perflogs, [])
-    path.write_text(header + rows)
+    files.write(daily([1.5] * 5, last=age, interval_days=7))
     assert only(files.read()).status.state is state
 
 

@@ -109,7 +109,8 @@ FIELDS: Final = (
     Field("targets_active", "integer", "covariate",
           "storage targets of the whole file system in service before the run: OSTs that `lfs "
           "osts` calls active, as it does drained and full ones, OSDs that are up by `ceph osd "
-          "stat`, targets that are online by BeeGFS's list"),
+          "stat`, targets that are online and good by BeeGFS's list, disks with data that are up "
+          "and ready by `mmlsdisk`"),
     Field("targets_inactive", "integer", "covariate",
           "storage targets of the whole file system out of service"),
     Field("load_per_node", "number", "covariate",
@@ -146,6 +147,12 @@ FIELDS: Final = (
           "lie on it: `write_bw=0:1.02,1:0.98;read_bw=0:1,1:1.01`; `null` where these do not tell"),
     Field("node_speeds", "text", "speeds",
           "the same of each node, by the times of its ranks: `write_bw=nid01:1.02,nid02:0.98`"),
+    Field("placement", "text", "in_effect",
+          "what the layout of the files says of their place besides stripes: `pool=NAME`, and on "
+          "Spectrum Scale `fileset=NAME` and `replicas=N`; `null` where it says nothing"),
+    Field("striping_command", "text", "run",
+          "the shell command that stripes a directory so, without its last word, which is the "
+          "directory; `null` where no stripe count was asked for"),
     Field("case", "text", "series",
           "name and setting of a case, such as `csc-blocking unit`, where no other field "
           "distinguishes it from daily measurements; `null` otherwise, and where a perflog lacks "

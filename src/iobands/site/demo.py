@@ -189,6 +189,7 @@ def _settings(check: _Check, place: str, ago: int) -> dict[str, object]:
         "stripe_count_asked": count,
         "stripe_count": targets if count < 0 else count,
         "stripe_size": _SIZE_KIB * 1024,
+        "striping_command": f"lfs setstripe -c {count} -S {_SIZE_KIB}k",
         "transport": check.transport,
         "transport_in_effect": check.transport,
         "hints": check.hints,

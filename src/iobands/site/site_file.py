@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands.model.schema import FileError
-from iobands.model.series import ALL_TARGETS, SeriesKey, path_part
+from iobands.model.series import SeriesKey, path_part
 
 #: The directory that published commands stripe.
 DIRECTORY: Final = "results"
@@ -71,8 +71,8 @@ def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> 
     preset = extras.get("hint_presets", {}).get(key.hints, {})
     lines = list(environment.get("prepare_cmds", ()))
     lines += [_export(name, value) for name, value in environment.get("env_vars", ())]
-    striped = _striping(extras.get("filesystems", {}).get(key.file_system, {}), key, newest)
-    lines += [f"mkdir -p {DIRECTORY}", *striped] if striped else []
+    striping = newest.get("striping_command")
+    lines += [f"mkdir -p {DIRECTORY}", f"{striping} {DIRECTORY}"] if striping else []
     lines += [_export(name, value) for name, value in preset.get("env_vars", {}).items()]
     hints = preset.get("romio_hints", {})
     if hints:
@@ -100,37 +100,6 @@ def _selects(entry: Entry, key: SeriesKey, extras: Entry) -> bool:
     if isinstance(scale.get("nodes"), int):
         wanted["gib"] = scale["nodes"] * scale["tasks_per_node"] * scale["mib_per_task"] / 1024
     return all(known.get(name) == value for name, value in wanted.items())
-
-
-def _striping(entry: Entry, key: SeriesKey, newest: Mapping[str, Any]) -> list[str]:
-    count, striping = key.stripe_count_asked, entry.get("striping", {})
-    if count is None:
-        return []
-    size = striping.get("size_kib") or (newest.get("stripe_size") or 0) // 1024
-    pool = striping.get("pool")
-    # Ceph and BeeGFS have no word for all targets
-    number = f"{newest.get('stripe_count') if count == ALL_TARGETS else count:g}"
-    match newest.get("file_system_type"):
-        case "lustre" if "layout" in striping:
-            return [
-                f"lfs setstripe {striping['layout'].replace('{stripe_count}', f'{count:g}')} "
-                f"{DIRECTORY}"
-            ]
-        case "lustre":
-            options = [f"-c {count:g}", *([f"-S {int(size)}k"] if size else [])]
-            options += [f"-p {shlex.quote(pool)}"] if pool else []
-            return [f"lfs setstripe {' '.join(options)} {DIRECTORY}"]
-        case "cephfs":
-            object_size = striping.get("object_size_kib")
-            layout = [f"stripe_unit={int(size) * 1024}"] if size else []
-            layout += [f"stripe_count={number}"]
-            layout += [f"object_size={int(object_size) * 1024}"] if object_size else []
-            layout += [f"pool={pool}"] if pool else []
-            return [f"setfattr -n ceph.dir.layout -v {shlex.quote(' '.join(layout))} {DIRECTORY}"]
-        case "beegfs":
-            chunk = [f"--chunk-size={int(size) * 1024}"] if size else []
-            return [" ".join(["beegfs entry set", f"--num-targets={number}", *chunk, DIRECTORY])]
-    return []
 
 
 def _export(name: str, value: object) -> str:

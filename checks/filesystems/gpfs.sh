@@ -1,0 +1,39 @@
+# shellcheck shell=bash disable=SC2034,SC2154
+# Spectrum Scale (GPFS), for job scripts and for the probe: both set file_system before they call
+# anything. Its commands may be missing where nothing has to be proven.
+
+PATH=$PATH:/usr/lpp/mmfs/bin
+
+# list_targets [POOL]: the disks, behind the name of the pool that counts.
+list_targets() {
+    [ -z "${1-}" ] || echo "pool $1"
+    timeout 20 mmlsdisk "$(device)" -Y
+}
+
+device() {
+    df --output=source "$file_system" | tail -n 1
+}
+
+# look_at_targets: for the probe, in its sections. mmgetstate is for root alone.
+look_at_targets() {
+    section "target space"
+    timeout 20 mmdf "$(device)" -Y
+    section "node state"
+    timeout 10 mmgetstate -Y
+}
+
+read_layout() {
+    find "$run_directory" -type f -exec mmlsattr -L {} + >layout.txt 2>&1 || :
+}
+
+# By the limits of the user, the group and the fileset; KiB and files, 0 where there is none.
+show_quota() {
+    timeout 10 mmlsquota -Y "$(device)" | awk -F : '
+        $3 == "HEADER" { for (n = 1; n <= NF; n++) at[$n] = n; next }
+        $1 == "mmlsquota" {
+            bytes = $at["blockLimit"] > 0 ? $at["blockLimit"] : $at["blockQuota"]
+            files = $at["filesLimit"] > 0 ? $at["filesLimit"] : $at["filesQuota"]
+            printf "quota-of bytes %.0f %.0f\n", bytes * 1024, $at["blockUsage"] * 1024
+            printf "quota-of files %.0f %.0f\n", files, $at["filesUsage"]
+        }'
+}
