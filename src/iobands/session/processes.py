@@ -60,14 +60,15 @@ class Process:
         if not isinstance(fields, Mapping):
             return None
         pid, started = fields.get("pid"), fields.get("started")
-        texts = {name: fields.get(name) for name in ("host", "boot", "machine", "namespace")}
-        if not (isinstance(texts["host"], str) and isinstance(texts["boot"], str)):
+        host, boot = fields.get("host"), fields.get("boot")
+        machine, namespace = fields.get("machine"), fields.get("namespace")
+        if not (isinstance(host, str) and isinstance(boot, str)):
             return None
-        if not all(text is None or isinstance(text, str) for text in texts.values()):
+        if not isinstance(machine, str | None) or not isinstance(namespace, str | None):
             return None
         if type(pid) is not int or not 0 < pid < _MOST_PIDS:
             return None
-        return cls(pid=pid, started=started if type(started) is int else None, **texts)
+        return cls(host, boot, pid, started if type(started) is int else None, machine, namespace)
 
     def is_alive(self) -> bool | None:
         """Whether it still runs; None where it cannot be seen: on another machine, or hidden."""
