@@ -1,5 +1,5 @@
-!> The layers aligned, aligned-single, aligned-files and aligned-random: one large striped file or many
-!> files, of which each call moves one stripe. They differ in the assignment of stripes to
+!> The layers aligned, aligned-single, aligned-files and aligned-random: one large striped file or
+!> many files, of which each call moves one stripe. They differ in the assignment of stripes to
 !> processes; see stripe_assignment.
 !>
 !> The files are those of a table, which must exist and are kept, or new ones with an assumed
