@@ -174,10 +174,13 @@ def test_broken_bands(healthy: Path, iobands: Command, observed: Observed) -> No
     bands = healthy / "config" / "bands" / "here.yaml"
     right = bands.read_text()
     bands.write_text("schema: 1\nsystem: [here\n")
-    done = unknown(iobands("status"))
+    done = iobands("status")
+    (said,) = [text for text in done.stdout.splitlines() if "  failed  bands of here  " in text]
     bands.write_text(right)
     observed(
-        **done.cells(),
+        message=said,
+        exit_status=done.returncode,
+        left=done.left,
         next_run=iobands("status").returncode == 0,
     )
 

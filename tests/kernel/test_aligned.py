@@ -439,8 +439,21 @@ def test_every_stripe_is_assigned_once(benchio, files, nodes, elements):
             assert counts[0] == len(targets)
         elif scheme == "random":
             assert max(counts) - min(counts) <= 1
+        elif scheme == "files":
+            _assert_whole_files(assigned, files, elements)
         else:
             _assert_aligned(assigned, nodes, targets, sizes)
+
+
+def _assert_whole_files(assigned, files, elements):
+    file_of = [
+        file
+        for file, (stripe, _) in enumerate(files)
+        for _ in range(0, len(contents(elements, len(files))[file]), stripe)
+    ]
+    dealt = [{file_of[stripe] for stripe in mine} for mine in assigned]
+    assert sum(map(len, dealt)) == len(set(file_of))
+    assert max(map(len, dealt)) <= -(-len(files) // len(assigned))
 
 
 def _assert_aligned(assigned, nodes, targets, sizes):

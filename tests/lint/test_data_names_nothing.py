@@ -30,6 +30,7 @@ STARTS = {
     "config/site.py": {"exec_module"},
     "src/iobands/site/site_file.py": {"run_path"},
     # of names that stand there
+    "config/validation.py": {"import_module"},
     "src/iobands/commands/main.py": {"import_module"},
     "src/iobands/commands/clean.py": {"import_module"},
     "src/iobands/session/workarounds.py": {"import_module"},

@@ -60,6 +60,7 @@ def test_archer2_draws_own_runs_over_the_published_bands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     like = {"medium": "nvme", "stripe_count_asked": 1, "transport": "ofi"}
+    like |= {"nodes": 16, "tasks": 2048, "gib": 64}
     rows = [*daily([160.0, 190.0, 20.0], **like), *daily([1.0], medium="nvme")]
     write_perflog(tmp_path, rows)
     outputs = run("archer2.ipynb", tmp_path, monkeypatch)

@@ -43,6 +43,9 @@ def calibrate(
     Series with an open alert are left out. The exit status is 0, and 3 for an error.
     """
     site = site_of(options)
+    for name in dict.fromkeys(each.key.system for each in site.series):
+        # the site is judged without a file that cannot be used: nothing may be learned from that
+        load_bands(options.config_of("bands"), name)
     found = list(learn(site, series, time_of(since) if since else None))
     if not found:
         raise failure("no series" + (f" with {series!r} in its name" if series else ""))
