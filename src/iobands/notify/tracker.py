@@ -10,7 +10,7 @@ from urllib.parse import quote
 from iobands.notify.changes import RECOVERED
 from iobands.notify.message import Message
 from iobands.notify.settings import SendError, secret
-from iobands.notify.web import QUOTE, Headers, ask, call
+from iobands.notify.web import QUOTE, Headers, ask, call, refuse_clear
 
 _MOST_PAGES: Final = 10
 _PAGE: Final = 100
@@ -39,6 +39,7 @@ def send(message: Message, options: Mapping[str, Any], kind: str) -> None:
     Raises:
         SendError: the tracker did not take it.
     """
+    refuse_clear(options.get("url", ""), options)
     api = (gitlab if kind == "gitlab" else github)(options)
     label = options.get("label", "iobands")
     issue = _found(api, f"{api.issues}", {"labels": label, "state": "all"}, message.cause)

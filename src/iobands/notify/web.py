@@ -35,6 +35,22 @@ class Headers(requests.auth.AuthBase):
         return request
 
 
+def refuse_clear(url: str, options: Mapping[str, Any]) -> None:
+    """Refuse to send the secrets of a channel or monitor where the network can read them.
+
+    Raises:
+        SendError: it would, and the settings do not say `security: none`.
+    """
+    parts = urlsplit(url)
+    is_here = parts.hostname == "localhost" or str(parts.hostname).startswith("127.")
+    if parts.scheme == "http" and not is_here and options.get("security") != "none":
+        for name in {"token", "password"} & options.keys():
+            raise SendError(
+                f"the {name} would go in clear: use https, or set security to none if the network "
+                "is trusted"
+            )
+
+
 def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
     """Call a server, and return what it says if it took the request.
 
@@ -78,11 +94,13 @@ def send(message: Message, options: Mapping[str, Any]) -> None:
     Raises:
         SendError: it was not taken.
     """
+    url = secret(options["url"])
+    refuse_clear(url, options)
     headers = {"Idempotency-Key": message.id}
     if "token" in options:
         headers["Authorization"] = f"Bearer {secret(options['token'])}"
     body = payload(message, options.get("form", "json"))
-    call("POST", secret(options["url"]), json=body, auth=Headers(headers))
+    call("POST", url, json=body, auth=Headers(headers))
 
 
 def payload(message: Message, form: str) -> dict[str, Any]:
