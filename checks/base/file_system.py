@@ -7,8 +7,10 @@ from ..filesystems import BACKENDS, Asked, Striping
 from . import site
 
 
-def _text(value: object) -> str:
-    return "null" if value is None else str(value)
+def stripe_counts(*others: int) -> parameter:
+    """The parameter of the stripe counts that the site has, and of others."""
+    counts = dict.fromkeys([*site.stripe_counts(), *others])
+    return parameter(counts, fmt=lambda each: "null" if each is None else str(each), loggable=True)
 
 
 class FileSystemMixin(rfm.RegressionTestPlugin):
@@ -18,7 +20,7 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
     file_system = parameter(site.file_systems(), loggable=True)
 
     #: The stripe count to ask for: −1 is all targets, None a file system without stripes.
-    stripe_count_asked = parameter(site.stripe_counts(), fmt=_text, loggable=True)
+    stripe_count_asked = stripe_counts()
 
     #: The MPI transport, which is a feature of the programming environment.
     transport = parameter(site.transports(), loggable=True)

@@ -156,6 +156,27 @@ def selecting_partitions(valid_systems: list[str]) -> list[tuple[dict, str]]:
     ]
 
 
+def recommended_in(partition: str, pattern: str, file_system: str) -> tuple[str, str]:
+    """The transport and the hint preset that a partition recommends for a pattern.
+
+    Where it recommends none, they are the defaults.
+    """
+    (part,) = (each for each in _partitions() if each.fullname == partition)
+    settings = part.extras["filesystems"][file_system]
+    place = {"pattern": pattern, "file_system": file_system, "medium": settings["medium"]}
+    entry = next(
+        (
+            each
+            for each in part.extras.get("recommended", [])
+            if "pattern" in each
+            and all(each.get(name, value) == value for name, value in place.items())
+        ),
+        {},
+    )
+    default = transport_of(part.environs[0]) if part.environs else DEFAULT_TRANSPORT
+    return entry.get("transport", default), entry.get("hints", DEFAULT_HINTS)
+
+
 def stripe_counts_of(file_system: str) -> list[int | None]:
     """The stripe counts of a file system in any partition; None alone where it has no stripes."""
     return _unique(

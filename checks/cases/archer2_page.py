@@ -1,7 +1,5 @@
 """ARCHER2's page on I/O: its two patterns as published, and each thing that it recommends."""
 
-from dataclasses import replace
-
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
@@ -88,10 +86,29 @@ class EitherPattern(rfm.RegressionTestPlugin):
         return {"fpp": "one", "ssf": "all"}[self.for_pattern]
 
 
+class AsRecommended(EitherPattern):
+    """With the transport and the hint preset that the site recommends for the pattern.
+
+    On ARCHER2 these are the page's. Where a site recommends none, they are the defaults. A case
+    has all hint presets and transports as its parameters.
+    """
+
+    @run_after("init")
+    def leave_out_others(self) -> None:
+        self.valid_systems = [
+            name
+            for name in self.valid_systems
+            if site.recommended_in(name, self.for_pattern, self.file_system)
+            == (self.transport, self.hints)
+        ]
+
+
 @rfm.simple_test
-class Archer2StripeCount(AgainstFewestStripes, EitherPattern, Archer2Comparison):
+class Archer2StripeCount(AgainstFewestStripes, AsRecommended, Archer2Comparison):
     """All stripes against one: recommended for a shared file, and against for one per process."""
 
+    hints = parameter(site.hint_presets(), loggable=True)
+    transport = parameter(site.transports(), loggable=True)
     needs_stripes = "compares stripe counts"
 
     def wanted_stripes(self) -> str:
@@ -99,9 +116,11 @@ class Archer2StripeCount(AgainstFewestStripes, EitherPattern, Archer2Comparison)
 
 
 @rfm.simple_test
-class Archer2StripeSize(EitherPattern, Archer2Comparison):
+class Archer2StripeSize(AsRecommended, Archer2Comparison):
     """Stripes of 4 MiB against the default of 1 MiB: little impact is expected."""
 
+    hints = parameter(site.hint_presets(), loggable=True)
+    transport = parameter(site.transports(), loggable=True)
     needs_stripes = "compares stripe sizes"
 
     def sides(self) -> tuple[Setting, Setting]:
@@ -134,12 +153,7 @@ class Archer2Hints(Archer2Comparison):
         return [self.preset]
 
     def sides(self) -> tuple[Setting, Setting]:
-        preset = self.current_partition.extras["hint_presets"][self.preset]
-        environment = dict(preset.get("env_vars", {}))
-        if "romio_hints" in preset:
-            environment["ROMIO_HINTS"] = str(self.write_romio_hints(preset["romio_hints"]))
-        demanded = preset.get("hints", {})
-        return self.plain(), replace(self.plain(), environment=environment, demanded=demanded)
+        return self.plain(), self.under(self.preset, self.plain())
 
 
 @rfm.simple_test
@@ -163,8 +177,11 @@ class Archer2Transport(Archer2Case):
 
 
 @rfm.simple_test
-class Archer2FileSystem(EitherPattern, Archer2Case):
+class Archer2FileSystem(AsRecommended, Archer2Case):
     """Either pattern on each file system: `iobands compare file_system` gives the ratio."""
+
+    hints = parameter(site.hint_presets(), loggable=True)
+    transport = parameter(site.transports(), loggable=True)
 
 
 @rfm.simple_test

@@ -29,6 +29,8 @@ class Published:
     nodes: int
     tasks_per_node: int
     gib: float
+    #: The numbers of stripes; the parameter `stripe_count_asked` of the case has them too.
+    stripe_counts: tuple[int, ...] = ()
 
 
 class Case(BenchioBase):
@@ -43,8 +45,9 @@ class Case(BenchioBase):
     #: The volume that the case may move in a phase, in MiB.
     volume_mib = variable(float, value=0.0)
 
-    #: The stripe counts of the site to run with: the smallest, the largest (all) or each.
-    stripes = variable(typ.Str[r"one|all|each|each but one"], value="one")
+    #: The stripe counts to run with: of the site the smallest, the largest (all) or each; or those
+    #: that were published, with the largest of the site beside them.
+    stripes = variable(typ.Str[r"one|all|each|each but one|published"], value="one")
 
     #: Why the case cannot be without stripes; empty where it can.
     needs_stripes = variable(str, value="")
@@ -72,12 +75,21 @@ class Case(BenchioBase):
     def take_tags(self) -> None:
         self.tags = {"io", self.tool, "case", self.source}
 
+    def bind_to_site(self) -> None:
+        super().bind_to_site()
+        if self.stripe_count_asked in self.published.stripe_counts and self.fewest_stripes:
+            # whether or not the site has this number
+            self.valid_systems = site.partitions_for(
+                self.file_system, self.fewest_stripes, self.hints, self.own_presets
+            )
+
     def leave_out_points(self) -> None:
         counts = site.stripe_counts_of(self.file_system)
         wanted = {
             "one": [self.fewest_stripes],
             "all": [self.most_stripes],
             "each": counts,
+            "published": [*self.published.stripe_counts, self.most_stripes],
             # without stripes there is one point all the same, which names what is missing
             "each but one": [each for each in counts if each != self.fewest_stripes] or counts[:1],
         }
@@ -96,6 +108,12 @@ class Case(BenchioBase):
     def lacking(self) -> list[str]:
         """What the case needs and lacks here, a line each."""
         reasons = []
+        targets = None if self.is_dry_run() else self.probe.findings[self.file_system].taking
+        own = self.counts_in_use - set(site.stripe_counts_of(self.file_system))
+        if targets is not None and (most := max(own, default=0)) > targets:
+            reasons.append(
+                f"needs {most} stripes: {self.file_system} has {targets} targets that take files"
+            )
         if self.needs_stripes and self.stripe_count_asked is None:
             reasons.append(
                 f"{self.needs_stripes}: it needs a file system with stripes, "
@@ -104,6 +122,11 @@ class Case(BenchioBase):
         if self.kind.library and self.kernel.lacks(self.kind.library):
             reasons.append(f"benchio's layer {self.layer} needs {self.kind.library}: not found")
         return reasons
+
+    @property
+    def counts_in_use(self) -> set[int]:
+        """The stripe counts that are asked for."""
+        return {self.stripe_count_asked} - {None}
 
     @property
     def kind(self) -> Layer:

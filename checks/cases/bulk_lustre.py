@@ -1,28 +1,27 @@
-"""The bulk Lustre experiment: one process, all at random, or each target from one node."""
+"""The bulk Lustre experiment: one process, all processes, or each target from one node."""
 
 from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import parameter
 
+from ..base.file_system import stripe_counts
 from . import shapes
 from .base import Published
 from .compared import ComparedCase
-
-# A target's number is that of a stripe, where the file system does not show the real one.
-ASSUMED_TARGETS = 4
 
 MIB_PER_GIB = 1024
 
 
 class BulkLustreCase(ComparedCase):
-    """Stripes dealt to the processes in one of three ways, against one process for all."""
+    """Files or stripes dealt to the processes in one of three ways, against one process for all."""
 
     source = "bulk-lustre"
     other_layer = "aligned-single"
 
-    #: How the stripes are dealt: at random, or each target to processes of one node.
-    access = parameter(["aligned-random", "aligned"])
+    #: What is dealt: files at random, as the experiment's "all ranks"; stripes at random, which it
+    #: does not have; or each target to processes of one node.
+    access = parameter(["aligned-files", "aligned-random", "aligned"])
 
     def layer_of_point(self) -> str:
         return self.access
@@ -30,24 +29,24 @@ class BulkLustreCase(ComparedCase):
     @property
     def reads_layout(self) -> bool:
         """Whether the file system shows on which targets the stripes are."""
-        return self.file_system_type == "lustre"
+        return self.striping.names_targets
+
+    def lacking(self) -> list[str]:
+        reasons = super().lacking()
+        if self.access == "aligned" and not self.reads_layout:
+            reasons.append(
+                "aligns accesses with storage targets, which a file's layout names on Lustre and "
+                f"BeeGFS alone: {self.file_system} is {self.file_system_type}"
+            )
+        return reasons
 
     def common_options(self) -> list[str]:
         options = super().common_options()
         if not self.reads_layout:
-            # As a file system would have it that puts the stripes on its targets in turn.
+            # Of the other accesses none asks on which target a stripe is.
             size = self.asked_striping.size_kib or 1024
-            options += [
-                f"--files={self.shape.files}",
-                f"--stripe-size={size}K",
-                f"--stripe-count={self.asked_targets}",
-            ]
+            options += [f"--files={self.shape.files}", f"--stripe-size={size}K"]
         return options
-
-    @property
-    def asked_targets(self) -> int:
-        """On how many targets the stripes are assumed to be."""
-        return max(self.stripe_count_asked or 0, ASSUMED_TARGETS)
 
     def write_command(self) -> None:
         super().write_command()
@@ -61,7 +60,7 @@ class BulkLustreCase(ComparedCase):
 
 @rfm.simple_test
 class BulkLustreSmallFiles(BulkLustreCase):
-    """10,000 files of 1 MiB: 1310 MB/s by one writer, 9925 by all, 18,329 aligned."""
+    """10,000 files of 1 MiB: 1310 MiB/s by one writer, 9925 by all, 18,329 aligned."""
 
     published = Published(nodes=16, tasks_per_node=4, gib=10000 / MIB_PER_GIB)
     stripes = "one"
@@ -72,10 +71,11 @@ class BulkLustreSmallFiles(BulkLustreCase):
 
 @rfm.simple_test
 class BulkLustreLargeFile(BulkLustreCase):
-    """One file of 100 GB: 1054 MB/s by one writer, 962 by all, 5693 aligned."""
+    """One file of 100 GiB: 1054 MiB/s by one writer, 962 by all, 5693 aligned."""
 
-    published = Published(nodes=16, tasks_per_node=4, gib=100)
-    stripes = "all"
+    published = Published(nodes=16, tasks_per_node=4, gib=100, stripe_counts=(16,))
+    stripes = "published"
+    stripe_count_asked = stripe_counts(16)
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         return shapes.stripes(volume)

@@ -103,8 +103,22 @@ class ComparedCase(Case):
 
     @property
     def settings(self) -> dict[str, Setting]:
-        """Both sides by their names."""
-        return dict(zip(SIDES, self.sides(), strict=True))
+        """Both sides by their names, with the hint preset of the point."""
+        sides = (self.under(self.hints, side) for side in self.sides())
+        return dict(zip(SIDES, sides, strict=True))
+
+    @property
+    def counts_in_use(self) -> set[int]:
+        return {setting.asked.stripe_count for setting in self.settings.values()} - {None}
+
+    def under(self, preset: str, setting: Setting) -> Setting:
+        """A side with a hint preset of the site besides, whose hints must be in effect."""
+        said = self.current_partition.extras.get("hint_presets", {}).get(preset, {})
+        environment = {**said.get("env_vars", {}), **setting.environment}
+        if "romio_hints" in said:
+            environment["ROMIO_HINTS"] = str(self.write_romio_hints(said["romio_hints"]))
+        demanded = {**said.get("hints", {}), **setting.demanded}
+        return replace(setting, environment=environment, demanded=demanded)
 
     @property
     def default_time_limit(self) -> str:
@@ -115,7 +129,7 @@ class ComparedCase(Case):
     def written_gib(self) -> float:
         return self.copies * self.gib
 
-    # Hints are those of a setting, and never those of both.
+    # Hints are those of the sides.
     def set_hints(self) -> list[str]:
         if not any(setting.hints or setting.demanded for setting in self.settings.values()):
             return []

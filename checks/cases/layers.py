@@ -36,6 +36,7 @@ LAYERS = {
     "strided": Layer("strided", "mpiio"),
     "aligned": Layer("aligned", "posix"),
     "aligned-single": Layer("aligned-single", "posix"),
+    "aligned-files": Layer("aligned-files", "posix"),
     "aligned-random": Layer("aligned-random", "posix"),
     # No layer of benchio: untar/untar.sh, whose result file has the same form.
     "untar": Layer("untar", "posix"),

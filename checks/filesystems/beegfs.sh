@@ -71,3 +71,15 @@ read_layout() {
         fi
     done >layout.txt
 }
+
+# For each file `path chunk_size target ...`.
+list_stripes() {
+    read_layout
+    awk '
+        /^--- / { if (targets) print path, size targets; path = substr($0, 5); targets = "" }
+        /^\+ Chunksize:/ {
+            size = $3 * (/K$/ ? 1024 : /M$/ ? 1024 ^ 2 : /G$/ ? 1024 ^ 3 : 1)
+        }
+        /^ *\+ [0-9]+ @ / { targets = targets " " $2 }
+        END { if (targets) print path, size targets }' layout.txt
+}

@@ -114,6 +114,9 @@ class Striping:
     #: The functions of bash for job scripts; None where there is nothing to call.
     script: Path | None = None
 
+    #: Whether layouts name the target of each stripe; the script then defines `list_stripes` too.
+    names_targets = False
+
     #: Whether the script defines `client_statistics`, what Lustre's clients count.
     counts_clients = False
 
@@ -165,7 +168,7 @@ class Striping:
         if seen is None:
             return None
         if seen.inactive <= tolerated:
-            return TargetFaults()
+            return TargetFaults(taking=seen.active)
         number = seen.active + seen.inactive
         return TargetFaults((f"{seen.inactive} of {number} storage targets are not in service",))
 

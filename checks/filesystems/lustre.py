@@ -39,6 +39,7 @@ class LustreStriping(Striping):
     options = ("size_kib", "index", "pool", "layout", "targets")
     has_stripes = True
     script = Path(__file__).with_suffix(".sh")
+    names_targets = True
     counts_clients = True
 
     def stripe(self, asked: Asked) -> list[str]:

@@ -57,6 +57,16 @@ read_layout() {
     find "$run_directory" -type f -exec lfs getstripe {} + >layout.txt 2>&1
 }
 
+# For each file `path stripe_size ost ...`, of files with a plain layout.
+list_stripes() {
+    read_layout
+    awk '
+        /^[^[:space:]]/ && NF == 1 { if (osts) print path, size osts; path = $1; osts = "" }
+        /stripe_size/ { size = $2 }
+        $1 ~ /^[0-9]+$/ { osts = osts " " $1 }
+        END { if (osts) print path, size osts }' layout.txt
+}
+
 # client_statistics FILE_SYSTEM: what the client on this node has moved. The name of its part of the
 # file system differs from node to node.
 client_statistics() {

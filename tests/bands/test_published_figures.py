@@ -54,9 +54,15 @@ def limit_of(bands: Bands, **fields: object) -> tuple[str, float] | None:
 def test_a_rate_below_a_maximum_is_fine() -> None:
     size = {"nodes": 16, "tasks": 2048, "gib": 64, "variable": "write_bw"}
     # 1 GB/s is 1e9 / 2**30 GiB/s
-    single = {"case": "archer2-single-writer", **size}
+    single = {"case": "archer2-single-writer", "stripe_count_asked": 1, **size}
     assert limit_of(load_bands(BANDS, "archer2"), **single) == ("at_most", 0.9313)
     assert limit_of(load_bands(BANDS, "archer2"), **{**single, "nodes": 4}) is None
+    # 10 GB/s over all OSTs, with the transport and the variables that the page recommends
+    striped = {"case": "archer2-stripe-count", "pattern": "ssf", "stripe_count_asked": -1, **size}
+    as_recommended = {"transport": "ucx", "hints": "archer2-ssf"}
+    archer2 = load_bands(BANDS, "archer2")
+    assert limit_of(archer2, **striped, **as_recommended) == ("at_most", 9.313)
+    assert limit_of(archer2, **striped, transport="ofi", hints="default") is None
 
 
 def test_figures_are_of_their_stripe_count_and_access() -> None:

@@ -14,8 +14,14 @@ pytestmark = pytest.mark.machine
 
 # What this machine lacks, and what is said of it.
 STRIPES = "it needs a file system with stripes, and disk (posix) has none that could be set"
+TARGETS = (
+    "aligns accesses with storage targets, which a file's layout names on Lustre and BeeGFS alone: "
+    "disk is posix"
+)
 SKIPPED = {
     "Archer2StripeCount": f"compares stripe counts: {STRIPES}",
+    "BulkLustreSmallFiles aligned": TARGETS,
+    "BulkLustreLargeFile aligned": TARGETS,
     "Archer2StripeSize": f"compares stripe sizes: {STRIPES}",
     "Archer2Hints": "compares a hint preset with none: the site file has no hint_presets",
     "Archer2Transport": "compares MPI transports: the site file has environments of one, default",
@@ -69,8 +75,9 @@ def test_every_case_ran_or_said_what_it_needs(session):
         if case["fixture"]:
             continue
         name = case["display_name"].split()[0]
-        if "%hint_set=unit " in case["display_name"] + " ":
-            name += " unit"
+        for point in ("hint_set=unit", "access=aligned"):
+            if f"%{point} " in case["display_name"] + " ":
+                name += f" {point.partition('=')[2]}"
         results.setdefault(name, set()).add(case["result"])
         reasons[name] = case.get("skip_reason")
     asked = {*classes(), *SKIPPED}

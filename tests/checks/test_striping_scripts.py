@@ -358,6 +358,7 @@ def test_the_stripes_of_a_case_are_read_from_the_layout(node):
     listing = captures.captured("lfs getstripe /mnt/lustre/dc4S1mi2/f", "lfs-2.17.txt")[0]
     node.stand_in("lfs", answer(listing))
     script = [
+        f"cd {node.stage}; source {BACKENDS['lustre'].script}",
         f"source {ROOT / 'checks' / 'cases' / 'bulk_lustre.sh'}",
         f"run_directory={node.root}/run number_of_files=2; mkdir $run_directory",
         "before_run; ls $run_directory; place_option; cat $run_directory.table",
@@ -375,3 +376,33 @@ def test_the_stripes_of_a_case_are_read_from_the_layout(node):
         *("000001", "000002", f"--layout={node.root}/run.table"),
         *("/mnt/lustre/dc4S1mi2/f 1048576 2 3 0 1", "0"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("command", "entry", "stripes"),
+    [
+        ("beegfs-ctl", "beegfs-ctl --getentryinfo three", "524288 1201 1001 1101"),
+        ("beegfs", "beegfs entry info --retro --raw two", "524288 101 201"),
+    ],
+)
+def test_the_stripes_of_a_case_are_read_from_the_entries_of_beegfs(node, command, entry, stripes):
+    node.stand_in(command, answer(captures.captured(entry, "beegfs-documented.txt")[0]))
+    for tool in ("awk", "sort", "mkdir", "seq", "xargs", "touch"):
+        (node.root / "bin" / tool).symlink_to(shutil.which(tool))
+    node.mount("beegfs")
+    script = [
+        f"source {BACKENDS['beegfs'].script}; file_system={node.root}",
+        f"source {ROOT / 'checks' / 'cases' / 'bulk_lustre.sh'}",
+        f"run_directory={node.root}/run number_of_files=2; mkdir $run_directory",
+        "before_run; cat $run_directory.table",
+    ]
+    done = subprocess.run(
+        [shutil.which("bash"), "-c", "\n".join(script)],
+        cwd=node.stage,
+        env={"PATH": str(node.root / "bin")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    files = [f"{node.root}/run/{number}" for number in ("000001", "000002")]
+    assert done.stdout.splitlines() == [f"{file} {stripes}" for file in files]

@@ -60,3 +60,42 @@ def test_archer2_is_told_the_published_sizes(tmp_path):
             assert "benchio 110 55 220 local" in command
         else:
             assert "benchio 128 128 256 local proc" in command
+
+
+def test_archer2s_stripe_counts_are_compared_as_its_page_recommends(tmp_path):
+    site = copy_suite(tmp_path, "checks/cases/archer2_page.py")
+    chosen = "%file_system=nvme.*%transport"
+    dry_run(site, "--system=archer2", "-n", f"Archer2StripeCount.*{chosen}", **ENVIRONMENT)
+    found = {}
+    for name, text in site.scripts("job").items():
+        sides = re.findall(r"^environment_(\w+)=\((.*)\)$", text, re.MULTILINE)
+        found["ucx" if "craype-network-ucx" in text else "ofi", name.count("Stripe")] = sides
+    settings = (
+        "FI_OFI_RXM_SAR_LIMIT=64K "
+        "'MPICH_MPIIO_HINTS=*:cray_cb_write_lock_mode=2,*:cray_cb_nodes_multiplier=4'"
+    )
+    # a file per process over OFI without variables; the shared file with both, on both sides
+    assert found == {("ofi", 1): [], ("ucx", 1): [("without", settings), ("with", settings)]}
+
+
+def test_cases_have_the_stripes_of_their_source_beside_all(tmp_path):
+    site = copy_suite(tmp_path, "checks/cases/cray_slides.py", "checks/cases/bulk_lustre.py")
+    said = listing(site, "archer2")
+    counts = {}
+    for name, count in re.findall(
+        r"^- (\w+) .*%file_system=nvme %stripe_count_asked=(\S+)", said, re.MULTILINE
+    ):
+        counts.setdefault(name, set()).add(int(count))
+    assert {name: counts[name] for name in counts if name not in ("CrayFilePerProcess",)} == {
+        "CraySingleWriter": {-1},
+        "CraySharedHdf5": {-1},  # against 4
+        "CrayCollectiveBuffering": {1, 4, 16, -1},
+        "CrayDataSieving": {1, 4, 16, -1},
+        "CrayStrided": {16, -1},
+        "CrayHdf5Dump": {8, -1},
+        "CraySnapshots": {4, 16, -1},
+        "CrayOverlap": {4, 16, -1},
+        "CraySubsetOfWriters": {22, -1},
+        "BulkLustreSmallFiles": {1},
+        "BulkLustreLargeFile": {16, -1},
+    }
