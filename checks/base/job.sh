@@ -176,8 +176,8 @@ load_modules() {
     local where="the site configuration, under 'programs'"
     shift
     type module >/dev/null 2>&1 ||
-        end "jobs have no command 'module' to load $* with: define it in the partition's" \
-            "prepare_cmds, or name the path of $program in $where"
+        end "jobs have no command 'module' to load $* with: start iobands from a login shell," \
+            "define it in the partition's prepare_cmds, or name the path of $program in $where"
     for module; do
         module load "$module" ||
             end "the module $module cannot be loaded: put the right one into $where"

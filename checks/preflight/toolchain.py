@@ -15,8 +15,14 @@ _MISSING_MODULES = [
     re.compile(r"(Unable to locate a modulefile for '[^']*')"),
     re.compile(r"(?s)following module\(s\) are unknown:\s*\"?([^\"\n]*)"),
     re.compile(r"==> Error: (Spec '[^']*' matches no installed packages)"),
-    re.compile(r"((?:module|ml|spack): (?:command )?not found)"),
+    re.compile(r"\b((?:module|ml|spack): (?:command )?not found)"),
 ]
+
+# cron gives a program neither the functions nor the PATH of a login shell.
+_NO_MODULE = (
+    "; start it from a login shell, as the line of `iobands schedule` does, or define the command "
+    "in prepare_cmds of the partition: docs/howto/run-every-night.md, Modules"
+)
 
 
 def commands(compilers: Mapping[str, str], program: str) -> list[str]:
@@ -37,7 +43,10 @@ def _words(compiler: str) -> str:
 
 def problems(said: str) -> list[str]:
     """What is missing, a line each."""
-    modules = [f"module: {found[1]}" for form in _MISSING_MODULES if (found := form.search(said))]
+    found = [match[1] for form in _MISSING_MODULES if (match := form.search(said))]
+    modules = [
+        f"{each}{_NO_MODULE}" if "not found" in each else f"module: {each}" for each in found
+    ]
     tried = re.findall(r"^iobands-compiler (\S+) (\d+) (.*?): (.*)$", said, re.MULTILINE)
     broken = [
         f"compiler of {language} not there: {compiler}"

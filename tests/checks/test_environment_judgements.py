@@ -1,5 +1,7 @@
 """What is made of the output of compilers, modules, MPI and clocks, and of quotas."""
 
+from pathlib import Path
+
 import pytest
 
 from checks.preflight import clocks, mpi, toolchain
@@ -81,8 +83,6 @@ Please check the spelling or version number."""
             "Unable to locate a modulefile for 'gcc/0'",
         ),
         (LMOD, "nosuch/1.0"),
-        ("rfm_job.sh: line 3: module: command not found", "module: command not found"),
-        ("sh: 3: module: not found", "module: not found"),
         (
             "==> Error: Spec 'openmpi@9' matches no installed packages.",
             "Spec 'openmpi@9' matches no installed packages",
@@ -91,6 +91,20 @@ Please check the spelling or version number."""
 )
 def test_a_module_that_is_missing(said, problem):
     assert toolchain.problems(said) == [f"module: {problem}"]
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("rfm_job.sh: line 3: module: command not found", "module: command not found"),
+        ("sh: 3: ml: not found", "ml: not found"),
+    ],
+)
+def test_a_shell_without_modules(said, problem):
+    (found,) = toolchain.problems(said)
+    assert found.startswith(f"{problem}; start it from a login shell")
+    page, heading = found.rpartition(": ")[2].split(", ")
+    assert f"\n## {heading}\n" in Path(page).read_text()
 
 
 def test_compilers():

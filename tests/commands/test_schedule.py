@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.commands.schedule import Every, Job, _is_safe
+from iobands.commands.schedule import _MODULES, Every, Job, _is_safe
 from tests.commands.calling import call
 from tests.conftest import Command
 from tests.fault_table import Observed
@@ -27,9 +27,24 @@ printf '%s\\n' "$PWD" "$IOBANDS_ACCOUNT" "$PATH" "$@" > "$PWD/ran"
 """
 
 
+#: What defines `module`: a stand-in of their common ways, and the files of packages of Debian.
+STAND_IN = """\
+module() { [ "$1" != load ] || . "$MODULEPATH/$2"; }
+export -f module
+export MODULEPATH
+"""
+MODULES = {
+    "a function": None,
+    "Environment Modules": Path("/usr/share/modules/init/bash"),
+    "Lmod": Path("/usr/share/lmod/lmod/init/profile"),
+}
+
+
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A root with an odd name, and a Python beside which a program iobands keeps how it is run."""
+    for name in _MODULES:
+        monkeypatch.delenv(name, raising=False)
     root = tmp_path / ODD
     (root / "config").mkdir(parents=True)
     (root / "config" / "site.py").touch()
@@ -48,9 +63,9 @@ def entry(*arguments: str) -> str:
     return text
 
 
-def run_as_daemon(command: str, root: Path) -> list[str]:
+def run_as_daemon(command: str, root: Path, home: str = "/") -> list[str]:
     """Run a command with the environment that cron gives it; return what the program was given."""
-    given = ["HOME=/", "LOGNAME=x", "SHELL=/bin/sh", "PATH=/usr/bin:/bin"]
+    given = [f"HOME={home}", "LOGNAME=x", "SHELL=/bin/sh", "PATH=/usr/bin:/bin"]
     subprocess.run(["env", "-i", *given, "/bin/sh", "-c", command], cwd="/", check=True)
     directory, account, path, *rest = (root / "ran").read_text().splitlines()
     assert (directory, account) == (str(root), "z 19")
@@ -72,6 +87,35 @@ def test_a_line_of_cron(root: Path) -> None:
     if crontab:  # Debian's cron checks a file without installing it
         (root / "tab").write_text(line + "\n")
         assert subprocess.run([crontab, "-T", "tab"], cwd=root, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("kind", MODULES)
+def test_a_line_of_a_shell_with_modules(
+    root: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    init = MODULES[kind]
+    if init and not init.is_file():
+        pytest.skip(f"{init} is not installed")
+    home, modulefiles = root / "home", root.parent / "modulefiles"
+    home.mkdir()
+    (modulefiles / "io").mkdir(parents=True)
+    form = "setenv IO_MODULE loaded" if init else "export IO_MODULE=loaded"
+    (modulefiles / "io" / "1.0").write_text(f"#%Module1.0\n{form}\n")
+    profile = home / ".bash_profile"
+    profile.write_text(f"MODULEPATH={modulefiles}\n{f'. {init}' if init else STAND_IN}\n")
+    with profile.open("a") as stream:
+        stream.write(f"MODULEPATH={modulefiles}\nPATH=$PATH:/of/profile\n")
+    program = root / "bin" / "iobands"
+    # as a job, which is a shell that gets the environment of the program
+    job = "bash -c 'module load io/1.0; echo $IO_MODULE' >> ran"
+    program.write_text(f"{PROGRAM.replace('/bin/sh', '/bin/bash')}{job}\n")
+    monkeypatch.setenv("LMOD_CMD", "/of/the/shell/that/prints/the/line")
+    *_, line = entry("cron").splitlines()
+    command = re.fullmatch(r"\d+ 5 \* \* \*  (.*)", line)[1].replace(r"\%", "%")
+    assert run_as_daemon(command, root, str(home))[-1] == "loaded"
+    assert (root / "ran").read_text().splitlines()[2].endswith(":/of/profile")
+    _, unit = entry("systemd").split("ExecStart=/bin/sh -c ", 1)
+    assert "$$PATH" in unit.splitlines()[0]
 
 
 def test_lines_of_scrontab(root: Path) -> None:

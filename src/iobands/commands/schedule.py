@@ -23,6 +23,8 @@ from iobands.commands.options import AsSystemOption, RootOption, TagOption, fail
 _SETTINGS: Final = ("IOBANDS_ACCOUNT", "IOBANDS_RESERVATION", "IOBANDS_QOS")
 #: What a session calls; cron's own PATH may lack it.
 _PROGRAMS: Final = ("reframe", "sbatch", "qsub", "bsub", "flux", "mpirun", "srun")
+#: What the modules systems Lmod and Environment Modules set in a shell that has `module`.
+_MODULES: Final = ("LMOD_CMD", "MODULESHOME")
 _USUAL_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
 _SUNDAY: Final = 0
 
@@ -47,7 +49,8 @@ class Every(str, Enum):
 class Job:
     """What runs when: `arguments` in `root` with `environment`, at `hour` and `minute`.
 
-    `jitter` is in minutes, and `offset` a part of it that is the same at each run.
+    `jitter` is in minutes, and `offset` a part of it that is the same at each run. A job with
+    `modules` needs the command `module`, which a login shell has.
     """
 
     name: str
@@ -59,12 +62,16 @@ class Job:
     minute: int
     jitter: int
     offset: int
+    modules: bool = False
 
     def shell(self) -> str:
         """Return it as a command of a POSIX shell."""
         settings = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        if self.modules:  # which the profile put on PATH as well
+            settings = [f'{each}:"$PATH"' if each[:5] == "PATH=" else each for each in settings]
         command = f"{' '.join(settings)} {shlex.join(self.arguments)}"
-        return f"cd {shlex.quote(str(self.root))} && {command}"
+        command = f"cd {shlex.quote(str(self.root))} && {command}"
+        return f"bash -lc {shlex.quote(command)}" if self.modules else command
 
     def cron_time(self) -> str:
         """Return the five fields of a crontab."""
@@ -102,7 +109,8 @@ def schedule(
 
     The jitter keeps sites and tags apart: with cron and Slurm it is a minute of their own, derived
     from host, directory and tag; with systemd a delay. The environment has the account, and a PATH
-    with what a session calls.
+    with what a session calls. Where this shell has the command `module`, a login shell of bash runs
+    it, as jobs get the command from there.
     """
     place = root_of(root)
     clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)
@@ -122,6 +130,7 @@ def schedule(
         minute=int(clock[2]),
         jitter=jitter,
         offset=int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") % (jitter + 1),
+        modules=any(os.environ.get(name) for name in _MODULES),
     )
     every_text = [str(place), *job.arguments, *job.environment.values()]
     if any(not text.isprintable() for text in every_text):
