@@ -65,6 +65,7 @@ class CrayFilePerProcess(Case):
     """File per process, 128 MiB each, from few to many: `iobands compare tasks` compares them."""
 
     source = "cray-slides"
+    # The slides have the size of a file; the number of processes is this suite's choice.
     published = Published(nodes=256, tasks_per_node=16, gib=512)
     layer = "proc"
 
