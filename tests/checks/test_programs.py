@@ -58,8 +58,8 @@ def test_a_job_without_the_command_module_ends_with_what_helps():
     assert (status, said) == (1, "")
     assert complaint == (
         "iobands: jobs have no command 'module' to load ior/4.0 mpi with: start iobands "
-        "from a login shell, define it in the partition's prepare_cmds, or name the path of ior in the site configuration, under "
-        "'programs'\n"
+        "from a login shell, define it in the partition's prepare_cmds, or name the path of ior in "
+        "the site configuration, under 'programs'\n"
     )
 
 
