@@ -85,7 +85,8 @@ bench-report: $(VENV)/.installed-test
 	@echo "Measuring what the dashboard costs, which takes some five minutes"
 	@$(BIN)/python -m benchmarks.reading.dashboard --report docs/dashboard-costs.md $(BENCH_ARGUMENTS)
 
-# Writes docs/real-data.md too if ../shared/data is there, or IOBANDS_REAL_DATA names its table.
+# Writes docs/real-data.md too if IOBANDS_REAL_DATA names the published table of a real year,
+# which benchmarks/alarms/tokio.py describes.
 # Quicker or longer: BENCH_ARGUMENTS="--effort=full --processes=8".
 bench-alarms: $(VENV)-bench/.installed
 	@echo "Measuring the alerts, which takes a quarter of an hour"

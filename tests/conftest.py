@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.fault_table import FaultTable, mark_rows, observed
 from tests.left_behind import Ended, files, left_behind
+from tests.privileges import skip_where_lacking
 from tests.site_copy import BENCHIO, SiteCopy, copy_suite
 
 #: What takes longest comes first, so that no process is left with it in the end; those that use
@@ -77,6 +78,11 @@ def iobands(tmp_path, monkeypatch):
         return done
 
     return call
+
+
+def pytest_runtest_setup(item):
+    """Skip what this machine does not allow, with the reason."""
+    skip_where_lacking(item)
 
 
 def pytest_configure(config):

@@ -17,8 +17,6 @@ from benchmarks.alarms.real import Replay, replay
 from benchmarks.alarms.together import shuffled_incidents
 
 _ROOT: Final = Path(__file__).resolve().parents[2]
-#: Where the real data are, unless said otherwise: beside the repository, if at all.
-_DATA: Final = _ROOT.parent / "shared" / "data" / "edison-2017.csv"
 _SHUFFLED_YEARS: Final = 100
 
 app = typer.Typer(add_completion=False)
@@ -30,11 +28,9 @@ def bench(
         Path | None, typer.Option("--report", help="Write the pages below this directory.")
     ] = None,
     data: Annotated[
-        Path,
-        typer.Option(
-            envvar="IOBANDS_REAL_DATA", help="A year of a real site, used if it is there."
-        ),
-    ] = _DATA,
+        Path | None,
+        typer.Option(envvar="IOBANDS_REAL_DATA", help="The table of a real year; see tokio.py."),
+    ] = None,
     effort: Annotated[str, typer.Option(help="small or full.")] = "small",
     simulate: Annotated[bool, typer.Option(help="Simulate as well.")] = True,
     processes: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
@@ -46,7 +42,7 @@ def bench(
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         shuffled, peers = None, ""
-        if data.is_file():
+        if data:
             found = replay(data, pool, processes)
             print(f"{len(found.events)} events after {time.monotonic() - started:.0f} s")
             for name in real_page.unjudged(found):
@@ -57,7 +53,7 @@ def bench(
             if simulate:
                 shuffled, peers = _shuffled(found), _peers(found, pool)
         else:
-            print(f"No real data: {data} is not there")
+            print("Without a real year: IOBANDS_REAL_DATA does not name its table")
         if simulate:
             text = tables.page(tables.EFFORTS[effort], pool, today, shuffled, peers)
             _write(directory, "error-rates.md", text)

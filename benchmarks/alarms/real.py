@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.alarms.tokio import write_reduced
 from iobands.alerts.alert import Alert, Severity
 from iobands.alerts.incident import Incident
 from iobands.model.series import SeriesKey
@@ -101,11 +101,11 @@ class Replay:
 
 
 def replay(table: Path, pool: Executor, parts: int) -> Replay:
-    """Return what was said on each day of the year in the CSV file `table`."""
+    """Return what was said on each day of the year in the published `table`."""
     with TemporaryDirectory() as temporary:
         perflogs, source = Path(temporary) / "perflogs", Path(temporary) / "source"
         source.mkdir()
-        shutil.copy(table, source)
+        write_reduced(table, source / "year.csv")
         convert(source, read_mapping(MAPPING), perflogs)
         far = datetime(9999, 1, 1, tzinfo=timezone.utc)
         site = _site(perflogs, far, as_of=False)

@@ -172,14 +172,19 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Replay:
     random = np.random.default_rng(3)
     spread = np.exp(0.02 * random.standard_normal((_DAYS, 2)))
     lines = [
-        "time,system,file_system,application,pattern,operation,processes,volume_gib,"
-        "bandwidth_gib_s,ost_full_percent"
+        "darshan_start_time,_file_system,darshan_app,darshan_nprocs,darshan_total_gibs_posix,"
+        "darshan_biggest_write_api_bytes,darshan_biggest_write_api_files,"
+        "darshan_biggest_read_api_bytes,darshan_biggest_read_api_files,"
+        "darshan_agg_perf_by_slowest_posix,fshealth_ost_avg_full_pct"
     ]
     for day in range(_DAYS):
         when = _FIRST + timedelta(days=day)
         write = 10 * spread[day, 0] * (0.4 if day >= _DROP else 1)
-        for operation, value in (("write", write), ("read", 20 * spread[day, 1])):
-            lines.append(f"{when},site,fs,ior,shared,{operation},8,4,{value:.4f},50")
+        for moved, value in (("4,1,,", write), (",,4,1", 20 * spread[day, 1])):
+            start = when.timestamp()
+            lines.append(f"{start},fs,/bin/ior,8,4,{moved},{1024 * value:.4f},50")
+    # what never moved its data has no rate
+    lines.append(f"{_FIRST.timestamp()},,/bin/ior,8,,,,,,,")
     table = tmp_path_factory.mktemp("real") / "year.csv"
     table.write_text("\n".join(lines) + "\n")
     with ThreadPoolExecutor(1) as pool:

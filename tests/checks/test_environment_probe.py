@@ -22,7 +22,7 @@ def disk(tmp_path_factory):
     return tmp_path_factory.mktemp("disk")
 
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+needs_mounts = pytest.mark.needs("mounts")
 NODE = os.uname().nodename
 
 
@@ -94,7 +94,7 @@ def test_a_healthy_one(probed, tmp_path_factory):
     assert list(directory.iterdir()) == []
 
 
-@needs_root
+@needs_mounts
 def test_one_that_is_full(probed, mount):
     directory = mount("size=1m")
     with (directory / "fill").open("wb") as file:
@@ -107,14 +107,14 @@ def test_one_that_is_full(probed, mount):
     assert [path.name for path in directory.iterdir()] == ["fill"]
 
 
-@needs_root
+@needs_mounts
 def test_one_with_less_free_than_its_floor(probed, mount):
     directory = mount("size=512m")
     found = probed.look({"path": str(directory), "min_free_gib": 2}, gib=0.5)
     assert found.problems == ("full: 0.5 GiB are free, 2.5 are needed",)
 
 
-@needs_root
+@needs_mounts
 def test_one_without_inodes(probed, mount):
     directory = mount("size=4m,nr_inodes=2")  # its root and one more
     (directory / "file").touch()
@@ -125,7 +125,7 @@ def test_one_without_inodes(probed, mount):
     )
 
 
-@needs_root
+@needs_mounts
 def test_one_that_is_read_only(probed, mount):
     found = probed.look({"path": str(mount("size=4m,ro"))})
     assert found.problems == (f"not writable on {NODE}: Read-only file system",)
@@ -167,7 +167,7 @@ def test_one_that_hangs_stops_no_other(probed, tmp_path):
     assert "(asked for: mounted)" in found.blocking()
 
 
-@needs_root
+@needs_mounts
 def test_a_stage_directory_that_is_full_is_blamed_and_no_file_system(mount, disk):
     stage = mount("size=256k")
     (stage / "bin").mkdir()

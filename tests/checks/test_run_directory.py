@@ -67,7 +67,7 @@ def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
     wait_until(lambda: not directory.exists())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="hides /dev/fd: needs root")
+@pytest.mark.needs("mount namespaces")
 def test_without_dev_fd_the_directory_is_there_until_the_end(tmp_path):
     directory = tmp_path / "run"
     directory.mkdir()

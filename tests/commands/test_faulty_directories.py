@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -107,11 +106,11 @@ FAULTS: dict[str, tuple[Callable[[Place], Iterator[None]], str, int]] = {
     "note that is not UTF-8": (not_utf8, "named; the others are swept", 1),
     "note of a directory outside of the site's file systems": (outside, "not touched; named", 1),
 }
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
+needs_mounts = pytest.mark.needs("mounts")
 
 
 def of_fault(fault: str) -> Any:
-    root = [needs_root, pytest.mark.machine] if FAULTS[fault][0] is mounted else []
+    root = [needs_mounts, pytest.mark.machine] if FAULTS[fault][0] is mounted else []
     return pytest.param(
         fault, marks=[*root, pytest.mark.fault("directories", fault, FAULTS[fault][1])]
     )

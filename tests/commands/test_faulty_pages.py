@@ -17,7 +17,7 @@ from tests.conftest import Command
 from tests.factory import line, write_perflog
 from tests.fault_table import Observed
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+needs_mounts = pytest.mark.needs("mounts")
 
 
 @pytest.mark.fault("reports", "a file where the directory should be", "unknown; the file stays")
@@ -122,7 +122,7 @@ def test_an_export_keeps_the_mode_of_the_file_that_it_replaces(
     assert output.stat().st_mode & 0o777 == 0o600
 
 
-@needs_root
+@needs_mounts
 @pytest.mark.machine
 @pytest.mark.fault(
     "reports", "device becomes full while pages are written", "unknown; old pages stay"
@@ -152,7 +152,7 @@ def test_pages_on_a_full_device(healthy: Path, iobands: Command, observed: Obser
         subprocess.run(["umount", where], check=True)
 
 
-@needs_root
+@needs_mounts
 @pytest.mark.machine
 @pytest.mark.fault("reports", "read-only file system", "unknown; old pages stay")
 def test_pages_on_a_read_only_device(healthy: Path, iobands: Command, observed: Observed) -> None:

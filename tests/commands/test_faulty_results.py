@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -429,7 +428,7 @@ def test_nothing_is_lost_in_silence(
 UNPRIVILEGED = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed")
+@pytest.mark.needs("fewer capabilities")
 @pytest.mark.parametrize("place", [".", "..", "BenchioFPP.log"])
 @pytest.mark.fault(
     "perflogs", "perflogs that the reader may not read", "unknown: they are named; others count"

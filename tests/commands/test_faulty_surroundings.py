@@ -158,6 +158,7 @@ def test_pages_cannot_be_written(healthy: Path, observed: Observed) -> None:
 
 
 @pytest.mark.machine
+@pytest.mark.needs("tracing")
 @pytest.mark.fault("monitor", "killed while it reads (SIGKILL)", "nothing is changed")
 def test_a_killed_reader(healthy: Path, observed: Observed) -> None:
     # When it opens the perflog; with --seccomp-bpf, strace 6.1 sends no signal.

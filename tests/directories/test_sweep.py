@@ -15,7 +15,7 @@ from iobands.session.processes import Process
 #: A process of this host before its last restart.
 GONE = replace(Process.this(), boot="00000000-0000-0000-0000-000000000000")
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+needs_mounts = pytest.mark.needs("mounts")
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_nothing_but_a_directory_of_ours_below_a_configured_root_goes(disk, note
     assert (precious / "deep" / "proc000000.dat").exists()
 
 
-@needs_root
+@needs_mounts
 def test_what_cannot_be_removed_is_left_with_its_size_and_reason(disk, notes, tmp_path):
     note, mounted = noted(notes, disk), noted(notes, disk)
     stuck = note.path / "deep" / "proc000000.dat"

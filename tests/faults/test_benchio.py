@@ -16,7 +16,7 @@ import pytest
 from tests.faults.test_layers_on_bad_devices import built, system
 from tests.kernel.conftest import Benchio, injecting
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+pytestmark = pytest.mark.needs("mounts", "fewer capabilities", "tracing")
 
 __all__ = ["built"]
 

@@ -15,7 +15,7 @@ import pytest
 from tests.faults.stand_ins import FAULTS, StandIns, lustre
 from tests.site_copy import BENCHIO, copy_suite
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+pytestmark = pytest.mark.needs("mounts")
 
 FILE_SYSTEMS = {
     "healthy": {},

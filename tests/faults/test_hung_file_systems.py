@@ -16,7 +16,7 @@ import pytest
 from tests.faults.test_layers_on_bad_devices import system
 from tests.faults.test_runs_that_end_early import wait_until
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
+pytestmark = pytest.mark.needs("mounts", "loop devices")
 
 
 def freeze(disk):

@@ -5,7 +5,6 @@ with a message, without a figure, and leaves no file that it can remove.
 """
 
 import contextlib
-import os
 import shutil
 import subprocess
 import threading
@@ -17,7 +16,7 @@ import pytest
 
 from tests.kernel.conftest import Benchio, injecting, plain_build
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+pytestmark = pytest.mark.needs("mounts", "loop devices", "tracing")
 
 
 @dataclass(frozen=True)

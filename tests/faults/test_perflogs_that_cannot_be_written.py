@@ -11,7 +11,7 @@ import pytest
 from tests.left_behind import Ended, files, left_behind
 from tests.site_copy import BENCHIO, copy_suite
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
+pytestmark = pytest.mark.needs("mounts")
 
 
 @pytest.fixture

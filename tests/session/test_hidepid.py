@@ -22,7 +22,7 @@ from tests.fault_table import Observed
 
 pytestmark = [
     pytest.mark.machine,
-    pytest.mark.skipif(os.geteuid() != 0, reason="mounts /proc, and is another user: needs root"),
+    pytest.mark.needs("mount namespaces", "other users"),
 ]
 
 ANOTHER = 65534  # nobody

@@ -47,7 +47,7 @@ def test_a_file_where_a_directory_should_be(tmp_path: Path) -> None:
     assert str(tmp_path / "here") in refused(tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives files away: needs root")
+@pytest.mark.needs("other users")
 def test_of_another_user(perflog: Path, tmp_path: Path) -> None:
     os.chown(perflog, 1, 1)
     assert refused(tmp_path).startswith(f"{perflog} belongs to daemon")
@@ -58,7 +58,7 @@ def test_of_another_user(perflog: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.machine
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system: needs root")
+@pytest.mark.needs("mounts")
 def test_a_full_file_system(tmp_path: Path) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path], check=True)
     try:
