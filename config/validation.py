@@ -18,17 +18,28 @@ from typing import Any
 from iobands.model.schema import Document, FileError, unknown
 from iobands.model.yaml_document import load_schema
 
+_CHECKS = Path(__file__).parents[1] / "checks"
+
+# A class that is a check.
+_CHECK = r"^@rfm\.simple_test\nclass (\w+)"
+
 
 def _file_system_types() -> Mapping[str, Any]:
     """The types of file systems that the checks beside this file know, by name."""
     # Under a name of its own: `checks` may be another tree's, where ReFrame was asked for that.
-    checks = Path(__file__).parents[1] / "checks"
-    place = [str(checks)]
+    place = [str(_CHECKS)]
     spec = spec_from_file_location(
-        "iobands_checks", checks / "__init__.py", submodule_search_locations=place
+        "iobands_checks", _CHECKS / "__init__.py", submodule_search_locations=place
     )
     sys.modules["iobands_checks"] = module_from_spec(spec)
     return import_module("iobands_checks.filesystems").BACKENDS
+
+
+def _cases() -> set[str]:
+    """The names of the cases in the checks beside this file."""
+    kebab = import_module("iobands_checks.cases.naming").kebab
+    texts = [path.read_text("utf-8") for path in (_CHECKS / "cases").glob("*.py")]
+    return {kebab(name) for text in texts for name in re.findall(_CHECK, text, re.MULTILINE)}
 
 
 def _schema() -> dict:
@@ -167,7 +178,15 @@ def _check_selections(site: Document, steps: list, features: dict) -> None:
         **{("selections", name): each for name, each in extras.get("selections", {}).items()},
     }
     for place, entries in lists.items():
+        tag = {"recommended": "daily"}.get(place[-1], place[-1])
         for number, entry in enumerate(entries):
+            if "case" in entry:
+                at = [*steps, "extras", *place, number, "case"]
+                if entry["case"].partition(" ")[0] not in _cases():
+                    raise site.error(at, unknown(entry["case"], sorted(_cases())))
+                if tag not in extras.get("schedule", {}):
+                    remedy = f"add the interval of {tag} to schedule"
+                    raise site.error(at, f"is expected at no time; {remedy}")
             for field, value in entry.items():
                 if field in known and value not in known[field]:
                     at = [*steps, "extras", *place, number, field]

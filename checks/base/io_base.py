@@ -243,8 +243,12 @@ class IoBase(
         }
         for extras, transport in site.selecting_partitions(self.valid_systems):
             if self.scale in extras["scales"]:
-                self.tags = {*self.tags, *selections.tags_of(check, extras, transport)}
+                self.tags = {*self.tags, *self.tags_in(check, extras, transport)}
                 self.interval_days = selections.interval_days(self.tags, extras)
+
+    def tags_in(self, check: Mapping, extras: Mapping, transport: str) -> set[str]:
+        """The tags of the check on a partition."""
+        return selections.tags_of(check, extras, transport)
 
     # The job script
 

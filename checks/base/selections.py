@@ -23,8 +23,13 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
 
     A list of the site replaces what is selected without one, but weekly has all of daily.
     """
-    listed = extras.get("selections", {})
-    recommended = extras.get("recommended", [])
+    # a list of cases alone adds to what is selected
+    listed = {
+        tag: [entry for entry in entries if "case" not in entry]
+        for tag, entries in extras.get("selections", {}).items()
+        if not entries or any("case" not in entry for entry in entries)
+    }
+    recommended = [entry for entry in extras.get("recommended", []) if "case" not in entry]
     by_default = has_default_settings(check, extras, transport)
 
     def selected(tag: str, otherwise: bool) -> bool:
@@ -48,6 +53,18 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
     return tags
 
 
+def tags_of_case(check: Mapping, extras: Mapping) -> set[str]:
+    """The tags of a case, which has only those of the site's lists that name it."""
+    lists = {**extras.get("selections", {})}
+    lists["daily"] = [*lists.get("daily", []), *extras.get("recommended", [])]
+    found = {
+        tag
+        for tag, entries in lists.items()
+        if any(matches(check, entry, extras) for entry in entries if "case" in entry)
+    }
+    return found | ({"weekly"} if "daily" in found else set())
+
+
 def interval_days(tags: set[str], extras: Mapping) -> float | None:
     """The shortest interval in days that the site declares for one of `tags`; None for none."""
     declared = extras.get("schedule", {})
@@ -64,10 +81,16 @@ def _seconds(duration: str) -> int:
 def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:
     """Whether an entry selects a check. A field left out matches anything, but the first scale.
 
-    The tool is benchio where none is named. A stripe count is ignored for a file system without
-    stripes.
+    The tool is benchio where neither a tool nor a case is named; a case without its setting is
+    that with any. A stripe count is ignored for a file system without stripes.
     """
-    entry = {"scale": next(iter(extras["scales"])), "tool": DEFAULT_TOOL, **entry}
+    entry = {"scale": next(iter(extras["scales"])), **entry}
+    if "case" in entry:
+        case = entry.pop("case")
+        if case not in (check["case"], check["case"].partition(" ")[0]):
+            return False
+    else:
+        entry.setdefault("tool", DEFAULT_TOOL)
     if check["stripe_count"] is None:
         entry.pop("stripe_count", None)
     return all(check[name] == value for name, value in entry.items())

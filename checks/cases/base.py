@@ -1,17 +1,18 @@
 """The base of the cases: sizes as published, limited by the site's scale.
 
 A case states its source, its layer and the sizes that were published; its docstring is its line in
-ReFrame's lists. It has the tag `case` and one for its source, and none of the site's sets: a case
-is run on demand, not every day.
+ReFrame's lists. It has the tag `case` and one for its source, and those of the site's sets that the
+site file puts it into: without that it is run on demand, not every day.
 """
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, variable
 
-from ..base import site
+from ..base import selections, site
 from ..base.scale import MIB_PER_GIB
 from ..filesystems import Asked
 from ..tools.benchio.base import BenchioBase
@@ -74,6 +75,10 @@ class Case(BenchioBase):
 
     def take_tags(self) -> None:
         self.tags = {"io", self.tool, "case", self.source}
+        super().take_tags()
+
+    def tags_in(self, check: Mapping, extras: Mapping, transport: str) -> set[str]:
+        return selections.tags_of_case({**check, "case": self.case}, extras)
 
     def bind_to_site(self) -> None:
         super().bind_to_site()

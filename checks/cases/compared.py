@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import variable
+from reframe.core.builtins import run_after, variable
 from reframe.utility.sanity import make_performance_function
 from reframe.utility.typecheck import Duration
 
@@ -106,6 +106,11 @@ class ComparedCase(Case):
         """Both sides by their names, with the hint preset of the point."""
         sides = (self.under(self.hints, side) for side in self.sides())
         return dict(zip(SIDES, sides, strict=True))
+
+    # Of what it writes, for a budget: both sides of all pairs.
+    @run_after("init")
+    def count_repeats(self) -> None:
+        self.repeats = len(SIDES) * self.pairs
 
     @property
     def counts_in_use(self) -> set[int]:

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from checks.base.selections import interval_days, smallest_scale, tags_of
+from checks.base.selections import interval_days, smallest_scale, tags_of, tags_of_case
 
 MEDIUM = {"fast": "nvme", "slow": "hdd", "plain": "disk"}
 EXTRAS = {
@@ -146,3 +146,57 @@ def test_a_check_has_the_shortest_interval_of_its_tags():
     assert interval_days({"weekly"}, extras) == 7
     assert interval_days({"full"}, extras) is None
     assert interval_days({"daily"}, {}) is None
+
+
+CASE = {
+    "case": "csc-blocking unit",
+    "tool": "benchio",
+    "pattern": "btio",
+    "interface": "pnetcdf",
+    "file_system": "fast",
+    "medium": "nvme",
+    "stripe_count": 4,
+    "transport": "ucx",
+    "hints": "default",
+    "scale": "large",
+}
+
+
+@pytest.mark.parametrize(
+    ("entry", "is_selected"),
+    [
+        ({"case": "csc-blocking"}, True),
+        ({"case": "csc-blocking unit"}, True),
+        ({"case": "csc-blocking", "stripe_count": 4, "file_system": "fast"}, True),
+        ({"case": "csc-blocking unit-2-aggregators"}, False),
+        ({"case": "csc"}, False),
+        ({"case": "csc-blocking", "stripe_count": 1}, False),
+        ({"case": "csc-blocking", "scale": "small"}, False),
+        ({"pattern": "btio"}, False),
+        ({}, False),
+    ],
+)
+def test_a_site_puts_a_case_into_a_tag(entry, is_selected):
+    nightly = {**EXTRAS, "selections": {"daily": [entry]}}
+    assert tags_of_case(CASE, nightly) == ({"daily", "weekly"} if is_selected else set())
+    weekly = {**EXTRAS, "selections": {"weekly": [entry]}}
+    assert tags_of_case(CASE, weekly) == ({"weekly"} if is_selected else set())
+    recommended = {**EXTRAS, "recommended": [entry]}
+    assert tags_of_case(CASE, recommended) == ({"daily", "weekly"} if is_selected else set())
+    # tar is no tool that a site selects by
+    untar = {**CASE, "tool": "tar", "case": "archer2-untar"}
+    assert tags_of_case(untar, {**EXTRAS, "selections": {"daily": [{"case": "archer2-untar"}]}})
+
+
+def test_a_case_adds_to_a_tag_and_replaces_nothing():
+    case = {"case": "csc-blocking"}
+    plain = defaults("fpp", "fpn", "ssf")
+    assert selected("daily", selections={"daily": [case]}) == plain
+    assert selected("daily", recommended=[case, *RECOMMENDED]) == selected(
+        "daily", recommended=RECOMMENDED
+    )
+    listed = {"daily": [case, {"pattern": "ssf", "file_system": "plain", "hints": "default"}]}
+    assert selected("daily", selections=listed) == {
+        f"ssf plain None {transport} default large" for transport in ("ofi", "ucx")
+    }
+    assert selected("daily", selections={"daily": []}) == set()

@@ -483,6 +483,29 @@ def test_a_word_that_holds_edit_is_no_mark():
     refuse_edit(changed("filesystems", "work", "path", value="/work/CREDIT"), SITE_FILE)
 
 
+@pytest.mark.parametrize(
+    ("case", "schedule", "mention"),
+    [
+        ("csc-nonblocking", {"daily": "1d"}, None),
+        ("csc-blocking unit", {"daily": "1d"}, None),
+        ("csc-nonblocking", {"weekly": "7d"}, "add the interval of daily to schedule"),
+        ("csc-nonblocking", None, "add the interval of daily to schedule"),
+        ("csc-nonblokking", {"daily": "1d"}, "did you mean csc-nonblocking?"),
+    ],
+)
+@pytest.mark.parametrize("place", [("recommended",), ("selections", "daily")])
+def test_a_case_in_a_tag_is_one_and_is_expected(place, case, schedule, mention):
+    system = changed(*place, value=[{"case": case}])
+    extras = system["partitions"][1]["extras"]
+    extras.pop("schedule", None)
+    if schedule:
+        extras["schedule"] = schedule
+    if mention:
+        assert mention in refused(system, [UCX])[1]
+    else:
+        check_site(system, [UCX], SITE_FILE)
+
+
 def test_what_may_not_be_meant_is_warned_of(monkeypatch):
     monkeypatch.delenv("IOBANDS_ACCOUNT", raising=False)
     assert list(warnings(SYSTEM, SITE_FILE)) == []

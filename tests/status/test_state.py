@@ -224,6 +224,17 @@ def test_an_interval_that_the_site_declares_goes_first(
     assert only(files.read()).status.state is state
 
 
+@pytest.mark.parametrize(("interval", "state"), [("null", State.CALIBRATING), (1, State.NO_DATA)])
+def test_a_case_is_overdue_where_the_site_has_put_it_into_a_tag(
+    files: SiteFiles, interval: object, state: State
+) -> None:
+    rows = daily([1.5] * 5, last=4, case="csc-nonblocking", interval_days=interval)
+    files.write(rows)
+    series = only(files.read())
+    assert series.status.state is state
+    assert series.is_on_demand == (interval == "null")
+
+
 def test_one_run_of_2066_is_set_aside(files: SiteFiles) -> None:
     rows = daily([*HISTORY, 6])
     late = line(job_completion_time="2066-01-01T05:30:12+00:00")

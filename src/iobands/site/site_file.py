@@ -38,7 +38,11 @@ class SiteFile:
     def recommends(self, key: SeriesKey) -> bool:
         """Return whether an entry of `recommended` selects the series."""
         extras = self.partitions.get(key.partition, {})
-        return any(_selects(entry, key, extras) for entry in extras.get("recommended", ()))
+        return any(
+            _selects(entry, key, extras)
+            for entry in extras.get("recommended", ())
+            if "case" not in entry
+        )
 
 
 def read_site_file(directory: Path, system: str) -> SiteFile:

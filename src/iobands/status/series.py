@@ -42,6 +42,12 @@ class Series:
         return self.table()
 
     @property
+    def is_on_demand(self) -> bool:
+        """Whether it is a case that no tag of the site file has with an interval."""
+        newest = self.history.newest if len(self.history) else {}
+        return self.key.case is not None and not newest.get("interval_days")
+
+    @property
     def outliers(self) -> Outliers:
         """How many of the runs were outliers."""
         return self.transient.outliers

@@ -82,7 +82,8 @@ def assess(
 ) -> Status:
     """Return the status of a series from its samples and its missing runs.
 
-    No sample is expected in the maintenances `spans`, nor ever of a case, which is run on demand.
+    No sample is expected in the maintenances `spans`, nor of a case that the site file puts into no
+    tag with an interval.
     `prior` is what all series of its file system say about one of them.
     """
     if not len(history):
@@ -154,7 +155,8 @@ def _missing(
     later = [miss for miss in missing_runs if miss.when > newest]
     if later:
         return max(later, key=lambda miss: miss.when).what
-    overdue = None if key.case else overdue_after(history)
+    on_demand = key.case is not None and not history.newest.get("interval_days")
+    overdue = None if on_demand else overdue_after(history)
     if overdue is not None and now - newest - covered(spans, newest, now) > overdue:
         return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
     return None

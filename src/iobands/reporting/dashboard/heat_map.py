@@ -29,9 +29,9 @@ GAP, MISSED, MAINTENANCE = ".", "m", "p"
 def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> dict[str, object]:
     """Return the rows, the times of the sessions, and how far apart these are in seconds.
 
-    Times are in seconds since 1970. A row is of series that run by themselves: without a case.
+    Times are in seconds since 1970. A row is of series that run by themselves, and not on demand.
     """
-    shown = [each for each in site.series if each.key.case is None and each.key.unit != RATIO_UNIT]
+    shown = [each for each in site.series if not each.is_on_demand and each.key.unit != RATIO_UNIT]
     measured = {series_id(each.key): each for each in shown if len(each.history)}
     sessions = sessions_of({name: each.history.times for name, each in measured.items()})
     begins = _begins(sessions, {name: verdicts[name] for name in measured})
