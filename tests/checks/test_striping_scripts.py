@@ -155,7 +155,7 @@ def test_a_missing_command_is_named_in_one_line(node, name, mounted, tools):
     )
 
 
-@pytest.mark.parametrize("name", ["lustre", "cephfs", "beegfs", "gpfs"])
+@pytest.mark.parametrize("name", [name for name, each in BACKENDS.items() if each.mounted_as])
 @pytest.mark.parametrize("mounted", ["ext4", "nfs4", "fuse.sshfs"])
 def test_a_file_system_that_is_not_mounted_is_told_from_the_disk_below(node, name, mounted):
     node.mount(mounted)

@@ -13,6 +13,7 @@ from iobands.model.fields import FIELDS
 from tests.site_copy import ROOT, copy_suite
 
 CHECK = "checks/tools/benchio/pencil.py"
+SCALE = {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 1}
 
 
 def blocks(page, language):
@@ -25,7 +26,7 @@ def blocks(page, language):
 
 def apply(root, page):
     """Do what a page says: new files as they are, and lines added where it shows."""
-    for path, code in blocks(page, "python"):
+    for path, code in [*blocks(page, "python"), *blocks(page, "bash")]:
         (root / path).write_text(code, encoding="utf-8")
     for path, code in blocks(page, "diff"):
         lines = code.splitlines(keepends=True)
@@ -46,8 +47,7 @@ def tree(tmp_path_factory):
     shutil.copytree(ROOT / "src" / "iobands", root / "src" / "iobands", ignore=ignored)
     (root / "src" / "benchio").symlink_to(ROOT / "src" / "benchio")
     disk = {"path": str(tmp_path_factory.mktemp("disk")), "type": "posix", "medium": "disk"}
-    scale = {"nodes": 1, "tasks_per_node": 2, "mib_per_task": 1}
-    site.add_local_system("recipes", {"disk": disk}, scale)
+    site.add_local_system("recipes", {"disk": disk}, SCALE)
     apply(root, "add-a-check.md")
     apply(root, "add-a-covariate.md")
     return site
@@ -92,3 +92,68 @@ def test_check_and_covariate_are_recorded_and_shown(tree):
     assert {each["newest"]["memory_available_gib"] for each in series} == {
         float(rows[0]["memory_available_gib"])
     }
+
+
+#: The made-up command, whose file system is that of the test. One of its targets is down.
+EXFS = """\
+#!/bin/sh
+kept=$(dirname "$0")/layout
+case $1 in
+targets) printf '%s\\n' '0 up' '1 up' '2 up' '3 down' ;;
+stripe) [ "$#" -eq 6 ] && [ -d "$6" ] && echo "$3 targets, $5 bytes" >"$kept" ;;
+show) shift; for file; do echo "$file: $(cat "$kept")"; done ;;
+esac
+"""
+
+
+def test_a_type_of_file_system_is_one_file_plus_a_script_plus_a_row(tmp_path):
+    site = copy_suite(tmp_path / "tree", CHECK.replace("pencil", "check"))
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("docs", "tests"):
+        shutil.copytree(ROOT / name, site.root / name, ignore=ignored)
+    shutil.copy(ROOT / "pyproject.toml", site.root)
+    apply(site.root, "add-a-file-system.md")
+
+    # as the page says, by the tests of the copy; they read its table and its site file's words
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    words = [*command, "tests/config/test_contract.py", "-k", "types or words or striping"]
+    done = subprocess.run(words, cwd=site.root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    exfs = tmp_path / "bin" / "exfs"
+    exfs.parent.mkdir()
+    exfs.write_text(EXFS)
+    exfs.chmod(0o755)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    df = ["df", "--output=fstype", disk]
+    mounted = subprocess.run(df, capture_output=True, text=True, check=True).stdout.split()[-1]
+    place = {
+        "path": str(disk),
+        "type": "examplefs",
+        "medium": "disk",
+        "stripe_counts": [2, -1],
+        "striping": {"size_kib": 1024},
+        "max_inactive_targets": 1,
+        "mounted_as": mounted,
+    }
+    site.add_local_system("example", {"disk": place}, SCALE)
+    path = f"{exfs.parent}:{os.environ['PATH']}"
+    arguments = ("--system=example", "-r", "--exec-policy=serial", "-n", "BenchioFPP")
+    done = site.reframe(*arguments, env={**os.environ, "PATH": path})
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [row for row in site.rows("example") if row["perf_var"] == "write_bw"]
+    names = ("stripe_count_asked", "stripe_count", "stripe_size", "targets_active")
+    assert [[row[name] for name in names] for row in rows] == [
+        ["2", "2", "1048576", "3"],
+        ["-1", "3", "1048576", "3"],
+    ]
+    assert {row["targets_inactive"] for row in rows} == {"1"}
+    assert rows[0]["striping_command"] == "exfs stripe --count 2 --size 1048576"
+
+    # a layout that is not the one asked for
+    exfs.write_text(EXFS.replace('echo "$3', 'echo "1'))
+    done = site.reframe(*arguments, env={**os.environ, "PATH": path})
+    assert done.returncode == 1
+    said = [case["fail_reason"] for case in site.test_cases("example") if case["fail_reason"]]
+    assert any("stripe count asked: 2; in effect: 1" in each for each in said)
