@@ -48,6 +48,11 @@ system = {
                         # -1 are skipped. Only those that the MDS avoids: one that is deactivated
                         # on the clients alone still gets files.
                         "max_inactive_targets": 0,
+                        # Files of a pool: -1 is then all OSTs of the pool. Where the directory has
+                        # a default pool that is not named here, or users cannot count targets, as
+                        # on CephFS or BeeGFS without a configuration, say how many -1 stands for.
+                        # "striping": {"pool": "flash"},
+                        # "striping": {"targets": 24},
                     },
                     "projects": {
                         "path": "/projects/EDIT",
@@ -121,6 +126,8 @@ system = {
                 },
                 # IOBANDS_ACCOUNT, IOBANDS_RESERVATION and IOBANDS_QOS in the environment come
                 # before these three.
+                # Remove the account where jobs need none: on a partition without accounts, or with
+                # the scheduler "local".
                 "account": "EDIT",
                 # A job that waits longer than this is cancelled; without it, it waits for ever.
                 "max_pending_time": "6h",
