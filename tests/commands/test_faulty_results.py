@@ -437,8 +437,8 @@ def test_what_cannot_be_read_is_named(
     place: str, results: Results, iobands: Command, observed: Observed
 ) -> None:
     write_perflog(results.root / "perflogs", [night(0.04).rstrip()] * 2, system="there")
-    closed = results.log.parent / place
-    mode = closed.resolve().stat().st_mode
+    closed = (results.log.parent / place).resolve()
+    mode = closed.stat().st_mode
     closed.chmod(0)
     try:
         done = subprocess.run(
@@ -450,7 +450,7 @@ def test_what_cannot_be_read_is_named(
         )
     finally:
         closed.chmod(mode)
-    where = closed.resolve().relative_to(results.root)
+    where = closed.relative_to(results.root)
     digest = " ".join(done.stdout.split())  # wrapped where the path is long
     said = f"failed {where} cannot be read: Permission denied; what it has is not judged"
     assert said in digest

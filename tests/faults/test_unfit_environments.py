@@ -15,7 +15,9 @@ from tests.site_copy import BENCHIO, copy_suite
 # Why each is not fit; the launchers are stand-ins that do the wrong thing.
 REASONS = {
     "compiler": "compiler of Fortran not there: nosuchftn",
-    "module": "module: module: command not found",
+    "module": "module: command not found; start it from a login shell, as the line of "
+    "`iobands schedule` does, or define the command in prepare_cmds of the partition: "
+    "docs/howto/run-every-night.md, Modules",
     "launcher": "the launcher started 0 of 1 processes: mpirun: cannot reach the daemon",
     "mpi": "MPI does not start: UCX ERROR no network",
 }
