@@ -93,8 +93,10 @@ def warnings(system: dict, path: Path) -> Iterator[str]:
         if partition.get("scheduler") not in (None, "local") and not is_set:
             remedy = "set it, or IOBANDS_ACCOUNT; '' if jobs need none"
             yield str(site.error([*steps, "account"], f"is missing; {remedy}"))
-        for entry in extras.get("recommended", []):
+        for index, entry in enumerate(extras.get("recommended", [])):
             count = entry.get("stripe_count")
+            if problem := _mismatch(entry, extras["scales"]):
+                yield str(site.error([*steps, "recommended", index, "stripe_count"], problem))
             for name, file_system in extras["filesystems"].items():
                 counts = file_system.get("stripe_counts")
                 is_of = entry.get("file_system", name) == name
@@ -106,6 +108,20 @@ def warnings(system: dict, path: Path) -> Iterator[str]:
                     )
                     where = [*steps, "filesystems", name, "stripe_counts"]
                     yield str(site.error(where, problem))
+
+
+def _mismatch(entry: Mapping, scales: Mapping) -> str | None:
+    """What is wrong with the stripe count of a shared file beside the number of processes."""
+    count, name = entry.get("stripe_count", -1), entry.get("scale", next(iter(scales)))
+    nodes, per_node = scales[name]["nodes"], scales[name]["tasks_per_node"]
+    if count < 1 or entry.get("pattern") in ("serial", "fpp", "fpn") or isinstance(nodes, str):
+        return None
+    processes = nodes * per_node
+    if count > processes:
+        return f"is {count}, more than the {processes} processes of scale {name!r}"
+    if processes % count:
+        return f"is {count}, which does not divide the {processes} processes of scale {name!r}"
+    return None
 
 
 def check_environment(variables: Mapping[str, str]) -> None:

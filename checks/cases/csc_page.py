@@ -136,6 +136,11 @@ class CscSquareRootRule(CscCase):
                 f"the rule gives {self.by_rule} for {self.gib:g} GiB: what it is compared with; "
                 "take a larger scale or another stripe count"
             )
+        if self.by_rule > self.tasks:
+            reasons.append(
+                f"the rule gives {self.by_rule} for {self.gib:g} GiB, more than the {self.tasks} "
+                "processes, which the page advises against: take a scale of more processes"
+            )
         return reasons
 
     def sides(self) -> tuple[Setting, Setting]:

@@ -516,3 +516,28 @@ def test_what_may_not_be_meant_is_warned_of(monkeypatch):
     assert list(warnings(changed("account", value=None), SITE_FILE)) == []
     (left_out,) = warnings(changed("filesystems", "work", "stripe_counts", value=[4]), SITE_FILE)
     assert "stripe_counts is [4], without the recommended 1" in left_out
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"stripe_count": 3}, "stripe_count is 3, which does not divide the 64 processes of scale"),
+        ({"stripe_count": 65}, "stripe_count is 65, more than the 64 processes of scale"),
+        ({"stripe_count": 16}, None),
+        ({"stripe_count": -1}, None),
+        ({"stripe_count": 3, "pattern": "fpp"}, None),  # each process has a file of its own
+        ({"stripe_count": 3, "scale": "half"}, "the 32 processes of scale 'half'"),
+        ({}, None),
+    ],
+)
+def test_stripes_that_do_not_fit_the_processes_are_warned_of(entry, problem):
+    system = changed("recommended", value=[{"pattern": "ssf", **entry}])
+    extras = system["partitions"][1]["extras"]
+    extras["account"] = ""
+    extras["scales"] = {
+        name: {"nodes": nodes, "tasks_per_node": 16, "mib_per_task": 1}
+        for name, nodes in (("whole", 4), ("half", 2))
+    }
+    del extras["filesystems"]["work"]["stripe_counts"]
+    said = list(warnings(system, SITE_FILE))
+    assert [problem in each for each in said] == ([True] if problem else [])

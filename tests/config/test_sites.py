@@ -48,15 +48,15 @@ SITES = {
         "program": "srun ",
     },
     "mahti": {
-        # 1 file system × 3 stripe counts × 2 scales, and for the shared file × 2 presets
-        "checks": 3 * 6 + 12,
+        # scratch × 4 stripe counts × 3 scales, for the shared file × 3 presets; and 3 areas
+        "checks": 3 * 12 + 36 + 4 * 3,
         "asked": {"--account=z01", "--partition=medium", "--nodes=1", "--ntasks-per-node=16"},
         "paths": {"/scratch/z01"},
         "module": "module load gcc openmpi",
         "program": "srun ",
     },
     "puhti": {
-        "checks": 3 * 6 + 12,
+        "checks": 3 * 12 + 36 + 4 * 3,
         "asked": {
             "--account=z01",
             "--partition=large",

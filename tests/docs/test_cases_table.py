@@ -33,9 +33,14 @@ def parts(cell: str) -> list[tuple[str, list[str], str]]:
 
 @cache
 def extras(system: str) -> dict:
-    """What the partition of a site file offers."""
-    (partition,) = runpy.run_path(str(CONFIG / "systems" / f"{system}.py"))["system"]["partitions"]
-    return partition["extras"]
+    """What the partitions of a site file offer."""
+    found = {}
+    site = runpy.run_path(str(CONFIG / "systems" / f"{system}.py"))["system"]
+    for partition in site["partitions"]:
+        for name, value in partition["extras"].items():
+            if isinstance(value, dict):
+                found.setdefault(name, {}).update(value)
+    return found
 
 
 def figures(system: str) -> set[str]:
