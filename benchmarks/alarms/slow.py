@@ -7,8 +7,8 @@ The times of ranks are real: rank_times.csv has 60 runs of benchio's layer `proc
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import Array, Random
-from checks.base.speeds import RankTime, node_speeds, target_speeds
+from checks.base.speeds import RankTime, node_speeds, target_bandwidths
 from checks.filesystems import BACKENDS
 from iobands.detection.peers import Speeds, compare, comparisons_a_year
 from iobands.detection.series import Budget, moment
@@ -33,6 +33,9 @@ _LONGEST: Final = 30
 _BETWEEN_LOOKS: Final = 5
 # What a peer has left of its speed while others use it, by chance, for one session.
 _BUSY: Final = (0.4, 0.8)
+# What Lustre sets qos_threshold_rr and qos_prio_free to.
+_THRESHOLD: Final = 0.17
+_PRIORITY: Final = 0.91
 _FIRST: Final = np.datetime64("2026-01-01", "ns")
 
 _LAYOUT: Final = """{path}
@@ -70,11 +73,53 @@ class Targets:
         files = random.permutation(_placed(self.peers, self.stripes))
         return random.permutation(self.peers)[files]
 
+    def busy(self, used: Used, speeds: Array) -> Array:
+        """Return how much slower each rank is than alone on healthy targets."""
+        return 1.0 / speeds[used].min(1)
+
     @staticmethod
     def speeds(seconds: Array, used: Used) -> dict[int, float]:
         """Return what the check records of such a run."""
         times = [RankTime(float(each), str(rank)) for rank, each in enumerate(seconds)]
-        return target_speeds(times, {str(rank): own for rank, own in enumerate(used.tolist())})
+        return target_bandwidths(times, {str(rank): own for rank, own in enumerate(used.tolist())})
+
+
+@dataclass(frozen=True)
+class Weighted(Targets):
+    """Targets in any allocation: by rotation if their free space is much the same, or by weight.
+
+    `free` is what is free on each. A rank's file takes as long as its busiest target: one that
+    holds up to `shared` files serves each as fast as one file, and one with more divides its
+    bandwidth among them.
+    """
+
+    free: tuple[float, ...] = ()
+    ranks: int = 64
+    shared: float = 1.0
+
+    def __str__(self) -> str:
+        """Return what the page calls it."""
+        free = "; ".join(f"{each:g} free on {n}" for each, n in Counter(self.free).items())
+        limit = f"shared from {self.shared:g} files on" if self.shared < self.ranks else "by nodes"
+        return f"{super().__str__()}, {self.ranks} files ({free}; {limit})"
+
+    @property
+    def rotated(self) -> Weighted:
+        """The same with equal free space."""
+        return replace(self, free=(1.0,) * self.peers)
+
+    def used(self, random: Random) -> Used:
+        """Return the targets of each file."""
+        if (1 - _THRESHOLD) * max(self.free) < min(self.free):
+            first = random.integers(self.peers)
+            turns = np.arange(self.ranks * self.stripes) + first
+            return random.permutation((turns % self.peers).reshape(self.ranks, self.stripes))
+        return weighted(random, np.array(self.free), self.ranks, self.stripes)
+
+    def busy(self, used: Used, speeds: Array) -> Array:
+        """Return how much slower each rank is than alone on healthy targets."""
+        files = np.bincount(used.ravel(), minlength=self.peers) / self.stripes
+        return (np.maximum(files / self.shared, 1.0) / speeds)[used].max(1)
 
 
 @dataclass(frozen=True)
@@ -93,6 +138,10 @@ class Nodes:
         """Return the node of each rank."""
         nodes = random.choice(self.peers, self.compared, replace=False)
         return np.repeat(nodes, self.ranks)[:, None]
+
+    def busy(self, used: Used, speeds: Array) -> Array:
+        """Return how much slower each rank is than on healthy nodes."""
+        return 1.0 / speeds[used].min(1)
 
     @staticmethod
     def speeds(seconds: Array, used: Used) -> dict[int, float]:
@@ -121,6 +170,27 @@ def _placed(targets: int, stripes: int) -> Used:
     return np.array([*BACKENDS["lustre"].targets_of_files("\n".join(texts)).values()])
 
 
+def weighted(random: Random, free: Array, files: int, stripes: int = 1) -> Used:
+    """Return the targets of files as Lustre 2.15 draws them where free space is unequal.
+
+    The chance is that of the weight, free space less a penalty: one just used gets its own penalty
+    for each target there is, which decays by one with each stripe that is placed.
+    """
+    each = (1 - _PRIORITY) * free / max(len(free) - 1, 1)
+    penalty, placed = np.zeros(len(free)), []
+    for _ in range(files):
+        own: list[int] = []
+        for _ in range(stripes):
+            weight = np.maximum(free - penalty, 0.0)
+            weight[own] = 0.0
+            target = int(random.choice(len(free), p=weight / weight.sum()))
+            own.append(target)
+            penalty[target] = penalty[target] / 2 + each[target] * len(free)
+            penalty = np.maximum(penalty - each, 0.0)
+        placed.append(own)
+    return np.array(placed)
+
+
 @cache
 def rank_times() -> dict[str, list[Array]]:
     """Return the logarithms of the ranks' times over the run's median, by variable and run."""
@@ -139,7 +209,7 @@ def session(random: Random, variable: str, place: Place, used: Used, speeds: Arr
     """Return the logarithms of the speeds that a run shows of peers which have `speeds`."""
     runs = rank_times()[variable]
     times = random.choice(runs[random.integers(len(runs))], len(used))
-    shown = place.speeds(np.exp(times) / speeds[used].min(1), used)
+    shown = place.speeds(np.exp(times) * place.busy(used, speeds), used)
     return np.log([shown.get(peer, np.nan) for peer in range(place.peers)])
 
 
@@ -150,6 +220,7 @@ class Daily:
         """Begin without a session."""
         self._place, self._busy, self._random = place, busy, random
         self._values: dict[str, list[Array]] = {variable: [] for variable in VARIABLES}
+        self._used: list[NDArray[np.bool_]] = []
 
     def measure(self, slow: int | None = None, factor: float = 1.0) -> bool:
         """Add a session, in which one peer may be slow; return whether it was used."""
@@ -159,6 +230,7 @@ class Daily:
         speeds = np.where(busy, random.uniform(*_BUSY, peers), 1.0)
         if slow is not None:
             speeds[slow] *= factor
+        self._used.append(np.isin(np.arange(peers), used))
         for variable, values in self._values.items():
             values.append(session(random, variable, self._place, used, speeds))
         return slow in used
@@ -182,7 +254,8 @@ class Daily:
         days = np.arange(len(values))[-KEPT.days :]
         times = _FIRST + days.astype("timedelta64[D]")
         names = tuple(map(str, range(self._place.peers)))
-        return Speeds(names, times, np.array(values[-KEPT.days :]))
+        recent = slice(-KEPT.days, None)
+        return Speeds(names, times, np.array(values[recent]), np.array(self._used[recent]))
 
 
 def threshold(place: Place) -> float:
@@ -198,6 +271,14 @@ def false_names(place: Place, busy: float, seed: int) -> int:
         if day % _BETWEEN_LOOKS == 0:
             found += len(daily.named(day - _BETWEEN_LOOKS))
     return found
+
+
+def in_any_allocation(
+    place: Weighted, factor: float, busy: float, number: int, seed: int
+) -> tuple[Delays, Delays]:
+    """Return the delays in rotation, and those where files are placed by weight."""
+    drawn = [delays(each, factor, busy, number, seed)[0] for each in (place.rotated, place)]
+    return drawn[0], drawn[1]
 
 
 def delays(

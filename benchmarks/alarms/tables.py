@@ -21,6 +21,19 @@ SMALL: Final = 12
 _TARGETS: Final = slow.Targets(24)
 _MORE_TARGETS: Final = slow.Targets(96)
 _NODES: Final = (slow.Nodes(8, 16), slow.Nodes(64, 32))
+# Expanded by four empty ones, one replaced, one nearly full, and few that all differ.
+_UNEQUAL: Final = tuple(
+    slow.Weighted(len(free), 1, free, files, shared)
+    for free in (
+        (*(1.0,) * 20, *(5.0,) * 4),
+        (*(1.0,) * 23, 5.0),
+        (*(5.0,) * 23, 1.0),
+        (1.0, 1.0, 3.0, 5.0),
+    )
+    for files, shared in ((8, 1.0), (64, 1.0), (64, 4.0), (64, 64.0), (256, 1.0))
+)
+_STRIPED: Final = slow.Weighted(24, 4, _UNEQUAL[0].free, 64, 1.0)
+_SESSIONS_MORE: Final = 2
 _YEAR_AIM: Final = {0.0: 1.5, 0.3: 1.5, 0.6: 3.0}
 _STEADY_AIM: Final = {SMALL: 3, LARGE: 5}
 _GROUP_AIM: Final = {10: 4, 4: 8}
@@ -142,6 +155,14 @@ def _slow_peer(case: Case, found: Found) -> list[object]:
     return [place, f"{speed:g} ×", f"{busy:.0%}", delays, *soon, f"{right:.0%}", *named]
 
 
+def _unequal(case: Case, found: Found) -> list[object]:
+    place, *_ = case
+    ((rotation, weighted),) = found
+    met = verdict(weighted.mean <= rotation.mean + _SESSIONS_MORE)
+    missed = f"{weighted.missed:.0%}"
+    return [place, rotation, weighted, missed, f"≤ {rotation.mean + _SESSIONS_MORE:.1f}", met]
+
+
 _OUTLIERS: Final = (0.005, 0.02, 0.05)
 TABLES: Final[Mapping[str, Table]] = {
     "years": Table(
@@ -205,6 +226,7 @@ TABLES: Final[Mapping[str, Table]] = {
         [
             *product((_TARGETS, _MORE_TARGETS), (0.0, 0.02, 0.05)),
             *product(_NODES, (0.0, 0.02)),
+            *product((*_UNEQUAL, _STRIPED), (0.02,)),
         ],
         "of|busy by chance|named a year|aim|",
         _healthy_peers,
@@ -222,6 +244,13 @@ TABLES: Final[Mapping[str, Table]] = {
         ],
         "of|speed|busy by chance|sessions until named|aim (90 %)||first named|aim|",
         _slow_peer,
+        number=lambda effort, _: effort.changed // 2,
+    ),
+    "unequal_peers": Table(
+        slow.in_any_allocation,
+        list(product((*_UNEQUAL, _STRIPED), (0.5,), (0.02,))),
+        "of|in rotation|by weight|missed|aim (mean)|",
+        _unequal,
         number=lambda effort, _: effort.changed // 2,
     ),
     "peers": Table(

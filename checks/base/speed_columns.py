@@ -8,7 +8,7 @@ from reframe.core.logging import getlogger
 
 from ..filesystems.layout import LAYOUT_FILE
 from .package import SPEEDS
-from .speeds import RankTime, node_speeds, speeds_text, target_speeds, targets_text
+from .speeds import RankTime, node_speeds, speeds_text, target_bandwidths, targets_text
 from .stage import read_output
 
 
@@ -34,6 +34,7 @@ class SpeedsMixin(rfm.RegressionTestPlugin):
         without = sum(each.file not in targets for every in times.values() for each in every)
         if targets and without:
             getlogger().warning(f"{self.name}: {without} times of ranks without a known layout")
-        of_targets = {name: target_speeds(each, targets) for name, each in times.items()}
+        of_targets = {name: target_bandwidths(each, targets) for name, each in times.items()}
         of_nodes = {name: node_speeds(each, targets) for name, each in times.items()}
-        self.target_speeds, self.node_speeds = speeds_text(of_targets), speeds_text(of_nodes)
+        self.target_bandwidths = speeds_text(of_targets)
+        self.node_speeds = speeds_text(of_nodes)

@@ -19,6 +19,11 @@ _MARKS = re.compile(r"[\s|,;:=]")
 #: Of two, nobody knows which one is the slow one, but a column can say how far they are apart.
 _FEWEST = 2
 
+#: With so many others of a side a target is compared, and with all that hold as many bytes but for
+#: a tenth, by its logarithm.
+_ENOUGH = 3
+_CLOSE = math.log(1.1)
+
 Unit = TypeVar("Unit", bound=Hashable)
 
 
@@ -31,17 +36,24 @@ class RankTime:
     node: str | None = None
 
 
-def target_speeds(
+def target_bandwidths(
     times: Iterable[RankTime], targets: Mapping[str, Collection[int]]
 ) -> dict[int, float]:
-    """The speed of each target over that of the median target; `targets` are those of each file.
+    """The speed of each target over the others'; `targets` are those of each file's stripes.
 
     A file over several targets is as slow as the slowest of them, so a target is as fast as the
-    fastest ranks that use it: of n targets a file, the 1 − 1/2n quantile of their rates. Nothing
-    is said of targets that always appear together, nor of one half of whose ranks or more are on
-    one node of several: that may be the slow one.
+    fastest ranks that use it: of n targets a file, the 1 − 1/2n quantile of their rates. It is
+    compared with targets that hold as many bytes, and NaN where the bytes on each explain the
+    difference. Nothing is said of targets that always appear together, nor of one half of whose
+    ranks or more are on one node of several: that may be the slow one.
     """
-    timed = [each for each in times if targets.get(each.file) and _is_time(each.seconds)]
+    known = [each for each in times if targets.get(each.file)]
+    held: Counter[int] = Counter()
+    for each in known:
+        held.update(
+            {t: n / len(targets[each.file]) for t, n in Counter(targets[each.file]).items()}
+        )
+    timed = [each for each in known if _is_time(each.seconds)]
     used = [set(targets[each.file]) for each in timed]
     ranks: dict[int, list[int]] = defaultdict(list)
     for rank, own in enumerate(used):
@@ -49,7 +61,42 @@ def target_speeds(
             ranks[target].append(rank)
     alike = Counter(map(tuple, ranks.values()))
     apart = {target: own for target, own in ranks.items() if alike[tuple(own)] == 1}
-    return _speeds(timed, apart, [each.node for each in timed], max(map(len, used), default=1))
+    nodes, width = [each.node for each in timed], max(map(len, used), default=1)
+    rates = _levels([-math.log(each.seconds) for each in timed], apart, nodes, width)
+    # what the ranks' rates would be in proportion to, if each had its share of the busiest target
+    shares = [-math.log(max(held[target] for target in own)) for own in used]
+    return _beyond_shares(rates, _levels(shares, apart, nodes, width))
+
+
+def _beyond_shares(rates: Mapping[int, float], shares: Mapping[int, float]) -> dict[int, float]:
+    """What is left of the differences between rates where shares explain what they can.
+
+    Between two targets they explain any difference from none, where nodes limit the rates, to that
+    of the shares, where targets do. So the next targets with as many bytes or more bound a rate
+    from below and above, and so do the next ones with as many or fewer.
+    """
+    found = {}
+    for target, rate in rates.items():
+        less = {each: shares[target] - shares[each] for each in rates if each != target}
+        lows, highs = [], []
+        for sign in (1, -1):
+            if near := _nearest({each: sign * by for each, by in less.items()}):
+                lows.append(statistics.median(rates[each] + min(less[each], 0.0) for each in near))
+                highs.append(statistics.median(rates[each] + max(less[each], 0.0) for each in near))
+        low, high = max(lows, default=math.nan), min(highs, default=math.nan)
+        if high - low <= _CLOSE:
+            found[target] = math.exp(rate - (low + high) / 2)
+        elif low < high:
+            beyond = rate - min(max(rate, low), high)
+            found[target] = math.exp(beyond) if beyond else math.nan
+    return found if any(map(math.isfinite, found.values())) else {}
+
+
+def _nearest(away: Mapping[int, float]) -> list[int]:
+    """The targets of one side that are the nearest: enough of them, and all that are as near."""
+    side = {each: max(by, 0.0) for each, by in away.items() if by > -_CLOSE}
+    farthest = max([*sorted(side.values())[:_ENOUGH], _CLOSE])
+    return [each for each, by in side.items() if by <= farthest]
 
 
 def node_speeds(
@@ -66,20 +113,25 @@ def node_speeds(
         if not _MARKS.search(str(each.node)):
             ranks[str(each.node)].append(rank)
     used = [set(targets.get(each.file, ())) for each in timed]
-    return _speeds(timed, ranks, [min(own) if len(own) == 1 else None for own in used], 1)
+    alone = [min(own) if len(own) == 1 else None for own in used]
+    levels = _levels([-math.log(each.seconds) for each in timed], ranks, alone, 1)
+    if len(levels) < _FEWEST:
+        return {}
+    middle = statistics.median(levels.values())
+    return {node: math.exp(level - middle) for node, level in levels.items()}
 
 
 def _is_time(seconds: float) -> bool:
     return math.isfinite(seconds) and seconds > 0
 
 
-def _speeds(
-    timed: Sequence[RankTime],
+def _levels(
+    values: Sequence[float],
     ranks: Mapping[Unit, Sequence[int]],
     others: Sequence[object],
     width: int,
 ) -> dict[Unit, float]:
-    """The 1 − 1/2 `width` quantile of the rates of each unit's ranks, over the median unit's.
+    """The 1 − 1/2 `width` quantile of the values of each unit's ranks.
 
     Nothing is said of a unit half of whose ranks or more have one of several `others` in common.
     """
@@ -89,15 +141,12 @@ def _speeds(
         shared = Counter(others[place] for place in places if others[place] is not None)
         if several and 2 * max(shared.values(), default=0) >= len(places):
             continue
-        rates = [-math.log(timed[place].seconds) for place in places]
+        own = [values[place] for place in places]
         # of one value there is no quantile, of two the same
         levels[unit] = statistics.quantiles(
-            rates if len(rates) > 1 else rates * 2, n=2 * width, method="inclusive"
+            own if len(own) > 1 else own * 2, n=2 * width, method="inclusive"
         )[-1]
-    if len(levels) < _FEWEST:
-        return {}
-    middle = statistics.median(levels.values())
-    return {unit: math.exp(level - middle) for unit, level in levels.items()}
+    return levels
 
 
 def targets_text(targets: Mapping[str, Collection[int]]) -> str | None:

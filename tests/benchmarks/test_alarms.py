@@ -66,6 +66,28 @@ def test_a_slow_one_shows_in_the_times_of_real_ranks(place: slow.Place, each: in
     assert found[worst] < np.log(0.5)
 
 
+def test_targets_are_drawn_by_their_free_space() -> None:
+    random = np.random.default_rng(1)
+    unequal = slow.Weighted(3, 1, (1.0, 1.0, 4.0), 6000)
+    files = np.bincount(unequal.used(random)[:, 0])
+    # the penalty of the one that was just used makes it a little less than 4000
+    assert 3400 < files[2] < 4000
+    assert files[0] == pytest.approx(files[1], rel=0.1)
+    assert set(np.bincount(unequal.rotated.used(random)[:, 0])) == {2000}
+    pairs = slow.weighted(random, np.array([1.0, 1.0, 4.0]), 100, stripes=2)
+    assert all(len(set(pair)) == 2 for pair in pairs.tolist())
+
+
+def test_a_busy_target_is_slower_for_each_file_and_no_slow_one() -> None:
+    random, healthy = np.random.default_rng(1), np.ones(4)
+    place = slow.Weighted(4, 1, (1.0, 1.0, 1.0, 5.0), 4, 2.0)
+    used = np.array([[3], [3], [3], [0]])
+    assert place.busy(used, healthy).tolist() == [1.5, 1.5, 1.5, 1.0]
+    assert place.busy(used, np.array([0.5, 1, 1, 1])).tolist() == [1.5, 1.5, 1.5, 2.0]
+    assert slow.false_names(slow.Weighted(4, 1, (1.0, 1.0, 3.0, 5.0), 8), 0.0, seed=1) == 0
+    assert len(slow.session(random, "write", place, used, healthy)) == 4
+
+
 def test_a_slow_node_is_named_by_the_sessions_that_use_it() -> None:
     found, right = slow.delays(slow.Nodes(8, 16, peers=24), 0.5, 0.0, number=2, seed=1)
     assert right == 1
@@ -102,7 +124,7 @@ def test_every_table_of_the_page_has_its_aims() -> None:
     drawn = {
         "years": [0, 1, 0, 0], "delays": (delays, delays), "outliers": 1, "steady": delays,
         "groups_false": 1, "groups": (delays, delays), "incidents": rate, "improvement": delays,
-        "healthy_peers": 1,
+        "healthy_peers": 1, "unequal_peers": (delays, delays),
     }  # fmt: skip
     for name, found in drawn.items():
         table = tables.TABLES[name]

@@ -17,3 +17,10 @@ def captured(command: str, source: str) -> list[str]:
             outputs.append(rest.split("@@rc ")[0])
     assert outputs, f"{command!r} was not captured in {source}"
     return outputs
+
+
+def states(begin: str) -> str:
+    """What is below a heading that begins so, of a Lustre with targets in several states."""
+    parts = (DATA / "lfs-2.17-states.txt").read_text(encoding="utf-8").split("\n## ")
+    (found,) = [part.partition("\n")[2] for part in parts if part.startswith(begin)]
+    return found

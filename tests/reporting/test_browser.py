@@ -53,7 +53,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
         rows += rows_of(name, transport, values, seed)
     for speed, days, last in ((1, 26, 4.25), (0.5, 4, 0.25)):  # of target 2
         speeds = f"write_bw=0:1,1:1,2:{speed},3:1"
-        rows += daily([1.0] * days, last=last, file_system="lustre", target_speeds=speeds)
+        rows += daily([1.0] * days, last=last, file_system="lustre", target_bandwidths=speeds)
     rows += daily([1.0] * 3 + [None], file_system=EVIL, jobid=EVIL, hints_in_effect=EVIL)
     write_perflog(root / "perflogs", rows)
     write_session(root / "perflogs", NOW - timedelta(days=1))

@@ -45,7 +45,7 @@ def with_targets(days, slow=None, since=0, targets=24, level=0.5, first=0, seed=
         lines.append(
             line(
                 job_completion_time=days_ago(day + 0.25),
-                target_speeds=speeds(values),
+                target_bandwidths=speeds(values),
                 perf_value=random.normal(1.5, 0.1) * (fall if day < since else 1),
                 **LUSTRE,
             )
@@ -163,10 +163,10 @@ def test_nodes_are_drawn_anew_each_night(tmp_path):
     "text", ["write_bw", "write_bw=", "0:1,1:1", "write_bw=0:1,1:x", "write_bw=0:-1", "a=0:1"]
 )
 def test_a_text_that_is_no_speeds_costs_itself_alone(tmp_path, text):
-    bad = line(target_speeds=text, **LUSTRE)
+    bad = line(target_bandwidths=text, **LUSTRE)
     site = SiteFiles(tmp_path).write([*with_targets(30), bad]).read()
     (rejected,) = site.rejected
-    assert rejected.reason.startswith("target_speeds: ")
+    assert rejected.reason.startswith("target_bandwidths: ")
     assert site.series[0].status.runs == 31
     assert found(site)[1]["0"].runs == 30
 
@@ -271,3 +271,32 @@ def test_the_heat_map_has_the_slowest_of_each_day(tmp_path):
     assert max(first["percent"][-4:]) < 70 < min(first["percent"][:-4])
     assert of_targets["sessions"] == sorted(of_targets["sessions"])
     assert {row["name"]: row["percent"] for row in of_nodes["rows"]}["n2"] == [20]
+
+
+def with_columns(days, texts):
+    return [
+        line(job_completion_time=days_ago(day + 0.25), target_bandwidths=text, **LUSTRE)
+        for day, text in zip(range(days - 1, -1, -1), texts, strict=True)
+    ]
+
+
+def test_the_two_real_unbalanced_runs_repeated_for_two_weeks_name_no_ost(tmp_path):
+    # what test_speeds.py finds in the captured times of ranks
+    texts = [
+        "write_bw=0:nan,1:0.779,2:1.29;read_bw=0:nan,1:1,2:0.997",
+        "write_bw=0:nan,1:1.18,5:nan",
+    ]
+    for number, text in enumerate(texts):
+        site = SiteFiles(tmp_path / str(number)).write(with_columns(14, [text] * 14)).read()
+        assert not [each for each in site.alerts if each.peer]
+
+
+def test_sessions_that_tell_nothing_of_a_slow_target_do_not_end_its_alert(tmp_path):
+    texts = [re.search(r"write_bw=0:[^|]+", text)[0] for text in with_targets(40, 7, since=20)]
+    blind = [re.sub(r"(?<=,)7:[^,;]+", "7:nan", text) for text in texts]
+    _, peers = found(SiteFiles(tmp_path).write(with_columns(40, [*texts[:30], *blind[30:]])).read())
+    assert peers["7"].runs == 40
+    assert peers["7"].state is PeerState.UNKNOWN
+    mixed = [b if day % 3 else t for day, (t, b) in enumerate(zip(texts, blind, strict=True))]
+    _, peers = found(SiteFiles(tmp_path / "mixed").write(with_columns(40, mixed)).read())
+    assert peers["7"].state is PeerState.SLOW

@@ -67,15 +67,16 @@ class PeerState(str, Enum):
 
 @dataclass(frozen=True)
 class Speeds:
-    """Logarithms of the speeds of peers over that of the median peer, of one variable.
+    """Logarithms of the speeds of peers over the others', of one variable.
 
-    `values` is of shape (sessions, peers), NaN where a session did not use a peer; `times` (UTC)
-    are those of the sessions, in order.
+    `values` is of shape (sessions, peers), NaN where a session tells of none; `used` is whether it
+    used the peer all the same. `times` (UTC) are those of the sessions, in order.
     """
 
     peers: tuple[str, ...]
     times: Times
     values: Array
+    used: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,13 @@ class Peer:
 
 def compare(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:
     """Return the peers in their order."""
-    seen = np.isfinite(speeds.values)
-    compared = np.flatnonzero(seen.sum(1) >= _FEWEST_PEERS)
+    seen, shows = speeds.used, np.isfinite(speeds.values)
+    compared = np.flatnonzero((seen.sum(1) >= _FEWEST_PEERS) & shows.any(1))
     not_used = len(seen) - _gone_after(seen.mean())
-    not_compared = len(seen) - _gone_after(seen[compared].sum() / seen.size)
+    not_compared = len(seen) - _gone_after(shows[compared].sum() / seen.size)
     values, times = speeds.values[compared], speeds.times[compared]
     noise = _noise(values)
-    *evidence, alarms, ends = _follow(_scores(values, noise), budget.threshold)
+    *evidence, alarms, ends = _follow(_scores(values, noise, seen[compared]), budget.threshold)
     found = []
     for place, name in enumerate(speeds.peers):
         used = np.flatnonzero(seen[:, place])
@@ -166,24 +167,28 @@ def _gone_after(share: float) -> int:
 
 
 def _noise(values: Array) -> Array:
-    """Return the spread of healthy peers in each session, that of all sessions at the least."""
+    """Return the spread of healthy peers in each session, that of all sessions at the least.
+
+    One or two alone may be the slow ones.
+    """
     sizes = np.abs(values)
     every = np.nanmedian(sizes) if len(sizes) else 0.0
-    spread = _MAD_TO_SIGMA * np.maximum(np.nanmedian(sizes, axis=1), every)
-    return np.maximum(spread, _LEAST_NOISE)
+    enough = np.isfinite(sizes).sum(1) >= _FEWEST_PEERS
+    spread = np.where(enough, np.nanmedian(sizes, axis=1), every)
+    return np.maximum(_MAD_TO_SIGMA * np.maximum(spread, every), _LEAST_NOISE)
 
 
-def _scores(values: Array, noise: Array) -> Array:
+def _scores(values: Array, noise: Array, used: NDArray[np.bool_]) -> Array:
     """Return what each session says for each design, of shape (designs, sessions, peers).
 
-    Beyond its level a design is not contradicted: much slower is slow, too.
+    Beyond its level a design is not contradicted: much slower is slow, too. One that was used and
+    of which nothing is said was not slow by chance.
     """
     levels = _DESIGNS[:, :, None]
     near = np.maximum(values, levels)
     ratios = levels * (near - levels / 2) / noise[None, :, None] ** 2
-    seen = np.isfinite(values)
     low = (ratios > 0).sum(1)
-    cells = seen.sum(0)
+    cells = used.sum(0)
     others = cells.sum() - cells
     chance = (low.sum(1, keepdims=True) - low + _SLOW_BY_CHANCE * _PRIOR_CELLS) / (
         others + _PRIOR_CELLS

@@ -142,11 +142,13 @@ FIELDS: Final = (
     Field("targets", "text", "speeds",
           "which storage targets the files of the run lie on, and how many files use each: "
           "`0-3:512,4:511`; `null` where no layout names them"),
-    Field("target_speeds", "text", "speeds",
-          "how fast each target was over the median target, by the times of the ranks whose files "
-          "lie on it: `write_bw=0:1.02,1:0.98;read_bw=0:1,1:1.01`; `null` where these do not tell"),
+    Field("target_bandwidths", "text", "speeds",
+          "the bandwidth of each target over that of targets with as many bytes of the run, by the "
+          "times of the ranks whose files lie on it: `write_bw=0:1.02,1:nan;read_bw=0:1,1:1.01`; "
+          "`nan` where the bytes on each explain a difference, `null` where the times do not tell"),
     Field("node_speeds", "text", "speeds",
-          "the same of each node, by the times of its ranks: `write_bw=nid01:1.02,nid02:0.98`"),
+          "how fast each node was over the median node, by the times of its ranks: "
+          "`write_bw=nid01:1.02,nid02:0.98`"),
     Field("placement", "text", "in_effect",
           "what the layout of the files says of their place besides stripes: `pool=NAME`, and on "
           "Spectrum Scale `fileset=NAME` and `replicas=N`; `null` where it says nothing"),

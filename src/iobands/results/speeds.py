@@ -10,7 +10,7 @@ from iobands.model.fields import TIME, VARIABLE_UNITS
 from iobands.results.lines import FILE, LINE
 
 #: What is compared, and the column that has its speeds.
-KINDS: Final = {"target": "target_speeds", "node": "node_speeds"}
+KINDS: Final = {"target": "target_bandwidths", "node": "node_speeds"}
 #: What tells the runs of one check from others on the same day.
 CHECK: Final = ("system", "partition", "environ", "display_name")
 
@@ -21,6 +21,9 @@ SLOWEST: Final = {kind: f"slowest_{kind}" for kind in KINDS}
 
 # What a speed can be, over that of the median target or node.
 _SPEEDS: Final = (2.0**-20, 2.0**20)
+_GOOD: Final = (pl.col("speed").is_between(*_SPEEDS) | pl.col("speed").is_nan()).fill_null(
+    value=False
+)
 _OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
 _TEXTS: Final = (*_OF_RUN, "kind", "variable", "peer")
 _SCHEMA: Final = {
@@ -49,8 +52,7 @@ def speeds_of(
     runs = of_run.join(said, on=[FILE, LINE]).unique([TIME, *_OF_RUN], keep="first")
     runs = runs.sort(TIME, FILE, LINE).with_row_index("run")
     every = pl.concat([_speeds(runs, kind, column) for kind, column in KINDS.items()])
-    good = pl.col("speed").is_between(*_SPEEDS).fill_null(value=False)
-    bad = every.filter(~good).unique(["run", "kind"], keep="first")
+    bad = every.filter(~_GOOD).unique(["run", "kind"], keep="first")
     places = runs.select("run", FILE, LINE)
     rejected = [
         (file, line, f"{KINDS[kind]}: {part!r} is no speed; no speed of this run counts")
@@ -72,6 +74,7 @@ def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
     of_run = (TIME, *WHERE)
     said = (
         speeds.lazy()
+        .filter(pl.col("speed").is_not_nan())
         .filter(pl.col("peer").n_unique().over(*of_run, "kind") > 1)
         .sort("speed", maintain_order=True)
         .with_columns(pl.format("{} ({})", "peer", pl.col("speed").round(2)).alias("said"))
@@ -85,11 +88,12 @@ def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
 
 
 def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
-    """Return the speeds that a column has, such as `write_bw=0:1.02,1:0.98;read_bw=0:1,1:1`.
+    """Return the speeds that a column has, such as `write_bw=0:1.02,1:nan;read_bw=0:1,1:1`.
 
-    Of a part that is no speed the text is kept.
+    NaN stands for a target that was used and of which nothing is said. Of a part that is no speed
+    the text is kept.
     """
-    part, speed = pl.col("part"), pl.col("speed")
+    part = pl.col("part")
     return (
         runs.lazy()
         .select("run", part=column)
@@ -104,7 +108,7 @@ def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
         .with_columns(
             part.str.extract(r"^([^:]+):").cast(pl.Categorical).alias("peer"),
             pl.when(pl.col("variable").cast(pl.String).is_in(list(VARIABLE_UNITS)))
-            .then(part.str.extract(r"^[^:]+:([0-9.e+-]+)$"))
+            .then(part.str.extract(r"^[^:]+:([0-9.e+-]+|nan)$"))
             .cast(pl.Float64, strict=False)
             .alias("speed"),
         )
@@ -114,7 +118,7 @@ def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
             "variable",
             "peer",
             "speed",
-            pl.when(~speed.is_between(*_SPEEDS).fill_null(value=False)).then(part).alias("part"),
+            pl.when(~_GOOD).then(part).alias("part"),
         )
         .collect()
     )

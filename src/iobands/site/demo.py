@@ -218,7 +218,7 @@ def _speeds(
         found["targets"] = ",".join([*spans, f"{more}-{targets - 1}:{share}"])
         slow = _SLOWNESS if place == "fast" and ago < _SLOW else 1.0
         names = [str(number) for number in range(targets)]
-        found["target_speeds"] = _text(check, names, draw, str(_SLOW_TARGET), slow)
+        found["target_bandwidths"] = _text(check, names, draw, str(_SLOW_TARGET), slow)
     else:
         found["targets"] = f"0-{targets - 1}:{_FILES}"
     return found

@@ -142,7 +142,7 @@ def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
     medians = (
         rows.join(pl.concat(numbered), on=[*CHECK, TIME])
         .group_by("variable", "session", "peer")
-        .agg(pl.col("speed").log().median(), pl.col(TIME).min())
+        .agg(pl.col("speed").fill_nan(None).log().median(), pl.col(TIME).min())
         .sort("session")
     )
     for (variable,), mine in medians.group_by("variable", maintain_order=True):
@@ -150,11 +150,14 @@ def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
         peers = sorted(mine["peer"].unique(), key=_order)
         places = {peer: place for place, peer in enumerate(peers)}
         values = np.full((len(sessions), len(peers)), np.nan)
-        values[at, [places[peer] for peer in mine["peer"]]] = mine["speed"].to_numpy()
+        used = np.zeros(values.shape, dtype=bool)
+        cells = (at, [places[peer] for peer in mine["peer"]])
+        values[cells] = mine["speed"].fill_null(np.nan).to_numpy()
+        used[cells] = True
         first = mine.group_by("session").agg(pl.col(TIME).min()).sort("session")[TIME]
         yield (
             str(variable),
-            Speeds(tuple(peers), first.cast(pl.Datetime("ns")).to_numpy(), values),
+            Speeds(tuple(peers), first.cast(pl.Datetime("ns")).to_numpy(), values, used),
         )
 
 
