@@ -1,10 +1,13 @@
 """All checks are there on every site, and none of them fails to load or to write its script."""
 
+import json
 import os
 import re
 
 import pytest
 
+from iobands.bands import load_bands
+from iobands.model.fields import canonical
 from tests.config.scripts import dry_run, fill_in
 from tests.config.test_sites import ENVIRONMENT, SITES
 from tests.site_copy import ROOT, copy_suite
@@ -99,3 +102,30 @@ def test_cases_have_the_stripes_of_their_source_beside_all(tmp_path):
         "BulkLustreSmallFiles": {1},
         "BulkLustreLargeFile": {16, -1},
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "cases"),
+    [
+        ("archer2", "archer2_page"),
+        ("frontera", "bulk_lustre"),
+        ("mahti", "csc_page"),
+        ("puhti", "csc_page"),
+    ],
+)
+def test_each_published_band_is_of_a_check_of_its_site(tmp_path, name, cases):
+    site = copy_suite(tmp_path, f"checks/cases/{cases}.py", "checks/tools/benchio/check.py")
+    fill_in(site)
+    run = site.reframe(f"--system={name}", "--describe", env={**os.environ, **ENVIRONMENT})
+    checks = [
+        {field: canonical(value) for field, value in check.items() if not isinstance(value, list)}
+        for check in json.loads(run.stdout)
+    ]
+    (epoch,) = load_bands(ROOT / "config" / "bands", name).epochs
+    left = []
+    for band in (*epoch.bands, *epoch.limits):
+        wanted = {field: value for field, value in band.wanted.items() if field != "variable"}
+        wanted.setdefault("case", None)
+        if not any(all(check.get(n, 0) == wanted[n] for n in wanted) for check in checks):
+            left.append(dict(band.match))
+    assert left == []

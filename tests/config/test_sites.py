@@ -68,6 +68,22 @@ SITES = {
         "module": "module load gcc openmpi",
         "program": "srun ",
     },
+    "frontera": {
+        # 2 stripe counts × 2 scales
+        "checks": 4 * 4,
+        "asked": {"--account=z01", "--partition=normal", "--nodes=3", "--ntasks-per-node=4"},
+        "paths": {"/scratch1/z01"},
+        "module": "module load gcc impi",
+        "program": "ibrun ",
+    },
+    "lonestar6": {
+        # one file system without stripes that users set, and one with 2
+        "checks": 4 * 3,
+        "asked": {"--account=z01", "--partition=normal", "--nodes=4", "--ntasks-per-node=4"},
+        "paths": {"/scratch1/z01", "/work/z01"},
+        "module": "module load gcc impi",
+        "program": "ibrun ",
+    },
     "example": {
         # (2 stripe counts + 1 file system without) × 2 transports × 2 scales; 2 presets for one
         "checks": (3 + 2) * 3 * 2 * 2,
@@ -77,7 +93,12 @@ SITES = {
         "program": "srun ",
     },
 }
-ENVIRONMENT = {"IOBANDS_ACCOUNT": "z01", "IOBANDS_CIRRUS_SHARED": "z01/z01/shared"}
+ENVIRONMENT = {
+    "IOBANDS_ACCOUNT": "z01",
+    "IOBANDS_CIRRUS_SHARED": "z01/z01/shared",
+    "SCRATCH": "/scratch1/z01",
+    "WORK": "/work/z01",
+}
 
 
 @pytest.mark.parametrize("name", SITES)
