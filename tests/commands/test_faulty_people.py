@@ -49,10 +49,23 @@ def read_only_log(root: Path) -> None:
     (root / "config" / "alerts" / "here.jsonl").mkdir(parents=True)
 
 
-def repaired_log(root: Path) -> None:
+def repaired(root: Path) -> None:
     log = root / "config" / "alerts" / "here.jsonl"
     if log.is_dir():
         log.rmdir()
+    for path in root.rglob("*"):
+        if path.is_fifo():
+            path.unlink()
+
+
+def pipe(*place: str) -> Callable[[Path], None]:
+    def make(root: Path) -> None:
+        path = root.joinpath(*place)
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+
+    return make
 
 
 def no_configuration(root: Path) -> None:
@@ -106,6 +119,18 @@ ROWS = [
     ),
     Row("log of actions cannot be written", UNKNOWN, read_only_log, RETIRE, 3, "here.jsonl"),
     Row(
+        *("pipe in place of the bands", UNKNOWN, pipe("config", "bands", "here.yaml"), STATUS, 3),
+        "here.yaml: cannot be read: is no regular file",
+    ),
+    Row(
+        *("pipe in place of the log of actions", UNKNOWN),
+        *(pipe("config", "alerts", "here.jsonl"), STATUS, 3, "is no regular file"),
+    ),
+    Row(
+        *("pipe in place of the last session's record", UNKNOWN),
+        *(pipe("perflogs", "last-session.json"), STATUS, 3, "is no regular file"),
+    ),
+    Row(
         *("schedule of a time that is none", "refused; how to write it", nothing),
         *(("schedule", "cron", "--at", "25:00"), 3, "write 05:00"),
     ),
@@ -142,8 +167,8 @@ def test_a_mistake_is_named(row: Row, root: Path, iobands: Command, observed: Ob
     assert done.returncode == row.status
     assert row.said in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+    repaired(root)
     bands.write_text(right)
-    repaired_log(root)
     (root / "config" / "site.py").touch()
     again = iobands(*(RETIRE if row.command[0] == "retire" else STATUS))
     said = [each for each in (done.stderr or done.stdout).splitlines() if row.said in each]

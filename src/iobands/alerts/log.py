@@ -25,7 +25,7 @@ from iobands.alerts.action import (
 from iobands.detection import DOWN, UP
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.rejected import Rejected, Unusable
-from iobands.model.replaced import naming
+from iobands.model.replaced import naming, read_small
 from iobands.model.schema import shown
 from iobands.model.series import SeriesKey, path_part
 from iobands.model.times import is_of_this_age, utc_text
@@ -81,7 +81,7 @@ def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False
     if not path.exists():
         return Log()
     actions, rejected = [], []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
+    for number, line in enumerate(read_small(path).splitlines(), start=1):
         if not line.strip():
             continue
         try:

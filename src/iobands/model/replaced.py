@@ -63,7 +63,7 @@ def refuse_link(path: Path, directory: int) -> None:
             raise FileExistsError(EEXIST, "is a symbolic link; remove it", str(path))
 
 
-def read_small(path: Path, largest: int) -> bytes:
+def read_small(path: Path, largest: int = 64 << 20) -> bytes:
     """Return the content of a regular file; a pipe in its place is not waited for.
 
     Raises:

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 
 import yaml
 
+from iobands.model.replaced import read_small
 from iobands.model.schema import Document, FileError, Steps
 
 _MOST_VALUES: Final = 1_000_000
@@ -41,7 +42,7 @@ def read_content(path: Path) -> bytes:
         FileError: it cannot be read.
     """
     try:
-        return path.read_bytes()
+        return read_small(path)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
 

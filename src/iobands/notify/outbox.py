@@ -28,7 +28,6 @@ _SCHEMA_FILE: Final = Path(__file__).with_name("outbox.schema.yaml")
 _STATE: Final = "causes.json"
 _KEPT: Final = timedelta(days=90)
 _LOCK_SECONDS: Final = 60
-_MOST_BYTES: Final = 16 << 20  # of a file: a year of causes has less
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def _read(path: Path, kind: str) -> dict[str, Any]:
         ValueError: it is damaged.
     """
     try:
-        said = json.loads(read_small(path, _MOST_BYTES))
+        said = json.loads(read_small(path))
     except RecursionError as error:
         raise ValueError(str(error)) from None
     schema = load_schema(_SCHEMA_FILE)

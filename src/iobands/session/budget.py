@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.model.replaced import replace_file
+from iobands.model.replaced import read_small, replace_file
 
 NAME: Final = ".budget.json"
 GIB_PER_TIB: Final = 1024
@@ -103,7 +103,7 @@ def reserve(
 def _spent(perflogs: Path, day: date) -> dict[str, tuple[float, float]]:
     """Return the GiB and node hours of each partition that were reserved on `day` before."""
     try:
-        said = json.loads((perflogs / NAME).read_bytes())
+        said = json.loads(read_small(perflogs / NAME))
         if said["day"] != day.isoformat():
             return {}
         return {name: (float(gib), float(hours)) for name, (gib, hours) in said["spent"].items()}

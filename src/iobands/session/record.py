@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands.model.rejected import Rejected, not_read
-from iobands.model.replaced import replace_file
+from iobands.model.replaced import read_small, replace_file
 from iobands.model.times import parse_time
 from iobands.session.lock import Holder, read_holder
 from iobands.session.refusal import SessionRefusedError
@@ -99,7 +99,7 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
     if not path.exists():
         return None
     try:
-        record = _record(json.loads(path.read_bytes()))
+        record = _record(json.loads(read_small(path)))
     except OSError as error:
         failed.append(not_read(path, error))
         return None
