@@ -50,8 +50,9 @@ class Ost:
 
 @dataclass(frozen=True)
 class Space:
-    """What `lfs df` says of a target: KiB that are free, and the letters of its state."""
+    """What `lfs df` says of a target: KiB in all and free, and the letters of its state."""
 
+    size_kib: int
     free_kib: int
     letters: str
 
@@ -109,10 +110,12 @@ def space_of_osts(text: str) -> dict[str, Space | str]:
     found: dict[str, Space | str] = dict(
         re.findall(r"^(\S+?-OST\w+?)(?:_UUID)? *: (.+)$", text, re.MULTILINE)
     )
-    for name, free, letters in re.findall(
-        r"^(\S+?)(?:_UUID)?\s+\d+\s+\d+\s+(\d+)\s+\d+%\s+.*\[OST:\d+\] *(\w*)", text, re.MULTILINE
+    for name, size, free, letters in re.findall(
+        r"^(\S+?)(?:_UUID)?\s+(\d+)\s+\d+\s+(\d+)\s+\d+%\s+.*\[OST:\d+\] *(\w*)",
+        text,
+        re.MULTILINE,
     ):
-        found[name] = Space(int(free), letters)
+        found[name] = Space(int(size), int(free), letters)
     return found
 
 

@@ -73,7 +73,7 @@ class LustreStriping(Striping):
                 layouts[0],
             )
         _require_whole_files(files, layouts, wanted)
-        fewer = _stripes_over_all(asked.tolerated, wanted, active, layouts, _last_targets(files))
+        fewer = _stripes_over_all(asked, wanted, active, layouts, files)
         return agreed(layouts, replace(asked, stripe_count=ALL_TARGETS), fewer, "active OSTs")
 
     def command(self, asked: Asked, found: Layout) -> str | None:
@@ -97,33 +97,39 @@ class LustreStriping(Striping):
         return osts.judge(said, tolerated, needed_kib, declared)
 
 
-def _last_targets(files: Mapping[str, Sequence[Component]]) -> set[int]:
-    """The targets of the last component in use of all files."""
-    last = ([each for each in components if each.in_use][-1] for components in files.values())
-    return {target for component in last for target in component.targets}
+def _targets_of_mirror(components: Sequence[Component]) -> set[int]:
+    """The targets of the mirror whose component was in use last: a target has part of one only."""
+    in_use = [each for each in components if each.in_use]
+    mirror = (each for each in in_use if each.mirror == in_use[-1].mirror)
+    return {target for each in mirror for target in each.targets}
 
 
 def _stripes_over_all(
-    tolerated: int,
+    asked: Asked,
     wanted: int,
     active: Mapping[int, Ost],
     layouts: Sequence[Layout],
-    found: set[int],
+    files: Mapping[str, Sequence[Component]],
 ) -> int:
     """How many stripes files over all targets have, where so many targets may take no files.
+
+    Lustre keeps the targets of one component out of the next one, so all count.
 
     Raises:
         StripingError: they have fewer. The message names the targets without any of the files where
             these explain the missing stripes: a single stripe is the usual layout of a directory.
     """
     count = min(layout.stripe_count or 0 for layout in layouts)
-    if not 0 < count < wanted:
-        return wanted
-    if wanted - count <= tolerated:
-        return count
-    message = f"stripe count asked: all {wanted} active OSTs; in effect: {count}"
-    unused = [str(ost) for index, ost in active.items() if index not in found]
-    if count > 1 and len(unused) == wanted - count:
+    found = [_targets_of_mirror(components) for components in files.values()]
+    missing = wanted - min(map(len, found))
+    if not 0 < count < wanted or missing <= asked.tolerated:
+        return min(count, wanted) or wanted
+    message = f"stripe count asked: all {wanted} active OSTs; in effect: {wanted - missing}"
+    pool = layouts[0].pool
+    unused = [str(ost) for index, ost in active.items() if index not in set().union(*found)]
+    if pool and not asked.pool:
+        message += f", of the directory's own pool {pool}: name it as `pool` in the site file"
+    elif missing < wanted - 1 and len(unused) == missing:
         message += f": {', '.join(unused)} took no files"
     raise StripingError(message, layouts[0])
 

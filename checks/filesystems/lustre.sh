@@ -19,7 +19,7 @@ list_pool() {
 # target, the layout of a file over all that take files, and how a write to each of its stripes
 # ended. What hangs is waited for a third of $seconds.
 look_at_targets() {
-    local file=$directory/all-targets stripes pool
+    local file=$directory/all-targets stripes written indices good pool
     section "target space"
     # -l waits for no target that is gone: ended by the timeout, it would print nothing at all.
     timeout 10 lfs df -l "$file_system"
@@ -30,9 +30,15 @@ look_at_targets() {
     timeout 10 lfs getstripe "$file" 2>&1
     stripes=$(timeout 10 lfs getstripe -c "$file")
     [[ $stripes =~ ^[0-9]+$ ]] || return 0
-    seq 0 $((stripes - 1)) |
+    written=$(seq 0 $((stripes - 1)) |
         timeout $((seconds / 3)) xargs -P 16 -I % \
-            bash -c "$(declare -f write_stripe); write_stripe \"\$1\" %" bash "$file"
+            bash -c "$(declare -f write_stripe); write_stripe \"\$1\" %" bash "$file")
+    echo "$written"
+    # Elsewhere the small file of the probe may wait for a target that is known to hang.
+    mapfile -t indices < <(timeout 10 lfs getstripe "$file" | awk '$3 ~ /^0x/ { print $1 }')
+    good=$(awk '$1 == "wrote" { print $2; exit }' <<<"$written")
+    [ -z "$good" ] || timeout 10 lfs setstripe -c 1 -i "${indices[good]}" \
+        ${1:+-p "$1"} "$directory/file"
     pool=$(timeout 10 lfs getstripe -p "$file")
     [ -z "$pool" ] || { section "target pool" && list_pool "$pool"; }
 }

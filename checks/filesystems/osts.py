@@ -16,6 +16,11 @@ from .lfs import Ost, Space, components_of_files, failed_checks, listed_osts, sp
 #: The states of `lfs df` in which a target takes no new files; lfs-df(1).
 _LETTERS = {"R": "read-only", "S": "out of space", "I": "out of inodes", "N": "no new objects"}
 
+#: An OST of which the MDS saw less than a thousandth free, in whole MiB, gets no new files until
+#: two thousandths are: osp_statfs_update, reserved_mb_low and reserved_mb_high.
+_RESERVED = 0.002
+_KIB_PER_MIB = 1024
+
 #: The most stripes of a file where the MDT has no large xattrs: one over all targets has no more.
 _MOST_STRIPES = 160
 
@@ -63,17 +68,27 @@ class _Seen:
         return self.space.letters if isinstance(self.space, Space) else ""
 
     @property
-    def why_avoided(self) -> str | None:
-        """Why it takes no new files, where a command shows it."""
+    def silence(self) -> str | None:
+        """Why it does not answer, where a command shows it: what is inactive fails its check."""
+        return "inactive" if not self.ost.active else self.failed_check
+
+    def why_avoided(self, needed_kib: float) -> str | None:
+        """Why it takes no new files, where a command shows it.
+
+        That it is out of space shows on the MDS alone, whose letters clients do not get.
+        """
         if words := [_LETTERS[letter] for letter in self.letters if letter in _LETTERS]:
             return f"{', '.join(words)}; {self.free}"
-        not_there = self.space if isinstance(self.space, str) else None
-        return self.failed_check or (None if self.ost.active else "inactive") or not_there
+        if isinstance(self.space, Space) and self.ost.active:
+            reserved = self.space.size_kib * _RESERVED + _KIB_PER_MIB
+            if self.space.free_kib < max(needed_kib, reserved):
+                return f"full; {self.free}"
+        return self.silence or (self.space if isinstance(self.space, str) else None)
 
     def stops(self, index: int, written: _Written, needed_kib: float) -> str | None:
         """What is wrong with it, although new files come to lie there."""
         if index not in written.ended:
-            said = f" ({self.failed_check})" if self.failed_check else ""
+            said = f" ({self.silence})" if self.silence else ""
             return f"{self.ost} does not answer: a write to it did not end{said}"
         if isinstance(self.space, Space) and self.space.free_kib < needed_kib:
             return f"{self.ost} is full: {self.free}, {needed_kib:.0f} are needed"
@@ -102,13 +117,16 @@ def judge(
     try:
         written = _Written.read(said.get("target files", ""))
     except StripingError as error:
-        avoided = {each.ost: why for each in seen.values() if (why := each.why_avoided)}
-        over_all = _over_all(len(osts), avoided, tolerated, declared)
+        known = {each.ost: each.why_avoided(needed_kib) for each in seen.values()}
+        avoided = {ost: why for ost, why in known.items() if why}
+        over_all = _over_all(f"{len(osts)} targets", len(osts), avoided, tolerated, declared)
         return TargetFaults((), over_all, degraded, (f"a file over all targets: {error}",))
+    asked = "Pool: " in said.get("targets", "")
+    own = f" of the directory's own pool {written.pool}" if written.pool and not asked else ""
     if written.pool and "Pool: " not in listed:  # its members could not be listed
         seen = {index: each for index, each in seen.items() if index in written.targets}
     avoided = {
-        each.ost: each.why_avoided
+        each.ost: each.why_avoided(needed_kib)
         or ("degraded" if "D" in each.letters else "no state is shown: drained on the MDS?")
         for index, each in seen.items()
         if index not in written.targets and len(written.targets) < _MOST_STRIPES
@@ -124,18 +142,18 @@ def judge(
     renumbered = [f"a new file lies on OST {n}, which lfs osts does not list" for n in strangers]
     return TargetFaults(
         stopping=(*stopping, *renumbered),
-        over_all=_over_all(len(seen), avoided, tolerated, declared),
+        over_all=_over_all(f"{len(seen)} targets{own}", len(seen), avoided, tolerated, declared),
         others=degraded,
         taking=len(seen) - len(avoided),
     )
 
 
 def _over_all(
-    number: int, avoided: Mapping[Ost, str], tolerated: int, declared: int | None
+    words: str, number: int, avoided: Mapping[Ost, str], tolerated: int, declared: int | None
 ) -> str | None:
     if declared not in (None, number):
-        return f"{number} targets, {declared} in the site file: has a pool changed?"
+        return f"{words}, {declared} in the site file: has a pool changed?"
     if len(avoided) <= tolerated:
         return None
-    words = "; ".join(f"{ost} takes no new files ({why})" for ost, why in avoided.items())
-    return f"{number} targets, {words}"
+    named = "; ".join(f"{ost} takes no new files ({why})" for ost, why in avoided.items())
+    return f"{words}, {named}"

@@ -8,6 +8,7 @@ from checks.filesystems import BACKENDS, Asked, Layout, StripingError, Targets
 from checks.filesystems.layout import LAYOUT_FILE, TARGETS_FILE
 from checks.filesystems.lustre import file_layouts, setstripe_options
 from tests.checks import captures
+from tests.checks.captures import states
 from tests.checks.lfs_captures import captured
 
 MIB = 2**20
@@ -185,6 +186,52 @@ def test_a_file_that_ends_before_the_component_asked_about_says_so(stage):
     with pytest.raises(StripingError, match=message) as raised:
         BACKENDS["lustre"].in_effect(stage, asked)
     assert raised.value.layout == Layout(2, 4 * MIB, index=0)
+
+
+def pfl(first, *rest):
+    """A file of a layout of -E 1M -c 1 -E -1 -c -1, in the form of the captured ones."""
+    objects = "".join(
+        f"      -   {n}: {{ l_ost_idx:   {target}, l_fid: [0x2c0000400:0x1b:0x0] }}\n"
+        for n, target in enumerate(rest)
+    )
+    text = states("layouts").split("@@@ lfs getstripe pref\n")[1].split("\n[status")[0]
+    text = text.replace("pref\n", "/mnt/lustre/run/f\n", 1).replace(
+        "l_ost_idx:   2", f"l_ost_idx:   {first}"
+    )
+    head, last = text.split("    lcme_id:             2\n")
+    last = last.replace("lcme_flags:          0", "lcme_flags:          init")
+    last = last.replace("lmm_stripe_count:  -1", f"lmm_stripe_count:  {len(rest)}")
+    last = last.replace(
+        "lmm_stripe_offset: -1", f"lmm_stripe_offset: {rest[0]}\n      lmm_objects:"
+    )
+    return f"{head}    lcme_id:             2\n{last.rstrip()}\n{objects}\n"
+
+
+@pytest.mark.parametrize("tolerated", [0, 1])
+def test_all_targets_are_those_of_all_components(stage, tolerated):
+    asked = Asked(-1, layout="-E 1M -c 1 -E -1 -c -1", tolerated=tolerated)
+    here = stage("dc1/f")
+    (here / LAYOUT_FILE).write_text(pfl(3, 0, 1, 2))
+    assert BACKENDS["lustre"].in_effect(here, asked) == Layout(3, 4 * MIB)
+    # A drain hid behind what the first component keeps out of the second.
+    (here / LAYOUT_FILE).write_text(pfl(3, 1, 2))
+    if tolerated:
+        assert BACKENDS["lustre"].in_effect(here, asked) == Layout(2, 4 * MIB)
+    else:
+        with pytest.raises(StripingError, match=r"in effect: 3: OST0000 took no files$"):
+            BACKENDS["lustre"].in_effect(here, asked)
+    (here / LAYOUT_FILE).write_text(pfl(3, 1))
+    with pytest.raises(StripingError, match=r"in effect: 2: OST0000, OST0002 took no files$"):
+        BACKENDS["lustre"].in_effect(here, asked)
+
+
+def test_the_directorys_own_pool_is_named_and_no_target_outside_of_it(stage):
+    here = stage("dc2S4M/f")
+    text = (here / LAYOUT_FILE).read_text()
+    pool = text.replace("\n\tobdidx", "\nlmm_pool:          flash\n\tobdidx")
+    (here / LAYOUT_FILE).write_text(pool)
+    with pytest.raises(StripingError, match="in effect: 2, of the directory's own pool flash"):
+        BACKENDS["lustre"].in_effect(here, Asked(-1))
 
 
 def test_data_on_the_mdt():

@@ -9,7 +9,8 @@ import pytest
 
 from checks.filesystems import TargetFaults
 from checks.filesystems.osts import judge
-from tests.checks.captures import captured
+from checks.preflight.findings import sections
+from tests.checks.captures import captured, states
 
 HEALTHY = "lfs-2.17.txt"
 UNFIT = "lfs-2.17-unfit-targets.txt"
@@ -154,10 +155,48 @@ def test_a_pool_has_the_targets_of_its_members():
     }
     assert faults(declared=3, **pool) == TargetFaults(taking=3)
     shrunk = faults(declared=4, **pool)
-    assert shrunk.over_all == "3 targets, 4 in the site file: has a pool changed?"
+    own = "3 targets of the directory's own pool flash, 4 in the site file: has a pool changed?"
+    assert shrunk.over_all == own
+    asked = {**pool, "targets": ACTIVE + pool["target_pool"]}
+    found = faults(declared=4, **asked).over_all
+    assert found == "3 targets, 4 in the site file: has a pool changed?"
     assert faults(**{**pool, "target_pool": ""}) == TargetFaults(taking=3)
 
 
 def test_a_target_that_is_not_listed():
     renumbered = faults(targets=ACTIVE.replace("3: lustre-OST0003", "4: lustre-OST0004"))
     assert "a new file lies on OST 3, which lfs osts does not list" in renumbered.stopping
+
+
+@pytest.mark.parametrize(
+    ("answer", "over_all", "stopping"),
+    [
+        # One thousandth of the OST is 3033 KiB, in which the MDS places nothing.
+        (
+            "probe answer by hand: full",
+            ["OST0002 takes no new files (full; 1024 KiB are free)"],
+            [],
+        ),
+        ("probe answer by hand: degro", ["OST0000 takes no new files (read-only; 3032684 "], []),
+        ("probe answers: OST0001 hung", [], ["OST0001 does not answer: a write to it did not end"]),
+        ("probe answer by hand: back", [], []),
+    ],
+)
+def test_real_answers_of_a_lustre_with_a_deactivated_ost(answer, over_all, stopping):
+    found = judge(sections(states(answer)), 0, 64, None)
+    inactive = "OST0003 takes no new files (inactive)"
+    assert all(words in found.over_all for words in [inactive, *over_all])
+    assert found.over_all.count("OST000") == 1 + len(over_all)
+    assert list(found.stopping) == stopping
+
+
+def test_a_full_ost_is_no_drained_one_whatever_a_check_needs():
+    # 3000 of 3032684 KiB: too little for new files, and enough for a small check
+    files = sections(states("probe answer by hand: full"))["target files"]
+    for free, why in (
+        ("3000", "full; 3000 KiB are free"),
+        ("30000", "no state is shown: drained on the MDS?"),
+    ):
+        text = states("probe answer by hand: full").replace("3031660        1024 ", f"0 {free} ")
+        found = judge({**sections(text), "target files": files}, 1, 64, None)
+        assert f"OST0002 takes no new files ({why})" in found.over_all

@@ -5,6 +5,7 @@ documented output. The tests of what they print are beside this file.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -406,3 +407,32 @@ def test_the_stripes_of_a_case_are_read_from_the_entries_of_beegfs(node, command
     )
     files = [f"{node.root}/run/{number}" for number in ("000001", "000002")]
     assert done.stdout.splitlines() == [f"{file} {stripes}" for file in files]
+
+
+@pytest.mark.parametrize("good", [(), (2,), (3, 0)])
+def test_the_small_file_of_a_lustre_lies_on_a_target_that_took_a_write(node, good):
+    """The stripes of the captured file lie on the targets 2, 3, 0 and 1."""
+    layout = captured("lfs getstripe /mnt/lustre/dc4S1mi2/f")[0]
+    node.stand_in(
+        "lfs",
+        f'case "$*" in "getstripe -c "*) echo 4 ;; "getstripe -p "*) ;;\n'
+        f"getstripe*) cat <<'END'\n{layout}\nEND\n;; esac",
+    )
+    for tool in ("seq", "xargs", "awk"):
+        (node.root / "bin" / tool).symlink_to(shutil.which(tool))
+    script = f"""
+        section() {{ echo "@@@ $1"; }}
+        seconds=3 directory={node.root}/probe file_system=/mnt/lustre
+        source {BACKENDS["lustre"].script}
+        write_stripe() {{
+            case " {" ".join(map(str, good))} " in *" $2 "*) echo "wrote $2" ;; *) sleep 9 ;; esac
+        }}
+        look_at_targets flash"""
+    path = {"PATH": str(node.root / "bin")}
+    (node.root / "bin" / "sleep").symlink_to(shutil.which("sleep"))
+    subprocess.run([shutil.which("bash"), "-c", script], env=path, check=True, capture_output=True)
+    small = [call for call in node.calls("lfs") if call.endswith("/file")]
+    target = [2, 3, 0, 1][good[0]] if len(good) == 1 else "[12]"
+    assert len(small) == bool(good)
+    for call in small:
+        assert re.fullmatch(rf"lfs setstripe -c 1 -i {target} -p flash \S+/probe/file", call)
