@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session.perflogs import end_lines, require_writable
+from iobands.session.perflogs import end_lines, open_to_all, require_writable
 from iobands.session.refusal import SessionRefusedError, refusal
 
 
@@ -75,3 +75,17 @@ def test_a_line_that_was_cut_off_gets_its_end(perflog: Path, tmp_path: Path) -> 
     perflog.write_text("header\nli")
     assert end_lines(tmp_path, "here") == [perflog]
     assert (perflog.read_text(), empty.read_text()) == ("header\nli\n", "")
+
+
+def test_what_all_users_may_write_is_named(perflog: Path, tmp_path: Path) -> None:
+    assert open_to_all(tmp_path) == []
+    perflog.chmod(0o666)
+    remedy = f"all users may write there: chmod -R o-w {tmp_path}"
+    assert open_to_all(tmp_path) == [f"{perflog}: {remedy}"]
+    tmp_path.chmod(0o777)
+    perflog.parent.chmod(0o777)
+    assert open_to_all(tmp_path) == [f"{tmp_path} and 2 more: {remedy}"]
+    perflog.parent.chmod(0o755)
+    perflog.chmod(0o664)
+    tmp_path.chmod(0o1777)
+    assert open_to_all(tmp_path) == []

@@ -17,6 +17,7 @@ from iobands import __version__
 from iobands.alerts.alert import UNKNOWN
 from iobands.commands.options import failure
 from iobands.commands.site import with_site_options
+from iobands.model.replaced import mask_others
 from iobands.model.schema import FileError
 
 #: By the headings of the help: of each command the module below, its function, and what it does.
@@ -170,6 +171,7 @@ def entry() -> NoReturn:
     that the I/O is degraded.
     """
     _survive_readers()
+    mask_others()
     try:
         status = app(prog_name="iobands", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):

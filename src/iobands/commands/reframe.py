@@ -76,7 +76,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     done = subprocess.run(
         [*reframe_command(root), *arguments, "--describe"],
         cwd=root,
-        env=_without_secrets(root),
+        env=_environment(root),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -88,13 +88,21 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     return json.loads(done.stdout)
 
 
-def _without_secrets(root: Path) -> dict[str, str]:
-    """Return the environment without what config/notify.yaml names: each job would have it."""
+def _environment(root: Path) -> dict[str, str]:
+    """Return the environment of ReFrame.
+
+    Without what config/notify.yaml names, as each job would have it; and without ReFrame's own
+    settings, which may move results to where nobody looks, but for the name of the system.
+    """
     try:
-        names = secret_variables(root / "config" / "notify.yaml")
+        secrets = secret_variables(root / "config" / "notify.yaml")
     except FileError as error:
         raise RunError(str(error)) from error
-    return {name: value for name, value in os.environ.items() if name not in names}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in secrets and (name == "RFM_SYSTEM" or not name.startswith("RFM_"))
+    }
 
 
 def run_reframe(
@@ -124,7 +132,7 @@ def run_reframe(
         subprocess.Popen(
             command,
             cwd=root,
-            env=_without_secrets(root) | environment,
+            env=_environment(root) | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -15,6 +15,11 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
+def mask_others() -> None:
+    """Let all users write nothing that this process makes, whatever umask it was started with."""
+    os.umask(os.umask(0o077) | stat.S_IWOTH)
+
+
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
     """Name `path` in an error of the system that names no file, as that of a descriptor."""

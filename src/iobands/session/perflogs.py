@@ -40,6 +40,24 @@ def require_writable(perflogs: Path, system: str) -> None:
         raise refusal(error, Path(error.filename)) from error
 
 
+def open_to_all(perflogs: Path) -> list[str]:
+    """Return a note on what all users may write there: whoever can add lines decides what is said.
+
+    In a sticky directory they may add files, and change none.
+    """
+    found = []
+    below = [path for pattern in ("*", "*/*", "*/*/*.log") for path in perflogs.glob(pattern)]
+    for path in (perflogs, *sorted(below)):
+        mode = path.lstat().st_mode
+        sticky = stat.S_ISDIR(mode) and mode & stat.S_ISVTX
+        if mode & stat.S_IWOTH and not (sticky or stat.S_ISLNK(mode)):
+            found.append(str(path))
+    if not found:
+        return []
+    more = f" and {len(found) - 1} more" if found[1:] else ""
+    return [f"{found[0]}{more}: all users may write there: chmod -R o-w {perflogs}"]
+
+
 def end_lines(perflogs: Path, system: str) -> list[Path]:
     """End the last line of each perflog that was cut off, so that the next is one of its own.
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from iobands.model.replaced import mask_others
 from iobands.session.heartbeat import start_beating
 from iobands.session.jobs import cancel_jobs, forget_jobs
 from iobands.session.lock import (
@@ -24,7 +25,7 @@ from iobands.session.lock import (
     read_holder,
     release,
 )
-from iobands.session.perflogs import end_lines, require_writable
+from iobands.session.perflogs import end_lines, open_to_all, require_writable
 from iobands.session.processes import VARIABLE, end_session
 from iobands.session.reconcile import reconcile
 from iobands.session.refusal import SessionRefusedError, refusal
@@ -68,9 +69,10 @@ def open_session(perflogs: Path, command: str) -> tuple[Holder, list[str]]:
         return True
 
     _stop_beating[holder.session] = start_beating(path_of(perflogs), is_ours)
-    if former is None:
-        return holder, []
-    return holder, [f"a session was killed: {former}", *end_rest(perflogs, former.session)]
+    notes = open_to_all(perflogs)
+    if former:
+        notes += [f"a session was killed: {former}", *end_rest(perflogs, former.session)]
+    return holder, notes
 
 
 def close_session(perflogs: Path, session: str) -> None:
@@ -102,6 +104,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
     Raises:
         SessionRefusedError: another session runs, or a sample could not be recorded.
     """
+    mask_others()
     apply_workarounds()
     holder = read_holder(perflogs)
     if holder and holder.session == os.environ.get(VARIABLE):

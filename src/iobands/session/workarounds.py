@@ -1,7 +1,8 @@
-"""Workarounds for two faults of ReFrame 4.10, in its own process.
+"""Workarounds for three faults of ReFrame 4.10, in its own process.
 
-A signal makes it raise an `Exception`, which logging swallows, and it goes on. And it computes how
-long to sleep from the machine's clock: when that is put back an hour, it sleeps for an hour.
+A signal makes it raise an `Exception`, which logging swallows, and it goes on. It computes how
+long to sleep from the machine's clock: when that is put back an hour, it sleeps for an hour. And
+where the local time has an offset with seconds, it writes one that is no RFC 3339.
 """
 
 from __future__ import annotations
@@ -37,3 +38,6 @@ def apply_workarounds() -> None:
     steady = SimpleNamespace(time=lambda: began + time.monotonic(), sleep=time.sleep)
     for name in _MEASURE_TIME:
         vars(import_module(name))["time"] = steady
+    if time.localtime().tm_gmtoff % 60:
+        os.environ["TZ"] = "UTC"
+        time.tzset()
