@@ -1,6 +1,7 @@
 """Readers of files take any bytes: they reject with their own error, and never crash or hang."""
 
 import json
+import os
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -35,8 +36,9 @@ from tests.factory import NOW, case, line, write_bands, write_perflog, write_rep
 
 GOLDEN = Path(__file__).parent / "golden"
 
-#: Few examples of each, as the tests run often; the seed is fixed in CI alone.
-bounded = settings(max_examples=60)
+#: Few examples of each, as the tests run often, and many by `make soak`; the seed is fixed in CI
+#: alone.
+bounded = settings(max_examples=int(os.environ.get("IOBANDS_EXAMPLES", "60")))
 
 SCALARS = (
     st.none()

@@ -344,9 +344,9 @@ ODD: dict[str, tuple[Callable[[Place], dict[str, object]], str]] = {
     "file of a secret has two lines": (holds(f"{SECRET}\n{SECRET}x\n".encode()), "one line"),
     "a secret that no header can hold": (holds(f"{SECRET}€".encode()), "ASCII"),
     "a secret of bytes that are no text": (holds(SECRET.encode() + b"\xff\x00"), "ASCII"),
-    "file of a secret is a pipe": (named_pipe, "not a regular file"),
-    "file of a secret is a device": (device, "not a regular file"),
-    "file of a secret is a gigabyte": (holds(bytes(1 << 20)), "longer than"),
+    "file of a secret is a pipe": (named_pipe, "is no regular file"),
+    "file of a secret is a device": (device, "is no regular file"),
+    "file of a secret is a gigabyte": (holds(bytes(1 << 20)), "File too large"),
     "password of mail without TLS": (password_in_clear, "the password would go in clear"),
     "token of a tracker without TLS": (token_in_clear, "the token would go in clear"),
 }

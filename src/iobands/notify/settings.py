@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from iobands.alerts.alert import CRITICAL, UNKNOWN, Severity
+from iobands.model.replaced import read_small
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("notify.schema.yaml")
@@ -131,16 +132,10 @@ def _noted(found: str) -> str:
 def _content(path: Path) -> bytes:
     """Return what is in the file of a secret; a pipe or a device is not waited for."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
-        with os.fdopen(handle, "rb") as stream:
-            mode = os.fstat(handle).st_mode
-            if not stat.S_ISREG(mode):
-                raise SendError(f"{path} is not a regular file")
-            if stat.S_IMODE(mode) not in (0o600, 0o400):
-                raise SendError(f"{path} has mode {stat.S_IMODE(mode):04o}; chmod 600 it")
-            content = stream.read(_MOST_BYTES + 1)
+        mode = stat.S_IMODE(path.stat().st_mode)
+        content = read_small(path, _MOST_BYTES)
     except OSError as error:
         raise SendError(f"{path}: {error.strerror or error}") from None
-    if len(content) > _MOST_BYTES:
-        raise SendError(f"{path} is longer than {_MOST_BYTES} bytes; it must hold the secret alone")
+    if mode not in (0o600, 0o400):
+        raise SendError(f"{path} has mode {mode:04o}; chmod 600 it")
     return content
