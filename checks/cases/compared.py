@@ -66,8 +66,9 @@ class ComparedCase(Case):
     #: How many pairs: six are the fewest that have an interval of 95 %.
     pairs = variable(int, value=FEWEST_PAIRS)
 
-    #: What is measured.
+    #: What is measured, and the name of its rate in the variables of contract 2.
     operations: tuple[str, ...] = result.OPERATIONS
+    rate = "bw"
 
     #: How many times the volume is on the file system at once, at the most.
     copies = variable(int, value=2)
@@ -187,7 +188,7 @@ class ComparedCase(Case):
             self.cache = result.cache_of_reads(both)
             self.bandwidths = {
                 (side, operation): [
-                    record["bandwidth_gib_s"]
+                    result.rate_of(record)
                     for run in runs[side]
                     for record in run
                     if record["operation"] == operation
@@ -236,7 +237,7 @@ class ComparedCase(Case):
         values, bounds = {}, {}
         for operation in self.operations:
             ratio = self.ratio_of(operation)
-            for side, name in ((WITH, "bw"), (WITHOUT, "bw_without")):
+            for side, name in ((WITH, self.rate), (WITHOUT, f"{self.rate}_without")):
                 rates = self.bandwidths[side, operation]
                 values[f"{operation}_{name}"] = statistics.median(rates)
             values[f"{operation}_ratio"] = ratio.median

@@ -1,13 +1,16 @@
 """CSC's page on Lustre: NAS BT-IO through PnetCDF, with the page's hints."""
 
 import math
+from dataclasses import replace
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
+from ..base.file_system import stripe_counts
 from . import shapes
 from .base import Published
-from .compared import WITH, ComparedCase, Setting
+from .compared import WITH, AgainstFewestStripes, ComparedCase, Setting
+from .scripted import ScriptedCase
 
 UNIT = {"striping_unit": "1048576"}
 
@@ -24,6 +27,11 @@ BLOCKING_HINTS = {
 NONBLOCKING_HINTS = {**UNIT, "cb_config_list": "*:4", "romio_ds_write": "disable"}
 
 BYTES_PER_GB = 10**9
+
+#: The page has no sizes of these: a record that is appended, and the files of a directory.
+RECORD_BYTES = 1024
+RECORDS = 16384
+FILES = 10_000
 
 
 class CscCase(ComparedCase):
@@ -110,6 +118,86 @@ class CscAggregators(CscCase):
         # Beside the hint that the page has by then.
         few, many = ({**UNIT, "cb_config_list": f"*:{n}"} for n in (1, self.aggregators))
         return self.hinted(few), self.hinted(many)
+
+
+@rfm.simple_test
+class CscAggregatorsAboveStripes(CscCase):
+    """Two and four aggregators a node against one on two targets: no gain is expected."""
+
+    # 16 nodes, and so 16 aggregators for two targets already
+    published = Published(nodes=16, tasks_per_node=16, gib=100, stripe_counts=(2,))
+    stripes = "published"
+    stripe_count_asked = stripe_counts(2)
+
+    #: The aggregators on each node.
+    aggregators = parameter([2, 4])
+
+    def case_settings(self) -> list[str]:
+        return [str(self.aggregators)]
+
+    def sides(self) -> tuple[Setting, Setting]:
+        best = BLOCKING_HINTS["unit-no-independent"]
+        few, many = ({**best, "cb_config_list": f"*:{n}"} for n in (1, self.aggregators))
+        return self.hinted(few), self.hinted(many)
+
+
+@rfm.simple_test
+class CscSmallFiles(AgainstFewestStripes, ComparedCase):
+    """Small files over all stripes against one stripe: the page advises against them."""
+
+    source = "csc-page"
+    # The page has no sizes: files of 1 MiB, each one stripe's
+    published = Published(nodes=1, tasks_per_node=16, gib=1)
+    layer = "aligned-files"
+    stripes = "all"
+    needs_stripes = "compares stripe counts"
+
+    def common_options(self) -> list[str]:
+        return [*super().common_options(), f"--files={self.shape.files}", "--stripe-size=1024K"]
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.stripes(volume, files=None)
+
+
+@rfm.simple_test
+class CscOpenOnce(ScriptedCase):
+    """A file that stays open against one opened and closed for each record of 1 KiB."""
+
+    source = "csc-page"
+    published = Published(nodes=1, tasks_per_node=1, gib=RECORDS * RECORD_BYTES / 2**30)
+    layer = "reopening"
+    tool = "bash"
+
+    @property
+    def argument(self) -> str:
+        return str(self.shape.bytes // RECORD_BYTES)
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        records = max(1, volume.bytes_per_task // RECORD_BYTES)
+        return shapes.Shape((1, 1, records), "local", records * RECORD_BYTES)
+
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(), replace(self.plain(), options=("--once",))
+
+
+@rfm.simple_test
+class CscListing(ScriptedCase):
+    """`ls` against `ls -l`, which asks for the attributes of each of 10,000 files."""
+
+    source = "csc-page"
+    published = Published(nodes=1, tasks_per_node=1, gib=0)
+    layer = "listing"
+    tool = "ls"
+    operations = ("list",)
+    rate = "rate"
+    fsync = False
+    argument = str(FILES)
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.Shape((1, 1, FILES), "local", 0, files=FILES)
+
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(), replace(self.plain(), options=("--names",))
 
 
 @rfm.simple_test

@@ -38,6 +38,8 @@ LAYERS = {
     "aligned-single": Layer("aligned-single", "posix"),
     "aligned-files": Layer("aligned-files", "posix"),
     "aligned-random": Layer("aligned-random", "posix"),
-    # No layer of benchio: untar/untar.sh, whose result file has the same form.
+    # No layers of benchio: scripts/, whose result files have the same form.
     "untar": Layer("untar", "posix"),
+    "listing": Layer("listing", "posix"),
+    "reopening": Layer("reopening", "posix"),
 }

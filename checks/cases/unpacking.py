@@ -2,25 +2,22 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 from . import shapes
 from .compared import ComparedCase, Setting
+from .scripted import SCRIPTS, ScriptedCase
 
 MIB_PER_FILE = 64
 
-UNTAR = Path(__file__).parent / "untar"
 
-
-class UnpackingCase(ComparedCase):
+class UnpackingCase(ScriptedCase):
     """tar -x with -b 2048 against the default of 20: 1 MiB against 10 KiB at a time."""
 
     layer = "untar"
     tool = "tar"
-    sourcesdir = str(UNTAR)
-    scripts = (*ComparedCase.scripts, UNTAR / "archive.sh")
-    operations = ("write",)
+    scripts = (*ComparedCase.scripts, SCRIPTS / "archive.sh")
     copies = 3  # the archive as well
+    argument = '"$run_directory/archive.tar"'
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         files = math.ceil(volume.mib / MIB_PER_FILE)
@@ -30,15 +27,6 @@ class UnpackingCase(ComparedCase):
     def sides(self) -> tuple[Setting, Setting]:
         return self.plain(), replace(self.plain(), options=("--blocking-factor=2048",))
 
-    def write_command(self) -> None:
-        super().write_command()
-        self.program_path = "./untar.sh"
-        self.executable_opts = ['"$run_directory/archive.tar"']
-
     def before_program(self) -> list[str]:
         _, _, mib = self.shape.sizes
         return [*super().before_program(), f"make_archive {self.shape.files} {mib}"]
-
-    def transport_problems(self, stage: Path) -> list[str]:
-        # One process sends no messages.
-        return []

@@ -26,7 +26,7 @@ def parts(cell: str) -> list[tuple[str, list[str], str]]:
     for part in cell.split("; "):
         kind = next((each for each in KINDS if part.startswith(each)), "")
         assert kind, part
-        names, _, system = part.removeprefix(kind).partition(" of `")
+        names, _, system = part.removeprefix(kind).partition(":")[0].partition(" of `")
         found.append((kind, re.findall(r"`([^`]+)`|\*\*(.+?)\*\*", names), system.strip("`")))
     return [(kind, [a or b for a, b in names], system) for kind, names, system in found]
 

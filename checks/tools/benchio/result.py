@@ -43,11 +43,16 @@ def read_result(path: Path) -> list[dict]:
 
 
 def phases(records: Sequence[Mapping]) -> list[Phase]:
-    """The phases of these records; rates in GiB/s."""
+    """The phases of these records."""
     return [
-        Phase(record.get("operation"), record.get("repeat"), record, record.get("bandwidth_gib_s"))
+        Phase(record.get("operation"), record.get("repeat"), record, rate_of(record))
         for record in records
     ]
+
+
+def rate_of(record: Mapping) -> float | None:
+    """The rate of a phase: in GiB/s, or of what moves no data in 1/s."""
+    return record.get("bandwidth_gib_s", record.get("rate"))
 
 
 def asked(
@@ -55,7 +60,7 @@ def asked(
 ) -> dict[str, dict]:
     """What the record of each operation must say: `fields`, what is synced, what is verified."""
     own = {"write": {"fsync": fsync}, "read": {"verified_bytes": fields["bytes"]}}
-    return {operation: {**fields, **own[operation]} for operation in operations}
+    return {operation: {**fields, **own.get(operation, {})} for operation in operations}
 
 
 def call_seconds(records: Sequence[Mapping]) -> str | None:

@@ -24,8 +24,9 @@ class Mdtest(IoBase, ProgramMixin):
     descr = "mdtest: rates of small files"
 
     #: `easy` is empty files, each process in its own directory; `hard` is files of 3901 bytes, all
-    #: in one directory. Both as in IO500.
-    difficulty = parameter(["easy", "hard"])
+    #: in one directory. Both as in IO500. The others differ from `easy` in the directory or in the
+    #: size alone.
+    difficulty = parameter(["easy", "hard", "shared", "sized"])
 
     if site.asks_spack_for("mdtest"):
         #: mdtest, installed by Spack once for each programming environment.
@@ -64,7 +65,7 @@ class Mdtest(IoBase, ProgramMixin):
     @property
     def bytes_per_file(self) -> int:
         """The bytes that each file gets."""
-        return HARD_BYTES if self.difficulty == "hard" else 0
+        return HARD_BYTES if self.difficulty in ("hard", "sized") else 0
 
     def before_program(self) -> list[str]:
         return [*super().before_program(), f"require_inodes {self.files}"]
@@ -72,8 +73,9 @@ class Mdtest(IoBase, ProgramMixin):
     def phases(self) -> list[str]:
         # Each process goes on with what one of the next node made, where there is one.
         shift = self.num_tasks_per_node if self.nodes > 1 else 1
-        own = ["-w", HARD_BYTES, "-e", HARD_BYTES] if self.bytes_per_file else ["-u"]
-        options = ["-F", *own, "-n", self.files_per_task, "-N", shift]
+        size = ["-w", HARD_BYTES, "-e", HARD_BYTES] if self.bytes_per_file else []
+        own = ["-u"] if self.difficulty in ("easy", "sized") else []
+        options = ["-F", *size, *own, "-n", self.files_per_task, "-N", shift]
         return [
             f"mdtest_options=({shlex.join(map(str, options))})",
             f"last_process={self.tasks - 1}",

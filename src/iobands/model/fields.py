@@ -215,11 +215,16 @@ VARIABLE_UNITS: Final[Mapping[str, str]] = {
     "write_bw": "GiB/s",
     "read_bw": "GiB/s",
     # of a case that compares: with the setting against without it, and the interval of that
+    "list_rate": "1/s",
     **{
         f"{operation}_{name}": unit
-        for operation in ("write", "read")
+        for operation, rate, of_rate in (
+            ("write", "bw", "GiB/s"),
+            ("read", "bw", "GiB/s"),
+            ("list", "rate", "1/s"),
+        )
         for name, unit in (
-            ("bw_without", "GiB/s"),
+            (f"{rate}_without", of_rate),
             ("ratio", RATIO_UNIT),
             ("ratio_lower", RATIO_UNIT),
             ("ratio_upper", RATIO_UNIT),

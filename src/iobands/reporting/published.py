@@ -21,6 +21,8 @@ PATTERNS: Final[Mapping[str, str]] = {
     "ssf-independent": "Single shared file without collective I/O",
     "metadata-easy": "Metadata, a directory per process",
     "metadata-hard": "Metadata, one shared directory",
+    "metadata-shared": "Metadata, empty files in one shared directory",
+    "metadata-sized": "Metadata, small files, a directory per process",
 }
 #: The headings of the table of rates, in their order.
 HEADINGS: Final = (

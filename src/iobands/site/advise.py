@@ -36,7 +36,7 @@ MARGIN: Final = 1.1
 #: Of more runs than these it is not said how many are missing.
 MOST_MORE: Final = 1000
 
-_RATIOS: Final = frozenset({"write_ratio", "read_ratio"})
+_RATIOS: Final = frozenset({"write_ratio", "read_ratio", "list_ratio"})
 
 
 Ratios = NDArray[np.float64]

@@ -1,5 +1,5 @@
 #!/bin/bash
-# In place of checks/cases/untar/untar.sh: it says of each pair how long it took, and waits for
+# In place of checks/cases/scripts/untar.sh: it says of each pair how long it took, and waits for
 # nothing, so that the ratios are known: 1.5, 2, 3, 1.8, 2 and 2.4.
 for option; do
     case $option in

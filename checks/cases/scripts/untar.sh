@@ -1,18 +1,15 @@
 #!/bin/bash
 # Unpacks an archive, waits until what came out of it is on the file system, and compares it with
-# the archive. Leaves a result file in benchio's form (docs/contracts.md), with one write phase.
+# the archive.
 #
 #   untar.sh ARCHIVE untar [--blocking-factor=N] --directory=PATH --result=FILE
 #
 # Without a blocking factor tar takes its own, 20 blocks of 512 bytes.
 set -u
+# shellcheck source=checks/cases/scripts/result.sh
+. "${0%/*}/result.sh"
 # What a user has set for tar would be a setting of both sides.
 unset TAR_OPTIONS
-
-fail() {
-    echo "iobands: untar: $*" >&2
-    exit 1
-}
 
 archive=$1
 shift 2
@@ -35,13 +32,6 @@ end=$(date +%s%N)
 tar -d -f "$archive" -C "$directory" || fail "what was unpacked differs from the archive"
 
 read -r files bytes < <(find "$directory" -type f -printf '%s\n' | awk '{n++; s += $1} END {printf "%d %.0f\n", n, s}')
-awk -v files="$files" -v bytes="$bytes" -v start="$start" -v unpacked="$unpacked" -v end="$end" \
-    -v path="$directory" -v version="$(tar --version | head -n 1)" 'BEGIN {
-    seconds = (end - start) / 1e9
-    printf "{\"schema\": \"benchio/4\", \"version\": \"%s\", \"layer\": \"untar\", ", version
-    printf "\"pattern\": \"untar\", \"interface\": \"posix\", \"operation\": \"write\", \"repeat\": 1, "
-    printf "\"path\": \"%s\", \"nodes\": 1, \"processes\": 1, \"bytes\": %.0f, ", path, bytes
-    printf "\"files\": %d, \"fsync\": true, \"seconds\": %.9f, ", files, seconds
-    printf "\"seconds_sync\": %.9f, ", (end - unpacked) / 1e9
-    printf "\"bandwidth_gib_s\": %.9g, \"verified_bytes\": %.0f, \"hints\": {}}\n", bytes / seconds / 2 ^ 30, bytes
-}' > "$result"
+write_result "$result" write "$(tar --version | head -n 1)" path="\"$directory\"" bytes="$bytes" files="$files" fsync=true \
+    seconds="$(seconds "$start" "$end")" seconds_sync="$(seconds "$unpacked" "$end")" \
+    bandwidth_gib_s="$(gib_s "$bytes" "$start" "$end")" verified_bytes="$bytes"

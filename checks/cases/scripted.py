@@ -1,0 +1,28 @@
+"""The base of the cases that a script here measures in one process, without benchio."""
+
+from pathlib import Path
+
+from .compared import ComparedCase
+
+SCRIPTS = Path(__file__).parent / "scripts"
+
+
+class ScriptedCase(ComparedCase):
+    """Runs the script that is called as its layer, with a first argument of its own."""
+
+    sourcesdir = str(SCRIPTS)
+    operations = ("write",)
+
+    @property
+    def argument(self) -> str:
+        """The first argument of the script, as a word of the shell."""
+        raise NotImplementedError
+
+    def write_command(self) -> None:
+        super().write_command()
+        self.program_path = f"./{self.layer}.sh"
+        self.executable_opts = [self.argument]
+
+    def transport_problems(self, stage: Path) -> list[str]:
+        # One process sends no messages.
+        return []
