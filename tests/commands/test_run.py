@@ -70,6 +70,30 @@ def test_a_secret_of_the_environment_is_in_no_job(
     )
 
 
+@pytest.mark.fault(
+    "people",
+    "file of whom to tell is cut off, in a session",
+    "unknown; measured, no secret in jobs",
+)
+def test_a_damaged_file_of_whom_to_tell_costs_no_night(
+    root: Path, iobands: Command, pings: Web, observed: Observed
+) -> None:
+    path = root / "config" / "notify.yaml"
+    right = json.dumps({"schema": 1, "ping": {"env": "IOBANDS_PING"}})
+    path.write_text(right[:-1])
+    with (root / "checks" / "trivial.py").open("a") as checks:
+        checks.write("\n\n@rfm.simple_test\nclass Telling(Good):\n    prerun_cmds = ['env']\n")
+    given = {"IOBANDS_PING": f"{pings.url}/s3cr3t"}
+    done = iobands("run", "--notify", "--", "--keep-stage-files", cwd=root, **given)
+    assert "notify.yaml" in done.stderr
+    assert (done.returncode, len(states(root)), pings.asked) == (3, 2, [])
+    kept = [each.read_text(errors="replace") for each in root.rglob("*") if each.is_file()]
+    assert not any("s3cr3t" in each for each in kept)
+    path.write_text(right)
+    again = iobands("run", "--notify", cwd=root, **given)
+    observed(**done.cells(), next_run=(again.returncode, len(pings.asked)) == (0, 2))
+
+
 def test_verbose_shows_what_reframe_says_and_arguments_go_through(
     root: Path, iobands: Command
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from yaml import safe_load
+from yaml import safe_dump, safe_load
 
 from checks.base.proof import ResultError, rates, unproven
 from checks.tools.benchio import result
@@ -233,11 +234,21 @@ def test_settings_of_whom_to_tell(root, data):
     path = root / "notify.yaml"
     as_json = changed(json.dumps(safe_load(SETTINGS)))
     path.write_bytes(data.draw(damaged(SETTINGS.encode()) | as_json))
-    for reader in (read_settings, secret_variables):
-        try:
-            reader(path)
-        except FileError as error:
-            assert str(path) in str(error)
+    secret_variables(path)
+    try:
+        read_settings(path)
+    except FileError as error:
+        assert str(path) in str(error)
+
+
+@pytest.mark.parametrize("style", [None, '"', "'", "|", ">"])
+@pytest.mark.parametrize("flow", [False, True])
+def test_variables_of_secrets_in_any_style_of_yaml(tmp_path, style, flow):
+    path = tmp_path / "notify.yaml"
+    said = safe_dump(safe_load(SETTINGS), default_style=style, default_flow_style=flow)
+    for text in (said, re.sub("env([\"']?): ", "env\\1: &a ", said), f"{said}\n]: damaged"):
+        path.write_text(text)
+        assert secret_variables(path) == {"IOBANDS_PING", "IOBANDS_HOOK"}
 
 
 @bounded

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.model.schema import FileError
 from iobands.notify.settings import secret_variables
 from iobands.session.record import COMPLETED, INTERRUPTED, LIMIT
 
@@ -94,10 +93,7 @@ def _environment(root: Path) -> dict[str, str]:
     Without what config/notify.yaml names, as each job would have it; and without ReFrame's own
     settings, which may move results to where nobody looks, but for the name of the system.
     """
-    try:
-        secrets = secret_variables(root / "config" / "notify.yaml")
-    except FileError as error:
-        raise RunError(str(error)) from error
+    secrets = secret_variables(root / "config" / "notify.yaml")
     return {
         name: value
         for name, value in os.environ.items()
@@ -123,7 +119,6 @@ def run_reframe(
 
     Raises:
         OSError: it cannot be started, or the log cannot be written.
-        RunError: config/notify.yaml cannot be read, so that its secrets are not known.
     """
     lines: list[str] = []
     cases = None

@@ -27,6 +27,7 @@ from iobands.commands.report import report_to
 from iobands.commands.run import Outcome, Selection, measure
 from iobands.commands.site import SiteOptions, site_of
 from iobands.commands.status import print_digest
+from iobands.model.schema import FileError
 from iobands.notify.settings import Settings
 from iobands.reporting.format import summary
 
@@ -65,7 +66,11 @@ def run(
     found = root_of(root)
     options = SiteOptions(root=found, false_alarms=false_alarms)
     selection = Selection(tag, system, tuple(extra or ()))
-    people = settings_of(options) if notify else Settings()
+    unread: list[str] = []
+    try:
+        people = settings_of(options) if notify else Settings()
+    except FileError as error:  # which costs the messages of this night, and not its samples
+        people, notify, unread = Settings(), False, [str(error)]
     statuses = [ping(people, "start")]
     try:
         outcome = _measure(found, selection, _seconds(limit), verbose)
@@ -79,12 +84,13 @@ def run(
         report_to(dashboard, site, options.config_of("systems"))
     for note in outcome.notes:
         typer.echo(f"iobands: {note}", err=True)
-    for problem in outcome.problems:
+    problems = [*outcome.problems, *unread]
+    for problem in problems:
         typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
     if notify:
         statuses.append(tell_of(site, people, options))
-    statuses.append(ping(people, "fail" if outcome.problems else "", summary(site)))
-    raise typer.Exit(worst([*statuses, site.exit_status, UNKNOWN if outcome.problems else OK]))
+    statuses.append(ping(people, "fail" if problems else "", summary(site)))
+    raise typer.Exit(worst([*statuses, site.exit_status, UNKNOWN if problems else OK]))
 
 
 def _seconds(text: str) -> float:

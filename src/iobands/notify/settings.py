@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,8 @@ NOTIFIED: Final = frozenset(
     each.value for each in Severity if each.exit_status in (CRITICAL, UNKNOWN)
 )
 _MOST_BYTES: Final = 4096  # of a secret
+# `env: NAME` in any style of YAML.
+_VARIABLE: Final = re.compile(r"""\benv["']?\s*:\s*(?:[&!>|]\S*\s+)*["']?([^\s"',{}\[\]]+)""")
 # The forms in which libraries may print what is secret.
 _secrets: set[str] = set()
 
@@ -72,20 +75,11 @@ def read_settings(path: Path) -> Settings:
 
 
 def secret_variables(path: Path) -> set[str]:
-    """Return the variables of the environment that the file at `path` names; none without one.
-
-    Raises:
-        FileError: it cannot be read.
-    """
-    return set(_variables(parse_yaml(read_content(path), path).value)) if path.exists() else set()
-
-
-def _variables(value: object) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from [each for name, each in value.items() if name == "env" and isinstance(each, str)]
-        value = [*value.values()]
-    for each in value if isinstance(value, list) else ():
-        yield from _variables(each)
+    """Return the variables of the environment that the file at `path` names, be it damaged."""
+    try:
+        return set(_VARIABLE.findall(read_small(path).decode(errors="replace")))
+    except OSError:
+        return set()
 
 
 def secret(where: str | Mapping[str, str]) -> str:
