@@ -4,16 +4,18 @@ Each is None where it could not be measured on every node: half a sum would pass
 Job scripts gather the input with a time limit of some seconds; a failure there fails no run.
 """
 
+import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import variable
 
 from ..filesystems import Targets
-from ..filesystems.layout import TARGETS_FILE
+from ..filesystems.layout import TARGETS_FILE, Space
 from .package import COVARIATES
 from .stage import call, read_output
 
@@ -37,6 +39,21 @@ class Gathered:
     nodes_after: str = ""
     jobs: str = ""
     targets: Targets | None = None
+    #: The targets that files may lie on, and those of each file's stripes.
+    in_reach: Mapping[str, Space | None] = field(default_factory=dict)
+    files: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    @property
+    def space(self) -> dict[str, Space]:
+        """The space of the targets that files may lie on, where it is known of all."""
+        known = {name: each for name, each in self.in_reach.items() if each and each.size_kib}
+        return known if len(known) == len(self.in_reach) else {}
+
+    @property
+    def fullest(self) -> str | None:
+        """The target with the least free space; None where all have as much."""
+        free = {name: each.free_kib for name, each in self.space.items()}
+        return min(free, key=free.__getitem__) if len(set(free.values())) > 1 else None
 
 
 def fullness_percent(gathered: Gathered) -> int | None:
@@ -53,6 +70,26 @@ def targets_active(gathered: Gathered) -> int | None:
 def targets_inactive(gathered: Gathered) -> int | None:
     """Storage targets that were not."""
     return gathered.targets and gathered.targets.inactive
+
+
+def busiest_target(gathered: Gathered) -> float | None:
+    """How many stripes the busiest target has, over how many it has in rotation."""
+    stripes = Counter(target for own in gathered.files.values() for target in own)
+    if not stripes or not gathered.in_reach:
+        return None
+    return round(max(stripes.values()) / math.ceil(stripes.total() / len(gathered.in_reach)), 2)
+
+
+def free_spread_percent(gathered: Gathered) -> int | None:
+    """How much less is free on the fullest target than on the emptiest one."""
+    free = [each.free_kib for each in gathered.space.values()]
+    return round(100 * (1 - min(free) / max(free))) if any(free) else None
+
+
+def fullest_target_percent(gathered: Gathered) -> int | None:
+    """How full the target with the least free space is."""
+    fullest = gathered.space.get(gathered.fullest or "")
+    return round(100 * (1 - fullest.free_kib / fullest.size_kib)) if fullest else None
 
 
 def load_per_node(gathered: Gathered) -> float | None:
@@ -123,6 +160,7 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
 
     for _name in COVARIATES:
         locals()[_name] = variable(int, float, type(None), value=None, loggable=True)
+    fullest_target = variable(str, type(None), value=None, loggable=True)
 
     def each_node(self) -> list[str]:
         """The shell command that names the launcher of one process on each node."""
@@ -150,16 +188,27 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
     def read_covariates(self, stage: Path) -> None:
         """Set the covariates from what the job script gathered."""
         self._complete_node_list(stage)
-        gathered = Gathered(
+        listed = read_output(stage / TARGETS_FILE)
+        self.gathered = Gathered(
             nodes=self.nodes,
             df=read_output(stage / "df.txt"),
             nodes_before=read_output(stage / "nodes_before.txt"),
             nodes_after=read_output(stage / "nodes_after.txt"),
             jobs=read_output(stage / "jobs.txt"),
-            targets=self.striping.count_targets(read_output(stage / TARGETS_FILE)),
+            targets=self.striping.count_targets(listed),
+            in_reach=self.striping.targets_in_reach(listed),
         )
+        self.fullest_target = self.gathered.fullest
         for name in COVARIATES:
-            setattr(self, name, measure(name, gathered))
+            setattr(self, name, measure(name, self.gathered))
+
+    def count_stripes(self, files: Mapping[str, Sequence[int]]) -> None:
+        """Set how busy the busiest target is, by the targets of each file's stripes.
+
+        In a pool of the directory's own it is not known which targets are its members.
+        """
+        if not self.placement or self.asked_striping.pool:
+            self.busiest_target = busiest_target(replace(self.gathered, files=files))
 
     def _complete_node_list(self, stage: Path) -> None:
         """Give ReFrame the nodes of a job that ended before it could ask for them.

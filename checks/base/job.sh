@@ -115,10 +115,13 @@ require_inodes() {
         refuse "$free inodes are free, this run needs $1"
 }
 
-# note_targets [POOL]: which storage targets are in service; the file system's script has
-# list_targets.
+# note_targets [POOL]: which storage targets are in service, and their space; the file system's
+# script has list_targets, and list_space where each target has its own.
 note_targets() {
-    list_targets "$@" >targets.txt 2>/dev/null || :
+    {
+        list_targets "$@"
+        ! declare -F list_space >/dev/null || list_space
+    } >targets.txt 2>/dev/null || :
 }
 
 # note_libraries PROGRAM: what the loader gives the program.

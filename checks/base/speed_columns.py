@@ -27,6 +27,7 @@ class SpeedsMixin(rfm.RegressionTestPlugin):
         try:
             targets = self.striping.targets_of_files(read_output(stage / LAYOUT_FILE))
             self.targets = targets_text(targets)
+            self.count_stripes(targets)
             times = self.rank_times(stage)
         except (OSError, ValueError, KeyError) as error:
             getlogger().warning(f"{self.name}: targets and nodes cannot be compared: {error}")

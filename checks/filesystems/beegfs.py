@@ -20,6 +20,7 @@ from .layout import (
     TARGETS_FILE,
     Asked,
     Layout,
+    Space,
     Striping,
     StripingError,
     TargetFaults,
@@ -81,18 +82,25 @@ class BeegfsStriping(Striping):
         states = [each.online for each in listed_targets(text).values()]
         return Targets(sum(states), len(states) - sum(states)) if states else None
 
+    def targets_in_reach(self, text: str) -> Mapping[str, Space | None]:
+        seven = _space(text)
+        return {
+            str(number): each.space or seven.get(number)
+            for number, each in _of_pool(text).items()
+            if each.online
+        }
+
     def judge_targets(
         self, said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None
     ) -> TargetFaults | None:
-        text = said.get("targets", "")
-        pool = pool_listed(text)
-        listed = {n: each for n, each in listed_targets(text).items() if pool in (None, each.pool)}
+        listed = _of_pool(said.get("targets", ""))
         if not listed:
             return None
-        free = _free_kib(said.get("target space", ""))
+        space = _space(said.get("target space", ""))
         stopping, avoided = [], []
         for number, each in listed.items():
-            room = each.free_kib if each.free_kib is not None else free.get(number)
+            seen = each.space or space.get(number)
+            room = seen and seen.free_kib
             where = "free space is unknown" if room is None else f"{room} KiB are free"
             if each.fault:
                 stopping.append(f"target {number} is {each.fault}")
@@ -116,7 +124,7 @@ class Target:
     consistency: str = "good"
     pool: str | None = None
     capacity: str | None = None
-    free_kib: int | None = None
+    space: Space | None = None
 
     @property
     def online(self) -> bool:
@@ -139,13 +147,14 @@ def listed_targets(text: str) -> dict[int, Target]:
             header = re.split(r"\s{2,}", line.strip())
         elif header and re.match(r"s:\d+ ", line):
             cells = dict(zip(header, re.split(r"\s{2,}", line.strip()), strict=False))
-            space = cells.get("SPACE_FREE", "-")
+            size, free = (cells.get(name, "-") for name in ("SPACE", "SPACE_FREE"))
+            known = size.isdigit() and free.isdigit()
             found[int(cells["ID"][2:])] = Target(
                 cells["REACHABILITY"].lower(),
                 cells["CONSISTENCY"].lower(),
                 cells["STORAGE_POOL"].removeprefix("s:"),
                 cells.get("CAP_POOL", "").lower() or None,
-                int(space) // BYTES_PER_KIB if space.isdigit() else None,
+                Space(int(size) // BYTES_PER_KIB, int(free) // BYTES_PER_KIB) if known else None,
             )
         elif seven := _OF_SEVEN.match(line):
             number, *states = seven.groups()
@@ -153,13 +162,23 @@ def listed_targets(text: str) -> dict[int, Target]:
     return found
 
 
-def _free_kib(text: str) -> dict[int, int]:
-    """What `beegfs-ctl --listtargets --spaceinfo` says is free on each target.
+def _of_pool(text: str) -> dict[int, Target]:
+    """The targets of the pool with which the list begins, or all."""
+    pool = pool_listed(text)
+    return {n: each for n, each in listed_targets(text).items() if pool in (None, each.pool)}
+
+
+def _space(text: str) -> dict[int, Space]:
+    """What `beegfs-ctl --listtargets --spaceinfo` says of the space of each target.
 
     A server that did not answer has 0 GiB of 0.
     """
     rows = re.findall(r"^ *(\d+) +([\d.]+)GiB +([\d.]+)GiB ", text, re.MULTILINE)
-    return {int(number): int(float(free) * 2**20) for number, total, free in rows if float(total)}
+    return {
+        int(number): Space(*(int(float(gib) * 2**20) for gib in (total, free)))
+        for number, total, free in rows
+        if float(total)
+    }
 
 
 def _entries(text: str) -> dict[str, str]:

@@ -24,12 +24,16 @@ list_targets() {
     fi
 }
 
-# look_at_targets: for the probe, in its sections. BeeGFS 7 asks each server for its space, and an
-# absent one would keep it from printing the states.
+# BeeGFS 7 asks each server for its space, and an absent one would keep it from printing the states.
+list_space() {
+    ! is_seven ||
+        timeout 10 beegfs-ctl --listtargets --nodetype=storage --spaceinfo "$(mount_option)"
+}
+
+# look_at_targets: for the probe, in its sections.
 look_at_targets() {
-    is_seven || return 0
     section "target space"
-    timeout 20 beegfs-ctl --listtargets --nodetype=storage --spaceinfo "$(mount_option)"
+    list_space
 }
 
 # stripe COUNT CHUNK KNOWN POOL: targets a file and bytes a chunk, empty where not asked for. COUNT

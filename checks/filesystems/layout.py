@@ -81,6 +81,14 @@ class Targets:
 
 
 @dataclass(frozen=True)
+class Space:
+    """Space in KiB, of a target: in all and free."""
+
+    size_kib: int
+    free_kib: int
+
+
+@dataclass(frozen=True)
 class TargetFaults:
     """What is wrong with the targets of a file system, and what could not be seen."""
 
@@ -153,6 +161,10 @@ class Striping:
     def count_targets(self, text: str) -> Targets | None:
         """The storage targets by what `list_targets` printed; None if it printed none."""
         return None
+
+    def targets_in_reach(self, text: str) -> Mapping[str, Space | None]:
+        """The targets in service, of the pool that was asked for, by name; None: space unknown."""
+        return {}
 
     def judge_targets(
         self, said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None

@@ -6,7 +6,7 @@ Tested on captured output of Lustre 2.17.
 import re
 from dataclasses import dataclass, field
 
-from .layout import StripingError
+from .layout import Space, StripingError
 
 # The index of an object's OST: in the table of a plain layout, in the list of a component.
 _OBJECT = re.compile(r"\s+(\d+)\s+\d+\s+0x|\s+-\s+\d+: \{ l_ost_idx: +(\d+),")
@@ -49,11 +49,9 @@ class Ost:
 
 
 @dataclass(frozen=True)
-class Space:
-    """What `lfs df` says of a target: KiB in all and free, and the letters of its state."""
+class OstSpace(Space):
+    """What `lfs df` says of a target: its space, and the letters of its state."""
 
-    size_kib: int
-    free_kib: int
     letters: str
 
 
@@ -105,9 +103,9 @@ def listed_osts(text: str) -> dict[int, Ost]:
     return {index: ost for index, ost in osts.items() if ost.name in members}
 
 
-def space_of_osts(text: str) -> dict[str, Space | str]:
+def space_of_osts(text: str) -> dict[str, OstSpace | str]:
     """What `lfs df` says of each target by its name: its space, or why it does not know."""
-    found: dict[str, Space | str] = dict(
+    found: dict[str, OstSpace | str] = dict(
         re.findall(r"^(\S+?-OST\w+?)(?:_UUID)? *: (.+)$", text, re.MULTILINE)
     )
     for name, size, free, letters in re.findall(
@@ -115,7 +113,7 @@ def space_of_osts(text: str) -> dict[str, Space | str]:
         text,
         re.MULTILINE,
     ):
-        found[name] = Space(int(size), int(free), letters)
+        found[name] = OstSpace(int(size), int(free), letters)
     return found
 
 

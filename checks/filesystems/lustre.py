@@ -20,13 +20,14 @@ from .layout import (
     TARGETS_FILE,
     Asked,
     Layout,
+    Space,
     Striping,
     StripingError,
     TargetFaults,
     Targets,
     agreed,
 )
-from .lfs import Component, Ost, components_of_files, listed_osts
+from .lfs import Component, Ost, components_of_files, listed_osts, space_of_osts
 
 #: What stands for the stripe count in a site file's `layout`.
 COUNT_MARK = "{stripe_count}"
@@ -90,6 +91,14 @@ class LustreStriping(Striping):
     def count_targets(self, text: str) -> Targets | None:
         states = [ost.active for ost in listed_osts(text.partition("Pool: ")[0]).values()]
         return Targets(sum(states), len(states) - sum(states)) if any(states) else None
+
+    def targets_in_reach(self, text: str) -> Mapping[str, Space | None]:
+        space = space_of_osts(text)
+        active = [ost for ost in listed_osts(text).values() if ost.active]
+        return {
+            str(ost): seen if isinstance(seen := space.get(ost.name), Space) else None
+            for ost in active
+        }
 
     def judge_targets(
         self, said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None

@@ -9,6 +9,11 @@ list_targets() {
     [ -z "${1-}" ] || list_pool "$1"
 }
 
+# Waits for no target that is gone, for the option -l: ended by the timeout, it would print nothing.
+list_space() {
+    timeout 10 lfs df -l "$file_system"
+}
+
 list_pool() {
     local client
     client=$(timeout 10 lfs getname "$file_system" | cut -d " " -f 1)
@@ -21,8 +26,7 @@ list_pool() {
 look_at_targets() {
     local file=$directory/all-targets stripes written indices good pool
     section "target space"
-    # -l waits for no target that is gone: ended by the timeout, it would print nothing at all.
-    timeout 10 lfs df -l "$file_system"
+    list_space
     section "target check"
     timeout 10 lfs check osts 2>&1
     section "target files"

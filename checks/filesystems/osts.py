@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .layout import StripingError, TargetFaults
-from .lfs import Ost, Space, components_of_files, failed_checks, listed_osts, space_of_osts
+from .lfs import Ost, OstSpace, components_of_files, failed_checks, listed_osts, space_of_osts
 
 #: The states of `lfs df` in which a target takes no new files; lfs-df(1).
 _LETTERS = {"R": "read-only", "S": "out of space", "I": "out of inodes", "N": "no new objects"}
@@ -54,18 +54,18 @@ class _Seen:
     """A target, and what was said of it."""
 
     ost: Ost
-    space: Space | str | None
+    space: OstSpace | str | None
     failed_check: str | None
 
     @property
     def free(self) -> str:
-        if isinstance(self.space, Space):
+        if isinstance(self.space, OstSpace):
             return f"{self.space.free_kib} KiB are free"
         return "free space is unknown"
 
     @property
     def letters(self) -> str:
-        return self.space.letters if isinstance(self.space, Space) else ""
+        return self.space.letters if isinstance(self.space, OstSpace) else ""
 
     @property
     def silence(self) -> str | None:
@@ -79,7 +79,7 @@ class _Seen:
         """
         if words := [_LETTERS[letter] for letter in self.letters if letter in _LETTERS]:
             return f"{', '.join(words)}; {self.free}"
-        if isinstance(self.space, Space) and self.ost.active:
+        if isinstance(self.space, OstSpace) and self.ost.active:
             reserved = self.space.size_kib * _RESERVED + _KIB_PER_MIB
             if self.space.free_kib < max(needed_kib, reserved):
                 return f"full; {self.free}"
@@ -90,7 +90,7 @@ class _Seen:
         if index not in written.ended:
             said = f" ({self.silence})" if self.silence else ""
             return f"{self.ost} does not answer: a write to it did not end{said}"
-        if isinstance(self.space, Space) and self.space.free_kib < needed_kib:
+        if isinstance(self.space, OstSpace) and self.space.free_kib < needed_kib:
             return f"{self.ost} is full: {self.free}, {needed_kib:.0f} are needed"
         words = written.ended[index]
         return f"{self.ost} cannot be written to: {words}; {self.free}" if words else None

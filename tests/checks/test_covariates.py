@@ -8,6 +8,9 @@ import pytest
 from checks.base import covariates
 from checks.base.covariates import COVARIATES, Gathered, measure
 from checks.filesystems import BACKENDS, Targets
+from checks.preflight.findings import sections
+from tests.checks import captures
+from tests.checks.captures import states
 from tests.checks.lfs_captures import captured
 from tests.site_copy import ROOT
 
@@ -88,6 +91,52 @@ def test_what_clients_moved():
 def test_the_targets_and_how_full():
     gathered = Gathered(1, df=DF, targets=Targets(active=3, inactive=1))
     assert [measure(name, gathered) for name in list(COVARIATES)[:3]] == [37, 3, 1]
+
+
+def of_lustre(targets, files):
+    lustre = BACKENDS["lustre"]
+    gathered = Gathered(1, in_reach=lustre.targets_in_reach(targets), files=files)
+    names = ("busiest_target", "free_spread_percent", "fullest_target_percent")
+    return [*(measure(name, gathered) for name in names), gathered.fullest]
+
+
+def test_what_lies_on_the_busiest_target_and_how_full_the_fullest_is():
+    said = sections(states("probe answer by hand: full"))
+    listed = f"{said['targets']}\n{said['target space']}"
+    names = [f"f{n}" for n in range(8)]
+    # four are active; two files on each are rotation
+    in_turn = dict(zip(names, [(0,), (1,), (2,), (5,)] * 2, strict=True))
+    assert of_lustre(listed, in_turn) == [1, 100, 100, "OST0002"]
+    weighted = dict(zip(names, [(0,)] + [(1,)] * 3 + [(5,)] * 4, strict=True))
+    assert of_lustre(listed, weighted)[0] == 2
+    assert of_lustre(listed, dict.fromkeys(names, (1,)))[0] == 4
+    assert of_lustre(listed, dict.fromkeys(names, (0, 1, 2, 5)))[0] == 1
+    pool = "Pool: lustre.flash\nlustre-OST0000_UUID\nlustre-OST0001_UUID\n"
+    halves = dict(zip(names, [(0,), (1,)] * 4, strict=True))
+    of_pool = f"{said['targets']}\n{pool}{said['target space']}"
+    assert of_lustre(of_pool, halves) == [1, 0, None, None]
+    # of one target nothing is known, or of all
+    unknown = listed.replace("lustre-OST0005_UUID      3032684", "lustre-OST0005_UUID : gone")
+    assert of_lustre(unknown, in_turn) == [1, None, None, None]
+    assert of_lustre("", in_turn) == [None, None, None, None]
+
+
+def test_how_full_targets_of_beegfs_are():
+    listing = "beegfs-ctl --listtargets --nodetype=storage"
+    states_and_pools = f"{listing} --state --storagepools --pools"
+    seven = "pool 1\n" + "".join(
+        captures.captured(command, "beegfs-documented.txt")[0]
+        for command in (states_and_pools, f"{listing} --spaceinfo")
+    )
+    eight = captures.captured(
+        "beegfs target list --node-type storage --state --capacity --raw", "beegfs-documented.txt"
+    )[0]
+    # 0.5 of 65536 GiB are free on the fullest and 32768 on the emptiest
+    for text, fullest in ((seven, "2102"), (eight, "201")):
+        gathered = Gathered(1, in_reach=BACKENDS["beegfs"].targets_in_reach(text))
+        assert gathered.fullest == fullest
+        assert measure("free_spread_percent", gathered) == 100
+        assert measure("fullest_target_percent", gathered) == 100
 
 
 # As `df -Pk` of GNU coreutils 9.1 shows it.

@@ -245,7 +245,7 @@ def test_ceph_is_not_asked_for_more_than_there_is(node, asked, up, message):
 
 SEVEN = (
     "beegfs-ctl",
-    'case "$1" in --listtargets) {targets}\n;; --getentryinfo) {entry}\n;; esac',
+    'case "$*" in *--spaceinfo*) ;; --list*) {targets}\n;; --getentryinfo*) {entry}\n;; esac',
     (
         "beegfs-ctl --listtargets --nodetype=storage --state --storagepools --pools",
         "beegfs-ctl --getentryinfo four",

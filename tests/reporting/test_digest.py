@@ -21,6 +21,7 @@ from iobands.reporting.digest import (
     not_measured,
     sections,
 )
+from iobands.reporting.explain import explanation
 from iobands.reporting.table import sparkline
 from iobands.site.site import Site, read_site
 from tests.conftest import Command
@@ -258,3 +259,57 @@ def test_sparklines() -> None:
     assert sparkline([1.0, 8.0]) == "▁█"
     assert len(sparkline([3.0])) == 1
     assert len(set(sparkline([3.0] * 5))) == 1
+
+
+#: An expanded file system: new OSTs are empty, and get most of the eight files.
+EXPANDED = {
+    "busiest_target": 2.67,
+    "free_spread_percent": 80,
+    "fullest_target": "OST0003",
+    "fullest_target_percent": 97,
+}
+WHY = (
+    "  disk of here: the busiest target has 2.67 × its files in rotation: OST0003 is 97 % full, "
+    "and targets with more free space get more files"
+)
+
+
+def unevenly(root: Path, newest: dict[str, object], value: float = 1.0, **fields: object) -> Site:
+    values = [1.0, 1.01, 0.99, 1.02, 0.98] * 4
+    usual = {"busiest_target": 1, "free_spread_percent": 3, **fields}
+    lines = [*daily(values, last=1.25, **usual), *daily([value], **{**usual, **newest})]
+    write_perflog(root / "perflogs", lines)
+    return look(root)
+
+
+def test_the_morning_after_an_expansion_says_why_files_are_far_from_rotation(
+    tmp_path: Path,
+) -> None:
+    site = unevenly(tmp_path, EXPANDED)
+    assert WHY in text(site).splitlines()
+    assert not site.alerts
+
+
+def test_a_low_run_far_from_rotation_has_that_as_a_candidate(tmp_path: Path) -> None:
+    # all files on one target of four, by chance
+    site = unevenly(tmp_path, {"busiest_target": 4}, value=0.31)
+    (series,) = site.series
+    (line,) = [each for each in text(site).splitlines() if "in rotation" in each]
+    assert line == (
+        "  disk of here: the busiest target has 4 × its files in rotation; that may be why "
+        f"{series.label} is low"
+    )
+    assert "Targets" in explanation(site, series)
+
+
+@pytest.mark.parametrize(
+    "newest",
+    [
+        {"busiest_target": 4},  # as fast as ever
+        {**EXPANDED, "busiest_target": 1.5},
+        {**EXPANDED, "case": "target 7"},  # pinned
+    ],
+)
+def test_what_needs_no_line_has_none(tmp_path: Path, newest: dict[str, object]) -> None:
+    case = {"case": newest["case"]} if "case" in newest else {}
+    assert "rotation" not in text(unevenly(tmp_path, newest, **case))

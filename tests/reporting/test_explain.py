@@ -103,6 +103,24 @@ def test_covariates_that_changed(
     assert next(iter({**changed, **numbers})) in advice(found, "a fpp")
 
 
+def test_a_drop_since_files_lie_unevenly_names_the_full_target(tmp_path: Path) -> None:
+    usual = {"busiest_target": 1, "free_spread_percent": 3}
+    full = {"fullest_target": "OST0003", "fullest_target_percent": 97, "free_spread_percent": 80}
+    values = dropped(0.6)
+    rows = [
+        *daily(values[:-SLOW], last=0.25 + SLOW, **usual),
+        *daily(values[-SLOW:], **full, busiest_target=2.5),
+    ]
+    write_perflog(tmp_path / "perflogs", rows)
+    found = look(tmp_path)
+    series = only(found, "write_bw")
+    lines = " ".join(explanation(found, series).split())
+    why = "OST0003 is 97 % full, and targets with more free space get more files"
+    assert "busiest_target: 1 before, 2.5 since: the busiest target has 2.5 × its files" in lines
+    assert lines.count(why) == 2
+    assert "busiest_target" in advice(found, "write_bw")
+
+
 def test_what_creeps_or_always_differs_did_not_move(tmp_path: Path) -> None:
     rows = []
     for day, value in enumerate(reversed(dropped())):

@@ -113,6 +113,16 @@ FIELDS: Final = (
           "and ready by `mmlsdisk`"),
     Field("targets_inactive", "integer", "covariate",
           "storage targets of the whole file system out of service"),
+    Field("busiest_target", "number", "covariate",
+          "how many stripes of the run's files the busiest storage target has, over how many it "
+          "has in rotation over all that are in service and in the pool: 1 in rotation, 4 where "
+          "all files lie on one of four; `null` where no layout names targets"),
+    Field("free_spread_percent", "number", "covariate",
+          "how much less was free on the fullest of these targets than on the emptiest one, before "
+          "the run: from 17 % on, Lustre gives emptier ones more files", "%"),
+    Field("fullest_target_percent", "number", "covariate",
+          "used space of the fullest of these targets", "%"),
+    Field("fullest_target", "text", "run", "which one that was: `OST0003`"),
     Field("load_per_node", "number", "covariate",
           "the largest one-minute load average of the run's nodes, before the run; of several "
           "nodes only with the launcher `srun`"),

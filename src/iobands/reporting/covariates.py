@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from iobands.status.series import Series
 
 _LEAST_BEFORE: Final = 5
 _USUAL: Final = (5, 95)  # percentiles
+_FAR: Final = 2.0  # times as many files on the busiest target as in rotation
+#: From such a difference in free space on, Lustre no longer places files in rotation.
+WEIGHTED_PERCENT: Final = 17
 _FEW_VALUES: Final = 0.5  # more different texts than this share of runs: it always changes
 
 
@@ -46,7 +49,22 @@ def covariates(series: Series, since: datetime) -> Covariates:
         else:
             is_other, text = _number_moved(earlier, later)
             (found.moved if is_other else found.still)[name] = text
+    if "busiest_target" in found.moved and (why := uneven(after.row(-1, named=True))):
+        found.moved["busiest_target"] += f": {why}"
     return found
+
+
+def uneven(sample: Mapping[str, Any]) -> str | None:
+    """Return how far from rotation the files of a run lie, and why where free space says it."""
+    busiest = sample.get("busiest_target")
+    if busiest is None or busiest < _FAR:
+        return None
+    text = f"the busiest target has {figure(busiest)} × its files in rotation"
+    spread, fullest = sample.get("free_spread_percent"), sample.get("fullest_target")
+    if spread is None or spread < WEIGHTED_PERCENT or not fullest:
+        return text
+    full = f"{fullest} is {sample['fullest_target_percent']:.0f} % full"
+    return f"{text}: {full}, and targets with more free space get more files"
 
 
 def _number_moved(before: Sequence[float], after: Sequence[float]) -> tuple[bool, str]:

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.alerts.alert import OK, Alert, Certainty, Severity
-from iobands.bands import NO_BAND
+from iobands.bands import BELOW, COLLAPSED, NO_BAND
 from iobands.directories.note import Leftover
+from iobands.reporting.covariates import WEIGHTED_PERCENT, uneven
 from iobands.reporting.format import (
     acknowledgement_text,
     age_text,
@@ -58,6 +59,8 @@ _ASCII: Final = str.maketrans(
 )
 # ReFrame's names carry every parameter, also those in which a site has no choice.
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
+# The case of runs whose files all lie on one target.
+_PINNED: Final = "target "
 _LEAST_SUBJECT: Final = 20
 _LEAST_REASON: Final = 40
 _GAP: Final = "  "
@@ -98,6 +101,9 @@ def digest(
     if site.series:
         yield Text("")
         yield from _series(site, width, every)
+    if found := unevenly_placed(site):
+        yield Text("\nFiles far from rotation over the storage targets", style="bold")
+        yield from (Text(f"  {printable(where)}: {printable(text)}") for where, text in found)
     without = not_measured(site)
     if without:
         yield Text("\nNot measured", style="bold")
@@ -187,6 +193,28 @@ def number(alert: Alert, site: Site) -> str:
     of_one = len(variables) == 1 and not alert.subject.endswith(min(variables))
     what = min(variables) if of_one else "series"
     return f"{len(alert.members)} of {len(every)} {what}"
+
+
+def unevenly_placed(site: Site) -> list[tuple[str, str]]:
+    """Return how far from rotation the newest files of each file system lie.
+
+    Where nothing shows why, chance may do it, and only a low run makes it worth a line. Runs pinned
+    to a target are so on purpose.
+    """
+    found: dict[str, tuple[float, str]] = {}
+    for series in site.series:
+        newest, status = series.history.newest, series.status
+        text = uneven(newest)
+        if text is None or str(series.key.case or "").startswith(_PINNED):
+            continue
+        is_low = status.verdict in (BELOW, COLLAPSED) or status.state is State.DEGRADED
+        if not is_low and (newest["free_spread_percent"] or 0) < WEIGHTED_PERCENT:
+            continue
+        if is_low:
+            text += f"; that may be why {series.label} is low"
+        where = f"{series.key.file_system} of {series.key.system}"
+        found[where] = max(found.get(where, (0.0, "")), (newest["busiest_target"], text))
+    return [(where, text) for where, (_, text) in found.items()]
 
 
 def not_measured(site: Site) -> list[tuple[str, ...]]:

@@ -11,7 +11,7 @@ from iobands.alerts.alert import Alert
 from iobands.detection import ADOPTED, DOWN
 from iobands.detection.series import Detection
 from iobands.model.series import slug
-from iobands.reporting.covariates import Covariates, covariates
+from iobands.reporting.covariates import Covariates, covariates, uneven
 from iobands.reporting.digest import details
 from iobands.reporting.format import (
     acknowledgement_text,
@@ -111,6 +111,8 @@ def facts(site: Site, series: Series) -> Iterator[Fact]:
         first, last = (str(each.astype("datetime64[D]")) for each in detection.times[[0, -1]])
         judged = f"{len(detection.times)} of {plural(status.runs, 'run')}"
         yield "Runs", f"{judged} compare with the newest, from {first} to {last}"
+    if text := uneven(series.history.newest):
+        yield "Targets", text
     if status.band:
         text = f"{band_text(status.band, status.provisional)} {unit} (quartiles), floor "
         source = band_source(status.band, status.provisional)
