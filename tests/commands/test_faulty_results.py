@@ -341,8 +341,9 @@ FAULTS = [
     ),
     Row(
         "one run under a clock of the year 2066",
-        "set aside and named; judged on the rest; `iobands discard` ends it",
+        "unknown: set aside and named; judged on the rest; `iobands discard` ends it",
         future,
+        status=3,
         said="2066",
         remedy=("discard", "disk", "--reason", "a wrong clock", "--at", "2066-11-22"),
     ),

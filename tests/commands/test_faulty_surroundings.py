@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -168,6 +169,29 @@ def test_a_killed_reader(healthy: Path, observed: Observed) -> None:
     again = shell(healthy, "$IOBANDS status")
     assert (done.returncode, done.left) == (-signal.SIGKILL, frozenset())
     observed(**done.cells(), next_run=again.stdout.startswith("IOBANDS OK: "))
+
+
+@pytest.mark.fault(
+    "machine",
+    "session under a clock of 2066",
+    "unknown: the clock is named, and no age counts from it",
+)
+def test_a_session_of_2066(healthy: Path, iobands: Command, observed: Observed) -> None:
+    record = healthy / "perflogs" / "last-session.json"
+    said = {"schema": 1, "session": "s", "tag": "daily", "system": None, "host": "node"}
+    times = {"began": "2066-11-22T05:00:00+00:00", "ended": "2066-11-22T06:00:00+00:00"}
+    end = {"how": "completed", "counts": {}, "reason": None, "seconds": {}}
+    record.write_text(json.dumps({**said, **times, **end}))
+    done = iobands("status")
+    (alert,) = [text for text in done.stdout.splitlines() if "  failed  clock  " in text]
+    assert "newest session dated in the future: completed" in done.stdout
+    record.unlink()
+    observed(
+        message=alert,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=iobands("status").returncode == 0,
+    )
 
 
 @pytest.mark.fault("people", "bands file that is no YAML", "unknown; its place is named")

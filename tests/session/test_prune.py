@@ -36,6 +36,7 @@ def test_what_is_old_goes_and_perflogs_stay(tmp_path: Path) -> None:
         aged(stage / "20260101T050000Z-78/here/local/mpi/Ior/rfm_job.out", STAGES - 1),
         aged(stage / "mine/rfm_job.out", 4000),
     ]
+    stays += [aged(reports / f"run-report-{day + 10}.json", day) for day in range(10)]
     victim = aged(tmp_path / "elsewhere/file", 4000)
     (stage / "20240101T050000Z-1").symlink_to(victim.parent)
     empty = stage / "20261120T050000Z-79"
@@ -47,3 +48,13 @@ def test_what_is_old_goes_and_perflogs_stay(tmp_path: Path) -> None:
     left = files(tmp_path)
     assert left.isdisjoint([*goes, empty])
     assert left >= {*stays, victim, stage / "20240101T050000Z-1"}
+
+
+def test_a_session_under_a_wrong_clock_makes_nothing_old(tmp_path: Path) -> None:
+    reports = tmp_path / "perflogs/here/reports"
+    kept = {aged(reports / f"run-report-{day}.json", 40 * 365 + day) for day in range(500)}
+    stage = aged(tmp_path / "stage/20260101T050000Z-78/rfm_job.out", 40 * 365)
+    aged(stage.parent, 40 * 365)
+    new = aged(reports / "run-report-500.json", 0)
+    prune(tmp_path)
+    assert files(tmp_path) >= {*kept, stage, new}

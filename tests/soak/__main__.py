@@ -26,6 +26,7 @@ from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from pathlib import Path
 
+from iobands.session import heartbeat
 from iobands.session.lock import NAME as LOCK
 from iobands.session.prune import STAGES
 from tests.factory import COLUMNS, ROW, case, line
@@ -195,6 +196,8 @@ class Soak:
         """Be the command, and end."""
         from iobands.commands.main import entry  # noqa: PLC0415 (the parent must not call it)
 
+        heartbeat.time_there = lambda _: time.time()  # libfaketime dates no files
+
         status = 70
         try:
             stream = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
@@ -230,7 +233,8 @@ class Soak:
 
     def age(self, when: datetime) -> None:
         """Let what is new be of this night: libfaketime dates no files."""
-        for path in [self.root / "stage", *(self.root / "stage").glob("*")]:
+        reports = (self.root / "perflogs").glob("*/reports/*")
+        for path in [self.root / "stage", *(self.root / "stage").glob("*"), *reports]:
             if path.exists() and path.stat().st_mtime > BEGIN.timestamp() + 400 * 86_400:
                 os.utime(path, (when.timestamp(), when.timestamp()))
 

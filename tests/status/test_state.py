@@ -245,7 +245,9 @@ def test_one_run_of_2066_is_set_aside(files: SiteFiles) -> None:
     assert (only(site).status.state, only(site).status.runs) == (State.HEALTHY, len(rows))
     (future,) = site.future
     assert (future.label, future.when.year) == ("disk fpp write_bw", 2066)
-    assert [alert.subject for alert in site.alerts] == ["Other"]  # other reports are still read
+    # other reports are still read
+    assert [alert.subject for alert in site.alerts] == ["Other", "clock"]
+    assert site.alerts[1].reason.startswith("a sample is dated 2066-01-01 05:30, which is to come")
     # in 2066 it is a sample like any other
     assert files.read(future.when).future == ()
     files.write([late])
@@ -426,7 +428,7 @@ def test_a_series_is_retired_until_it_is_run_again(files: SiteFiles) -> None:
 
 def test_a_sample_is_discarded(files: SiteFiles) -> None:
     files.write([*daily([*HISTORY, 0.1]), line(job_completion_time="2066-01-01T05:30:12+00:00")])
-    assert [each.severity for each in files.read().alerts] == ["collapsed"]
+    assert [each.severity for each in files.read().alerts] == ["failed", "collapsed"]
     action = files.act(DISCARD)  # the newest, which is that of 2066
     assert action.since.year == 2066
     assert files.read().future == ()

@@ -16,6 +16,7 @@ from typing import Final
 
 from iobands.commands.reframe import Ended, RunError, describe, reframe_command, run_reframe
 from iobands.session.budget import Budget, Cost, costs_of, reserve
+from iobands.session.heartbeat import clock_problem
 from iobands.session.lock import Holder
 from iobands.session.perflogs import require_room
 from iobands.session.processes import VARIABLE
@@ -89,16 +90,19 @@ def measure(
     except SessionRefusedError as error:
         raise RunError(str(error)) from error
     try:
+        clock = clock_problem(perflogs)
         record = begin_record(perflogs, holder, selection.tag, selection.system)
         try:
             outcome = _session(root, selection, holder, limit, show, progress)
         except (RunError, OSError) as error:
             end_record(perflogs, record, FAILED, {}, str(error))
             raise
-        outcome = replace(outcome, notes=(*notes, *outcome.notes))
+        problems = (*([clock] if clock else []), *outcome.problems)
+        outcome = replace(outcome, problems=problems, notes=(*notes, *outcome.notes))
         reason = "; ".join(outcome.problems) or None
         end_record(perflogs, record, outcome.how, outcome.counts, reason, outcome.seconds)
-        prune(root)
+        if not clock:
+            prune(root)
     except OSError as error:
         raise RunError(str(refusal(error, Path(error.filename or perflogs)))) from error
     finally:

@@ -21,7 +21,7 @@ from iobands.alerts.action import (
 from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Member, Severity
 from iobands.bands import PROVISIONAL, Band, Epoch, Limit, Window
 from iobands.detection import Ratio
-from iobands.site.site import Site
+from iobands.site.site import CLOCK_OFF, Site
 from iobands.status.series import Series
 from iobands.status.state import State, Status
 from iobands.status.verdicts import ENOUGH_RUNS
@@ -112,6 +112,8 @@ def between_text(low: datetime, high: datetime, now: datetime) -> str:
 
 def age_text(age: timedelta) -> str:
     """Return how long ago, in minutes, hours or days."""
+    if age < -CLOCK_OFF:
+        return "dated in the future"
     minutes = max(0, round(age / timedelta(minutes=1)))
     if minutes < 60:  # noqa: PLR2004
         return f"{plural(minutes, 'minute')} ago"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -19,6 +20,7 @@ from typing import Final
 _BEAT: Final = 60.0  # seconds between two signs of life
 STOPPED: Final = 3600.0  # seconds without one, after which a session counts as over
 _WATCH: Final = 3 * _BEAT
+_CLOCK_OFF: Final = 300.0  # seconds by which two clocks may differ
 
 
 def time_there(directory: Path) -> float:
@@ -33,6 +35,26 @@ def time_there(directory: Path) -> float:
     finally:
         os.close(handle)
         Path(name).unlink()
+
+
+def clock_problem(directory: Path) -> str | None:
+    """Return how far this machine's clock is from that of the file system, None if they agree.
+
+    Raises:
+        OSError: no file can be made in `directory`.
+    """
+    ahead = time.time() - time_there(directory)
+    if abs(ahead) < _CLOCK_OFF:
+        return None
+    size, unit = abs(ahead) / 60, "minutes"
+    for more, larger in ((60, "hours"), (24, "days")):
+        if size >= 2 * more:
+            size, unit = size / more, larger
+    off = f"{size:.0f} {unit} {'ahead of' if ahead > 0 else 'behind'}"
+    return (
+        f"the clock of {socket.gethostname()} is {off} that of the file system of {directory}: "
+        "one of them is wrong, and the samples may be dated wrongly"
+    )
 
 
 def start_beating(lock: Path, is_ours: Callable[[], bool]) -> Callable[[], None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.alerts.action import Action, bands_after, in_force
-from iobands.alerts.alert import OK, UNKNOWN, WARNING, Alert, ordered, worst
+from iobands.alerts.alert import OK, UNKNOWN, WARNING, Alert, Severity, ordered, worst
 from iobands.alerts.causes import alerts_of, of_failures, of_preflight, of_session
 from iobands.alerts.groups import GroupDrop, group_drops, groups_of
 from iobands.alerts.incident import Incident, incidents_of
@@ -73,6 +73,10 @@ if TYPE_CHECKING:
 #: Failures of checks without an interval are dropped when they were not run for so long.
 OVERDUE: Final = overdue(timedelta(days=1))
 
+#: By how much what is dated may be ahead of the clock of who reads it.
+CLOCK_OFF: Final = timedelta(minutes=15)
+
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NO_PRIORS: Final = defaultdict[tuple[str, str | None], Prior](Prior)
 
 
@@ -252,6 +256,7 @@ def read_site(
         *of_preflight(stopped, len(partitions) > 1),
         *of_failures(failed),
         *_of_session(last, measured, windows, now),
+        *([] if as_of else _of_clock(future, last, measured, now)),
         *of_unread(rejected),
         *judging.alerts,
     ]
@@ -386,7 +391,29 @@ def _of_session(
     if last is None:
         return []
     spans = [span for each in windows.values() for span in each.of(None)]
-    return of_session(last, missed_schedule(last.began, histories.values(), spans, now))
+    # a wrong clock dated it: only the samples say when one ran
+    began = last.began if last.began <= now + AHEAD else _LONG_AGO
+    return of_session(last, missed_schedule(began, histories.values(), spans, now))
+
+
+def _of_clock(
+    future: Sequence[FutureSample],
+    last: LastSession | None,
+    histories: Mapping[SeriesKey, History],
+    now: datetime,
+) -> list[Alert]:
+    """Return an alert of the clock where something is dated well after `now`."""
+    dated = {"a sample": max((each.when for each in future), default=now)}
+    dated["the newest sample"] = max((each.last for each in histories.values()), default=now)
+    dated["the last session"] = last.began if last else now
+    what, when = max(dated.items(), key=lambda each: each[1])
+    if when - now < CLOCK_OFF:
+        return []
+    reason = (
+        f"{what} is dated {when:%Y-%m-%d %H:%M}, which is to come: the clock that dated it is "
+        "wrong, or this one"
+    )
+    return [Alert(Severity.FAILED, "clock", reason=reason)]
 
 
 def _priors(
