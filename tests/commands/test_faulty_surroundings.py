@@ -172,9 +172,7 @@ def test_a_killed_reader(healthy: Path, observed: Observed) -> None:
 
 
 @pytest.mark.fault(
-    "machine",
-    "session under a clock of 2066",
-    "unknown: the clock is named, and no age counts from it",
+    "monitor", "session under a clock of 2066", "unknown: the clock is named; nothing is pruned"
 )
 def test_a_session_of_2066(healthy: Path, iobands: Command, observed: Observed) -> None:
     record = healthy / "perflogs" / "last-session.json"

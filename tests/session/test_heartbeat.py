@@ -1,4 +1,4 @@
-"""The clock of the machine beside that of the file system; tests/session/test_lock.py has the beat."""
+"""The clock of a machine beside that of the file system; test_lock.py has the rest."""
 
 from __future__ import annotations
 
