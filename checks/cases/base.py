@@ -113,7 +113,7 @@ class Case(BenchioBase):
     def lacking(self) -> list[str]:
         """What the case needs and lacks here, a line each."""
         reasons = []
-        targets = None if self.is_dry_run() else self.probe.findings[self.file_system].taking
+        targets = self.number_of_targets
         own = self.counts_in_use - set(site.stripe_counts_of(self.file_system))
         if targets is not None and (most := max(own, default=0)) > targets:
             reasons.append(
@@ -127,6 +127,12 @@ class Case(BenchioBase):
         if self.kind.library and self.kernel.lacks(self.kind.library):
             reasons.append(f"benchio's layer {self.layer} needs {self.kind.library}: not found")
         return reasons
+
+    @property
+    def number_of_targets(self) -> int | None:
+        """How many targets take files, or how many there are by the site file; None if unknown."""
+        seen = None if self.is_dry_run() else self.probe.findings[self.file_system].taking
+        return self.asked_striping.targets if seen is None else seen
 
     @property
     def counts_in_use(self) -> set[int]:

@@ -257,6 +257,32 @@ class ComparedCase(Case):
         return paired_ratio(list(zip(*sides, strict=True)))
 
 
+class ByNumberOfTargets(rfm.RegressionTestPlugin):
+    """Compares a stripe count that follows from the number of targets with the smallest one."""
+
+    def lacking(self) -> list[str]:
+        reasons = super().lacking()
+        if self.number_of_targets is None and not self.is_dry_run():
+            reasons.append(
+                "takes a stripe count by the number of targets, which could not be seen: say it as "
+                "`targets` in the site file's striping"
+            )
+        elif self.by_rule == self.fewest_stripes:
+            reasons.append(
+                f"takes {self.by_rule} stripes for {self.number_of_targets} targets, which is what "
+                "it is compared with"
+            )
+        return reasons
+
+    @property
+    def by_rule(self) -> int:
+        """The stripe count of the rule."""
+        raise NotImplementedError
+
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(), self.plain(stripe_count=self.by_rule)
+
+
 class AgainstFewestStripes(rfm.RegressionTestPlugin):
     """Compares the stripe count of the point with the smallest one of the file system."""
 

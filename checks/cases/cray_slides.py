@@ -8,7 +8,7 @@ from reframe.core.builtins import parameter, run_after, variable
 from ..base.file_system import stripe_counts
 from . import shapes
 from .base import Case, Published
-from .compared import AgainstFewestStripes, ComparedCase, Setting
+from .compared import AgainstFewestStripes, ByNumberOfTargets, ComparedCase, Setting
 
 #: What each process writes to a file of its own.
 MIB_PER_PROCESS = 128
@@ -16,6 +16,9 @@ MIB_PER_PROCESS = 128
 #: The sizes of a stripe, and on how many stripes each was measured; that of 1 MiB on others too.
 STRIPE_KIB = (64, 1024, 16384)
 STRIPES_OF_SIZES = 4
+
+#: In place of the number of targets where a script is only written: that of the slides' example.
+EXAMPLE_TARGETS = 8
 
 #: The parts of all processes that write, from few to many.
 PARTS = (16, 4, 1)
@@ -58,6 +61,84 @@ class CraySharedHdf5(CrayCase):
 
     def sides(self) -> tuple[Setting, Setting]:
         return self.plain(stripe_count=self.few), self.plain()
+
+
+@rfm.simple_test
+class CrayNode(CrayCase):
+    """One node with four targets against one: about 1500 MB/s, and 375 from a target."""
+
+    # 32-core nodes; the slides have no volume.
+    published = Published(nodes=1, tasks_per_node=32, gib=8, stripe_counts=(4,))
+    layer = "mpiio"
+    stripes = "published"
+    stripe_count_asked = stripe_counts(4)
+    needs_stripes = "compares stripe counts"
+
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(stripe_count=1), self.plain()
+
+
+@rfm.simple_test
+class CrayOneFile(ByNumberOfTargets, CrayCase):
+    """One file over as many targets as there are, or processes, against the fewest stripes."""
+
+    # The slides have no sizes for their rules: those of the snapshots below.
+    published = Published(nodes=32, tasks_per_node=32, gib=32)
+    layer = "mpiio"
+    needs_stripes = "stripes by the number of targets"
+
+    @property
+    def by_rule(self) -> int:
+        return min(self.number_of_targets or EXAMPLE_TARGETS, self.tasks)
+
+
+@rfm.simple_test
+class CrayFewFiles(ByNumberOfTargets, CrayCase):
+    """Fewer files than targets, over all of them together, against the fewest stripes each."""
+
+    # The slides' example: 4 files at the same time on 8 OSTs.
+    published = Published(nodes=4, tasks_per_node=1, gib=4)
+    layer = "proc"
+    needs_stripes = "stripes by the number of targets"
+
+    @property
+    def by_rule(self) -> int:
+        return max(1, (self.number_of_targets or EXAMPLE_TARGETS) // self.tasks)
+
+
+@rfm.simple_test
+class CrayTargetsPerAggregator(CrayCase):
+    """Four targets an aggregator against one, two and eight."""
+
+    published = Published(nodes=32, tasks_per_node=32, gib=32, stripe_counts=(16,))
+    layer = "mpiio"
+    stripes = "published"
+    stripe_count_asked = stripe_counts(16)
+    needs_stripes = "compares numbers of aggregators for a number of stripes"
+
+    #: The targets of an aggregator, in place of four.
+    targets_each = parameter([1, 2, 8])
+
+    def case_settings(self) -> list[str]:
+        return [f"against {self.targets_each}"]
+
+    @property
+    def aggregators(self) -> tuple[int, int]:
+        """How many there are with so many targets each, and with four."""
+        count = self.stripe_count_asked or 1
+        stripes = (self.number_of_targets or EXAMPLE_TARGETS) if count == -1 else count
+        return max(1, stripes // self.targets_each), max(1, stripes // 4)
+
+    def lacking(self) -> list[str]:
+        reasons = super().lacking()
+        other, four = (min(each, self.tasks) for each in self.aggregators)
+        if other == four and not reasons:
+            reasons.append(f"has {four} aggregators either way: too few stripes or processes")
+        return reasons
+
+    def sides(self) -> tuple[Setting, Setting]:
+        other, four = self.aggregators
+        return self.hinted(self.through(other)), self.hinted(self.through(four))
 
 
 @rfm.simple_test

@@ -27,6 +27,11 @@ SKIPPED = {
     "Archer2Transport": "compares MPI transports: the site file has environments of one, default",
     "CraySingleWriter": f"compares stripe counts: {STRIPES}",
     "CraySharedHdf5": f"compares stripe counts: {STRIPES}",
+    "CrayNode": f"compares stripe counts: {STRIPES}",
+    "CrayOneFile": f"stripes by the number of targets: {STRIPES}",
+    "CrayFewFiles": f"stripes by the number of targets: {STRIPES}",
+    "CrayTargetsPerAggregator": f"compares numbers of aggregators for a number of stripes: "
+    f"{STRIPES}",
     "CscBlocking unit": "compares a hint about stripes, of which MPI-IO knows on Lustre alone: "
     "disk is posix",
     "CscSquareRootRule": f"stripes by the size of the file: {STRIPES}",

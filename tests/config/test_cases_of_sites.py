@@ -92,6 +92,10 @@ def test_cases_have_the_stripes_of_their_source_beside_all(tmp_path):
     assert {name: counts[name] for name in counts if name not in ("CrayFilePerProcess",)} == {
         "CraySingleWriter": {-1},
         "CraySharedHdf5": {-1},  # against 4
+        "CrayNode": {4, -1},
+        "CrayOneFile": {1},
+        "CrayFewFiles": {1},
+        "CrayTargetsPerAggregator": {16, -1},
         "CrayCollectiveBuffering": {1, 4, 16, -1},
         "CrayDataSieving": {1, 4, 16, -1},
         "CrayStrided": {16, -1},
