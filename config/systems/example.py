@@ -48,11 +48,10 @@ system = {
                         # -1 are skipped. Only those that the MDS avoids: one that is deactivated
                         # on the clients alone still gets files.
                         "max_inactive_targets": 0,
-                        # Files of a pool: -1 is then all OSTs of the pool. Where the directory has
-                        # a default pool that is not named here, or users cannot count targets, as
-                        # on CephFS or BeeGFS without a configuration, say how many -1 stands for.
-                        # "striping": {"pool": "flash"},
-                        # "striping": {"targets": 24},
+                        # Where files lie in a pool, also by default of the directory, name it, and
+                        # say how many targets -1 stands for there. The number alone is needed where
+                        # users cannot count the targets, as on many CephFS and BeeGFS.
+                        # "striping": {"pool": "flash", "targets": 24},
                     },
                     "projects": {
                         "path": "/projects/EDIT",

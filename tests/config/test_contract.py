@@ -2,6 +2,7 @@
 
 import copy
 import re
+import runpy
 from dataclasses import fields
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from iobands.model.schema import FileError
 from tests.contracts.documented import DOCUMENT
 
 SITE_FILE = Path("config/systems/mysite.py")
+TEMPLATE = Path("config/systems/example.py").read_text(encoding="utf-8").splitlines()
 SYSTEM = {
     "name": "mysite",
     "partitions": [
@@ -541,3 +543,16 @@ def test_stripes_that_do_not_fit_the_processes_are_warned_of(entry, problem):
     del extras["filesystems"]["work"]["stripe_counts"]
     said = list(warnings(system, SITE_FILE))
     assert [problem in each for each in said] == ([True] if problem else [])
+
+
+@pytest.mark.parametrize(
+    "number",
+    [n for n, line in enumerate(TEMPLATE) if re.match(r'\s*# "\w[\w.]*": .*,$', line)],
+)
+def test_what_the_template_has_as_a_comment_may_be_said(tmp_path, number):
+    lines = [*TEMPLATE]
+    lines[number] = lines[number].replace("# ", "", 1)
+    path = tmp_path / "example.py"
+    path.write_text("\n".join(lines))
+    site = runpy.run_path(str(path))
+    check_site(site["system"], site["environments"], path)
