@@ -167,7 +167,8 @@ def test_a_log_that_cannot_be_read(site: Path) -> None:
 def test_a_sample_is_discarded_by_its_day_or_minute(site: Path) -> None:
     (home,) = (each for each in site_of(SiteOptions()).series if each.key.file_system == "home")
     second = f"{home.history.last:%Y-%m-%dT%H:%M:%SZ}"
-    for at in (second, second[:16] + "Z", second[:10]):
+    blank = f"{second[:10]} {second[11:16]}+00:00"
+    for at in (second, second[:16] + "Z", blank, second[:10]):
         assert call("discard", "home", "--at", at, "--reason", "r")[0] == 0
     assert call("discard", "home", "--at", "2020-01-01", "--reason", "r")[0] == 3
     assert call("retire", "home", "--reason", "r")[0] == 0
@@ -176,4 +177,4 @@ def test_a_sample_is_discarded_by_its_day_or_minute(site: Path) -> None:
     assert call("undo", "home", "--reason", "r")[0] == 0
     assert {each.kind for each in logged()} == {"discard", "retire", "undo"}
     lengths = [each.until - each.since for each in logged() if each.kind == "discard"]
-    assert [round(each.total_seconds()) for each in lengths] == [1, 60, 86_400]
+    assert [round(each.total_seconds()) for each in lengths] == [1, 60, 60, 86_400]

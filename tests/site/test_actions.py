@@ -291,3 +291,20 @@ def test_words_that_mean_several_things_or_none(shared: Growing) -> None:
                 shared.does(REBASELINE, words, since=NOW - 5 * DAY)
     # "all" is of the shared alert's name alone
     assert shared.does(ACKNOWLEDGE, "all").kind == ACKNOWLEDGE
+
+
+def test_a_drop_that_only_the_group_has_is_resolved_when_it_is_over(tmp_path: Path) -> None:
+    dropping = {
+        name: levels((105, 1), (12, 0.8), (8, 1), seed=seed)
+        for seed, name in enumerate(("disk", "disk2"))
+    }
+    site = Growing(tmp_path, **dropping)
+    days = iter(range(106, 118))
+    while not (found := site.after(next(days))).alerts or not found.exit_status == 2:
+        pass
+    assert [each.status.change for each in found.series] == [None, None]
+    with pytest.raises(RequestError, match=r"^2 series of the group: the newest run is still at 0"):
+        site.does(RESOLVE, "all disk")
+    site.after(118)  # a run as before the drop
+    site.does(RESOLVE, "all disk")
+    assert site.again().alerts == ()

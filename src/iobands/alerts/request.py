@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -258,21 +259,31 @@ def _ratio(members: Sequence[Member]) -> float | None:
 def _refuse_if_low(members: Sequence[Member]) -> None:
     """Refuse to resolve a drop whose newest runs are still nearer to it than to the baseline.
 
+    Of series that changed only as a group their median counts: one of many is low by chance.
+
     Raises:
         RequestError: they are.
     """
+    of_group: list[tuple[float, float]] = []
     for each in members:
-        value = each.series.status.value
-        change = each.series.status.change
-        if change is None or value is None or not change.is_drop:
-            continue
-        ratio = value / change.baseline
-        if ratio < math.sqrt(change.ratio.value):
-            raise RequestError(
-                f"{each.series.label}: the newest run is still at {ratio:.2f} × its baseline. Its "
-                "runs since the change would no longer count; give --force if that is right, "
-                "`iobands acknowledge` if the cause is known, `iobands rebaseline` if it stays so"
-            )
+        value, change = each.series.status.value, each.series.status.change
+        if value is not None and change and change.is_drop:
+            ratio = value / change.baseline
+            _refuse_low(each.series.label, ratio, change.ratio.value)
+        elif value is not None and change is None and each.ratio and each.baseline:
+            of_group.append((value / each.baseline, each.ratio.value))
+    if of_group:
+        ratio, dropped = (statistics.median(each) for each in zip(*of_group, strict=True))
+        _refuse_low(f"{len(of_group)} series of the group", ratio, dropped)
+
+
+def _refuse_low(name: str, ratio: float, dropped: float) -> None:
+    if ratio < math.sqrt(min(dropped, 1.0)):
+        raise RequestError(
+            f"{name}: the newest run is still at {ratio:.2f} × the baseline. The runs since the "
+            "change would no longer count; give --force if that is right, `iobands acknowledge` "
+            "if the cause is known, `iobands rebaseline` if it stays so"
+        )
 
 
 def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping[str, object], ...]:

@@ -149,9 +149,11 @@ def discard(
 def _span_of(text: str) -> Span:
     """Return the day, minute or second that `text` names."""
     begin = time_of(text, "--at")
-    clock = text.partition("T")[2].partition("+")[0].partition("-")[0].rstrip("Z")
-    lengths = {0: timedelta(days=1), len("06:00"): timedelta(minutes=1)}
-    length = lengths.get(len(clock), timedelta(seconds=1))
+    date, clock = len("2023-10-09"), len("T06:00:00")
+    colons = text.strip()[date : date + clock].count(":")  # a blank may stand for the T
+    length = timedelta(seconds=1) if colons > 1 else timedelta(minutes=1)
+    if len(text.strip()) == date:
+        length = timedelta(days=1)
     return Span(begin, begin + length - timedelta(microseconds=1))
 
 
