@@ -203,13 +203,16 @@ def lustre_commands(tmp_path_factory):
         "after": AFTER,
         "osts": captured("lfs osts /mnt/lustre")[0],
         "layout": captured("lfs getstripe /mnt/lustre/dc4S1mi2/f")[0],
+        "space": captures.captured(
+            "lfs df /mnt/lustre # full: 8 KiB are left", "lfs-2.17-unfit-targets.txt"
+        )[0],
     }
     for name, text in outputs.items():
         (here / name).write_text(text, encoding="utf-8")
     stand_in(
         here,
         "lfs",
-        f'case "$1" in osts) cat {here}/osts ;; getstripe) cat {here}/layout ;; '
+        f'case "$1" in osts) cat {here}/osts ;; getstripe) cat {here}/layout ;; df) cat {here}/space ;; '
         'getname) echo "lustre-ff11000117a50800 $2" ;; esac',
     )
     stand_in(here, "lctl", f"cat {here}/before; cp {here}/after {here}/before")
@@ -264,6 +267,10 @@ def test_a_run_has_its_covariates_and_does_without_them(
     for row in rows["lustre"]:
         assert (row["stripe_count_asked"], row["stripe_count"]) == ("-1", "4")
         assert (row["targets_active"], row["targets_inactive"]) == ("4", "0")
+        # Four stripes on four targets each, of which one has 8 KiB left.
+        assert (row["busiest_target"], row["targets"]) == ("1.0", f"0-3:{row['tasks']}")
+        assert (row["fullest_target"], row["free_spread_percent"]) == ("OST0003", "100")
+        assert row["fullest_target_percent"] == "100"
         # 28 and 16 MiB, by the captured counts.
         assert (row["client_written_gib"], row["client_read_gib"]) == ("0.02734375", "0.015625")
     # Whatever looks around is now broken, as each command of it has a time limit.

@@ -55,7 +55,7 @@ class PeerState(str, Enum):
     """What a peer is in.
 
     `UNUSED`: no run of the newest sessions used it. `UNKNOWN`: none of them compared it with two
-    others.
+    others, or the bytes on each explained all differences.
     """
 
     SLOW = "slow"

@@ -26,7 +26,7 @@ _NOTHING: Final = {
     NODE: "nodes: that needs a file per process on two nodes or more",
 }
 _WHY: Final = {
-    PeerState.UNKNOWN: "no new run used it with two other {noun}s, so it cannot be compared",
+    PeerState.UNKNOWN: "no new run tells it from two other {noun}s, or from its share of files",
     PeerState.UNUSED: "missing from the newest sessions, as after a drain",
 }
 
