@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -171,7 +172,8 @@ def test_a_mistake_is_named(row: Row, root: Path, iobands: Command, observed: Ob
     bands.write_text(right)
     (root / "config" / "site.py").touch()
     again = iobands(*(RETIRE if row.command[0] == "retire" else STATUS))
-    said = [each for each in (done.stderr or done.stdout).splitlines() if row.said in each]
+    unwrapped = re.sub(r"\n {6,}", " ", done.stderr or done.stdout)
+    said = [each for each in unwrapped.splitlines() if row.said in each]
     observed(
         message=(said or [done.stderr or done.stdout])[0].strip(),
         exit_status=done.returncode,

@@ -121,7 +121,8 @@ class Outbox:
                 rest = {name: said[name] for name in ("channel", "attempts", "error", "sent")}
                 found.append(Entry(path, message=message, **rest))
             except (OSError, ValueError) as error:
-                problems.append(f"{path}: cannot be read: {error}")
+                why = getattr(error, "strerror", None) or error
+                problems.append(f"{path}: cannot be read: {why}")
         found.sort(key=lambda each: (each.message.when, each.message.id))
         return found, problems
 
