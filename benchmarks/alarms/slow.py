@@ -111,9 +111,9 @@ class Weighted(Targets):
     def used(self, random: Random) -> Used:
         """Return the targets of each file."""
         if (1 - _THRESHOLD) * max(self.free) < min(self.free):
-            first = random.integers(self.peers)
-            turns = np.arange(self.ranks * self.stripes) + first
-            return random.permutation((turns % self.peers).reshape(self.ranks, self.stripes))
+            first = random.integers(_FILES - self.ranks)
+            placed = _placed(self.peers, self.stripes)[first : first + self.ranks]
+            return random.permutation(placed)
         return weighted(random, np.array(self.free), self.ranks, self.stripes)
 
     def busy(self, used: Used, speeds: Array) -> Array:

@@ -212,7 +212,8 @@ def lustre_commands(tmp_path_factory):
     stand_in(
         here,
         "lfs",
-        f'case "$1" in osts) cat {here}/osts ;; getstripe) cat {here}/layout ;; df) cat {here}/space ;; '
+        f'case "$1" in osts) cat {here}/osts ;; getstripe) cat {here}/layout ;; '
+        f"df) cat {here}/space ;; "
         'getname) echo "lustre-ff11000117a50800 $2" ;; esac',
     )
     stand_in(here, "lctl", f"cat {here}/before; cp {here}/after {here}/before")
