@@ -74,8 +74,8 @@ def test_targets_are_drawn_by_their_free_space() -> None:
     assert 3400 < files[2] < 4000
     assert files[0] == pytest.approx(files[1], rel=0.1)
     equal = slow.Weighted(3, 1, (1.0, 1.0, 1.2), 1200)
-    assert set(np.bincount(equal.used(random)[:, 0])) == {400}
-    assert set(np.bincount(equal.rotated.used(random)[:, 0])) == {400}
+    assert np.bincount(equal.used(random)[:, 0]) == pytest.approx(400, abs=1)
+    assert np.bincount(equal.rotated.used(random)[:, 0]) == pytest.approx(400, abs=1)
     pairs = slow.weighted(random, np.array([1.0, 1.0, 4.0]), 100, stripes=2)
     assert all(len(set(pair)) == 2 for pair in pairs.tolist())
 
