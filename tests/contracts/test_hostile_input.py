@@ -28,10 +28,10 @@ from iobands.notify.settings import (
     read_settings,
     scrubbed,
     secret,
-    secret_variables,
 )
 from iobands.results.perflog import read_perflogs
 from iobands.results.run_reports import read_run_reports
+from iobands.session.session import drop_secrets
 from iobands.site.site import Site
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
 
@@ -234,7 +234,7 @@ def test_settings_of_whom_to_tell(root, data):
     path = root / "notify.yaml"
     as_json = changed(json.dumps(safe_load(SETTINGS)))
     path.write_bytes(data.draw(damaged(SETTINGS.encode()) | as_json))
-    secret_variables(path)
+    drop_secrets(path)
     try:
         read_settings(path)
     except FileError as error:
@@ -243,12 +243,15 @@ def test_settings_of_whom_to_tell(root, data):
 
 @pytest.mark.parametrize("style", [None, '"', "'", "|", ">"])
 @pytest.mark.parametrize("flow", [False, True])
-def test_variables_of_secrets_in_any_style_of_yaml(tmp_path, style, flow):
+def test_variables_of_secrets_in_any_style_of_yaml(tmp_path, style, flow, monkeypatch):
     path = tmp_path / "notify.yaml"
     said = safe_dump(safe_load(SETTINGS), default_style=style, default_flow_style=flow)
     for text in (said, re.sub("env([\"']?): ", "env\\1: &a ", said), f"{said}\n]: damaged"):
         path.write_text(text)
-        assert secret_variables(path) == {"IOBANDS_PING", "IOBANDS_HOOK"}
+        for name in "PING", "HOOK", "OTHER":
+            monkeypatch.setenv(f"IOBANDS_{name}", "x")
+        drop_secrets(path)
+        assert [name for name in os.environ if name[:8] == "IOBANDS_"] == ["IOBANDS_OTHER"]
 
 
 @bounded

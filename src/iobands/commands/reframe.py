@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.notify.settings import secret_variables
 from iobands.session.record import COMPLETED, INTERRUPTED, LIMIT
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -75,7 +74,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     done = subprocess.run(
         [*reframe_command(root), *arguments, "--describe"],
         cwd=root,
-        env=_environment(root),
+        env=_environment(),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -87,17 +86,16 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
     return json.loads(done.stdout)
 
 
-def _environment(root: Path) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     """Return the environment of ReFrame.
 
-    Without what config/notify.yaml names, as each job would have it; and without ReFrame's own
-    settings, which may move results to where nobody looks, but for the name of the system.
+    Without its own settings, which may move results to where nobody looks, but for the name of the
+    system.
     """
-    secrets = secret_variables(root / "config" / "notify.yaml")
     return {
         name: value
         for name, value in os.environ.items()
-        if name not in secrets and (name == "RFM_SYSTEM" or not name.startswith("RFM_"))
+        if name == "RFM_SYSTEM" or not name.startswith("RFM_")
     }
 
 
@@ -127,7 +125,7 @@ def run_reframe(
         subprocess.Popen(
             command,
             cwd=root,
-            env=_environment(root) | environment,
+            env=_environment() | environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

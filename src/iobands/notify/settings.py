@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ NOTIFIED: Final = frozenset(
     each.value for each in Severity if each.exit_status in (CRITICAL, UNKNOWN)
 )
 _MOST_BYTES: Final = 4096  # of a secret
-# `env: NAME` in any style of YAML.
-_VARIABLE: Final = re.compile(r"""\benv["']?\s*:\s*(?:[&!>|]\S*\s+)*["']?([^\s"',{}\[\]]+)""")
 # The forms in which libraries may print what is secret.
 _secrets: set[str] = set()
 
@@ -72,14 +69,6 @@ def read_settings(path: Path) -> Settings:
         for name, options in said.get("monitors", {}).items()
     )
     return Settings(tuple(channels), monitors, said.get("page", ""), said.get("ping"), every)
-
-
-def secret_variables(path: Path) -> set[str]:
-    """Return the variables of the environment that the file at `path` names, be it damaged."""
-    try:
-        return set(_VARIABLE.findall(read_small(path).decode(errors="replace")))
-    except OSError:
-        return set()
 
 
 def secret(where: str | Mapping[str, str]) -> str:

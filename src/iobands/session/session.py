@@ -6,6 +6,7 @@ import argparse
 import atexit
 import ctypes
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from iobands.model.replaced import mask_others
+from iobands.model.replaced import mask_others, read_small
 from iobands.session.heartbeat import start_beating
 from iobands.session.jobs import cancel_jobs, forget_jobs
 from iobands.session.lock import (
@@ -33,6 +34,8 @@ from iobands.session.report import report_files
 from iobands.session.workarounds import apply_workarounds
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+# `env: NAME` in any style of YAML, also in a damaged file
+_VARIABLE: Final = re.compile(r"""\benv["']?\s*:\s*(?:[&!>|]\S*\s+)*["']?([^\s"',{}\[\]]+)""")
 _stop_beating: dict[str, Callable[[], None]] = {}  # by session
 
 
@@ -95,6 +98,13 @@ def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]
     return notes if waited else [*notes, *cancel_jobs(perflogs)]
 
 
+def drop_secrets(path: Path) -> None:
+    """Take the variables that config/notify.yaml names from the environment, which jobs inherit."""
+    with suppress(OSError):
+        for name in _VARIABLE.findall(read_small(path).decode(errors="replace")):
+            os.environ.pop(name, None)
+
+
 def begin_in_reframe(perflogs: Path, system: str) -> str:
     """Make ReFrame's process part of a session on `system`, and return its identifier.
 
@@ -105,6 +115,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
         SessionRefusedError: another session runs, or a sample could not be recorded.
     """
     mask_others()
+    drop_secrets(perflogs.parent / "config" / "notify.yaml")
     apply_workarounds()
     holder = read_holder(perflogs)
     if holder and holder.session == os.environ.get(VARIABLE):
