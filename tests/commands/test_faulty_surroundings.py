@@ -20,6 +20,7 @@ from tests.conftest import Command
 from tests.factory import line, write_perflog, write_session
 from tests.fault_table import Observed
 from tests.left_behind import Ended, files, left_behind
+from tests.soak.__main__ import clock_library
 
 COMMAND = f"{sys.executable} -m iobands"
 SOURCE = str(Path(package.__file__).parents[1])
@@ -189,6 +190,25 @@ def test_a_session_of_2066(healthy: Path, iobands: Command, observed: Observed) 
         exit_status=done.returncode,
         left=done.left,
         next_run=iobands("status").returncode == 0,
+    )
+
+
+@pytest.mark.skipif(clock_library() is None, reason="libfaketime is not installed")
+@pytest.mark.fault(
+    "monitor", "clock is 40 years ahead of the file system's", "unknown: the clock is named"
+)
+def test_a_clock_that_is_off(healthy: Path, observed: Observed) -> None:
+    clock = {"LD_PRELOAD": clock_library() or "", "FAKETIME": "+40y", "NO_FAKE_STAT": "1"}
+    done = shell(healthy, "$IOBANDS status", {**os.environ, **clock})
+    digest = " ".join(done.stdout.split())
+    said = f"failed clock the clock of {os.uname().nodename} is 14600 days ahead of that of the file system"
+    assert said in digest
+    again = shell(healthy, "$IOBANDS status")
+    observed(
+        message=said,
+        exit_status=done.returncode,
+        left=done.left,
+        next_run=again.stdout.startswith("IOBANDS OK: "),
     )
 
 

@@ -97,3 +97,20 @@ def test_one_session_under_a_wrong_clock_puts_no_reminder_off_for_years(tmp_path
     days = {day: sent.of(replace(site, now=NOW + day * DAY)) for day in range(9)}
     assert [day for day, said in days.items() if said] == [7]
     assert days[7] == ["still open: degraded all a (4 of 4 write_bw)"]
+
+
+def test_under_a_clock_that_is_off_only_the_clock_is_news(tmp_path: Path) -> None:
+    files = SiteFiles(tmp_path).days(slow(0.6, file_system="a"))
+    sent = Sent()
+    sent.of(files.read())
+    # by itself the day in 2066 would end the drop, miss all samples and remind of what is open
+    wrong = NOW + timedelta(days=40 * 365)
+    assert sent.of(files.read(wrong, clock="the clock of n1 is 14600 days ahead")) == [
+        "began: failed clock"
+    ]
+    assert sent.of(files.read()) == ["recovered: failed clock"]
+    # nor does a clock end anything that was put back to before the newest samples
+    back = sent.of(files.read(NOW - 30 * DAY))
+    assert "began: failed clock" in back
+    assert not any(said.startswith("recovered") for said in back)
+    assert [each.kind for each in sent.causes] == ["drop", "failed"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime, timezone
 from functools import wraps
@@ -20,6 +21,7 @@ from iobands.commands.options import (
     failure,
     time_of,
 )
+from iobands.session.heartbeat import clock_problem
 from iobands.site.site import Site, read_site
 
 
@@ -109,6 +111,7 @@ def site_of(options: SiteOptions) -> Site:
         options.config_of("alerts"),
         now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
         as_of=as_of is not None,
+        clock=None if as_of else _clock_problem(perflogs),
         system=options.system,
         false_alarms=options.false_alarms,
     )
@@ -116,3 +119,9 @@ def site_of(options: SiteOptions) -> Site:
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
         raise failure(f"{perflogs}: nothing of the system {options.system}; systems there: {known}")
     return site
+
+
+def _clock_problem(perflogs: Path) -> str | None:
+    with suppress(OSError):  # who only reads cannot ask the file system for its time
+        return clock_problem(perflogs)
+    return None

@@ -18,7 +18,7 @@ from iobands.alerts.alert import Alert, Severity
 from iobands.model.series import slug
 from iobands.reporting.digest import subject
 from iobands.reporting.format import printable, worst_member
-from iobands.site.site import Site
+from iobands.site.site import CLOCK, Site
 
 BEGAN: Final = "began"
 WORSE: Final = "worse"
@@ -90,10 +90,14 @@ def changes(
     """Return the open causes now, the oldest first, and what changed since `before`.
 
     A cause that began in the future was noted under a wrong clock: it counts as new, or its
-    reminder would not come for years.
+    reminder would not come for years. Under a clock that is off, the clock alone is news. Nothing
+    is over while a clock is in doubt.
     """
     before = [replace(each, began=min(each.began, site.now)) for each in before]
     alerts = [each for each in site.alerts if each.severity.value in severities]
+    if site.clock:
+        alerts = [each for each in alerts if each.subject == CLOCK]
+    in_doubt = any(each.subject == CLOCK for each in site.alerts)
     of_cause, merged, new = _assigned(before, alerts)
     known = {slug(each.key) for each in (*site.series, *site.retired)}
     causes: list[Cause] = []
@@ -103,7 +107,7 @@ def changes(
         if cause.id in merged:
             continue
         if not mine:
-            if not _is_over(cause, known):
+            if in_doubt or not _is_over(cause, known):
                 causes.append(cause)
             elif cause.sent:
                 events.append(Event(RECOVERED, _counted(cause)))

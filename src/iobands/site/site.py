@@ -75,6 +75,8 @@ OVERDUE: Final = overdue(timedelta(days=1))
 
 #: By how much what is dated may be ahead of the clock of who reads it.
 CLOCK_OFF: Final = timedelta(minutes=15)
+#: What an alert of a clock is about.
+CLOCK: Final = "clock"
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _NO_PRIORS: Final = defaultdict[tuple[str, str | None], Prior](Prior)
@@ -93,7 +95,8 @@ class Site:
     undone actions included. `sizes_gib` are those of the file systems that preflight saw, by the
     same names as `outliers`. `leftovers` are run directories that could not be removed. `places`
     have the targets and nodes that are compared with each other, `peer_actions` all that was done
-    about these; `speeds` are theirs in each run. `warnings` are about the bands files.
+    about these; `speeds` are theirs in each run. `warnings` are about the bands files. `clock` says
+    how far the clock that gave `now` is off, so that nothing is over or due by it.
     """
 
     now: datetime
@@ -118,6 +121,7 @@ class Site:
     places: tuple[Place, ...] = ()
     peer_actions: Mapping[PeerName, tuple[Action, ...]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    clock: str | None = None
 
     @property
     def exit_status(self) -> int:
@@ -178,11 +182,13 @@ def read_site(
     system: str | None = None,
     false_alarms: float = 1.0,
     as_of: bool = False,
+    clock: str | None = None,
 ) -> Site:
     """Read everything and return the site; `bands` and `alerts` are directories.
 
     `false_alarms` is the budget of false alarms a year, all series together. With `as_of` the
     site is as it was known at `now`, a time in the past: later runs and actions do not count.
+    `clock` says what is wrong with the clock that gave `now`.
 
     What cannot be read or judged is an alert, and costs nothing else; a system whose bands cannot
     be used is judged without any.
@@ -256,7 +262,7 @@ def read_site(
         *of_preflight(stopped, len(partitions) > 1),
         *of_failures(failed),
         *_of_session(last, measured, windows, now),
-        *([] if as_of else _of_clock(future, last, measured, now)),
+        *([] if as_of else _of_clock(clock, future, last, measured, now)),
         *of_unread(rejected),
         *judging.alerts,
     ]
@@ -287,6 +293,7 @@ def read_site(
         places=places,
         peer_actions=peer_actions,
         warnings=tuple(text for each in bands_of.values() for text in each.warnings),
+        clock=clock,
     )
 
 
@@ -397,12 +404,15 @@ def _of_session(
 
 
 def _of_clock(
+    clock: str | None,
     future: Sequence[FutureSample],
     last: LastSession | None,
     histories: Mapping[SeriesKey, History],
     now: datetime,
 ) -> list[Alert]:
-    """Return an alert of the clock where something is dated well after `now`."""
+    """Return an alert of the clock where it is off, or something is dated well after `now`."""
+    if clock:
+        return [Alert(Severity.FAILED, CLOCK, reason=clock)]
     dated = {"a sample": max((each.when for each in future), default=now)}
     dated["the newest sample"] = max((each.last for each in histories.values()), default=now)
     dated["the last session"] = last.began if last else now
@@ -413,7 +423,7 @@ def _of_clock(
         f"{what} is dated {when:%Y-%m-%d %H:%M}, which is to come: the clock that dated it is "
         "wrong, or this one"
     )
-    return [Alert(Severity.FAILED, "clock", reason=reason)]
+    return [Alert(Severity.FAILED, CLOCK, reason=reason)]
 
 
 def _priors(
