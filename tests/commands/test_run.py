@@ -126,15 +126,20 @@ def test_a_run_that_proves_nothing_and_a_check_that_cannot_start(
         )
 
 
-@pytest.mark.fault("session", "no check is selected", "unknown, and the tag")
+@pytest.mark.fault("session", "no check is selected", "unknown, and the tag that may be meant")
 def test_nothing_selected_is_an_error(
     root: Path, iobands: Command, pings: Web, observed: Observed
 ) -> None:
-    done = iobands("run", "--notify", "--tag", "weekly", cwd=root)
+    assert iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
+    record = (root / "perflogs" / "last-session.json").read_bytes()
+    done = iobands("run", "--notify", "--tag", "dayly", cwd=root)
     assert (done.returncode, done.stdout) == (3, "")
-    assert "weekly" in done.stderr
+    assert "none has the tag dayly and runs on this system; did you mean daily? " in done.stderr
     assert [each.path for each in pings.asked] == ["/uuid/start", "/uuid/fail"]
-    assert "weekly" in pings.asked[1].body
+    assert "dayly" in pings.asked[1].body
+    # the session before is still the last one
+    assert (root / "perflogs" / "last-session.json").read_bytes() == record
+    assert iobands("status", cwd=root).returncode == 0
     again = iobands("run", "--", "-n", "Good", cwd=root)
     observed(
         **done.cells(),

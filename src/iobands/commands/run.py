@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,16 @@ from iobands.session.perflogs import require_room
 from iobands.session.processes import VARIABLE
 from iobands.session.prune import prune
 from iobands.session.reconcile import reconcile
-from iobands.session.record import COMPLETED, FAILED, INTERRUPTED, LIMIT, begin_record, end_record
+from iobands.session.record import (
+    COMPLETED,
+    FAILED,
+    INTERRUPTED,
+    LIMIT,
+    begin_record,
+    end_record,
+    read_last_session,
+    restore_record,
+)
 from iobands.session.refusal import SessionRefusedError, refusal
 from iobands.session.report import case_counts, load, report_files, seconds_spent
 from iobands.session.retry import VARIABLE as ATTEMPT
@@ -33,6 +43,10 @@ from iobands.site.site_file import read_site_file
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _LOG: Final = "iobands-run.log"
 _BUDGET: Final = "daily_budget"  # of a partition in a site file
+
+
+class NothingSelectedError(RunError):
+    """No check has the tag: nothing was measured, and nothing has failed."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +105,13 @@ def measure(
         raise RunError(str(error)) from error
     try:
         clock = clock_problem(perflogs)
+        former = read_last_session(perflogs)
         record = begin_record(perflogs, holder, selection.tag, selection.system)
         try:
             outcome = _session(root, selection, holder, limit, show, progress)
+        except NothingSelectedError:
+            restore_record(perflogs, former)
+            raise
         except (RunError, OSError) as error:
             end_record(perflogs, record, FAILED, {}, str(error))
             raise
@@ -178,8 +196,10 @@ def _session(
         problems.insert(0, f"the session was ended by {what}: {ran}")
     elif cut and not reports and ended.cases is None and ended.status == 0:
         raise RunError(problems[-1])
+    elif ended.cases is None and ended.status == 0 and not ended.not_loaded:
+        raise NothingSelectedError(_why_none(root, selection))
     elif not reports or ended.status not in {0, _FAILED_CASES}:
-        raise RunError(_why_nothing(ended, selection, len(reports), perflogs))
+        raise RunError(_why_nothing(ended, len(reports), perflogs))
     elif counts.get("ran", counts["expected"]) < counts["expected"]:
         problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
     return Outcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
@@ -228,13 +248,21 @@ def _why_damaged(report: Path, perflogs: Path, error: ValueError) -> str:
     return f"{error}; ReFrame's output is in {perflogs / _LOG}"
 
 
-def _why_nothing(ended: Ended, selection: Selection, reports: int, perflogs: Path) -> str:
-    if ended.cases is None and ended.status == 0:
-        none = f"no check has the tag {selection.tag} and runs on this system"
-        why = "; ".join(f"not loaded: {each}" for each in ended.not_loaded) or none
-        return (
-            f"no check was selected: {why}; `reframe -C config/site.py -c checks -R -L` lists all"
-        )
+def _why_none(root: Path, selection: Selection) -> str:
+    """Return why no check was selected, with the tag that may be meant."""
+    everywhere = [each for each in selection.arguments()[2:] if each.startswith("--system=")]
+    tags = {tag for check in describe(root, everywhere) for tag in check["tags"]}
+    close = get_close_matches(selection.tag, sorted(tags), n=1)
+    meant = f"did you mean {close[0]}? " if close and selection.tag not in tags else ""
+    return (
+        f"no check was selected: none has the tag {selection.tag} and runs on this system; "
+        f"{meant}`reframe -C config/site.py -c checks -R -L` lists all"
+    )
+
+
+def _why_nothing(ended: Ended, reports: int, perflogs: Path) -> str:
+    if ended.cases is None and ended.not_loaded and ended.status == 0:
+        return "; ".join(f"not loaded: {each}" for each in ended.not_loaded)
     if ended.cases is None:
         return ended.said
     return (

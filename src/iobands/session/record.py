@@ -89,6 +89,18 @@ def end_record(
     _write(perflogs, replace(ended, seconds=seconds or {}))
 
 
+def restore_record(perflogs: Path, former: LastSession | None) -> None:
+    """Record again how the session before ended, as the one that began is none.
+
+    Raises:
+        OSError: the record cannot be written.
+    """
+    if former:
+        _write(perflogs, former)
+    else:
+        (perflogs / NAME).unlink()
+
+
 def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
     """Return the record, None if there is none or it is damaged, which `rejected` takes.
 
