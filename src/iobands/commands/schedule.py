@@ -27,6 +27,7 @@ _PROGRAMS: Final = ("reframe", "sbatch", "qsub", "bsub", "flux", "mpirun", "srun
 _MODULES: Final = ("LMOD_CMD", "MODULESHOME")
 _USUAL_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
 _SUNDAY: Final = 0
+_UNITS: Final = Path(__file__).with_name("systemd.txt")
 
 
 class Form(str, Enum):
@@ -165,36 +166,7 @@ def as_systemd(job: Job) -> str:
     when = f"{day[job.every].format(job.hour)}:{job.minute:02}:00"
     # by a shell: systemd takes no quotation marks in the path of a program
     command = f"/bin/sh -c {_word(job.shell().replace('$', '$$'))}"
-    return "\n".join(
-        [
-            f"# ~/.config/systemd/user/{job.name}.service",
-            "[Unit]",
-            "Description=Measure the file systems with iobands",
-            "",
-            "[Service]",
-            "Type=oneshot",
-            f"ExecStart={command}",
-            "# 1 and 2 say how the site is; 3 that something is missing",
-            "SuccessExitStatus=1 2",
-            "TimeoutStartSec=infinity",
-            "",
-            f"# ~/.config/systemd/user/{job.name}.timer",
-            "# then: systemctl --user daemon-reload",
-            f"#       systemctl --user enable --now {job.name}.timer",
-            "#       loginctl enable-linger    (as it must run while you are not logged in)",
-            "[Unit]",
-            "Description=Measure the file systems regularly",
-            "",
-            "[Timer]",
-            f"OnCalendar={when}",
-            f"RandomizedDelaySec={job.jitter}min",
-            "Persistent=true",
-            "",
-            "[Install]",
-            "WantedBy=timers.target",
-            "",
-        ]
-    )
+    return _UNITS.read_text().format(name=job.name, when=when, jitter=job.jitter, command=command)
 
 
 def _program() -> str:
