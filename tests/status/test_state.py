@@ -193,6 +193,17 @@ def test_a_run_that_gave_nothing_is_no_data(files: SiteFiles, report: dict[str, 
     assert alert.keys == {only(site).key}
 
 
+def test_a_new_check_that_fails_beside_the_old_one_is_another(files: SiteFiles) -> None:
+    files.write(daily([1.5], last=0.5))
+    fine = {"result": "pass", "fail_phase": None, "fail_reason": None}
+    values = {"here:local:write_bw": [1.5], "here:local:read_bw": [2.5]}
+    new = case(display_name="BenchioFPP %new=1")
+    write_report(files.perflogs, [case(perfvalues=values, **fine), new])
+    site = files.read()
+    assert only(site).status.state is State.CALIBRATING
+    assert [alert.subject for alert in site.alerts] == ["BenchioFPP %new=1"]
+
+
 @pytest.mark.parametrize(
     ("gaps", "age", "state"),
     [

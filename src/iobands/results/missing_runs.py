@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
 import polars as pl
@@ -23,6 +23,8 @@ from iobands.results.samples import KEY, Samples
 FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
 #: The series fields that say how large a run is: a site changes them for all runs of a check.
 _ANY_SCALE: Final[Mapping[str, Any]] = {"nodes": None, "tasks": None, "gib": None}
+
+_NEVER: Final = datetime(1, 1, 1, tzinfo=timezone.utc)
 
 _Identity = tuple[str, str, str, str]
 
@@ -83,11 +85,16 @@ def runs_of_series(
     """Return the runs of each series, and under None those that belong to none.
 
     A run belongs to the series that the perflogs know under its name and case. Failing that, as
-    after a new parameter changed the name, to the series with which it agrees in every field.
+    after a new parameter changed the name, to the series with which it agrees in every field, if
+    no check that gave the series was in the same session, or is newer: then this is another one,
+    which gave none yet.
     """
     known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
+    measured: dict[SeriesKey, datetime] = {}
     for sighting in sightings:
         known[sighting.check].add(sighting.key)
+        measured[sighting.key] = max(sighting.last, measured.get(sighting.key, sighting.last))
+    in_session = {(run.report, key) for run in runs for key in known.get(run.identity, ())}
     alike: defaultdict[tuple[object, ...], set[SeriesKey]] = defaultdict(set)
     for key in keys:
         alike[_series_fields(key.fields())].add(key)
@@ -97,7 +104,11 @@ def runs_of_series(
         series = {key for key in by_name if key.case == run.fields.get("case", key.case)}
         is_complete = run.fields.keys() | LATER_FIELDS >= set(SERIES_FIELDS)
         if not series and is_complete and not (run.fixture or run.examines):
-            series = alike.get(_series_fields(run.fields), set())
+            series = {
+                key
+                for key in alike.get(_series_fields(run.fields), ())
+                if (run.report, key) not in in_session and not run.when <= measured.get(key, _NEVER)
+            }
         for of_run in series or (None,):
             found[of_run].append(run)
     return found
