@@ -23,7 +23,6 @@ SOURCES = [
 STARTS = {
     "src/iobands/commands/reframe.py": {"subprocess"},
     "src/iobands/directories/sweep.py": {"subprocess"},
-    "src/iobands/notify/command.py": {"subprocess"},
     "src/iobands/notify/mail.py": {"subprocess"},
     "src/iobands/session/jobs.py": {"subprocess"},
     # site files by their names in config/systems

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from functools import partial
 from typing import Final
 
-from iobands.notify import command, mail, tracker, web
+from iobands.notify import mail, tracker, web
 from iobands.notify.changes import changes
 from iobands.notify.message import Message, message_of
 from iobands.notify.outbox import Entry, Outbox, State
@@ -107,6 +108,6 @@ def send(channel: Channel, message: Message) -> None:
     elif channel.type == "webhook":
         web.send(message, channel.options)
     elif channel.type == "command":
-        command.send(message, channel.options)
+        mail.hand_to(channel.options["command"], json.dumps(asdict(message)).encode())
     else:
         tracker.send(message, channel.options, channel.type)

@@ -1,11 +1,11 @@
-"""Mail, by an SMTP server or sendmail."""
+"""Mail, by an SMTP server or sendmail; and any other command that takes a message."""
 
 from __future__ import annotations
 
 import smtplib
 import ssl
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import format_datetime
@@ -26,7 +26,7 @@ def send(message: Message, options: Mapping[str, Any]) -> None:
     mail = as_mail(message, options)
     try:
         if "sendmail" in options:
-            _by_sendmail(mail, options["sendmail"])
+            hand_to([options["sendmail"], "-t", "-i"], mail.as_bytes())
         else:
             _by_server(mail, options)
     except smtplib.SMTPResponseException as error:
@@ -52,17 +52,22 @@ def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
     return mail
 
 
-def _by_sendmail(mail: EmailMessage, sendmail: str) -> None:
-    done = subprocess.run(
-        [sendmail, "-t", "-i"],
-        input=mail.as_bytes(),
-        capture_output=True,
-        timeout=_SECONDS,
-        check=False,
-    )
+def hand_to(command: Sequence[str], content: bytes) -> None:
+    """Run a command with `content` on its standard input.
+
+    Raises:
+        SendError: it could not be run, or failed.
+    """
+    program = command[0]
+    try:
+        done = subprocess.run(
+            command, input=content, capture_output=True, timeout=_SECONDS, check=False
+        )
+    except OSError as error:
+        raise SendError(f"{program}: {error.strerror}") from None
     if done.returncode:
         said = done.stderr.decode(errors="replace")
-        raise SendError(f"{sendmail} ended with status {done.returncode}: {said}")
+        raise SendError(f"{program} ended with status {done.returncode}: {said}")
 
 
 def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:

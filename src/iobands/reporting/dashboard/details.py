@@ -9,8 +9,7 @@ import numpy as np
 
 from iobands.detection.series import Change
 from iobands.reporting import format as texts
-from iobands.reporting.dashboard.maintenance import maintenances
-from iobands.reporting.dashboard.names import seconds, series_id
+from iobands.reporting.dashboard.names import maintenances, seconds, series_id
 from iobands.reporting.explain_series import facts, moved
 from iobands.reporting.verdicts import Judged
 from iobands.site.site import Site

@@ -11,8 +11,7 @@ import numpy as np
 
 from iobands.detection.sessions import Sessions, sessions_of
 from iobands.model.fields import RATIO_UNIT
-from iobands.reporting.dashboard.maintenance import maintenances
-from iobands.reporting.dashboard.names import seconds, series_id
+from iobands.reporting.dashboard.names import maintenances, seconds, series_id
 from iobands.reporting.verdicts import Judged
 from iobands.site.site import Site
 from iobands.status.series import Series

@@ -1,4 +1,4 @@
-"""What the parts of the dashboard call a series, the series of one job, and a time."""
+"""What the parts of the dashboard share: names of series and jobs, times, maintenances."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cache
 
+from iobands.bands import Span
 from iobands.model.series import SeriesKey, slug
+from iobands.site.site import Site
 from iobands.status.series import Series
 
 _DIGITS = 10
@@ -37,3 +39,15 @@ def by_job(series: Iterable[Series]) -> dict[str, list[Series]]:
 def seconds(when: datetime) -> int:
     """Return `when` in whole seconds since 1970."""
     return int(when.astimezone(timezone.utc).timestamp())
+
+
+def maintenances(site: Site, series: Series) -> list[Span]:
+    """Return those between the first run of the series and now, in order, each with its reason."""
+    spans = (
+        replace(span, why=window.reason)
+        for window in site.maintenance.get(series.key.system, ())
+        if window.is_of(series.key.file_system)
+        for span in window.spans(site.now)
+        if len(series.history) and span.end >= series.history.first
+    )
+    return sorted(spans, key=lambda each: each.begin)
