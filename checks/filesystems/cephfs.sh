@@ -3,8 +3,9 @@
 
 needed=(setfattr getfattr)
 
+# Ceph ends its output without a line break, and the next section of the probe would join it.
 list_targets() {
-    timeout 20 ceph osd stat --format json
+    timeout 20 ceph osd stat --format json && echo
 }
 
 # require_targets COUNT [KNOWN]: sets $targets, the number of OSDs that are up, and ends the job

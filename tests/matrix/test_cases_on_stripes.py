@@ -1,0 +1,78 @@
+"""Cases that need stripes, on a real striped file system with four targets."""
+
+import pytest
+
+from tests.site_copy import copy_suite
+
+pytestmark = pytest.mark.xdist_group("minisite")
+
+MODULES = ("archer2_page", "bulk_lustre", "cray_slides", "csc_page")
+CASES = (
+    "Archer2StripeCount|Archer2StripeSize|BulkLustreLargeFile|CrayNode|CrayOneFile|CrayFewFiles|"
+    "CrayTargetsPerAggregator|CraySharedHdf5|CrayHdf5Dump|CscSmallFiles"
+)
+#: The stripes in effect with the setting, by case and stripe count asked.
+RAN = {
+    ("archer2-stripe-count", 4): 4,
+    ("archer2-stripe-size", 1): 1,
+    ("archer2-stripe-size", 4): 4,
+    ("bulk-lustre-large-file", 4): 4,
+    ("cray-node", 4): 4,
+    # as many as there are targets, and as there are processes
+    ("cray-one-file", 1): 4,
+    # one process, and so one file over all
+    ("cray-few-files", 1): 4,
+    ("cray-targets-per-aggregator against 1", 4): 4,
+    ("cray-targets-per-aggregator against 2", 4): 4,
+    ("cray-hdf5-dump", 4): 4,
+    ("csc-small-files", 4): 4,
+}
+SKIPPED = {
+    "needs 8 stripes: ceph has 4 targets that take files",
+    "needs 16 stripes: ceph has 4 targets that take files",
+    "compares all stripes with 4: the site file has no more",
+    "has 1 aggregators either way: too few stripes or processes",
+    "aligns accesses with storage targets, which a file's layout names on Lustre and BeeGFS alone: "
+    "ceph is cephfs",
+}
+
+
+@pytest.fixture(scope="module")
+def session(minisite, tmp_path_factory):
+    site = copy_suite(
+        tmp_path_factory.mktemp("cases"), *(f"checks/cases/{name}.py" for name in MODULES)
+    )
+    ceph = {
+        "path": str(minisite.file_system("ceph")),
+        "type": "cephfs",
+        "medium": "memory",
+        "stripe_counts": [1, 4],
+        "striping": {"size_kib": 1024, "object_size_kib": 4096},
+    }
+    scale = {"nodes": 1, "tasks_per_node": 4, "mib_per_task": 4}
+    site.add_local_system("cases", {"ceph": ceph}, scale)
+    run = site.reframe(
+        *("--system=cases", "-r", "--exec-policy=serial", "-n", CASES, "-S", "pairs=1"),
+        env=minisite.env,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    return site
+
+
+def test_stripes_of_rules_and_of_texts_are_in_effect(session):
+    found = {
+        (row["case"], int(row["stripe_count_asked"])): int(row["stripe_count"])
+        for row in session.rows("cases")
+        if row["perf_var"] == "write_ratio" and float(row["perf_value"]) > 0
+    }
+    assert found == RAN
+
+
+def test_what_the_file_system_lacks_is_said(session):
+    cases = session.test_cases("cases")
+    assert {case["skip_reason"] for case in cases if case["result"] == "skip"} == SKIPPED
+
+
+def test_nothing_is_left(session, minisite):
+    assert session.rows("cases")
+    assert minisite.left_behind() == []
