@@ -21,6 +21,9 @@ from .stage import call, read_output
 
 BYTES_PER_GIB = 2**30
 
+#: The parts of the time of a phase.
+PARTS = ("open", "transfer", "sync", "close")
+
 # How many letters of a name PBS shows.
 _PBS_NAME = 8
 
@@ -42,6 +45,8 @@ class Gathered:
     #: The targets that files may lie on, and those of each file's stripes.
     in_reach: Mapping[str, Space | None] = field(default_factory=dict)
     files: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    #: What the program reported of each phase, in the words of contract 1.
+    phases: Sequence[Mapping] = ()
 
     @property
     def space(self) -> dict[str, Space]:
@@ -114,6 +119,26 @@ def client_written_gib(gathered: Gathered) -> float | None:
 def client_read_gib(gathered: Gathered) -> float | None:
     """What the file system's clients on the nodes read while the run lasted, in GiB."""
     return _moved_gib("read_bytes", gathered)
+
+
+def open_close_percent(gathered: Gathered) -> float | None:
+    """The share of opens and closes in the time of an operation, of the larger one."""
+    shares = time_shares(gathered.phases).values()
+    return max((round(100 * (each["open"] + each["close"]), 1) for each in shares), default=None)
+
+
+def time_shares(phases: Sequence[Mapping]) -> dict[str, dict[str, float]]:
+    """The share of each part in the time of all phases of an operation, where they are timed."""
+    seconds: dict[str, Counter[str]] = {}
+    for phase in phases:
+        parts = {part: phase.get(f"seconds_{part}") for part in PARTS}
+        if None not in parts.values():
+            seconds.setdefault(phase["operation"], Counter()).update(parts)
+    return {
+        operation: {part: of_parts[part] / of_parts.total() for part in PARTS}
+        for operation, of_parts in seconds.items()
+        if of_parts.total() > 0
+    }
 
 
 def measure(name: str, gathered: Gathered) -> int | float | None:
@@ -208,7 +233,11 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
         In a pool of the directory's own it is not known which targets are its members.
         """
         if not self.placement or self.asked_striping.pool:
-            self.busiest_target = busiest_target(replace(self.gathered, files=files))
+            self.measure_again("busiest_target", replace(self.gathered, files=files))
+
+    def measure_again(self, name: str, gathered: Gathered) -> None:
+        """Set a covariate by what is known after the run alone."""
+        setattr(self, name, measure(name, gathered))
 
     def _complete_node_list(self, stage: Path) -> None:
         """Give ReFrame the nodes of a job that ended before it could ask for them.

@@ -6,6 +6,7 @@ library merely echoes (contract 1), and the hints that the library displays.
 
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import reframe as rfm
@@ -58,7 +59,7 @@ def displayed(said: str) -> Values:
     return values
 
 
-def read_back(records: list[dict]) -> Values:
+def read_back(records: Sequence[Mapping]) -> Values:
     """The values of each hint that was read back from the open file in any phase."""
     hints = [record.get("hints", {}) for record in records]
     return {name: {each.get(name, NOT_SET) for each in hints} for name in set().union(*hints)}
@@ -76,6 +77,19 @@ def unproven(asked: dict[str, str], proven: dict[str, str]) -> list[str]:
         f"hint {name} asked: {value}, in effect: {proven.get(name, 'no evidence')}"
         for name, value in asked.items()
         if proven.get(name) != value
+    ]
+
+
+def unset(asked: Mapping[str, str], records: Sequence[Mapping]) -> list[str]:
+    """The variables that not all processes had with the value that was asked, in words.
+
+    `records` are those of benchio, which looks at the environment of each process.
+    """
+    return [
+        f"variable {name} asked: {value}, on all processes: {found}"
+        for name, value in asked.items()
+        for found in sorted({record["environment"].get(name, NOT_SET) for record in records})
+        if found != str(value)
     ]
 
 
@@ -123,10 +137,11 @@ class HintsMixin(rfm.RegressionTestPlugin):
         path.write_text("".join(lines), encoding="utf-8")
         return path
 
-    def hint_problems(self, stage: Path, records: list[dict]) -> list[str]:
-        """The hints of the preset that the run failed to prove; sets `hints_in_effect`."""
+    def hint_problems(self, stage: Path, records: Sequence[Mapping]) -> list[str]:
+        """What the run failed to prove of the preset; sets `hints_in_effect`."""
         said = read_output(stage / str(self.stdout), stage / str(self.stderr))
         asked = self.hint_preset.get("hints", {})
         proven = in_effect(asked, read_back(records), displayed(said))
         self.hints_in_effect = as_text(proven)
-        return unproven(asked, proven)
+        seen = [record for record in records if "environment" in record]
+        return [*unproven(asked, proven), *unset(self.hint_preset.get("env_vars", {}), seen)]

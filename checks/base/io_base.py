@@ -30,6 +30,7 @@ from .series import SeriesMixin
 from .speed_columns import SpeedsMixin
 from .stage import copy_scripts, read_output, seconds_between
 from .transport import TransportMixin
+from .witnesses import WitnessesMixin
 
 #: What the job script writes just before the program and just after it.
 AROUND_PROGRAM = ("libraries.txt", "exit_status.txt")
@@ -46,6 +47,7 @@ class IoBase(
     HintsMixin,
     BandVerdictMixin,
     SpeedsMixin,
+    WitnessesMixin,
 ):
     """Runs a program on one file system, and records a rate only if the run proved it."""
 
@@ -117,6 +119,9 @@ class IoBase(
     #: What is measured, by the names of contract 2; the sanity phase fills `samples` with them.
     metrics: tuple[str, ...] = ()
 
+    #: What the program reported of each phase, in the words of contract 1 where it has them.
+    records: Sequence[Mapping] = ()
+
     #: Shell scripts that the job script sources, beside those of every job.
     scripts: tuple[Path, ...] = ()
 
@@ -164,6 +169,7 @@ class IoBase(
     def write_job(self) -> None:
         hints = self.set_hints()
         self.ask_for_transport()
+        self.ask_for_calls()
         self.write_command()
         self.executable = shlex.quote(self.program_path)
         scripts = [*JOB_SCRIPTS[:1], *filter(None, [self.striping.script]), *self.scripts]
@@ -202,6 +208,7 @@ class IoBase(
         if problems:
             raise SanityError("; ".join(problems))
         self.record_speeds(stage)
+        self.record_witnesses(stage, self.records)
         return True
 
     @run_before("performance")
@@ -303,7 +310,7 @@ class IoBase(
         return [
             *self.striping_problems(stage),
             *self.transport_problems(stage),
-            *self.hint_problems(stage, getattr(self, "records", [])),
+            *self.hint_problems(stage, self.records),
         ]
 
     def striping_problems(self, stage: Path) -> list[str]:

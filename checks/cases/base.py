@@ -15,7 +15,7 @@ from reframe.core.builtins import parameter, run_after, variable
 from ..base import selections, site
 from ..base.scale import MIB_PER_GIB
 from ..filesystems import Asked
-from ..tools.benchio.base import BenchioBase
+from ..tools.benchio.base import BenchioBase, asking_for
 from . import shapes
 from .layers import LAYERS, Layer
 from .naming import kebab
@@ -205,6 +205,7 @@ class Case(BenchioBase):
             '--directory="$run_directory"',
             f"--repeats={self.repeats}",
             f"--result={self.result_file}",
+            *asking_for(self.hint_preset.get("env_vars", {})),
         ]
 
     def asked_of(self, layer: str) -> dict[str, object]:

@@ -22,6 +22,7 @@ from ..base.proof import misplaced_files, unproven
 from ..base.stage import read_output
 from ..filesystems import Asked, StripingError
 from ..tools.benchio import result
+from ..tools.benchio.base import asking_for
 from .base import Case
 from .layers import LAYERS
 
@@ -160,6 +161,7 @@ class ComparedCase(Case):
             stripe = "; ".join([f"enter_side {side}", *self.striping.stripe(setting.asked)])
             words = [setting.layer, *setting.options]
             words += [f"--hint={name}={value}" for name, value in setting.hints.items()]
+            words += asking_for(setting.environment)
             environment = [f"{name}={value}" for name, value in setting.environment.items()]
             commands += [
                 f"make_side {side}",
@@ -224,9 +226,14 @@ class ComparedCase(Case):
             layout = error.layout
             problems.append(str(error))
         if side == WITH:
+            self.records = records
             self.hints_in_effect = hints.as_text(proven)
             self.record_layout(layout, setting.asked)
-        return [*problems, *hints.unproven(setting.demanded, proven)]
+        return [
+            *problems,
+            *hints.unproven(setting.demanded, proven),
+            *hints.unset(setting.environment, records),
+        ]
 
     def environment_problems(self, stage: Path) -> list[str]:
         return self.transport_problems(stage)

@@ -1,6 +1,6 @@
 """Hints are in effect by the word of a witness, and not otherwise."""
 
-from checks.base.hints import displayed, in_effect, read_back, unproven
+from checks.base.hints import displayed, in_effect, read_back, unproven, unset
 
 # Two files of which the second one got fewer aggregators; the layout is ROMIO's.
 ROMIO = """\
@@ -71,3 +71,16 @@ def test_a_phase_without_the_hint_is_named():
 
 def test_nothing_asked_is_nothing_unproven():
     assert unproven({}, in_effect({}, displayed(ROMIO))) == []
+
+
+def test_a_variable_that_a_process_lacks_is_not_proven():
+    asked = {"FI_OFI_RXM_SAR_LIMIT": "64K"}
+    records = [{"environment": asked}, {"environment": {}}]
+    assert unset(asked, records[:1]) == []
+    assert unset(asked, records) == [
+        "variable FI_OFI_RXM_SAR_LIMIT asked: 64K, on all processes: not set"
+    ]
+    assert unset(asked, [{"environment": {"FI_OFI_RXM_SAR_LIMIT": "1M"}}]) == [
+        "variable FI_OFI_RXM_SAR_LIMIT asked: 64K, on all processes: 1M"
+    ]
+    assert unset({}, records) == []

@@ -86,7 +86,7 @@ def test_check_and_covariate_are_recorded_and_shown(tree):
             command, cwd=tree.root, env=environment, capture_output=True, text=True, check=False
         ).stdout
 
-    assert "memory_available_gib: " in iobands("explain", "disk", "write_bw")
+    assert "memory_available_gib: " in " ".join(iobands("explain", "disk", "write_bw").split())
     series = json.loads(iobands("status", "--format", "json"))["series"]
     assert [each["case"] for each in series] == ["pencil"] * 2
     assert {each["newest"]["memory_available_gib"] for each in series} == {

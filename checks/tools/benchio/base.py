@@ -1,5 +1,6 @@
 """The base of the benchio checks: one layer, written, read back and verified, in one job."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import reframe.utility.typecheck as typ
@@ -15,6 +16,11 @@ BYTES_PER_MIB = 2**20
 
 #: A block of 1 MiB in elements of 8 bytes; one of n MiB is n of these along the third axis.
 MIB_BLOCK = (128, 128, 8)
+
+
+def asking_for(variables: Iterable[str]) -> list[str]:
+    """The options that have benchio record these variables of the environment."""
+    return [f"--environment={name}" for name in variables]
 
 
 class BenchioBase(IoBase):
@@ -51,6 +57,7 @@ class BenchioBase(IoBase):
             "--verify",
             f"--repeats={self.repeats}",
             *(["--latency"] if self.times_calls else []),
+            *asking_for(self.hint_preset.get("env_vars", {})),
             f"--result={self.result_file}",
             "--keep",  # so that the files can be looked at; the script's trap removes them
         ]

@@ -135,6 +135,9 @@ FIELDS: Final = (
           "several nodes as `load_per_node`", "GiB"),
     Field("client_read_gib", "number", "covariate",
           "the same of reads, those served from memory included", "GiB"),
+    Field("open_close_percent", "number", "covariate",
+          "the share of the time of the opens and closes, of writes or reads, whichever is larger; "
+          "`null` of other tools than benchio", "%"),
     Field("interval_days", "number", "run",
           "within how many days the site's schedule measures it again; `null` if the site file "
           "declares no interval for its tags", "d"),
@@ -162,6 +165,18 @@ FIELDS: Final = (
     Field("placement", "text", "in_effect",
           "what the layout of the files says of their place besides stripes: `pool=NAME`, and on "
           "Spectrum Scale `fileset=NAME` and `replicas=N`; `null` where it says nothing"),
+    Field("time_shares", "text", "run",
+          "the share of opens, transfers, syncs and closes in the time of each variable: "
+          "`write_bw=open:0.01,transfer:0.95,sync:0.03,close:0.01`, each by the rank for which it "
+          "took longest; `null` of other tools than benchio"),
+    Field("mpiio_calls", "text", "in_effect",
+          "how many calls of MPI-IO moved data, of all processes and repeats: "
+          "`write_bw=collective:64,independent:0`, seen by benchio or printed by Cray's library; "
+          "`null` where none were seen"),
+    Field("movers", "text", "in_effect",
+          "how many processes moved the data by system calls of their own, of the repeats the "
+          "most: `write_bw=4,read_bw=16`; with collective buffering these are the aggregators; "
+          "`null` where nobody counts"),
     Field("striping_command", "text", "run",
           "the shell command that stripes a directory so, without its last word, which is the "
           "directory; `null` where no stripe count was asked for"),

@@ -1,0 +1,105 @@
+"""The columns that say by which calls and processes the data of a run moved, and in what time."""
+
+import pytest
+
+from checks.base.covariates import Gathered, measure, time_shares
+from checks.base.witnesses import calls_of, calls_text, movers_text, printed_calls, shares_text
+
+# In the form of what a run of a book (Robey and Zamora, Parallel and High Performance Computing,
+# section 16.6.1) printed on a Cray; Cray's manual page for MPI names the variable. The numbers are
+# made up.
+CRAY = """\
+PE 0: MPICH MPIIO environment settings:
+PE 0:   MPICH_MPIIO_STATS                         = 1
++--------------------------------------------------------+
+| MPIIO write access patterns for mpiio.dat
+|   independent writes      = 3
+|   collective writes       = 64
+|   independent writers     = 1
+|   aggregators             = 4
+|   stripe count            = 4
+|   stripe size             = 1048576
+|   system writes           = 128
+|   stripe sized writes     = 128
+|   aggregators active      = 0,0,0,64 (1, <= 2, > 2, 4)
+|   total bytes for writes  = 134217728 = 128 MiB = 0 GiB
+|   ave system write size   = 1048576
+|   read-modify-write count = 0
+|   read-modify-write bytes = 0
+|   number of write gaps    = 0
+|   ave write gap size      = NA
++--------------------------------------------------------+
+"""
+READS = """\
+| MPIIO read access patterns for mpiio.dat
+|   independent reads       = 128
+|   collective reads        = 0
+|   independent readers     = 64
+|   aggregators             = 4
+|   system reads            = 128
+"""
+
+
+def phase(operation, **fields):
+    times = {"open": 0.5, "transfer": 6.0, "sync": 1.0, "close": 0.5}
+    return {
+        "operation": operation,
+        **{f"seconds_{part}": seconds for part, seconds in times.items()},
+        **fields,
+    }
+
+
+def test_what_cray_s_library_prints_is_counted_by_operation():
+    calls = printed_calls(CRAY + READS + CRAY)
+    assert calls == {
+        "write": {"collective": 128, "independent": 6},
+        "read": {"collective": 0, "independent": 128},
+    }
+    assert calls_text(calls) == (
+        "write_bw=collective:128,independent:6;read_bw=collective:0,independent:128"
+    )
+    assert list(printed_calls(CRAY)) == ["write"]
+
+
+def test_without_statistics_there_are_no_calls():
+    head, _, _ = CRAY.partition("+---")
+    assert printed_calls(head) == printed_calls("") == {}
+    assert calls_text({}) is None
+
+
+def test_calls_of_repeats_are_added_and_one_without_leaves_none():
+    counted = {"collective": 4, "independent": 1}
+    records = [phase("write", calls=counted), phase("write", calls=counted)]
+    assert calls_of(records) == {"write": {"collective": 8, "independent": 2}}
+    assert calls_of([*records, phase("read", calls=None)]).keys() == {"write"}
+    assert calls_of([*records, phase("write", calls=None)]) == {}
+
+
+def test_movers_are_the_most_of_the_repeats():
+    records = [phase("write", movers=4), phase("write", movers=5), phase("read", movers=None)]
+    assert movers_text(records) == "write_bw=5"
+    assert movers_text(records[2:]) is None
+
+
+def test_the_parts_share_the_time_of_all_repeats():
+    slow = phase("write", seconds_open=8.0)  # 15.5 s beside 8 s
+    assert time_shares([phase("read")])["read"] == {
+        "open": 0.0625, "transfer": 0.75, "sync": 0.125, "close": 0.0625,
+    }  # fmt: skip
+    assert shares_text([phase("write"), slow]) == (
+        "write_bw=open:0.362,transfer:0.511,sync:0.0851,close:0.0426"
+    )
+
+
+@pytest.mark.parametrize(
+    ("phases", "percent"),
+    [
+        ([], None),
+        ([{"operation": "list", "rate": 5.0}], None),
+        ([phase("write")], 12.5),
+        # (8 + 0.5) / 15.5
+        ([phase("write"), phase("read", seconds_open=8.0)], 54.8),
+    ],
+)
+def test_the_share_of_opens_and_closes_is_a_covariate(phases, percent):
+    assert measure("open_close_percent", Gathered(nodes=1, phases=phases)) == percent
