@@ -141,11 +141,13 @@ def _levels(
         shared = Counter(others[place] for place in places if others[place] is not None)
         if several and 2 * max(shared.values(), default=0) >= len(places):
             continue
-        own = [values[place] for place in places]
-        # of one value there is no quantile, of two the same
-        levels[unit] = statistics.quantiles(
-            own if len(own) > 1 else own * 2, n=2 * width, method="inclusive"
-        )[-1]
+        own = sorted(values[place] for place in places)
+        # The place at which normal values have their quantile on the average, be they few or many
+        # (Blom, "Statistical Estimates and Transformed Beta-Variables", 1958).
+        place = (len(own) + 0.25) * (1 - 0.5 / width) - 0.625
+        below = min(max(math.floor(place), 0), len(own) - 1)
+        above = min(below + 1, len(own) - 1)
+        levels[unit] = own[below] + (own[above] - own[below]) * (place - below)
     return levels
 
 

@@ -300,3 +300,15 @@ def test_sessions_that_tell_nothing_of_a_slow_target_do_not_end_its_alert(tmp_pa
     mixed = [b if day % 3 else t for day, (t, b) in enumerate(zip(texts, blind, strict=True))]
     _, peers = found(SiteFiles(tmp_path / "mixed").write(with_columns(40, mixed)).read())
     assert peers["7"].state is PeerState.SLOW
+
+
+def test_a_target_that_others_keep_busy_now_and_then_is_not_slow_because_all_else_is_explained(
+    tmp_path,
+):
+    texts = [re.search(r"write_bw=0:[^|]+", text)[0] for text in with_targets(100, 7, since=100)]
+    blind = [re.sub(r"(?<=,)7:[^,;]+", "7:nan", text) for text in texts]
+    # at half speed in every tenth session
+    mixed = [b if day % 10 else t for day, (t, b) in enumerate(zip(texts, blind, strict=True))]
+    site = SiteFiles(tmp_path).write(with_columns(100, mixed)).read()
+    assert found(site)[1]["7"].state is PeerState.UNKNOWN
+    assert not site.ledger().entries

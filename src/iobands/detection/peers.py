@@ -34,6 +34,8 @@ _FEWEST_PEERS: Final = 3
 _HEALTHY_BY_CHANCE: Final = 0.10
 _SLOW_BY_CHANCE: Final = 0.02
 _PRIOR_CELLS: Final = 50
+# Of a slow peer so many of the sessions that use it may say nothing, where bytes explain all.
+_TELLS_NOTHING: Final = 0.5
 # Speeds have three digits, and nobody acts on less.
 _LEAST_NOISE: Final = 0.03
 _MAD_TO_SIGMA: Final = 1.4826
@@ -107,7 +109,9 @@ def compare(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:
     not_compared = len(seen) - _gone_after(shows[compared].sum() / seen.size)
     values, times = speeds.values[compared], speeds.times[compared]
     noise = _noise(values)
-    *evidence, alarms, ends = _follow(_scores(values, noise, seen[compared]), budget.threshold)
+    *evidence, alarms, ends = _follow(
+        _scores(values, noise, seen[compared]), shows[compared], budget.threshold
+    )
     found = []
     for place, name in enumerate(speeds.peers):
         used = np.flatnonzero(seen[:, place])
@@ -181,8 +185,8 @@ def _noise(values: Array) -> Array:
 def _scores(values: Array, noise: Array, used: NDArray[np.bool_]) -> Array:
     """Return what each session says for each design, of shape (designs, sessions, peers).
 
-    Beyond its level a design is not contradicted: much slower is slow, too. One that was used and
-    of which nothing is said was not slow by chance.
+    Beyond its level a design is not contradicted: much slower is slow, too. A session that says
+    nothing of a peer that it used is no proof, but where most are so the others are chance.
     """
     levels = _DESIGNS[:, :, None]
     near = np.maximum(values, levels)
@@ -195,16 +199,17 @@ def _scores(values: Array, noise: Array, used: NDArray[np.bool_]) -> Array:
     )
     most = np.log((1 - _HEALTHY_BY_CHANCE) / np.clip(chance, _SLOW_BY_CHANCE, 0.5))
     least = math.log(_HEALTHY_BY_CHANCE / (1 - _SLOW_BY_CHANCE))
-    return np.clip(ratios, least, most[:, None, :])
+    found = np.clip(ratios, least, most[:, None, :])
+    return np.where(used & np.isnan(values), math.log(_TELLS_NOTHING), found)
 
 
 def _follow(
-    scores: Array, threshold: float
+    scores: Array, shown: NDArray[np.bool_], threshold: float
 ) -> tuple[NDArray[np.int_], NDArray[np.bool_], Array, NDArray[np.bool_], NDArray[np.bool_]]:
     """Return of each peer the onset, −1 for none, whether it is slow, and the evidence.
 
-    Also at which sessions it was found to be slow, and at which that was over, each of shape
-    (sessions, peers).
+    What is not `shown` neither ends nor keeps an alert. Also at which sessions it was found to be
+    slow, and at which that was over, each of shape (sessions, peers).
     """
     designs, sessions, peers = scores.shape
     evidence = np.zeros((designs, peers))
@@ -213,8 +218,8 @@ def _follow(
     is_slow = np.zeros(peers, dtype=bool)
     healthy = np.zeros(peers, dtype=int)
     for session in range(sessions):
-        seen = np.isfinite(scores[0, session])
-        step = np.where(seen, scores[:, session], 0.0)
+        seen = shown[session]
+        step = np.where(np.isnan(scores[:, session]) | (is_slow & ~seen), 0.0, scores[:, session])
         onsets = np.where((evidence == 0) & (step > 0), session, onsets)
         evidence = np.maximum(evidence + step, 0.0)
         alarms[session] = ~is_slow & (evidence.max(0) >= threshold)
