@@ -32,6 +32,7 @@ from iobands.reporting.format import (
     ratio_text,
     time_text,
 )
+from iobands.reporting.how_run import how_run
 from iobands.reporting.lines import fact, move, section, some
 from iobands.reporting.related import FIELDS, Related, onset_of, related
 from iobands.site.site import Site
@@ -107,6 +108,7 @@ def facts(site: Site, series: Series) -> Iterator[Fact]:
     rank = _rank(detection)
     newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
     yield "Newest", f"{newest}{rank}"
+    yield from how_run(series.key, series.history.newest)
     if len(detection.times):
         first, last = (str(each.astype("datetime64[D]")) for each in detection.times[[0, -1]])
         judged = f"{len(detection.times)} of {plural(status.runs, 'run')}"
