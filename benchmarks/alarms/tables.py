@@ -32,7 +32,9 @@ _UNEQUAL: Final = tuple(
     )
     for files, shared in ((8, 1.0), (64, 1.0), (64, 4.0), (64, 64.0), (256, 1.0))
 )
-_STRIPED: Final = slow.Weighted(24, 4, _UNEQUAL[0].free, 64, 1.0)
+_STRIPED: Final = tuple(
+    slow.Weighted(24, 4, _UNEQUAL[place].free, 128, 1.0) for place in (0, 5, 10)
+)
 _SESSIONS_MORE: Final = 2
 _YEAR_AIM: Final = {0.0: 1.5, 0.3: 1.5, 0.6: 3.0}
 _STEADY_AIM: Final = {SMALL: 3, LARGE: 5}
@@ -226,7 +228,7 @@ TABLES: Final[Mapping[str, Table]] = {
         [
             *product((_TARGETS, _MORE_TARGETS), (0.0, 0.02, 0.05)),
             *product(_NODES, (0.0, 0.02)),
-            *product((*_UNEQUAL, _STRIPED), (0.02,)),
+            *product((*_UNEQUAL, *_STRIPED), (0.02,)),
         ],
         "of|busy by chance|named a year|aim|",
         _healthy_peers,
@@ -248,7 +250,7 @@ TABLES: Final[Mapping[str, Table]] = {
     ),
     "unequal_peers": Table(
         slow.in_any_allocation,
-        list(product((*_UNEQUAL, _STRIPED), (0.5,), (0.02,))),
+        list(product(_UNEQUAL, (0.5,), (0.02,))),
         "of|in rotation|by weight|missed|aim (mean)|",
         _unequal,
         number=lambda effort, _: effort.changed // 2,

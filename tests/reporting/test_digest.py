@@ -302,6 +302,11 @@ def test_a_low_run_far_from_rotation_has_that_as_a_candidate(tmp_path: Path) -> 
     assert "Targets" in explanation(site, series)
 
 
+def test_a_low_run_no_less_even_than_usual_has_another_cause(tmp_path: Path) -> None:
+    site = unevenly(tmp_path, {}, value=0.31, busiest_target=3)
+    assert "rotation" not in text(site)
+
+
 @pytest.mark.parametrize(
     "newest",
     [

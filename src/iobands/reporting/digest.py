@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from statistics import median
 from textwrap import wrap
 from typing import Final
 
@@ -198,8 +199,8 @@ def number(alert: Alert, site: Site) -> str:
 def unevenly_placed(site: Site) -> list[tuple[str, str]]:
     """Return how far from rotation the newest files of each file system lie.
 
-    Where nothing shows why, chance may do it, and only a low run makes it worth a line. Runs pinned
-    to a target are so on purpose.
+    Where nothing shows why, chance may do it: worth a line are only low runs that lie less evenly
+    than the others of their series. Runs pinned to a target are so on purpose.
     """
     found: dict[str, tuple[float, str]] = {}
     for series in site.series:
@@ -207,7 +208,10 @@ def unevenly_placed(site: Site) -> list[tuple[str, str]]:
         text = uneven(newest)
         if text is None or str(series.key.case or "").startswith(_PINNED):
             continue
-        is_low = status.verdict in (BELOW, COLLAPSED) or status.state is State.DEGRADED
+        usual = median(series.samples["busiest_target"].drop_nulls())
+        is_low = newest["busiest_target"] >= 2 * usual and (
+            status.verdict in (BELOW, COLLAPSED) or status.state is State.DEGRADED
+        )
         if not is_low and (newest["free_spread_percent"] or 0) < WEIGHTED_PERCENT:
             continue
         if is_low:
