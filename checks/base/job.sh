@@ -52,18 +52,31 @@ has_one_of() {
     return 1
 }
 
-# make_run_directory: makes $run_directory, which its session has named and noted, and which is
-# removed however the job ends.
+# make_run_directory: makes $run_directory, in the directory that its session has named and noted,
+# and which is removed however the job ends.
 make_run_directory() {
     local unsafe
-    run_directory=$(<run_directory.txt)
+    noted_directory=$(<run_directory.txt)
     ! unsafe=$(writable_by_others) || refuse "$unsafe"
-    # Fails if it is there, be it a link.
-    mkdir -m 0700 -- "$run_directory" ||
+    make_marked "$noted_directory" ||
         refuse "no directory can be made there: does it exist, may you write?"
     remove_at_the_end
+    run_directory=$noted_directory/data
+    mkdir -- "$run_directory" || refuse "no directory can be made there"
     df -Pk "$run_directory" >df.txt
 }
+
+# make_marked PATH: makes the directory, with a mark by which it is known whatever others rename.
+# Fails if it is there, be it a link.
+make_marked() {
+    mkdir -m 0700 -- "$1" && { touch -- "$1/.${1##*/}" || ! rmdir -- "$1"; }
+}
+
+# Removes the directory $1 from within, if it has the mark; that goes last, as this may be stopped.
+# shellcheck disable=SC2016
+remove_marked='cd -P -- "$1" && [ -f "./.${1##*/}" ] &&
+    find . -xdev -mindepth 1 ! -path "./.${1##*/}" -delete &&
+    rm -- "./.${1##*/}" && cd / && rmdir -- "$1"'
 
 # writable_by_others: says so of a file system's directory in which another user could put files or
 # links in the place of a run's; else fails.
@@ -80,12 +93,11 @@ writable_by_others() {
 # is left to write to it.
 remove_at_the_end() {
     stage=$PWD
-    trap 'remove_directory "$run_directory"' EXIT
+    trap 'remove_directory "$noted_directory"' EXIT
     # A pipe with a name: `>(...)` needs /dev/fd, and what a coproc opens no program inherits.
     if mkfifo guard.fifo 2>/dev/null; then
         exec {guard}<>guard.fifo
-        # shellcheck disable=SC2016
-        env -u IOBANDS_SESSION setsid sh -c 'rm -f guard.fifo; cat; rm -rf -- "$1"' sh "$run_directory" \
+        env -u IOBANDS_SESSION setsid sh -c "rm -f guard.fifo; cat; $remove_marked" sh "$noted_directory" \
             <guard.fifo >/dev/null 2>&1 {guard}>&- &
         disown
     fi
@@ -95,7 +107,7 @@ remove_at_the_end() {
 
 # remove_directory PATH: and leaves word of it in the stage directory.
 remove_directory() {
-    rm -rf -- "$1" && echo "$1" >>"${stage:-.}/removed_directories.txt"
+    sh -c "$remove_marked" sh "$1" && echo "$1" >>"${stage:-.}/removed_directories.txt"
 }
 
 # require_space NEEDED WRITTEN: so many GiB are free, of which the run writes some.

@@ -50,7 +50,7 @@ look() {
 
 make_directory() {
     local printed
-    if printed=$(writable_by_others || mkdir -m 0700 -- "$directory" 2>&1) && [ -z "$printed" ]; then
+    if printed=$(writable_by_others || make_marked "$directory" 2>&1) && [ -z "$printed" ]; then
         trap 'remove_directory "$directory"' EXIT
         trap 'exit 143' TERM
     else

@@ -177,7 +177,7 @@ def test_a_tree_is_removed_whatever_happens(site, disk):
         *("-E", "difficulty == 'easy'", "-S", "Mdtest.repeats=100000"),
     )
     try:
-        wait_until(lambda: next(disk.glob("iobands-*/tree/**/file.*"), None))
+        wait_until(lambda: next(disk.glob("iobands-*/data/tree/**/file.*"), None))
         session.send_signal(signal.SIGTERM)
         session.communicate(timeout=300)
     finally:

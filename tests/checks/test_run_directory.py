@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -44,13 +45,29 @@ def test_only_a_number_of_free_inodes_can_be_too_small(tmp_path, line, files, sa
     assert done.returncode == bool(said)
 
 
+def made(directory):
+    """The lines that make a run directory, which is removed at the end."""
+    return f"noted_directory={directory}", "make_marked $noted_directory", "remove_at_the_end"
+
+
+def test_a_directory_without_the_mark_is_not_removed(tmp_path):
+    results = tmp_path / "results"
+    results.mkdir()
+    (results / "paper.dat").touch()
+    directory = tmp_path / "run"
+    taken = f"mv {directory} {tmp_path}/away && mv {results} {directory}"
+    for lines in ([*made(directory), taken], ["remove_directory ''"]):
+        subprocess.run(["bash", "-c", "\n".join([SOURCE, *lines])], cwd=tmp_path, check=False)
+    time.sleep(0.5)  # for the guard
+    assert (directory / "paper.dat").exists()
+
+
 @pytest.mark.parametrize("whom", ["group", "script and then its program"])
 def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
     directory = tmp_path / "run"
-    directory.mkdir()
     # As a program that has no time for signals, since its file system is slow.
-    program = "(trap '' TERM; echo $BASHPID > $run_directory/pid; exec sleep 1000)"
-    script = [SOURCE, f"run_directory={directory}", "remove_at_the_end", program, "echo never"]
+    program = "(trap '' TERM; echo $BASHPID > $noted_directory/pid; exec sleep 1000)"
+    script = [SOURCE, *made(directory), program, "echo never"]
     job = subprocess.Popen(["bash", "-c", "\n".join(script)], cwd=tmp_path, start_new_session=True)
     pid = directory / "pid"
     try:
@@ -70,9 +87,8 @@ def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
 @pytest.mark.needs("mount namespaces")
 def test_without_dev_fd_the_directory_is_there_until_the_end(tmp_path):
     directory = tmp_path / "run"
-    directory.mkdir()
     hide = "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3"
-    script = [SOURCE, f"run_directory={directory}", "remove_at_the_end", "sleep 0.5", "ls -d run"]
+    script = [SOURCE, *made(directory), "sleep 0.5", "ls -d run"]
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", f'{hide} && exec bash -c "$1"', "sh", "\n".join(script)],
         cwd=tmp_path,

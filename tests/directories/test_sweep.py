@@ -36,6 +36,7 @@ def noted(notes: Path, disk: Path, **changes) -> Note:
     note.write(notes)
     (note.path / "deep").mkdir(parents=True)
     (note.path / "deep" / "proc000000.dat").write_bytes(b"x" * 4096)
+    (note.path / f".{note.name}").touch()
     return note
 
 
@@ -178,6 +179,37 @@ def test_nothing_but_a_directory_of_ours_below_a_configured_root_goes(disk, note
     outcomes = sweep(notes, {disk: ()})
     assert states(outcomes) == {linked.name: "stays", outside.name: "gone"}
     assert (precious / "deep" / "proc000000.dat").exists()
+
+
+@pytest.mark.fault(
+    "directories",
+    "another directory of ours was renamed to the noted name",
+    "it stays, and is named",
+)
+def test_a_directory_without_the_mark_stays(disk, notes, tmp_path, observed):
+    note, empty = noted(notes, disk), noted(notes, disk)
+    note.path.rename(disk / "moved")
+    results = disk / "results"
+    results.mkdir()
+    (results / "paper.dat").write_bytes(b"x")
+    results.rename(note.path)
+    # as of a job that was killed between two calls
+    empty.path.rename(disk / "other")
+    empty.path.mkdir()
+    found = {each.note.name: each for each in sweep(notes, {disk: ()})}
+    assert (found[note.name].state, found[empty.name].state) == ("stays", "gone")
+    assert (note.path / "paper.dat").exists()
+    (left,) = read_leftovers(tmp_path / "perflogs", None)
+    assert left.why == "it has no mark of a run: remove it by hand if it is of one"
+    note.path.rename(results)
+    (disk / "moved").rename(note.path)
+    again = sweep(notes, {disk: ()})
+    observed(
+        message=f"{left.path}: {left.why}",
+        exit_status=1,  # what a left-over is for `iobands status`
+        left=[],
+        next_run=states(again) == {note.name: "gone"},
+    )
 
 
 @needs_mounts

@@ -118,7 +118,7 @@ def test_a_machine_that_restarts_while_a_file_system_hangs(site, disk, iobands, 
     add_system(site, disk, time_limit="5s", repeats=100_000)
     session = site.begin_reframe(*run(site, "BenchioSerial"))
     try:
-        wait_until(lambda: list(disk.glob("iobands-BenchioSerial-*/*.dat")))
+        wait_until(lambda: list(disk.glob("iobands-BenchioSerial-*/data/*.dat")))
         freeze(disk)
         (note,) = [each for each in notes_of(site) if "BenchioSerial" in each["path"]]
         assert note["pid"] == session.pid

@@ -26,7 +26,7 @@ def test_a_run_that_is_ended_early(site_copy, tmp_path_factory, observed):
     add_slow_system(site_copy, disk)
     session = site_copy.begin_reframe(*RUN)
     try:
-        wait_until(lambda: list(disk.glob("iobands-*/proc*.dat")))
+        wait_until(lambda: list(disk.glob("iobands-*/data/proc*.dat")))
         session.send_signal(signal.SIGTERM)
         said, _ = session.communicate(timeout=300)
         assert session.returncode != 0

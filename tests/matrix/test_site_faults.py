@@ -27,7 +27,7 @@ def job_of(suite) -> str:
     site = suite.site
     # The environment is looked at first, which has a run directory for a moment, too: glob.glob
     # takes no offence when it goes.
-    site.wait_until(lambda: glob.glob(f"{site.root}/*/iobands-*/*.dat"), "files in the making")  # noqa: PTH207
+    site.wait_until(lambda: glob.glob(f"{site.root}/*/iobands-*/data/*.dat"), "files in the making")  # noqa: PTH207
     (job,) = site.call("squeue --noheader --states=R --format=%i").split()
     return job
 

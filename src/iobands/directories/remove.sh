@@ -23,6 +23,20 @@ stays() {
     printf '%s\tstays\t%s\t%s\n' "$name" "$size" "$1"
 }
 
+# Removes what is in the directory from within it, so that nothing else can take its place: it has
+# the mark with which jobs make theirs, which goes last. What is empty needs none.
+remove() {
+    rmdir -- "./$name" 2>/dev/null && return
+    (
+        cd -P -- "./$name" || exit
+        if ! [ -O . ] || ! [ -f "./.$name" ]; then
+            echo "remove.sh: it has no mark of a run: remove it by hand if it is of one"
+            exit
+        fi
+        find . -xdev -mindepth 1 ! -path "./.$name" -delete && rm -- "./.$name"
+    ) && rmdir -- "./$name"
+}
+
 while [ $# -ge 3 ]; do
     name=$1 mounted=$2 how=$3
     shift 3
@@ -39,9 +53,9 @@ while [ $# -ge 3 ]; do
     elif [ "$how" = look ]; then
         stays ""
     else
-        said=$(rm -rf --one-file-system -- "./$name" 2>&1 | head -n 1)
+        said=$(remove 2>&1 | head -n 1)
         if [ -e "./$name" ]; then
-            stays "${said#rm: }"
+            stays "${said#*: }"
         else
             printf '%s\tgone\t\t\n' "$name"
         fi
