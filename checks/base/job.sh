@@ -94,13 +94,18 @@ writable_by_others() {
 remove_at_the_end() {
     stage=$PWD
     trap 'remove_directory "$noted_directory"' EXIT
-    # A pipe with a name: `>(...)` needs /dev/fd, and what a coproc opens no program inherits.
-    if mkfifo guard.fifo 2>/dev/null; then
-        exec {guard}<>guard.fifo
-        env -u IOBANDS_SESSION setsid sh -c "rm -f guard.fifo; cat; $remove_marked" sh "$noted_directory" \
-            <guard.fifo >/dev/null 2>&1 {guard}>&- &
+    # A pipe with a name: `>(...)` needs /dev/fd, and what a coproc opens no program inherits. Some
+    # file systems have none.
+    local pipe
+    for pipe in guard.fifo "$(mktemp -u "${TMPDIR:-/tmp}/iobands-guard.XXXXXXXXXX")"; do
+        mkfifo -m 0600 -- "$pipe" 2>/dev/null || continue
+        exec {guard}<>"$pipe"
+        # shellcheck disable=SC2094
+        env -u IOBANDS_SESSION setsid sh -c "rm -f -- \"\$2\"; cat; $remove_marked" sh \
+            "$noted_directory" "$pipe" <"$pipe" >/dev/null 2>&1 {guard}>&- &
         disown
-    fi
+        break
+    done
     trap 'exit 143' TERM
     trap 'exit 130' INT
 }

@@ -69,7 +69,9 @@ class NotedDirectories(rfm.RegressionTestPlugin):
             return
         try:
             for each in sweep(self.notes, self.roots, own=own or ()):
-                if each.state != "gone":
+                if each.state == "away":
+                    getlogger().info(f"{each.note.path}: {each.why}")
+                elif each.state != "gone":
                     getlogger().warning(f"{each.note.path} stays: {each.why}")
         except OSError as error:
             getlogger().warning(f"{self.notes}: {error.strerror}")

@@ -1,6 +1,7 @@
 """What a job script says of its run directory, run by bash: room for its files, and its end."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -63,7 +64,18 @@ def test_a_directory_without_the_mark_is_not_removed(tmp_path):
 
 
 @pytest.mark.parametrize("whom", ["group", "script and then its program"])
-def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
+@pytest.mark.parametrize("refuses", ["nothing", "guard.fifo"])
+def test_a_script_that_is_killed_leaves_nothing(tmp_path, monkeypatch, whom, refuses):
+    # As on a stage directory whose file system has no pipes.
+    (tmp_path / "bin").mkdir()
+    pipes, others = tmp_path / "bin" / "mkfifo", tmp_path / "tmp"
+    pipes.write_text(f'#!/bin/sh\ncase "$*" in *{refuses}) exit 1 ;; esac\n')
+    with pipes.open("a") as script:
+        script.write(f'exec {shutil.which("mkfifo")} "$@"\n')
+    pipes.chmod(0o755)
+    others.mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.setenv("TMPDIR", str(others))
     directory = tmp_path / "run"
     # As a program that has no time for signals, since its file system is slow.
     program = "(trap '' TERM; echo $BASHPID > $noted_directory/pid; exec sleep 1000)"
@@ -82,6 +94,7 @@ def test_a_script_that_is_killed_leaves_nothing(tmp_path, whom):
         os.killpg(job.pid, signal.SIGKILL)
         job.wait()
     wait_until(lambda: not directory.exists())
+    assert list(others.iterdir()) == []
 
 
 @pytest.mark.needs("mount namespaces")

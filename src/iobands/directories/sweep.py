@@ -141,6 +141,8 @@ def outcomes_of(said: str, notes: Iterable[tuple[Note, str]]) -> list[Outcome]:
         state, size, why = by_name.get(note.name, ("stays", "", "its file system did not answer"))
         if state == "away" and note.job is None:
             state = "gone"  # never submitted, and so never made
+        elif state == "away":
+            why = f"{why}; left to the probe of the next session"
         number = int(size) if size.isdecimal() else None
         found.append(Outcome(note, state, (unknown if state == "stays" else "") or why, number))
     return found

@@ -366,9 +366,12 @@ def _is_new(series: Series) -> bool:
 
 def _leftovers(site: Site, most: int | None) -> Iterator[Text]:
     left = site.leftovers
-    size = sum(each.bytes or 0 for each in left)
+    seen = [each.bytes for each in left if each.bytes is not None]
     many = "directory" if len(left) == 1 else "directories"
-    yield Text(f"\nLeft behind: {len(left)} run {many}, {size_text(size)}", style="bold")
+    size = f", {size_text(sum(seen))}" if seen else ""
+    unseen = len(left) - len(seen)
+    where = f"; {unseen} of them cannot be seen from here" if unseen else ""
+    yield Text(f"\nLeft behind: {len(left)} run {many}{size}{where}", style="bold")
     for each in left[:most]:
         yield Text(f"  {printable(leftover_text(each))}")
     if len(left) > len(left[:most]):
