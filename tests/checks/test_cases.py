@@ -177,6 +177,12 @@ def test_only_cases_are_named_in_the_column_case(described):
     assert "Mdtest" in named
 
 
+def test_a_budget_counts_both_sides_of_all_pairs(described):
+    repeats = {check["name"].split()[0]: check.get("repeats") for check in described}
+    assert repeats["CscNonblocking"] == 2 * 6
+    assert repeats["Archer2FPP"] == 3  # of the scale
+
+
 def test_every_case_is_on_the_page():
     page = (ROOT / "docs" / "cases.md").read_text("utf-8")
     assert [name for name in classes() if f"`{name}`" not in page] == []
