@@ -122,6 +122,8 @@ class IoBase(
     #: What the program reported of each phase, in the words of contract 1 where it has them.
     records: Sequence[Mapping] = ()
 
+    leaves = ("exit_status.txt",)
+
     #: Shell scripts that the job script sources, beside those of every job.
     scripts: tuple[Path, ...] = ()
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import run_before, variable
@@ -9,9 +10,13 @@ from reframe.core.schedulers import Job
 
 from . import flux, schedulers
 from .package import PERFLOGS, await_end, note_job
+from .stage import await_files
 
 #: How long a job may outlive its time limit, as where its scheduler is away meanwhile.
 _PATIENCE_SECONDS = 600
+
+#: How long what a job has left may take to appear here: NFS keeps attributes for up to a minute.
+_APPEARS_SECONDS = 90
 
 
 def when_submitted(job: Job, action: Callable[[], None]) -> None:
@@ -38,6 +43,9 @@ class JobMixin(rfm.RegressionTestPlugin):
     #: The number of processes in all; 0 like the number of nodes.
     tasks = variable(int, value=0, loggable=True)
 
+    #: The files that a job leaves which has ended well, besides its output.
+    leaves = ()
+
     def ask_scheduler(self) -> None:
         self.max_pending_time = self.current_partition.extras.get("max_pending_time")
         self.job.options += schedulers.options(self.scheduler, self.asked_of_scheduler)
@@ -58,6 +66,10 @@ class JobMixin(rfm.RegressionTestPlugin):
         if not self.is_dry_run():
             within = _PATIENCE_SECONDS + (self.time_limit or 0)
             await_end(self.scheduler, str(self.job.jobid), within)
+            if self.scheduler != "local" and self.job.state in {"COMPLETED", "FAILED"}:
+                left = self.leaves if self.job.exitcode == 0 else ()
+                names = [str(self.stdout), *left]
+                await_files(Path(self.stagedir), names, _APPEARS_SECONDS)
 
     def place_processes(self) -> None:
         self.job.options += schedulers.placement(

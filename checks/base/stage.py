@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +12,16 @@ def read_output(*paths: Path) -> str:
     return "\n".join(
         path.read_text(encoding="utf-8", errors="replace") for path in paths if path.exists()
     )
+
+
+def await_files(stage: Path, names: Iterable[str], seconds: float) -> None:
+    """Wait for files that a job on other nodes has left, for at most so many `seconds`.
+
+    A client of NFS may show them when its attributes of the directory are a minute old.
+    """
+    until = time.monotonic() + seconds
+    while not {*names} <= {path.name for path in stage.iterdir()} and time.monotonic() < until:
+        time.sleep(1)
 
 
 def seconds_between(stage: Path, before: str, after: str) -> float | None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands.session.record import COMPLETED, INTERRUPTED, LIMIT
+from iobands.session.workarounds import SILENT
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")
@@ -25,6 +26,7 @@ _NOT_LOADED: Final = re.compile(r"skipping test.*")
 # in the traceback of an exception that ReFrame does not handle
 _PLACE: Final = re.compile(r'^File "(.+)", (line \d+)')
 _RAISED: Final = re.compile(r"^[\w.]*(?:Error|Exception)\b.*")
+_GIVEN_UP: Final = re.compile(f"iobands: ({SILENT}.*)")
 _TAIL: Final = 5  # lines of the output in a message
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
@@ -40,6 +42,7 @@ class Ended:
 
     `cases` is how many test cases it had before it, None if it never got so far. `not_loaded` is
     what it could not load, and `said` its first error, the end of its traceback, or its last words.
+    `given_up` says of which jobs it did not hear.
     """
 
     status: int
@@ -47,6 +50,7 @@ class Ended:
     cases: int | None
     not_loaded: tuple[str, ...]
     said: str
+    given_up: tuple[str, ...] = ()
 
 
 def reframe_command(root: Path) -> list[str]:
@@ -153,6 +157,7 @@ def run_reframe(
         cases,
         tuple(found[0] for line in lines if (found := _NOT_LOADED.search(line))),
         _reason(lines),
+        tuple(found[1] for line in lines if (found := _GIVEN_UP.search(line))),
     )
 
 

@@ -193,7 +193,7 @@ def _session(
     if ended.how != COMPLETED:
         what = f"its limit of {limit:g} s" if ended.how == LIMIT else "a signal"
         ran = f"{counts.get('ran', 0)} of {ended.cases or 'the'} test cases were begun"
-        problems.insert(0, f"the session was ended by {what}: {ran}")
+        problems[:0] = [f"the session was ended by {what}: {ran}", *ended.given_up]
     elif cut and not reports and ended.cases is None and ended.status == 0:
         raise RunError(problems[-1])
     elif ended.cases is None and ended.status == 0 and not ended.not_loaded:

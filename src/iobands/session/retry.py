@@ -11,6 +11,7 @@ from typing import Final
 
 from iobands.model.rejected import Unusable
 from iobands.session.report import entries_of, load
+from iobands.session.workarounds import SILENT
 
 #: The environment variable with the number of the attempt, which the sample keeps.
 VARIABLE: Final = "IOBANDS_ATTEMPT"
@@ -20,7 +21,9 @@ _PHASES: Final = frozenset({"run", "run_complete", "run_wait", "sanity"})
 _SPOILT: Final = re.compile(
     r"DUE TO NODE FAILURE|Node failure on|NODE_FAIL|BOOT_FAIL|Unable to create step"
     r"|Task launch for \S+ failed|Socket timed out on send/recv|Unable to contact slurm"
-    r"|(ORTE|PRTE) has lost communication|(ORTE|PRTE) daemon has unexpectedly failed",
+    r"|(ORTE|PRTE) has lost communication|(ORTE|PRTE) daemon has unexpectedly failed"
+    # what checks and a session say of files that do not appear here, and of a Slurm that is silent
+    r"|the job left no output \(COMPLETED\)|" + SILENT,
     re.IGNORECASE,
 )
 

@@ -1,21 +1,31 @@
-"""Workarounds for three faults of ReFrame 4.10, in its own process.
+"""Workarounds for four faults of ReFrame 4.10, in its own process.
 
 A signal makes it raise an `Exception`, which logging swallows, and it goes on. It computes how
-long to sleep from the machine's clock: when that is put back an hour, it sleeps for an hour. And
-where the local time has an offset with seconds, it writes one that is no RFC 3339.
+long to sleep from the machine's clock: when that is put back an hour, it sleeps for an hour. Where
+the local time has an offset with seconds, it writes one that is no RFC 3339. And it waits for ever
+for a Slurm that hangs, or that says nothing of a job, also when it was asked to end.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Final
+from typing import Any, Final
 
 _MEASURE_TIME: Final = ("reframe.frontend.executors.policies", "reframe.core.schedulers.local")
+_ANSWER: Final = 60  # seconds for an answer of Slurm
+_SILENCE: Final = 600  # seconds after which a job is given up of which Slurm says nothing
+_ENDING: Final = 10  # seconds for either, when this ReFrame was asked to end
+#: What is said of a job that was given up.
+SILENT: Final = "Slurm does not say whether job"
+_asked_to_end: list[str] = []
+_Reframe = SimpleNamespace  # what it has, of which mypy knows no types
 
 
 class ForceExitError(KeyboardInterrupt):
@@ -27,8 +37,13 @@ class ForceExitError(KeyboardInterrupt):
     def __init__(self, said: str) -> None:
         """Say it at once; a buffered stream may be in use by what was interrupted."""
         super().__init__(said)
-        with suppress(OSError):  # nobody may read it any more
-            os.write(sys.stderr.fileno(), f"iobands: {said}\n".encode())
+        _asked_to_end.append(said)
+        _say(said)
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # nobody may read it any more
+        os.write(sys.stderr.fileno(), f"iobands: {text}\n".encode())
 
 
 def apply_workarounds() -> None:
@@ -41,3 +56,62 @@ def apply_workarounds() -> None:
     if time.localtime().tm_gmtoff % 60:
         os.environ["TZ"] = "UTC"
         time.tzset()
+    _lose_patience_with_slurm()
+
+
+def _within(seconds: int) -> int:
+    return min(seconds, _ENDING) if _asked_to_end else seconds
+
+
+def _lose_patience_with_slurm() -> None:
+    """Give up a job of which Slurm says nothing: it is cancelled, and its check fails and says so.
+
+    What Slurm says is a line with the number of the job, or that it does not answer at all.
+    """
+    slurm = import_module("reframe.core.schedulers.slurm")
+    failed: Any = import_module("reframe.core.exceptions")
+    run = slurm.osext.run_command
+    last = [""]
+
+    def run_within(command: str, **options: object) -> _Reframe:
+        name = command.split(maxsplit=1)[0]
+        last[0] = f"`{name}` does not answer"
+        limit = options.pop("timeout", None)
+        if name != "sbatch":  # which may have begun a job that nobody would know of
+            limit = limit or _within(_ANSWER)
+        done: _Reframe = run(command, **options, timeout=limit)
+        said = " ".join(f"{done.stdout} {done.stderr}".split())[:100]
+        last[0] = f"`{name}` says {said!r}"
+        return done
+
+    def patient(poll: Callable[..., None]) -> Callable[..., None]:
+        def poll_and_judge(scheduler: _Reframe, *jobs: _Reframe) -> None:
+            waiting = [job for job in jobs if job is not None and not scheduler.finished(job)]
+            before = [job.state for job in waiting]
+            for job in waiting:
+                job._state = None
+            with suppress(failed.SpawnedProcessError):
+                poll(scheduler, *waiting)
+            for job, state in zip(waiting, before, strict=True):
+                now = time.monotonic()
+                if job.state is not None:
+                    job.heard = now
+                    continue
+                job._state = state
+                job.heard = getattr(job, "heard", now)
+                if now - job.heard >= _within(_SILENCE):
+                    why = f"{SILENT} {job.jobid} has ended: {last[0]}"
+                    with suppress(failed.SpawnedProcessError):
+                        scheduler.cancel(job)
+                    job._state = "CANCELLED"
+                    if _asked_to_end:  # an error would keep ReFrame from writing its report
+                        _say(why)
+                    else:
+                        job._exception = failed.JobSchedulerError(why)
+
+        return poll_and_judge
+
+    vars(slurm)["_run_strict"] = functools.partial(run_within, check=True)
+    vars(slurm)["osext"] = SimpleNamespace(**{**vars(slurm.osext), "run_command": run_within})
+    for scheduler in (slurm.SlurmJobScheduler, slurm.SqueueJobScheduler):
+        scheduler.poll = patient(scheduler.poll)

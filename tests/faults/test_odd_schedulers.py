@@ -1,0 +1,104 @@
+"""A Slurm that answers late, oddly or not at all; tests/programs/slurm stands in for it."""
+
+import os
+import re
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+import iobands
+
+STAND_IN = Path(__file__).parents[1] / "programs" / "slurm"
+ONE = ("run", "--system=queued", "--", "-n", "BenchioSerial")
+
+
+@pytest.fixture
+def site(site_copy, tmp_path_factory):
+    """A site whose only partition has the stand-in, and the directory of its state."""
+    disk, state = tmp_path_factory.mktemp("disk"), tmp_path_factory.mktemp("slurm")
+    site_copy.add_local_system(
+        "queued",
+        {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
+        {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
+    )
+    path = site_copy.root / "config" / "systems" / "queued.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("'scheduler': 'local'", "'scheduler': 'slurm'"), encoding="utf-8")
+    return site_copy, state
+
+
+def run(site, state, *arguments):
+    """A session, and how long it took."""
+    path = f"{STAND_IN}:{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, "SLURM_STAND_IN": str(state)}
+    began = time.monotonic()
+    done = site.iobands(*(arguments or ONE), env=env)
+    return done, time.monotonic() - began
+
+
+@pytest.mark.fault(
+    "session", "Slurm: files of a job appear 4 s after its end", "waited for; the sample is right"
+)
+def test_files_that_appear_late_are_waited_for(site, observed):
+    site, state = site
+    (state / "late").write_text("4", encoding="utf-8")
+    done, took = run(site, state)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert took > 3 * 4  # of its two checks before and the program
+    rows = [row for row in site.rows("queued") if row["perf_value"] != "null"]
+    assert [row["perf_var"] for row in rows] == ["write_bw", "read_bw"]
+    (state / "late").unlink()
+    again, _ = run(site, state)
+    observed(
+        message=done.stdout,
+        exit_status=done.returncode,
+        left=[],
+        next_run=again.returncode == 0,
+    )
+
+
+SAYS = {
+    "`sacct` hangs": ("sleep 1000", "`sacct` does not answer"),
+    "`sacct` says garbage": ("echo '|garbage'; echo x >&2", "`sacct` says '|garbage x'"),
+}
+
+
+@pytest.mark.fault("session", "Slurm: `sacct` hangs", "ended at its limit; the reason")
+@pytest.mark.fault("session", "Slurm: `sacct` says garbage", "ended at its limit; the reason")
+def test_a_silent_slurm_is_named_and_holds_nothing_up(site, observed):
+    site, state = site
+    seen = {}
+    for name, (script, said) in SAYS.items():
+        (state / "sacct").write_text(script, encoding="utf-8")
+        done, took = run(site, state, "run", "--limit=15s", *ONE[1:])
+        assert done.returncode == 3, done.stdout
+        assert took < 15 + 60  # of it the program that reports takes some
+        (line,) = [each for each in done.stderr.splitlines() if "Slurm does not say" in each]
+        assert line.endswith(f" has ended: {said}")
+        assert said.split()[-1] in done.stdout
+        seen[f"Slurm: {name}"] = (line, done.returncode)
+    (state / "sacct").unlink()
+    again, _ = run(site, state)
+    for name, (line, status) in seen.items():
+        message = re.sub(r"job \d+", "job N", line)
+        observed(name, message=message, exit_status=status, left=[], next_run=again.returncode == 0)
+
+
+def test_a_job_of_which_slurm_says_nothing_is_given_up(site):
+    """Long before the limit of the session: its check fails, and says why."""
+    site, state = site
+    source = site.root / "src"
+    source.unlink()
+    shutil.copytree(Path(iobands.__file__).parent, source / "iobands")
+    module = source / "iobands" / "session" / "workarounds.py"
+    text = module.read_text(encoding="utf-8")
+    assert "_SILENCE: Final = 600 " in text
+    module.write_text(text.replace("_SILENCE: Final = 600 ", "_SILENCE: Final = 4 "))
+    (state / "sacct").write_text("echo 'JobID|State|ExitCode|End|NodeList'", encoding="utf-8")
+    done, _ = run(site, state)
+    assert done.returncode == 3
+    digest = " ".join(done.stdout.split())
+    assert "Slurm does not say whether job 1" in digest
+    assert (state / "cancelled").read_text(encoding="utf-8").split()[0] == "101"
