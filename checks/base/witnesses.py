@@ -96,6 +96,8 @@ class WitnessesMixin(rfm.RegressionTestPlugin):
 
     def ask_for_calls(self) -> None:
         """Set the variables that make the MPI library print its calls."""
+        if self.interface == "posix":
+            return
         mpi = self.current_environ.extras.get("mpi")
         for name, value in REPORT_VARIABLES.get(mpi, {}).items():
             self.env_vars.setdefault(name, value)

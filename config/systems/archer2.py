@@ -23,6 +23,14 @@ def _lustre(name: str, medium: str) -> dict:
     }
 
 
+def _hint(name: str, value: str) -> dict:
+    return {
+        "mpi": ["cray-mpich"],
+        "env_vars": {"MPICH_MPIIO_HINTS": f"*:{name}={value}"},
+        "hints": {name: value},
+    }
+
+
 system = {
     "name": "archer2",
     "descr": "ARCHER2, HPE Cray EX",
@@ -65,7 +73,16 @@ system = {
                         "time_limit": "20m",
                     },
                 },
+                # The settings of the page together, and each alone, which tells what it brings;
+                # docs/cases.md says what they do.
                 "hint_presets": {
+                    "sar-limit": {
+                        "mpi": ["cray-mpich"],
+                        "transports": ["ofi"],  # libfabric's variable
+                        "env_vars": {"FI_OFI_RXM_SAR_LIMIT": "64K"},
+                    },
+                    "lock-mode": _hint("cray_cb_write_lock_mode", "2"),
+                    "nodes-multiplier": _hint("cray_cb_nodes_multiplier", "4"),
                     "archer2-ssf": {
                         "mpi": ["cray-mpich"],
                         "env_vars": {

@@ -115,3 +115,17 @@ def test_the_best_file_system_comes_first_and_cases_have_their_own_ratio(tmp_pat
     text = "\n".join(advice_lines([advised], [of_case]))
     assert "fast rather than slow: 3.00 × (3.00–3.00), 12 paired runs" in text
     assert "archer2-stripe-size fpp, write on disk: worse" in text
+
+
+def test_advice_on_a_transport_says_to_look_at_the_whole_program(tmp_path: Path) -> None:
+    rows = [
+        *daily([2 * value for value in SMALL[:12]], transport="ucx"),
+        *daily(SMALL[:12], transport="ofi"),
+    ]
+    write_perflog(tmp_path, rows)
+    found, _ = advise(read_perflogs(tmp_path).histories())
+    text = "\n".join(advice_lines(found, []))
+    assert "transport ucx rather than ofi: 2.00 ×" in text
+    assert "compare the time of the whole program" in text
+    hints = only(tmp_path / "hints", on=[2.0] * 12, off=[1.0] * 12)
+    assert "whole program" not in "\n".join(advice_lines([replace(found[0], advice=(hints,))], []))

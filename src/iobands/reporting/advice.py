@@ -9,7 +9,7 @@ from iobands.detection import Ratio
 from iobands.model.series import SeriesKey
 from iobands.reporting.document import Block, Bullets, Heading, Paragraph, Table
 from iobands.reporting.format import figure, plural, printable, ratio_text
-from iobands.reporting.published import PATTERNS, direction, interval_text, scale_text
+from iobands.reporting.published import CAVEAT, PATTERNS, direction, interval_text, scale_text
 from iobands.site.advise import (
     FILE_SYSTEM,
     MOST_MORE,
@@ -40,7 +40,7 @@ def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> lis
         for one in each.advice:
             where = "" if one.setting == FILE_SYSTEM else f"{one.key.file_system}: "
             text = f"{where}{_name(one.setting)} {_text(one)}: {_evidence(one.evidence)}"
-            lines.append(f"  {text}, {plural(one.evidence.pairs, 'paired run')}")
+            lines.append(f"  {text}, {plural(one.evidence.pairs, 'paired run')}{_caveat(one)}")
     if cases:
         lines += ["", "Cases, with their setting against without it"]
     for case in cases:
@@ -71,6 +71,8 @@ def advice_section(
             f"Highest median on {key.file_system}: {_settings(each, key)}" for key in each.best
         )
         blocks += [Heading(_title(each), 2), Bullets(best), Table(_HEADINGS, tuple(rows))]
+        if any(map(_caveat, each.advice)):
+            blocks.append(Paragraph(f"Of a transport: {CAVEAT}."))
     if cases:
         rows = [
             (_case(case), _finding(case.finding, case.more), *_cells(case.evidence))
@@ -104,6 +106,12 @@ def _text(one: Advice) -> str:
         before = f"{_evidence(one.before)} until {one.before.last:%Y-%m-%d}"
         return f"{key} rather than {other} is withdrawn (it was {before})"
     return f"{key} or {other}, {_finding(one.finding, one.more)}"
+
+
+def _caveat(one: Advice) -> str:
+    """Return what to mind where a transport is said to be better."""
+    is_better = one.setting == "transport" and one.finding is Finding.BETTER
+    return f"; {CAVEAT}" if is_better else ""
 
 
 def _finding(finding: Finding, more: int | None) -> str:

@@ -31,6 +31,12 @@ HEADINGS: Final = (
 )  # fmt: skip
 _DIRECTIONS: Final = {"write_bw": "write", "read_bw": "read"}
 _MIB: Final = 2**20
+DEFAULT_TRANSPORT: Final = "default"
+#: What belongs beside advice on a transport.
+CAVEAT: Final = (
+    "it carries all messages, so compare the time of the whole program, which may be longer even "
+    "where I/O is faster"
+)
 
 
 def section(system: str, recommended: Sequence[Recommended], now: datetime) -> list[Block]:
@@ -99,7 +105,8 @@ def _settings(each: Recommended) -> Iterator[Block]:
         lines.append(f"Stripe count: {'all targets' if count == ALL_TARGETS else f'{count:g}'}")
     if effect.stripe_size:
         lines.append(f"Stripe size: {effect.stripe_size / _MIB:g} MiB")
-    lines.append(f"MPI transport: {key.transport}")
+    caveat = "" if key.transport == DEFAULT_TRANSPORT else f": {CAVEAT}"
+    lines.append(f"MPI transport: {key.transport}{caveat}")
     hints = effect.hints.replace(",", ", ") if effect.hints else "none"
     lines.append(f"MPI-IO hints: {hints}")
     yield Bullets(tuple(lines))
