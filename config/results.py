@@ -14,8 +14,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PERFLOGS = ROOT / "perflogs"
 
 
-def logging() -> list[dict]:
-    """The logging section: short on the screen, all in a file, one perflog row a variable."""
+def logging(locks: bool) -> list[dict]:
+    """The logging section: short on the screen, all in a file, one perflog row a variable.
+
+    With `locks`, a perflog is locked while a line is added.
+    """
     return [
         {
             "perflog_multiline": True,
@@ -39,8 +42,9 @@ def logging() -> list[dict]:
                     # ISO 8601 with the offset: the default is local time without one.
                     "datefmt": "%FT%T%:z",
                     "append": True,
-                    # Perflogs on NFS were corrupted by concurrent writers without this.
-                    "locking_enable": True,
+                    # Perflogs on NFS were corrupted by concurrent writers without this. Where there
+                    # are no locks, ReFrame would record nothing; a session writes alone.
+                    "locking_enable": locks,
                 }
             ],
         }

@@ -18,6 +18,7 @@ CONFIG = Path(__file__).resolve().parent
 sys.path.insert(0, str(CONFIG.parent / "src"))
 
 from iobands.model.schema import FileError  # noqa: E402
+from iobands.session.perflogs import takes_locks  # noqa: E402
 from iobands.session.refusal import SessionRefusedError  # noqa: E402
 from iobands.session.session import begin_in_reframe, is_run  # noqa: E402
 
@@ -94,15 +95,17 @@ def _site_configuration() -> dict:
             for environment in site.environments
         )
         general.append(results.general(site.system["name"]))
+    locks = True
     if used and is_run(sys.argv[1:]):
         session = _begin_session(results.PERFLOGS, used)
         for system in systems:
             system["stagedir"] = f"{system['stagedir']}/{session}"
+        locks = takes_locks(results.PERFLOGS)
     _remove_first_log()
     return {
         "systems": systems,
         "environments": environments,
-        "logging": results.logging(),
+        "logging": results.logging(locks),
         "general": general,
     }
 

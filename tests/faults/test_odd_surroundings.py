@@ -4,7 +4,9 @@ The real configuration and a real ReFrame, which `iobands run` starts.
 """
 
 import os
+import subprocess
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -12,26 +14,32 @@ SAMPLES = ("--system=odd", "--", "-n", "BenchioSerial")
 
 
 @pytest.fixture
-def measured(site_copy, tmp_path_factory):
-    """Two sessions with all of it, and the site."""
+def site(site_copy, tmp_path_factory):
+    """A site with a directory to measure."""
     disk = tmp_path_factory.mktemp("disk")
     site_copy.add_local_system(
         "odd",
         {"disk": {"path": str(disk), "type": "posix", "medium": "disk"}},
         {"nodes": 1, "tasks_per_node": 1, "mib_per_task": 1},
     )
+    return site_copy
+
+
+@pytest.fixture
+def measured(site):
+    """Two sessions with all of it, and the site."""
     odd = {
         **os.environ,
         "TZ": "XYZ-5:30:15",
-        "RFM_PERFLOG_DIR": str(site_copy.root / "elsewhere"),
-        "RFM_PREFIX": str(site_copy.root / "elsewhere"),
+        "RFM_PERFLOG_DIR": str(site.root / "elsewhere"),
+        "RFM_PREFIX": str(site.root / "elsewhere"),
     }
     before = os.umask(0)
     try:
-        runs = [site_copy.iobands("run", *SAMPLES, env=odd) for _ in range(2)]
+        runs = [site.iobands("run", *SAMPLES, env=odd) for _ in range(2)]
     finally:
         os.umask(before)
-    return site_copy, runs
+    return site, runs
 
 
 @pytest.mark.fault("checks", "`umask 000` in cron", "measured; nothing that all users may write")
@@ -60,3 +68,28 @@ def test_samples_are_where_and_as_others_expect(measured, observed):
             left=[],
             next_run=second.returncode == first.returncode == 0,
         )
+
+
+@pytest.mark.fault(
+    "checks", "perflogs where locks are ENOSYS (Lustre without `flock`)", "measured and recorded"
+)
+def test_perflogs_without_locks(site, tmp_path_factory, observed):
+    library = tmp_path_factory.mktemp("library") / "no_locks.so"
+    source = Path(__file__).parents[1] / "programs" / "no_locks.c"
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    subprocess.run(["mpicc", *warnings, "-shared", "-fPIC", "-o", library, source], check=True)
+    env = {**os.environ, "LD_PRELOAD": str(library), "NO_LOCKS": str(site.root)}
+    first = site.iobands("run", *SAMPLES, env=env)
+    assert first.returncode == 0, first.stdout + first.stderr
+    rows = [row for row in site.rows("odd") if row["perf_value"] not in {"null", None}]
+    assert [row["perf_var"] for row in rows] == ["write_bw", "read_bw"]
+    # people write there, too
+    retired = site.iobands("retire", "write_bw", "--reason", "a test", env=env)
+    assert retired.returncode == 0, retired.stderr
+    second = site.iobands("run", *SAMPLES, env=dict(os.environ))
+    observed(
+        message=first.stdout,
+        exit_status=first.returncode,
+        left=[],
+        next_run=second.returncode == 0,
+    )

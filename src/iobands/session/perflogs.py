@@ -6,8 +6,10 @@ ReFrame opens a perflog when a check has measured: what it cannot write then is 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +40,16 @@ def require_writable(perflogs: Path, system: str) -> None:
             _require_file(path)
     except OSError as error:
         raise refusal(error, Path(error.filename)) from error
+
+
+def takes_locks(perflogs: Path) -> bool:
+    """Whether files there can be locked: not on a Lustre that is mounted without `flock`."""
+    try:
+        with tempfile.TemporaryFile(dir=perflogs) as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def open_to_all(perflogs: Path) -> list[str]:
