@@ -33,7 +33,7 @@ _LONGEST: Final = 30
 _BETWEEN_LOOKS: Final = 5
 # What a peer has left of its speed while others use it, by chance, for one session.
 _BUSY: Final = (0.4, 0.8)
-# What Lustre sets qos_threshold_rr and qos_prio_free to.
+# qos_threshold_rr and qos_prio_free by Lustre's manual.
 _THRESHOLD: Final = 0.17
 _PRIORITY: Final = 0.91
 _FIRST: Final = np.datetime64("2026-01-01", "ns")
@@ -171,7 +171,7 @@ def _placed(targets: int, stripes: int) -> Used:
 
 
 def weighted(random: Random, free: Array, files: int, stripes: int = 1) -> Used:
-    """Return the targets of files as Lustre 2.15 draws them where free space is unequal.
+    """Return the targets of files as Lustre 2.17 draws those of one server.
 
     The chance is that of the weight, free space less a penalty: one just used gets its own penalty
     for each target there is, which decays by one with each stripe that is placed.
