@@ -21,7 +21,7 @@ def test_columns():
 
 def test_reframe_is_asked_for_each_column():
     results = runpy.run_path(str(ROOT / "config" / "results.py"))
-    (handler,) = results["logging"]()[0]["handlers_perflog"]
+    (handler,) = results["logging"](True)[0]["handlers_perflog"]
     columns = re.findall(r"%\((?:check_)?(\w+)\)s", handler["format"])
     assert columns == golden_columns()
 
