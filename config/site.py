@@ -31,15 +31,29 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def _is_used(system: dict) -> bool:
-    """Whether ReFrame will pick this system, if none before it: by its option, or by the host."""
+def _asked() -> str | None:
+    """The name of the system that ReFrame was asked for, if it was."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--system", default=os.environ.get("RFM_SYSTEM"))
     asked = parser.parse_known_args()[0].system
+    return asked.partition(":")[0] if asked else None
+
+
+def _is_used(system: dict) -> bool:
+    """Whether ReFrame will pick this system, if none before it: by its option, or by the host."""
+    asked = _asked()
     if asked:
-        return asked.partition(":")[0] == system["name"]
+        return asked == system["name"]
     host = socket.gethostname()
     return any(re.match(pattern, host) for pattern in system.get("hostnames", []))
+
+
+def _is_of_others(path: Path, site: ModuleType | None) -> bool:
+    """Whether it is certain that ReFrame will not pick the system of a file with a mistake."""
+    try:
+        return not _is_used(site.system)
+    except Exception:  # nothing is known but its name
+        return _asked() not in {None, path.stem}
 
 
 def _begin_session(perflogs: Path, system: str) -> str:
@@ -78,17 +92,24 @@ def _site_configuration() -> dict:
     systems, environments, general = [], [], []
     used = None
     for path in paths:
-        site = _load(path)
+        site = None
         try:
+            site = _load(path)
             validation.check_site(site.system, site.environments, path)
             if not used and _is_used(site.system):
-                used = site.system["name"]
                 validation.refuse_edit(site.system, path)
                 for warning in validation.warnings(site.system, path):
                     print(f"WARNING: {warning}", file=sys.stderr)
-        except FileError as error:
-            # ReFrame would print a traceback of itself; the message alone is what helps.
-            raise SystemExit(f"ERROR: {error}") from None
+                used = site.system["name"]
+        except Exception as error:
+            if used or _is_of_others(path, site):
+                said = str(error) if isinstance(error, FileError) else f"{path}: {error!r}"
+                print(f"WARNING: left out: {said}", file=sys.stderr)
+                continue
+            if isinstance(error, FileError):
+                # ReFrame would print a traceback of itself; the message alone is what helps.
+                raise SystemExit(f"ERROR: {error}") from None
+            raise
         systems.append({**results.directories(), **site.system})
         environments.extend(
             {**environment, "target_systems": [site.system["name"]]}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 # As in a session whose `iobands run` was killed: nobody reads what ReFrame says.
 _RAISES = """
 from iobands.session.workarounds import ForceExitError
@@ -20,3 +22,28 @@ def test_a_request_to_end_is_raised_where_nobody_reads_it() -> None:
         assert child.stderr is not None
         child.stderr.close()
     assert child.returncode == 7
+
+
+_APPLIES = """
+import sys, time
+import reframe
+from reframe.frontend.executors import policies
+from iobands.session.workarounds import apply_workarounds
+reframe.VERSION = sys.argv[1]
+apply_workarounds()
+print(policies.time is not time)
+"""
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize(
+    ("version", "replaced", "said"),
+    [("4.10.4", "True", ""), ("4.11.0", "False", "iobands: ReFrame 4.11.0 is left as it is")],
+)
+def test_only_a_known_reframe_is_changed(version: str, replaced: str, said: str) -> None:
+    pytest.importorskip("reframe")
+    done = subprocess.run(
+        [sys.executable, "-c", _APPLIES, version], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout.strip(), done.stderr.startswith(said)) == (replaced, True)
+    assert bool(done.stderr) == bool(said)
