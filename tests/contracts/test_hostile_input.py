@@ -14,6 +14,7 @@ from yaml import safe_dump, safe_load
 
 from checks.base.proof import ResultError, rates, unproven
 from checks.tools.benchio import result
+from iobands.alerts.causes import of_session
 from iobands.alerts.log import read_log
 from iobands.bands import load_bands
 from iobands.directories.note import new_note, read_leftovers
@@ -29,8 +30,15 @@ from iobands.notify.settings import (
     scrubbed,
     secret,
 )
+from iobands.reporting.format import age_text
+from iobands.reporting.json import plain
 from iobands.results.perflog import read_perflogs
 from iobands.results.run_reports import read_run_reports
+from iobands.session import budget, jobs, lock
+from iobands.session.lock import new_holder
+from iobands.session.record import LIMIT, begin_record, end_record, read_last_session
+from iobands.session.record import NAME as RECORD_NAME
+from iobands.session.refusal import SessionRefusedError
 from iobands.session.session import drop_secrets
 from iobands.site.site import Site
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
@@ -239,6 +247,74 @@ def test_settings_of_whom_to_tell(root, data):
         read_settings(path)
     except FileError as error:
         assert str(path) in str(error)
+
+
+@bounded
+@given(st.data())
+def test_locks(tmp_path_factory, data):
+    """Read, and taken or refused; nobody's process is asked anything but whether it runs."""
+    perflogs = tmp_path_factory.mktemp("locked")
+    valid = json.dumps(asdict(new_holder("iobands run --tag daily"))).encode()
+    lock.path_of(perflogs).write_bytes(data.draw(either(valid)))
+    try:
+        former = lock.acquire(perflogs, new_holder("iobands run"))
+        assert former is None or former.is_stale
+    except SessionRefusedError as refused:
+        assert str(refused).isprintable()
+    assert [path.name for path in perflogs.iterdir()] == [lock.NAME]
+
+
+@bounded
+@given(st.data())
+def test_records_of_sessions(tmp_path_factory, data):
+    perflogs = tmp_path_factory.mktemp("recorded")
+    begun = begin_record(perflogs, new_holder("iobands run"), "daily", "here")
+    end_record(perflogs, begun, LIMIT, {"ran": 3}, "its limit", {"total": 1.5})
+    path = perflogs / RECORD_NAME
+    path.write_bytes(data.draw(either(path.read_bytes())))
+    rejected = []
+    last = read_last_session(perflogs, rejected)
+    assert bool(rejected) == (last is None)
+    if last:
+        json.dumps(plain(last), allow_nan=False)
+        assert all(alert.reason for alert in of_session(last))
+        assert age_text(NOW - last.began)
+
+
+@bounded
+@given(st.data())
+def test_notes_of_jobs(root, data):
+    """No more is cancelled than the jobs that Slurm lists, and nothing is an option."""
+    programs, perflogs = root / "programs", root / "jobs"
+    for path in (programs, perflogs):
+        path.mkdir(exist_ok=True)
+    cancelled = root / "cancelled"
+    for name, script in (("squeue", "echo 12"), ("scancel", f'echo "$*" >>{cancelled}')):
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        (programs / name).chmod(0o700)
+    valid = b"slurm 12 rfm_EnvProbe\nslurm 13 rfm_EnvMpi\n"
+    (perflogs / jobs.NAME).write_bytes(data.draw(damaged(valid)))
+    jobs._jobs_named.cache_clear()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(programs), prepend=":")
+        said = jobs.cancel_jobs(perflogs)
+    assert all(isinstance(text, str) for text in said)
+    assert not (perflogs / jobs.NAME).exists()
+    if cancelled.exists():
+        assert set(cancelled.read_text(encoding="utf-8").splitlines()) == {"-- 12"}
+
+
+@bounded
+@given(st.data())
+def test_reservations_of_budgets(root, data):
+    path = root / budget.NAME
+    valid = {"day": NOW.date().isoformat(), "spent": {"here:batch": [1.5, 2.0]}}
+    path.write_bytes(data.draw(either(json.dumps(valid).encode())))
+    cost = budget.Cost("Good", "here:batch", "disk", priority=0, written_gib=1.0, node_hours=0.5)
+    most = {"here:batch": budget.Budget(written_tib=1.0, node_hours=100.0)}
+    assert budget.reserve(root, [cost], most, NOW.date()) in ([], [cost])
+    again = json.loads(path.read_bytes(), parse_constant=pytest.fail)
+    assert again["day"] == valid["day"]
 
 
 @pytest.mark.parametrize("style", [None, '"', "'", "|", ">"])

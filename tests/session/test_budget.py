@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date, timedelta
 from pathlib import Path
 
+import pytest
+
 from iobands.session.budget import NAME, Budget, Cost, costs_of, reserve
 
 TODAY = date(2026, 11, 22)
@@ -51,6 +53,9 @@ def test_what_exceeds_the_budget_is_cut_by_priority(tmp_path: Path) -> None:
     assert reserve(tmp_path, chosen, {"here:gpu": Budget(0, 0)}, TODAY) == []
 
 
-def test_a_damaged_reservation_is_none(tmp_path: Path) -> None:
-    (tmp_path / NAME).write_bytes(b'{"day": "2026-11-22", "spent": {"here:cpu": [1]}}')
+@pytest.mark.parametrize(
+    "spent", ["[1]", "[NaN, 0]", "[1e999, 0]", "[0, -1]", f"[1{'0' * 400}, 0]", '["nan", 0]']
+)
+def test_a_damaged_reservation_is_none(tmp_path: Path, spent: str) -> None:
+    (tmp_path / NAME).write_text(f'{{"day": "2026-11-22", "spent": {{"here:cpu": {spent}}}}}')
     assert reserve(tmp_path, [cost("daily", 1)], {"here:cpu": Budget(1, 1)}, TODAY) == []

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
@@ -106,6 +107,7 @@ def _spent(perflogs: Path, day: date) -> dict[str, tuple[float, float]]:
         said = json.loads(read_small(perflogs / NAME))
         if said["day"] != day.isoformat():
             return {}
-        return {name: (float(gib), float(hours)) for name, (gib, hours) in said["spent"].items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        spent = {name: (float(gib), float(hours)) for name, (gib, hours) in said["spent"].items()}
+    except (OSError, ValueError, OverflowError, TypeError, KeyError, AttributeError):
         return {}
+    return spent if all(0 <= each < inf for pair in spent.values() for each in pair) else {}
