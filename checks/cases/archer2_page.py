@@ -66,11 +66,18 @@ class Archer2FilePerNode(Archer2Comparison):
 
 @rfm.simple_test
 class Archer2Collective(Archer2Comparison):
-    """A shared file by collective calls against independent ones, which contend for locks."""
+    """A shared file by collective calls of each library against independent ones."""
 
-    layer = "mpiio"
-    other_layer = "mpiio-independent"
     stripes = "all"
+
+    #: The library, by its layer.
+    library = parameter(["mpiio", "hdf5", "netcdf"])
+
+    def layer_of_point(self) -> str:
+        return self.library
+
+    def sides(self) -> tuple[Setting, Setting]:
+        return self.plain(layer=f"{self.library}-independent"), self.plain()
 
 
 class EitherPattern(rfm.RegressionTestPlugin):

@@ -46,6 +46,8 @@ class Setting:
     environment: Mapping[str, str] = field(default_factory=dict)
     #: What is asked of the striping.
     asked: Asked = field(default_factory=Asked)
+    #: What the layout of the files must be, where a hint asks for another one.
+    made: Asked | None = None
 
 
 def result_file(side: str, pair: int) -> str:
@@ -221,14 +223,14 @@ class ComparedCase(Case):
             hints.displayed(read_output(stage / f"{side}.out")),
         )
         try:
-            layout = self.striping.in_effect(stage / side, setting.asked)
+            layout = self.striping.in_effect(stage / side, setting.made or setting.asked)
         except StripingError as error:
             layout = error.layout
             problems.append(str(error))
         if side == WITH:
             self.records = records
             self.hints_in_effect = hints.as_text(proven)
-            self.record_layout(layout, setting.asked)
+            self.record_layout(layout, setting.made or setting.asked)
         return [
             *problems,
             *hints.unproven(setting.demanded, proven),

@@ -20,6 +20,16 @@ STRIPES_OF_SIZES = 4
 #: In place of the number of targets where a script is only written: that of the slides' example.
 EXAMPLE_TARGETS = 8
 
+#: 16 snapshots of 1024 x 1024 x 512 in single precision from 1024 cores.
+RTM = Published(nodes=32, tasks_per_node=32, gib=32, stripe_counts=(4, 16))
+
+#: 32 processes on 8-core nodes, 3220 records of 1,000,000 bytes each.
+STRIDED = Published(nodes=4, tasks_per_node=8, gib=96, stripe_counts=(16,))
+RECORDS = (1_000_000, 10_000)
+
+#: The stripe count that stands for all targets.
+ALL = -1
+
 #: The parts of all processes that write, from few to many.
 PARTS = (16, 4, 1)
 
@@ -28,6 +38,11 @@ class CrayCase(ComparedCase):
     """A setting of the slides against another."""
 
     source = "cray-slides"
+
+    def lacking_cray(self, setting: str) -> list[str]:
+        """What to say where the MPI library is not Cray's."""
+        mpi = self.current_environ.extras.get("mpi")
+        return [] if mpi == "cray-mpich" else [f"sets {setting}, which Cray's MPI alone knows"]
 
 
 @rfm.simple_test
@@ -141,14 +156,8 @@ class CrayTargetsPerAggregator(CrayCase):
         return self.hinted(self.through(other)), self.hinted(self.through(four))
 
 
-@rfm.simple_test
-class CrayFilePerProcess(Case):
-    """File per process, 128 MiB each, from few to many: `iobands compare tasks` compares them."""
-
-    source = "cray-slides"
-    # The slides have the size of a file; the number of processes is this suite's choice.
-    published = Published(nodes=256, tasks_per_node=16, gib=512)
-    layer = "proc"
+class ByCores(rfm.RegressionTestPlugin):
+    """By parts of the scale's processes: `iobands compare tasks` compares them."""
 
     #: The part of the scale's processes that write.
     part = parameter(PARTS, fmt=lambda number: f"1/{number}")
@@ -170,16 +179,26 @@ class CrayFilePerProcess(Case):
         if self.as_large_as_another:
             self.valid_systems = []
 
-    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        # As much for each as when all write.
-        mib_per_task = min(MIB_PER_PROCESS, self.scale_settings["mib_per_task"])
-        return shapes.array(shapes.Volume(volume.tasks, volume.tasks * mib_per_task))
-
 
 def _part(nodes: int, per_node: int, part: int) -> tuple[int, int]:
     """A part of all processes, on as few nodes as can have them."""
     tasks = max(1, nodes * per_node // part)
     return (tasks // per_node, per_node) if tasks >= per_node else (1, tasks)
+
+
+@rfm.simple_test
+class CrayFilePerProcess(ByCores, Case):
+    """File per process, 128 MiB each, from few to many: `iobands compare tasks` compares them."""
+
+    source = "cray-slides"
+    # The slides have the size of a file; the number of processes is this suite's choice.
+    published = Published(nodes=256, tasks_per_node=16, gib=512)
+    layer = "proc"
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        # As much for each as when all write.
+        mib_per_task = min(MIB_PER_PROCESS, self.scale_settings["mib_per_task"])
+        return shapes.array(shapes.Volume(volume.tasks, volume.tasks * mib_per_task))
 
 
 class CrayHints(CrayCase):
@@ -252,12 +271,11 @@ class CrayStrided(CrayOnOff):
     """IOR's cases: records of 1,000,000 and 10,000 bytes, collective buffering on or off."""
 
     layer = "strided"
-    # 32 processes on 8-core nodes, 3220 records of 1,000,000 bytes each
-    published = Published(nodes=4, tasks_per_node=8, gib=96, stripe_counts=(16,))
+    published = STRIDED
     stripe_count_asked = stripe_counts(16)
 
     #: The bytes of a record.
-    record = parameter([1_000_000, 10_000])
+    record = parameter(RECORDS)
 
     def case_settings(self) -> list[str]:
         return [f"{self.record}B"]
@@ -268,6 +286,72 @@ class CrayStrided(CrayOnOff):
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         return shapes.records(volume, self.record)
+
+
+@rfm.simple_test
+class CrayAlignment(CrayOnOff):
+    """Collective buffering that divides the work by MPICH_MPIIO_CB_ALIGN 0 or 1 against 2."""
+
+    layer = "strided"
+    published = STRIDED
+    stripe_count_asked = stripe_counts(16)
+
+    #: How the work is divided, in place of 2, which the slides call the default.
+    align = parameter([0, 1])
+
+    def case_settings(self) -> list[str]:
+        return [f"{self.align} against 2"]
+
+    def lacking(self) -> list[str]:
+        return [*super().lacking(), *self.lacking_cray("MPICH_MPIIO_CB_ALIGN")]
+
+    def sides(self) -> tuple[Setting, Setting]:
+        _, on = super().sides()
+        by_stripes, other = (
+            replace(on, environment={"MPICH_MPIIO_CB_ALIGN": f"{each}"}) for each in (2, self.align)
+        )
+        return by_stripes, other
+
+    @property
+    def both(self) -> dict[str, str]:
+        return self.through(aggregators=16)
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.records(volume, RECORDS[0])
+
+
+@rfm.simple_test
+class CrayBuffer(CrayCase):
+    """Collective buffers of 16 MiB against the 4 MiB that the slides call the default."""
+
+    layer = "mpiio"
+    published = RTM
+    stripes = "published"
+    stripe_count_asked = stripe_counts(16)
+
+    def sides(self) -> tuple[Setting, Setting]:
+        small, large = (
+            self.hinted({"romio_cb_write": "enable", "cb_buffer_size": f"{mib * 2**20}"})
+            for mib in (4, 16)
+        )
+        return small, large
+
+
+@rfm.simple_test
+class CrayDirectIo(CrayCase):
+    """The hint `direct_io` against the page cache."""
+
+    layer = "mpiio"
+    published = RTM
+    stripes = "published"
+    stripe_count_asked = stripe_counts(16)
+
+    def lacking(self) -> list[str]:
+        return [*super().lacking(), *self.lacking_cray("the hint direct_io")]
+
+    def sides(self) -> tuple[Setting, Setting]:
+        cached, direct = (self.hinted({"direct_io": each}) for each in ("false", "true"))
+        return cached, direct
 
 
 @rfm.simple_test
@@ -288,10 +372,6 @@ class CrayHdf5Dump(CrayOnOff):
         return shapes.array(volume, edge=64)
 
 
-# RTM: 16 snapshots of 1024 x 1024 x 512 in single precision from 1024 cores.
-RTM = Published(nodes=32, tasks_per_node=32, gib=32, stripe_counts=(4, 16))
-
-
 @rfm.simple_test
 class CraySnapshots(CrayOnOff):
     """RTM: 16 snapshots of 2 GiB from 1024 cores, collective buffering on against independent."""
@@ -299,6 +379,53 @@ class CraySnapshots(CrayOnOff):
     layer = "snapshot"
     published = RTM
     stripe_count_asked = stripe_counts(4, 16)
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.snapshots(volume)
+
+
+@rfm.simple_test
+class CraySnapshotsByCores(ByCores, Case):
+    """RTM: the same 16 snapshots from fewer cores: `iobands compare tasks` compares them."""
+
+    source = "cray-slides"
+    layer = "snapshot"
+    published = RTM
+    stripes = "published"
+    stripe_count_asked = stripe_counts(4, 16)
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.snapshots(volume)
+
+
+@rfm.simple_test
+class CrayStripesByHint(CrayCase):
+    """RTM: stripes by the hint `striping_factor` against those of `lfs setstripe`."""
+
+    layer = "snapshot"
+    published = RTM
+    stripes = "published"
+    stripe_count_asked = stripe_counts(4, 16)
+    needs_stripes = "compares ways to set the stripe count"
+
+    def lacking(self) -> list[str]:
+        reasons = super().lacking()
+        if self.file_system_type != "lustre" and not reasons:
+            reasons.append(
+                "takes stripes from a hint, of which MPI-IO knows on Lustre alone: "
+                f"{self.file_system} is {self.file_system_type}"
+            )
+        elif self.stripe_count_asked == self.fewest_stripes:
+            reasons.append(f"asks for {self.fewest_stripes} stripes, which files have anyway")
+        return reasons
+
+    def sides(self) -> tuple[Setting, Setting]:
+        by_command = self.plain()
+        number = self.stripe_count_asked
+        if number == ALL:
+            number = self.number_of_targets or EXAMPLE_TARGETS
+        by_hint = self.hinted({"striping_factor": f"{number}"}, stripe_count=self.fewest_stripes)
+        return by_command, replace(by_hint, made=self.asking(stripe_count=number))
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         return shapes.snapshots(volume)

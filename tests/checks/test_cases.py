@@ -32,6 +32,9 @@ SKIPPED = {
     "CrayFewFiles": f"stripes by the number of targets: {STRIPES}",
     "CrayTargetsPerAggregator": f"compares numbers of aggregators for a number of stripes: "
     f"{STRIPES}",
+    "CrayStripesByHint": f"compares ways to set the stripe count: {STRIPES}",
+    "CrayAlignment": "sets MPICH_MPIIO_CB_ALIGN, which Cray's MPI alone knows",
+    "CrayDirectIo": "sets the hint direct_io, which Cray's MPI alone knows",
     "CscBlocking unit": "compares a hint about stripes, of which MPI-IO knows on Lustre alone: "
     "disk is posix",
     "CscSquareRootRule": f"stripes by the size of the file: {STRIPES}",
@@ -45,6 +48,7 @@ ALONE = {
     "Archer2SingleWriter",
     "Archer2FileSystem",
     "CrayFilePerProcess",
+    "CraySnapshotsByCores",
 }
 
 

@@ -81,6 +81,38 @@ def test_archer2s_stripe_counts_are_compared_as_its_page_recommends(tmp_path):
     assert found == {("ofi", 1): [], ("ucx", 1): [("without", settings), ("with", settings)]}
 
 
+def test_crays_settings_are_those_of_its_slides(tmp_path):
+    site = copy_suite(tmp_path, "checks/cases/cray_slides.py")
+    cases = "Cray(Alignment|StripesByHint|DirectIo|Buffer).*nvme.*count_asked=16"
+    dry_run(site, "--system=archer2", "-n", cases, **ENVIRONMENT)
+    found = {}
+    for name, text in site.scripts("job").items():
+        assert "export MPICH_MPIIO_STATS=1" in text.splitlines()
+        case = re.search(r"Cray[A-Z][a-z]+", name)[0]
+        sides = dict(re.findall(r"^options_(\w+)=\((.*)\)$", text, re.MULTILINE))
+        for side, words in re.findall(r"^environment_(\w+)=\((.*)\)$", text, re.MULTILINE):
+            sides[side] += f" {words}"
+        sides["stripes"] = re.findall(r"^\(enter_side.* stripe -c (\S+)", text, re.MULTILINE)
+        found.setdefault(case, []).append(sides)
+    for each in found["CrayAlignment"]:
+        assert each["without"].endswith("--environment=MPICH_MPIIO_CB_ALIGN MPICH_MPIIO_CB_ALIGN=2")
+    aligned = sorted(each["with"][-1] for each in found["CrayAlignment"])
+    assert aligned == ["0", "1"]
+    (stripes,), (direct,), (buffer,) = (
+        found[name] for name in ("CrayStripes", "CrayDirect", "CrayBuffer")
+    )
+    # by the command, and of a directory with one stripe by the hint
+    assert stripes == {
+        "without": "snapshot", "with": "snapshot --hint=striping_factor=16", "stripes": ["16", "1"],
+    }  # fmt: skip
+    assert (direct["without"], direct["with"]) == (
+        "mpiio --hint=direct_io=false",
+        "mpiio --hint=direct_io=true",
+    )
+    assert "--hint=cb_buffer_size=4194304" in buffer["without"]
+    assert "--hint=cb_buffer_size=16777216" in buffer["with"]
+
+
 def test_cases_have_the_stripes_of_their_source_beside_all(tmp_path):
     site = copy_suite(tmp_path, "checks/cases/cray_slides.py", "checks/cases/bulk_lustre.py")
     said = listing(site, "archer2")
@@ -101,6 +133,11 @@ def test_cases_have_the_stripes_of_their_source_beside_all(tmp_path):
         "CrayStrided": {16, -1},
         "CrayHdf5Dump": {8, -1},
         "CraySnapshots": {4, 16, -1},
+        "CraySnapshotsByCores": {4, 16, -1},
+        "CrayStripesByHint": {4, 16, -1},
+        "CrayAlignment": {16, -1},
+        "CrayBuffer": {16, -1},
+        "CrayDirectIo": {16, -1},
         "CrayOverlap": {4, 16, -1},
         "CraySubsetOfWriters": {22, -1},
         "BulkLustreSmallFiles": {1},
