@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import sys
@@ -99,12 +100,12 @@ def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
     (perflog,) = perflogs.glob("here/local/Good.log")
     (report,) = report_files(perflogs)
     written = perflog.read_bytes()
-    assert reconcile(report, perflogs).values == 1
+    assert reconcile([report], perflogs).values == 1
     assert perflog.read_bytes() == written
     header, line = written.splitlines(keepends=True)
     for left in (header, header + line[:-9], header + line[:-1]):
         perflog.write_bytes(left)
-        found = reconcile(report, perflogs)
+        found = reconcile([report], perflogs)
         assert (len(found.notes), found.lost) == (1, ())
         assert perflog.read_bytes().endswith(b"\n" + line)
     (root / "checks" / "tear.py").write_text(TEAR)
@@ -123,6 +124,37 @@ def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
             **done.cells(),
             next_run=again,
         )
+
+
+@pytest.mark.fault(
+    "session", "a perflog comes from an older backup", "written from older run reports; said"
+)
+def test_a_perflog_from_a_backup_gets_back_what_older_reports_have(
+    root: Path, iobands: Command, observed: Observed
+) -> None:
+    perflog = root / "perflogs" / "here" / "local" / "Good.log"
+    backup = b""
+    for number in range(4):
+        assert iobands("run", "--", "-n", "Good", cwd=root).returncode == 0
+        backup = backup or perflog.read_bytes()
+        if number == 1:  # what logrotate has put aside is not missing
+            with gzip.open(f"{perflog}.1.gz", "wb") as packed:
+                packed.write(backup)
+    every = perflog.read_bytes().splitlines()
+    header = every[0]
+    perflog.write_bytes(header + b"\n")
+    done = iobands("run", "--", "-n", "Good", cwd=root)
+    assert "Good write_bw 1.5 GiB/s and 2 more: missing in its perflog" in done.stderr
+    header_again, *lines = perflog.read_bytes().splitlines()
+    assert header_again == header
+    # the first is in the packed file, and the last is of the new session
+    assert sorted(lines)[:3] == sorted(every[2:])
+    assert len(lines) == 4
+    before = perflog.read_bytes()
+    again = iobands("run", "--", "-n", "Good", cwd=root)
+    assert perflog.read_bytes().startswith(before)
+    assert len(perflog.read_bytes().splitlines()) == 6
+    observed(**done.cells(), next_run=again.returncode == 0 and "missing" not in again.stderr)
 
 
 LOST = """\

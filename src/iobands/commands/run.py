@@ -22,7 +22,7 @@ from iobands.session.lock import Holder
 from iobands.session.perflogs import require_room
 from iobands.session.processes import VARIABLE
 from iobands.session.prune import prune
-from iobands.session.reconcile import reconcile
+from iobands.session.reconcile import recent_reports, reconcile
 from iobands.session.record import (
     COMPLETED,
     FAILED,
@@ -186,8 +186,8 @@ def _session(
     if cut:
         names = ", ".join(cost.name for cost in cut)
         problems.append(f"left out, as over the daily budget of the site file: {names}")
-    for path in reports:
-        found = reconcile(path, perflogs)
+    for these in (reports, sorted({*recent_reports(perflogs)} - {*reports})):
+        found = reconcile(these, perflogs)
         notes += found.notes
         problems += found.lost
     if ended.how != COMPLETED:

@@ -5,17 +5,23 @@ ReFrame writes a perflog line when a check has measured, and goes on where it ca
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import gzip
 import json
+import lzma
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from iobands.model.fields import FIELDS, NULLS, TIME, VALUE, VARIABLE
 from iobands.model.rejected import Unusable
 from iobands.model.series import path_part
-from iobands.session.report import entries_of, load, session_of
+from iobands.session.report import entries_of, load, report_files, session_of
 
 #: What tells the line of a sample from all others.
 _IDENTITY: Final = (TIME, "jobid", "display_name", "environ", VARIABLE, VALUE)
@@ -32,6 +38,18 @@ _UNDEFINED: Final = "<undefined>"
 #: With these options the perflogs are elsewhere, or nothing was measured.
 _ELSEWHERE: Final = ("--perflogdir", "--dry-run")
 
+#: A perflog from a backup of the last month gets back what the run reports have.
+_BACKUP_SECONDS: Final = 31 * 86_400
+_MOST_REPORTS: Final = 1000
+#: Readers take no longer line, in bytes.
+_LONGEST: Final = 2**22
+#: How logrotate packs.
+_OPEN: Final[Mapping[str, Callable[..., Any]]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
+
 _Cells = Mapping[str, str]
 
 
@@ -44,26 +62,39 @@ class Reconciled:
     lost: tuple[str, ...]
 
 
-def reconcile(report: Path, perflogs: Path) -> Reconciled:
-    """Look for each value of `report` in `perflogs`, and append the lines that are missing.
+def reconcile(reports: Iterable[Path], perflogs: Path) -> Reconciled:
+    """Look for each value of `reports` in `perflogs`, and append the lines that are missing.
 
     A report that cannot be read has no values: what it says is for others to judge.
     """
-    missing: dict[Path, list[_Cells]] = {}
+    wanted: dict[Path, list[_Cells]] = {}
     number = 0
-    for path, cells in _samples(report, perflogs):
-        number += 1
-        missing.setdefault(path, []).append(cells)
+    for report in reports:
+        for path, cells in _samples(report, perflogs):
+            number += 1
+            wanted.setdefault(path, []).append(cells)
     notes: list[str] = []
     lost: list[str] = []
-    for path, samples in missing.items():
+    for path, samples in wanted.items():
         try:
             added = _append(path, samples)
-            notes += [f"{each}: missing in its perflog, written from the report" for each in added]
+            if added:
+                more = f" and {len(added) - 1} more" if len(added) > 1 else ""
+                notes.append(f"{added[0]}{more}: missing in its perflog, written from the report")
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             lost += [f"{path}: {_name(cells)} could not be recorded: {why}" for cells in samples]
     return Reconciled(number, tuple(notes), tuple(lost))
+
+
+def recent_reports(perflogs: Path) -> list[Path]:
+    """Return the run reports that may have what a perflog lost, as one from an older backup did."""
+    found = []
+    for path in report_files(perflogs):
+        with contextlib.suppress(OSError):
+            found.append((path.stat().st_mtime, path))
+    first = time.time() - _BACKUP_SECONDS
+    return [path for when, path in sorted(found)[-_MOST_REPORTS:] if when > first]
 
 
 def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
@@ -93,20 +124,23 @@ def _append(path: Path, samples: Sequence[_Cells]) -> list[str]:
     if path.exists() and not path.is_file():
         raise ValueError("is no regular file")
     path.parent.mkdir(parents=True, exist_ok=True)
+    there: set[tuple[str, ...]] = set()
+    for rotated in path.parent.glob(f"{path.name}[.-]*"):
+        opener = _OPEN.get(rotated.suffix, Path.open)
+        # what cannot be read of one is missing for readers too
+        with contextlib.suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
+            if rotated.is_file():
+                with opener(rotated, "rb") as packed:
+                    _read(packed, there)
     with path.open("ab+") as stream:
         stream.seek(0)
-        content = stream.read()
-        if content:
-            first, *lines = content.decode(errors="replace").split("\n")
-            columns, new = first.split("|"), "" if content.endswith(b"\n") else "\n"
-        else:
-            columns, lines = [field.name for field in FIELDS], []
+        columns, is_whole = _read(stream, there)
+        new = "" if is_whole else "\n"
+        if not stream.tell():
+            columns = [field.name for field in FIELDS]
             new = "|".join(columns) + "\n"
         if not {*_IDENTITY} <= {*columns}:
             raise ValueError("has other columns")
-        there = {
-            _identity(dict(zip(columns, cells, strict=True))) for cells in _rows(lines, columns)
-        }
         missing = [cells for cells in samples if _identity(cells) not in there]
         if missing:
             rows = ("|".join(cells.get(name, "null") for name in columns) for cells in missing)
@@ -116,12 +150,24 @@ def _append(path: Path, samples: Sequence[_Cells]) -> list[str]:
     return [_name(cells) for cells in missing]
 
 
-def _rows(lines: Sequence[str], columns: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the cells of whole lines; the last of `lines` has no end."""
-    for line in lines[:-1]:
-        cells = line.split("|")
-        if len(cells) == len(columns):
-            yield cells
+def _read(stream: IO[bytes], there: set[tuple[str, ...]]) -> tuple[list[str], bool]:
+    """Add what identifies the samples of whole lines to `there`.
+
+    Return the last header, and whether the last line has an end.
+    """
+    columns: list[str] = []
+    places: list[int] = []
+    begins = True
+    while line := stream.readline(_LONGEST):
+        was_begun, begins = begins, line.endswith(b"\n")
+        cells = line[:-1].decode(errors="replace").split("|")
+        if not (was_begun and begins):
+            continue
+        if {*_IDENTITY} <= {*cells}:
+            columns, places = cells, [cells.index(name) for name in _IDENTITY]
+        elif columns and len(cells) == len(columns):
+            there.add(tuple("" if (cell := cells[n]) in NULLS else cell for n in places))
+    return columns, begins
 
 
 def _identity(cells: _Cells) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ def _close_by_hand(perflogs: Path, session: str, before: frozenset[Path]) -> Non
     if session != os.environ.get(VARIABLE):
         return
     for report in sorted(set(report_files(perflogs)) - before):
-        found = reconcile(report, perflogs)
+        found = reconcile([report], perflogs)
         _say([*found.notes, *found.lost])
     close_session(perflogs, session)
 
