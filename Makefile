@@ -6,7 +6,7 @@
 #   make check          run the fast tests, without MPI and ReFrame
 #   make test           run every test
 #   make test-faults    inject each fault of docs/faults.md, and write that table
-#   make soak           measure a made-up year of nights with faults, and feed readers random bytes
+#   make soak           measure a made-up year of nights with faults, and look at a made-up decade
 #   make minisite       start a real site on this machine: Slurm, CephFS, a slow disk
 #   make minisite-run   measure it, as a site does every day
 #   make minisite-down  end it and remove all of it
@@ -56,6 +56,7 @@ test-faults: $(VENV)/.installed-test
 # Shorter, or with other faults: SOAK_ARGUMENTS="--minutes=1 --seed=7".
 soak: $(VENV)/.installed-test
 	@$(BIN)/python -m tests.soak $(SOAK_ARGUMENTS)
+	@$(BIN)/python -m tests.soak.decade
 	@IOBANDS_EXAMPLES=10000 $(BIN)/python -m pytest tests/contracts/test_hostile_input.py
 
 minisite:

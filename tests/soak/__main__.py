@@ -291,6 +291,14 @@ def with_clock() -> None:
     os.execve(sys.executable, sys.orig_argv, {**os.environ, **clock})  # noqa: S606
 
 
+def ready() -> None:
+    """Prepare this process for others that are forked from it."""
+    # clock_nanosleep, which time.sleep calls, fails now and then below libfaketime 0.9.10
+    time.sleep = lambda seconds: select.select([], [], [], seconds)
+    for name in ("commands.session", "commands.status", "reporting.json", "results.perflog"):
+        import_module(f"iobands.{name}")
+
+
 def main() -> int:
     """Run the nights, and print what came of them."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
@@ -300,11 +308,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the faults and rates [1]")
     chosen = parser.parse_args()
     with_clock()
-    # clock_nanosleep, which time.sleep calls, fails now and then below libfaketime 0.9.10
-    time.sleep = lambda seconds: select.select([], [], [], seconds)
-    # once, and not in each process that is forked from this one
-    for name in ("commands.session", "commands.status", "reporting.json", "results.perflog"):
-        import_module(f"iobands.{name}")
+    ready()
     directory = Path(tempfile.mkdtemp(prefix="iobands-soak-"))
     began = time.monotonic()
     try:

@@ -56,26 +56,29 @@ def paired_ratio(pairs: Sequence[tuple[float, float]]) -> PairedRatio:
     if not all(value > 0 and math.isfinite(value) for pair in pairs for value in pair):
         raise ValueError("a ratio is of two numbers above 0")
     logs = sorted(math.log(first / second) for first, second in pairs)
-    place = _place(len(logs))
+    place, confidence = _place(len(logs))
     return PairedRatio(
         median=math.exp(statistics.median(logs)),
         lower=None if place is None else math.exp(logs[place]),
         upper=None if place is None else math.exp(logs[-1 - place]),
-        confidence=None if place is None else _confidence(len(logs), place),
+        confidence=confidence,
         pairs=len(logs),
     )
 
 
-def _place(number: int) -> int | None:
-    """Return how many of `number` sorted ratios to leave out at each end; None of too few."""
-    fitting = [place for place in range(number // 2) if _confidence(number, place) >= CONFIDENCE]
-    return max(fitting, default=None)
+def _place(number: int) -> tuple[int | None, float | None]:
+    """Return how many of `number` sorted ratios to leave out at each end, and the confidence.
 
-
-def _confidence(number: int, place: int) -> float:
-    """Return how often the median lies within, `place` being left out of `number` at each end.
-
-    It does not where `place` or fewer are on one side of it, each with probability one half.
+    The median is outside where that many or fewer are on one side of it, each with probability one
+    half. None of too few.
     """
-    outside = sum(math.comb(number, count) for count in range(place + 1))
-    return float(1 - 2 * outside / 2**number)
+    found: tuple[int | None, float | None] = (None, None)
+    outside, ways = 0, 1  # ways to have `place` of them there
+    for place in range(number // 2):
+        outside += ways
+        confidence = 1 - 2 * outside / 2**number
+        if confidence < CONFIDENCE:
+            break
+        found = place, confidence
+        ways = ways * (number - place) // (place + 1)
+    return found
