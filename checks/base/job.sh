@@ -58,7 +58,7 @@ make_run_directory() {
     local unsafe
     noted_directory=$(<run_directory.txt)
     ! unsafe=$(writable_by_others) || refuse "$unsafe"
-    make_marked "$noted_directory" ||
+    noted_directory=$(make_marked "$noted_directory" 2>/dev/null) ||
         refuse "no directory can be made there: does it exist, may you write?"
     remove_at_the_end
     run_directory=$noted_directory/data
@@ -66,10 +66,12 @@ make_run_directory() {
     df -Pk "$run_directory" >df.txt
 }
 
-# make_marked PATH: makes the directory, with a mark by which it is known whatever others rename.
-# Fails if it is there, be it a link.
+# make_marked PATH: makes and prints the directory, with a mark by which it is known whatever others
+# rename. Where somebody was faster, another name with the same beginning: the sweep looks for both.
 make_marked() {
-    mkdir -m 0700 -- "$1" && { touch -- "$1/.${1##*/}" || ! rmdir -- "$1"; }
+    local made=$1
+    mkdir -m 0700 -- "$made" 2>/dev/null || made=$(mktemp -d -- "$1.XXXXXXXXXX") || return
+    { touch -- "$made/.${made##*/}" || ! rmdir -- "$made"; } && echo "$made"
 }
 
 # Removes the directory $1 from within, if it has the mark; that goes last, as this may be stopped.

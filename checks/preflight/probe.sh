@@ -50,7 +50,8 @@ look() {
 
 make_directory() {
     local printed
-    if printed=$(writable_by_others || make_marked "$directory" 2>&1) && [ -z "$printed" ]; then
+    if ! printed=$(writable_by_others) && printed=$(make_marked "$directory" 2>&1); then
+        directory=$printed
         trap 'remove_directory "$directory"' EXIT
         trap 'exit 143' TERM
     else

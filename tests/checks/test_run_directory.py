@@ -5,9 +5,14 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from iobands.directories.note import new_note, read_leftovers
+from iobands.directories.sweep import sweep
+from iobands.session.processes import Process
 from tests.faults.test_runs_that_end_early import wait_until
 from tests.site_copy import ROOT
 
@@ -48,7 +53,61 @@ def test_only_a_number_of_free_inodes_can_be_too_small(tmp_path, line, files, sa
 
 def made(directory):
     """The lines that make a run directory, which is removed at the end."""
-    return f"noted_directory={directory}", "make_marked $noted_directory", "remove_at_the_end"
+    return f"noted_directory=$(make_marked {directory})", "remove_at_the_end"
+
+
+@pytest.mark.fault(
+    "directories",
+    "somebody makes a noted directory first",
+    "another name; removed, also by the sweep; theirs stays, and is named",
+)
+@pytest.mark.needs("other users")
+def test_another_name_is_drawn_where_somebody_was_faster(tmp_path, observed):
+    disk, notes = tmp_path / "disk", tmp_path / "perflogs" / "here" / "leftovers"
+    disk.mkdir()
+    process = replace(Process.this(), boot="00000000-0000-0000-0000-000000000000")
+    note = replace(new_note(disk, "A", "local", None), process=process, job="1", script=process)
+    note.write(notes)
+    assert notes.stat().st_mode & 0o777 == 0o700
+    note.path.mkdir()
+    os.chown(note.path, 1, 1)
+    (tmp_path / "run_directory.txt").write_text(f"{note.path}\n")
+    script = [SOURCE, f"file_system={disk}", "make_run_directory", 'ls -d "$run_directory"']
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(script)], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    other, below = os.path.split(done.stdout.strip())
+    assert (other[:-10], below) == (f"{note.path}.", "data")
+    wait_until(lambda: list(disk.iterdir()) == [note.path])
+    # As of a job that was killed with its guard.
+    Path(other, "data").mkdir(parents=True)
+    Path(other, f".{Path(other).name}").touch()
+    (outcome,) = sweep(notes, {disk: ()})
+    assert (outcome.state, list(disk.iterdir())) == ("stays", [note.path])
+    (left,) = read_leftovers(tmp_path / "perflogs", None)
+    assert left.why.startswith("it is not a directory of ")
+    note.path.rmdir()
+    sweep(notes, {disk: ()})
+    observed(
+        message=f"{left.path}: {left.why}",
+        exit_status=1,  # what a left-over is for `iobands status`
+        left=[],
+        next_run=list(notes.iterdir()) == [],
+    )
+
+
+def test_notes_are_hidden_from_all_but_a_group_that_measures(tmp_path):
+    system = tmp_path / "perflogs" / "here"
+    system.mkdir(parents=True)
+    system.chmod(0o2775)
+    notes = system / "leftovers"
+    new_note(tmp_path, "A", "local", None).write(notes)
+    assert notes.stat().st_mode & 0o007 == 0
+    assert notes.stat().st_mode & 0o050 == 0o050
+    system.chmod(0o755)
+    new_note(tmp_path, "A", "local", None).write(notes)
+    assert notes.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_directory_without_the_mark_is_not_removed(tmp_path):

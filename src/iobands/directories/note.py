@@ -10,6 +10,7 @@ import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -64,8 +65,17 @@ class Note:
         return self.path.name
 
     def write(self, notes: Path) -> None:
-        """Write the note into the directory `notes`, which is made if necessary."""
+        """Write the note into the directory `notes`, which is made if necessary.
+
+        Whoever knew the names could make the directories first, so others may not list them.
+        """
         notes.mkdir(parents=True, exist_ok=True)
+        shared = notes.parent.stat().st_mode & stat.S_IWGRP  # by a group that measures
+        mode = stat.S_IMODE(notes.stat().st_mode)
+        hidden = mode & ~(0o007 if shared else 0o077)
+        if hidden != mode:
+            with suppress(PermissionError):  # another member's
+                notes.chmod(hidden)
         replace_file(notes / self.name, f"{json.dumps(self._fields())}\n".encode())
 
     def submitted(self, job: str) -> Note:

@@ -20,7 +20,7 @@ shift 2
 stays() {
     size=
     [ ! -d "./$name" ] || size=$(du -sx --block-size=1 -- "./$name" 2>/dev/null | cut -f 1)
-    printf '%s\tstays\t%s\t%s\n' "$name" "$size" "$1"
+    printf '%s\tstays\t%s\t%s\n' "$noted" "$size" "$1"
 }
 
 # Removes what is in the directory from within it, so that nothing else can take its place: it has
@@ -37,17 +37,11 @@ remove() {
     ) && rmdir -- "./$name"
 }
 
-while [ $# -ge 3 ]; do
-    name=$1 mounted=$2 how=$3
-    shift 3
-    if [ -n "$away" ]; then
-        printf '%s\taway\t\t%s\n' "$name" "$away"
-    elif [ -n "$mounted" ] && [ "$mounted" != "$here" ]; then
-        printf '%s\taway\t\t%s\n' "$name" "it was made on $mounted; here is $here"
-    elif [ -L "./$name" ]; then
+examine() {
+    if [ -L "./$name" ]; then
         stays "a symbolic link is in its place"
     elif [ ! -e "./$name" ]; then
-        printf '%s\tgone\t\t\n' "$name"
+        printf '%s\tgone\t\t\n' "$noted"
     elif [ ! -d "./$name" ] || [ ! -O "./$name" ]; then
         stays "it is not a directory of $(id -un)"
     elif [ "$how" = look ]; then
@@ -57,7 +51,27 @@ while [ $# -ge 3 ]; do
         if [ -e "./$name" ]; then
             stays "${said#*: }"
         else
-            printf '%s\tgone\t\t\n' "$name"
+            printf '%s\tgone\t\t\n' "$noted"
         fi
+    fi
+}
+
+# A job makes `NAME.` and ten characters where somebody else was faster to make NAME.
+examine_all() {
+    for name in "$noted" "$noted".??????????; do
+        [ "$name" = "$noted" ] || { [ ! -L "./$name" ] && [ -O "./$name" ]; } || continue
+        examine
+    done
+}
+
+while [ $# -ge 3 ]; do
+    noted=$1 mounted=$2 how=$3
+    shift 3
+    if [ -n "$away" ]; then
+        printf '%s\taway\t\t%s\n' "$noted" "$away"
+    elif [ -n "$mounted" ] && [ "$mounted" != "$here" ]; then
+        printf '%s\taway\t\t%s\n' "$noted" "it was made on $mounted; here is $here"
+    else
+        examine_all | sort -r | head -n 1 # what stays rather than what has gone
     fi
 done

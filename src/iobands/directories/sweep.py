@@ -121,7 +121,7 @@ def mounted_below(path: Path) -> bool:
         return False
     points = (line.split()[4] for line in table.splitlines())
     plain = (re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), each) for each in points)
-    return any(each == str(path) or each.startswith(f"{path}/") for each in plain)
+    return any(each == str(path) or each.startswith((f"{path}/", f"{path}.")) for each in plain)
 
 
 def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]]) -> list[str]:
