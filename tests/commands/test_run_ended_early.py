@@ -19,10 +19,11 @@ from iobands.session.lock import Holder, acquire, new_holder, read_holder
 from iobands.session.processes import Process, of_session
 from iobands.session.record import INTERRUPTED, KILLED, LIMIT, begin_record, read_last_session
 from iobands.session.report import report_files
-from tests.commands.fake_root import by_label, states
+from tests.commands.fake_root import by_label, measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed
 from tests.left_behind import files, left_behind
+from tests.soak.__main__ import clock_library
 
 pytestmark = pytest.mark.machine
 
@@ -283,4 +284,44 @@ def test_a_signal_is_not_lost(root: Path, iobands: Command, observed: Observed) 
         exit_status=done.returncode,
         left=left,
         next_run=again.returncode == 0,
+    )
+
+
+@pytest.mark.skipif(clock_library() is None, reason="libfaketime is not installed")
+@pytest.mark.fault("session", "one session under a clock of 2066", "nothing is removed; named")
+def test_a_session_under_a_clock_of_2066(root: Path, iobands: Command, observed: Observed) -> None:
+    """Its files have the right time, as on NFS; tests/session/test_prune.py has the other case."""
+    command = ("run", "--", "-n", "Good", "--keep-stage-files")
+    assert iobands(*command, cwd=root).returncode == 0
+    kept = {*report_files(root / "perflogs"), *(root / "stage").glob("*")}
+    clock = {"LD_PRELOAD": clock_library() or "", "FAKETIME": "+40y", "NO_FAKE_STAT": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "iobands", *command],
+        cwd=root,
+        env={**os.environ, **clock, "PYTHONPATH": str(SOURCE)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    (said,) = [each for each in done.stderr.splitlines() if "14600 days ahead of" in each]
+    assert done.returncode == 3, done.stderr
+    status = iobands("status", cwd=root)
+    assert "newest session dated in the future" in status.stdout
+    assert "  failed  clock  " in status.stdout
+    assert status.returncode == 3
+    again = iobands(*command, cwd=root)
+    assert {path for path in kept if path.exists()} == kept
+    assert "newest session 0 minutes ago: completed" in again.stdout
+    (future,) = measured(root).future
+    at = future.when.isoformat()
+    assert at[:4] == "2066"
+    discarded = iobands(
+        *("discard", "disk fpp write_bw", "--reason", "a clock", "--at", at), cwd=root
+    )
+    assert discarded.returncode == 0, discarded.stderr
+    observed(
+        message=said,
+        exit_status=done.returncode,
+        left=[],
+        next_run=iobands("status", cwd=root).returncode == 0,
     )

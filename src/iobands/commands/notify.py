@@ -84,7 +84,8 @@ def _tell(site: Site, settings: Settings, outbox: Outbox) -> list[str]:
                     typer.echo(f"Sent to {entry.channel}: {printable(entry.message.title)}")
                 else:
                     problems.append(f"{entry.channel}: {entry.error}; {entry.path} waits")
-            outbox.prune(entries, datetime.now(timezone.utc))
+            if not site.clock:
+                outbox.prune(entries, datetime.now(timezone.utc))
     except FileError as error:
         return [str(error)]
     return [f"not sent: {problem}" for problem in problems]
