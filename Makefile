@@ -19,6 +19,8 @@
 #   make clean          remove what these made, but never the perflogs
 
 PYTHON ?= python3
+# Of random bytes for each reader, by make soak.
+EXAMPLES ?= 10000
 VENV := .venv
 BIN := $(VENV)/bin
 DASHBOARD := dashboard
@@ -57,7 +59,8 @@ test-faults: $(VENV)/.installed-test
 soak: $(VENV)/.installed-test
 	@$(BIN)/python -m tests.soak $(SOAK_ARGUMENTS)
 	@$(BIN)/python -m tests.soak.decade
-	@IOBANDS_EXAMPLES=10000 $(BIN)/python -m pytest tests/contracts/test_hostile_input.py
+	@IOBANDS_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/contracts/test_hostile_input.py \
+		tests/contracts/test_no_datum_ends_a_command.py
 
 minisite:
 	@setup/system-packages minisite

@@ -1,0 +1,188 @@
+"""No single datum ends a command: it costs what it says itself, and all else is judged as before.
+
+One system has a healthy series and one that is low; another has an input that is replaced by
+hostile bytes, extreme values, or a file that the system does not let us read.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iobands.alerts.action import ACKNOWLEDGE, Action
+from iobands.alerts.alert import CRITICAL, UNKNOWN, Severity
+from iobands.alerts.log import append
+from iobands.directories.note import new_note
+from iobands.reporting.explain import explanation
+from iobands.reporting.json import as_json
+from iobands.site.site import Site
+from iobands.status.state import State
+from tests.contracts.test_hostile_input import VALUES, bounded, changed, damaged
+from tests.factory import (
+    COLUMNS,
+    NOW,
+    ROW,
+    case,
+    daily,
+    write_bands,
+    write_perflog,
+    write_report,
+    write_session,
+)
+from tests.reporting.sites import dropped, healthy, look
+from tests.reporting.test_digest import text
+
+RUNS = 40
+CELLS = st.sampled_from(
+    ["1e308", "1e-308", "-0", "9" * 400, "nan", "inf", "null", "", "../..", "\x1b[2J", "2066-01-01"]
+) | VALUES.map(str)
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file of the other system."""
+
+    path: str
+    is_json: bool = True
+    is_named: bool = True  # as what could not be judged, where it cannot be read
+
+
+INPUTS = {
+    "perflog": Input("perflogs/there/local/BenchioFPP.log", is_json=False),
+    "run report": Input("perflogs/there/reports/run-report-0.json"),
+    "bands": Input("bands/there.yaml"),
+    "actions": Input("alerts/there.jsonl"),
+    "note of a run directory": Input("perflogs/there/leftovers/note.json", is_named=False),
+    "last session": Input("perflogs/last-session.json", is_named=False),
+}
+
+
+#: Each example looks at a whole site.
+few = settings(bounded, max_examples=max(12, bounded.max_examples // 40))
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a site in which each input is as it should be."""
+    root = tmp_path_factory.mktemp("site")
+    perflogs = root / "perflogs"
+    low = daily(dropped(0.4, 2, runs=RUNS), file_system="low")
+    write_perflog(perflogs, [*daily(healthy(RUNS)), *low])
+    there = daily(healthy(RUNS, 3), system="there", file_system="there")
+    write_perflog(perflogs, there, system="there")
+    report = write_report(perflogs, [case(system="there", file_system="there", result="pass")])
+    report.parent.rename(perflogs / "there" / "reports")
+    bands = write_bands(root / "bands")
+    bands.with_name("there.yaml").write_text(bands.read_text().replace('"here"', '"there"'))
+    match = {"file_system": "there"}
+    action = Action(
+        ACKNOWLEDGE, NOW, "me", "known", (match,), since=NOW, until=NOW, direction="down"
+    )
+    append(root / "alerts", "there", [action])
+    note = new_note(Path("/scratch"), "BenchioFPP", "slurm", "lustre /scratch").staying("busy", 1)
+    note.write(perflogs / "there" / "leftovers")
+    (path,) = (perflogs / "there" / "leftovers").iterdir()
+    path.rename(path.with_name("note.json"))
+    write_session(perflogs, NOW)
+    return root
+
+
+@pytest.fixture(scope="module")
+def expected(root: Path) -> dict[str, tuple[State, str, int, float | None]]:
+    """Return what is judged where nothing happened."""
+    found = judged(look(root))
+    states = sorted((state.value, runs) for state, _, runs, _ in found.values())
+    assert states == [("degraded", RUNS), ("healthy", RUNS)]
+    return found
+
+
+def judged(site: Site) -> dict[str, tuple[State, str, int, float | None]]:
+    """Return what is judged of the system that nothing happens to."""
+    return {
+        str(each.key): (each.status.state, each.status.verdict, each.status.runs, each.status.value)
+        for each in site.series
+        if each.key.system == "here"
+    }
+
+
+def looked_at(root: Path) -> Site:
+    """Return the site after each view of it was made."""
+    site = look(root)
+    assert text(site, every=True)
+    json.dumps(as_json(site), allow_nan=False)
+    site.ledger()
+    for each in site.series[:5]:
+        assert explanation(site, each)
+    return site
+
+
+def injected(root: Path, path: Path, inject: Callable[[Path], object]) -> Site:
+    """Return the site with the fault at `path`, which is as before afterwards."""
+    before = path.read_bytes()
+    try:
+        inject(path)
+        return looked_at(root)
+    finally:
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        path.write_bytes(before)
+
+
+@pytest.mark.parametrize("name", INPUTS)
+@few
+@given(data=st.data())
+def test_hostile_bytes_cost_what_they_are(
+    root: Path, expected: object, name: str, data: st.DataObject
+) -> None:
+    path = root / INPUTS[name].path
+    content = path.read_bytes()
+    hostile = st.binary(max_size=200) | damaged(content)
+    if INPUTS[name].is_json:
+        hostile |= changed(content.decode())
+    drawn = data.draw(hostile)
+    site = injected(root, path, lambda path: path.write_bytes(drawn))
+    assert judged(site) == expected
+    assert site.exit_status == CRITICAL
+
+
+@few
+@given(number=st.integers(1, RUNS), column=st.sampled_from(sorted(ROW)), cell=CELLS)
+def test_one_cell_costs_one_sample(
+    root: Path, expected: object, number: int, column: str, cell: str
+) -> None:
+    path = root / INPUTS["perflog"].path
+    header, *lines = path.read_text().splitlines()
+    cells = lines[number - 1].split("|")
+    cells[COLUMNS.split("|").index(column)] = cell.replace("|", "").replace("\n", "")
+    lines[number - 1] = "|".join(cells)
+    content = "\n".join([header, *lines, ""]).encode(errors="replace")
+    site = injected(root, path, lambda path: path.write_bytes(content))
+    assert judged(site) == expected
+    assert site.exit_status == CRITICAL
+    assert max(each.status.runs for each in site.series if each.key.system != "here") >= RUNS - 1
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_an_input_that_cannot_be_read_is_named(root: Path, expected: object, name: str) -> None:
+    path = root / INPUTS[name].path
+
+    def unreadable(path: Path) -> None:
+        path.unlink()
+        path.symlink_to("/proc/self/mem")  # reading it at 0 gives EIO
+
+    site = injected(root, path, unreadable)
+    assert judged(site) == expected
+    assert site.exit_status == CRITICAL
+    failed = [f"{each.subject} {each.reason}" for each in site.alerts if not each.since]
+    if INPUTS[name].is_named:
+        (said,) = (each for each in failed if str(path) in each)
+        assert "Input/output error" in said
+    assert all(
+        each.severity is not Severity.FAILED or each.exit_status == UNKNOWN for each in site.alerts
+    )
