@@ -1,5 +1,6 @@
 """The columns that say how fast the targets and the nodes of a run were."""
 
+import csv
 from pathlib import Path
 
 import reframe as rfm
@@ -29,7 +30,7 @@ class SpeedsMixin(rfm.RegressionTestPlugin):
             self.targets = targets_text(targets)
             self.count_stripes(targets)
             times = self.rank_times(stage)
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, csv.Error) as error:
             getlogger().warning(f"{self.name}: targets and nodes cannot be compared: {error}")
             return
         without = sum(each.file not in targets for every in times.values() for each in every)

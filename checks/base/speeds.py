@@ -24,6 +24,9 @@ _FEWEST = 2
 _ENOUGH = 3
 _CLOSE = math.log(1.1)
 
+#: Times that a rank can take, in seconds: of others no ratio may have a number.
+_SHORTEST, _LONGEST = 1e-9, 1e9
+
 Unit = TypeVar("Unit", bound=Hashable)
 
 
@@ -122,7 +125,7 @@ def node_speeds(
 
 
 def _is_time(seconds: float) -> bool:
-    return math.isfinite(seconds) and seconds > 0
+    return _SHORTEST <= seconds <= _LONGEST
 
 
 def _levels(

@@ -1,5 +1,6 @@
 """Readers of files take any bytes: they reject with their own error, and never crash or hang."""
 
+import csv
 import json
 import os
 import re
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from yaml import safe_dump, safe_load
 
 from checks.base.proof import ResultError, rates, unproven
+from checks.base.speeds import node_speeds, speeds_text, target_bandwidths
 from checks.tools.benchio import result
+from checks.tools.ior import result as ior
 from iobands.alerts.causes import of_session
 from iobands.alerts.log import read_log
 from iobands.bands import load_bands
@@ -170,6 +173,37 @@ def test_results_of_benchio(root, data):
             result.cache_of_reads(records)
     except ResultError:
         pass
+
+
+RANKS = {
+    "benchio": "rank,host,layer,repeat,operation,seconds\n"
+    + "".join(f"{rank},n{rank % 2},proc,1,write,{rank + 1}.5\n" for rank in range(4)),
+    "ior": "rank,runtime-with-openclose\n" + "".join(f"{rank},{rank + 1}.5\n" for rank in range(4)),
+}
+CELLS = st.sampled_from(
+    ["nan", "-inf", "1e-320", "1e308", "9" * 5000, "x" * 200_000, '"', "\0", ""]
+)
+
+
+@pytest.mark.parametrize("tool", RANKS)
+@bounded
+@given(st.data())
+def test_times_of_ranks(root, tool, data):
+    path = root / "ranks.csv"
+    old = data.draw(st.sampled_from(["1", "1.5", "n1", "4.5"]))
+    extreme = RANKS[tool].replace(f",{old}\n", f",{data.draw(CELLS)}\n").encode()
+    path.write_bytes(data.draw(damaged(RANKS[tool].encode()) | st.just(extreme)))
+    try:
+        if tool == "ior":
+            times = {"write_bw": ior.rank_times(path)}
+        else:
+            times = result.rank_times(path, "proc%06d.dat")
+    except (ValueError, KeyError, csv.Error):  # which leave the columns null
+        return
+    targets = {each.file: [n] for every in times.values() for n, each in enumerate(every)}
+    for every in times.values():
+        speeds_text({"write_bw": target_bandwidths(every, targets)})
+        speeds_text({"write_bw": node_speeds(every, targets)})
 
 
 @bounded
