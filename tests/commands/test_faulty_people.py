@@ -202,3 +202,33 @@ def test_two_actions_at_once(root: Path, iobands: Command, observed: Observed) -
     assert len(lines) + sum("retired already" in each for each in said) == 2
     again = iobands("undo", SERIES, "--reason", "back")
     observed(message="", exit_status=0, left=[], next_run=again.returncode == 0)
+
+
+@pytest.mark.needs("tracing")
+@pytest.mark.fault("people", "fsync of the log of actions fails", "unknown; no action is logged")
+def test_an_action_that_cannot_be_made_durable(
+    root: Path, iobands: Command, observed: Observed
+) -> None:
+    log = root / "config" / "alerts" / "here.jsonl"
+    log.parent.mkdir(parents=True)
+    log.write_text("# cut off")
+    fail = ["strace", "-f", "-o", "/dev/null", "-e", "inject=fsync:error=EIO"]
+    done = subprocess.run(
+        [*fail, sys.executable, "-m", "iobands", *RETIRE],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2] / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "here.jsonl: Input/output error" in done.stderr
+    assert log.read_text() == "# cut off"
+    again = iobands(*RETIRE)
+    assert len(log.read_text().splitlines()) == 2
+    observed(
+        message=done.stderr.strip(),
+        exit_status=done.returncode,
+        left=[],
+        next_run=again.returncode == 0,
+    )

@@ -100,23 +100,28 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
     """Append `actions` to the log of `system` and return its path.
 
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file cannot be written; it is as it was.
     """
     from filelock import FileLock  # noqa: PLC0415 (slow to load, and only writing needs it)
 
     path = path_of(directory, system)
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f"{path}.lock", timeout=_LOCK_SECONDS)
-    with naming(path), lock, path.open("a+b") as stream:
+    lines = "".join(f"{as_line(action)}\n" for action in actions)
+    with naming(path), lock, path.open("a+b", buffering=0) as stream:
         size = stream.seek(0, os.SEEK_END)
+        rest = lines.encode(errors="replace")  # of arguments that are not UTF-8
         if size:
             stream.seek(size - 1)
             if stream.read(1) != b"\n":  # somebody's editor, or a line that was cut off
-                stream.write(b"\n")
-        lines = "".join(f"{as_line(action)}\n" for action in actions)
-        stream.write(lines.encode(errors="replace"))  # of arguments that are not UTF-8
-        stream.flush()
-        os.fsync(stream.fileno())
+                rest = b"\n" + rest
+        try:
+            while rest:
+                rest = rest[stream.write(rest) :]
+            os.fsync(stream.fileno())
+        except OSError:
+            stream.truncate(size)  # what was not logged does not hold
+            raise
     return path
 
 
