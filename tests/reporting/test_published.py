@@ -57,6 +57,14 @@ def test_the_figures_are_of_the_recommended_series(found: list[Recommended]) -> 
     assert f"{rates.first:%m-%d} {rates.last:%m-%d}" == "11-01 11-20"
 
 
+def test_what_an_import_does_not_know_is_left_out(tmp_path: Path) -> None:
+    unknown = {**LUSTRE, "stripe_count": "null", "stripe_size": "null"}
+    write_perflog(tmp_path / "perflogs", daily(VALUES, **unknown))
+    found = published(look(tmp_path).series, SETTINGS, [])
+    said = written(section("archer2", found, NOW), Format.MARKDOWN)
+    assert "- Stripe count: all targets\n- MPI transport" in said
+
+
 def test_a_shell_runs_the_commands(found: list[Recommended], tmp_path: Path) -> None:
     lines = (*found[0].commands[("disk",)], "env")
     calls = tmp_path / "calls"
