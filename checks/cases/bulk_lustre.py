@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, variable
 
 from ..base.file_system import stripe_counts
 from . import shapes
@@ -79,3 +79,32 @@ class BulkLustreLargeFile(BulkLustreCase):
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         return shapes.stripes(volume)
+
+
+@rfm.simple_test
+class BulkLustreRounds(BulkLustreCase):
+    """Files that are there already, read in rounds that keep what they find in memory."""
+
+    # 11,100 small files of 11,639,193,600 bytes, read by 4 processes on each of 4 nodes
+    published = Published(nodes=4, tasks_per_node=4, gib=11100 / MIB_PER_GIB)
+    stripes = "one"
+    operations = ("read",)
+    metrics = ("read_bw",)
+
+    #: The seed of the data: what reads alone must know what was written.
+    seed = variable(int, value=1)
+
+    def case_settings(self) -> list[str]:
+        return ["cache=kept"]
+
+    def common_options(self) -> list[str]:
+        left_out = ("fsync", "--keep")
+        options = [each for each in super().common_options() if each not in left_out]
+        return [*options, "--no-write", f"--seed={self.seed}", "--cache=none"]
+
+    def write_command(self) -> None:
+        super().write_command()
+        self.scripts = (*self.scripts, Path(__file__).with_name("reading.sh"))
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.stripes(volume, files=None)

@@ -14,7 +14,12 @@ before_run() {
     if [ -e "$run_directory.table" ]; then
         find "$run_directory" -type f -exec truncate -s 0 {} +
     else
-        (cd "$run_directory" && seq -f '%06g' 1 "$number_of_files" | xargs touch) &&
-            list_stripes | sort >"$run_directory.table"
+        make_table
     fi
+}
+
+# make_table: makes the files of a side, and the table that says where their stripes are.
+make_table() {
+    (cd "$run_directory" && seq -f '%06g' 1 "$number_of_files" | xargs touch) &&
+        list_stripes | sort >"$run_directory.table"
 }

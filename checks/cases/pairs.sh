@@ -38,12 +38,12 @@ run_side() {
     shift 2
     run_directory=$run_directory/$side
     [ "${#environment[@]}" -eq 0 ] || export "${environment[@]}"
-    before_run
+    before_run "$@" || exit
     "$@" "${options[@]}" "$(place_option)" --result="$side-$pair.jsonl" 2>&1 | tee -a "$side.out"
     exit "${PIPESTATUS[0]}"
 }
 
-# A case may define both anew.
+# A case may define both anew; before_run has the command as its arguments.
 before_run() {
     :
 }

@@ -22,6 +22,7 @@ SKIPPED = {
     "Archer2StripeCount": f"compares stripe counts: {STRIPES}",
     "BulkLustreSmallFiles aligned": TARGETS,
     "BulkLustreLargeFile aligned": TARGETS,
+    "BulkLustreRounds aligned": TARGETS,
     "Archer2StripeSize": f"compares stripe sizes: {STRIPES}",
     "Archer2Hints": "compares a hint preset with none: the site file has no hint_presets",
     "Archer2Transport": "compares MPI transports: the site file has environments of one, default",
@@ -40,7 +41,12 @@ SKIPPED = {
     "CscSquareRootRule": f"stripes by the size of the file: {STRIPES}",
     "CscSmallFiles": f"compares stripe counts: {STRIPES}",
 }
-OPERATIONS = {"Archer2Untar": ["write"], "CscOpenOnce": ["write"], "CscListing": ["list"]}
+OPERATIONS = {
+    "Archer2Untar": ["write"],
+    "CscOpenOnce": ["write"],
+    "CscListing": ["list"],
+    "BulkLustreRounds": ["read"],
+}
 # Those that hold nothing against anything in one job.
 ALONE = {
     "Archer2FPP",

@@ -142,6 +142,7 @@ def test_cases_have_the_stripes_of_their_source_beside_all(tmp_path):
         "CraySubsetOfWriters": {22, -1},
         "BulkLustreSmallFiles": {1},
         "BulkLustreLargeFile": {16, -1},
+        "BulkLustreRounds": {1},
     }
 
 
