@@ -1,16 +1,20 @@
 """The bulk Lustre experiment: one process, all processes, or each target from one node."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import reframe as rfm
-from reframe.core.builtins import parameter, variable
+from reframe.core.builtins import parameter, run_after, variable
 
 from ..base.file_system import stripe_counts
 from . import shapes
-from .base import Published
+from .base import Case, Published
 from .compared import ComparedCase
 
 MIB_PER_GIB = 1024
+
+#: The sizes of the sweep of stripe counts.
+FILES_MIB = (64, 1024, 16384, 102400)
 
 
 class BulkLustreCase(ComparedCase):
@@ -108,3 +112,30 @@ class BulkLustreRounds(BulkLustreCase):
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         return shapes.stripes(volume, files=None)
+
+
+@rfm.simple_test
+class BulkLustreStripeCounts(Case):
+    """One file of each size over each stripe count: `iobands advise` has the best of each."""
+
+    source = "bulk-lustre"
+    layer = "mpiio"
+    # The experiment names it as its next step; the sizes are this suite's choice.
+    published = Published(nodes=16, tasks_per_node=4, gib=100)
+    stripes = "each"
+    needs_stripes = "compares stripe counts"
+
+    #: The size of the file.
+    file_mib = parameter(FILES_MIB)
+
+    sizing = ("scale", "file_mib")
+
+    def size_for(self, nodes: int) -> None:
+        self.published = replace(self.published, gib=self.file_mib / MIB_PER_GIB)
+        super().size_for(nodes)
+
+    # Where the scale has no room for a file of this size, it would be one of another.
+    @run_after("init")
+    def leave_out_larger(self) -> None:
+        if self.volume_mib < self.file_mib and self.file_mib != FILES_MIB[0]:
+            self.valid_systems = []

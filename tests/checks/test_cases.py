@@ -23,6 +23,7 @@ SKIPPED = {
     "BulkLustreSmallFiles aligned": TARGETS,
     "BulkLustreLargeFile aligned": TARGETS,
     "BulkLustreRounds aligned": TARGETS,
+    "BulkLustreStripeCounts": f"compares stripe counts: {STRIPES}",
     "Archer2StripeSize": f"compares stripe sizes: {STRIPES}",
     "Archer2Hints": "compares a hint preset with none: the site file has no hint_presets",
     "Archer2Transport": "compares MPI transports: the site file has environments of one, default",

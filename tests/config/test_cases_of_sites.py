@@ -143,6 +143,7 @@ def test_cases_have_the_stripes_of_their_source_beside_all(tmp_path):
         "BulkLustreSmallFiles": {1},
         "BulkLustreLargeFile": {16, -1},
         "BulkLustreRounds": {1},
+        "BulkLustreStripeCounts": {1, -1},
     }
 
 

@@ -129,3 +129,27 @@ def test_advice_on_a_transport_says_to_look_at_the_whole_program(tmp_path: Path)
     assert "compare the time of the whole program" in text
     hints = only(tmp_path / "hints", on=[2.0] * 12, off=[1.0] * 12)
     assert "whole program" not in "\n".join(advice_lines([replace(found[0], advice=(hints,))], []))
+
+
+def test_a_sweep_has_the_best_stripe_count_of_each_size_and_direction(tmp_path: Path) -> None:
+    case = {"case": "bulk-lustre-stripe-counts", "pattern": "ssf"}
+    best = {(1, "write_bw"): 4, (1, "read_bw"): 1, (100, "write_bw"): 16, (100, "read_bw"): 16}
+    rows = [
+        row
+        for (gib, variable), fastest in best.items()
+        for count in (1, 4, 16)
+        for row in daily(
+            [(3 if count == fastest else 1) * value for value in SMALL[:12]],
+            stripe_count_asked=count, gib=gib, perf_var=variable, **case,
+        )
+    ]  # fmt: skip
+    write_perflog(tmp_path, rows)
+    found, _ = advise(read_perflogs(tmp_path).histories())
+    assert {
+        (each.best[0].gib, each.best[0].variable): each.best[0].stripe_count_asked for each in found
+    } == best
+    text = "\n".join(advice_lines(found, []))
+    assert "write, posix, 4 processes on 1 node, a file of 100 GiB" in text
+    # of other cases the points are no choice of settings
+    write_perflog(tmp_path, daily([1.0] * 9, stripe_count_asked=1, case="cray-strided 10000B"))
+    assert advise(read_perflogs(tmp_path).histories()) == ([], [])

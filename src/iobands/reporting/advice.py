@@ -85,7 +85,8 @@ def advice_section(
 def _title(each: Advised) -> str:
     key = each.best[0]
     pattern = PATTERNS.get(str(key.pattern), str(key.pattern))
-    return f"{pattern}, {direction(key.variable)}, {key.interface}, {scale_text(key)}"
+    size = f", a file of {figure(key.gib or 0)} GiB" if key.case else ""
+    return f"{pattern}, {direction(key.variable)}, {key.interface}, {scale_text(key)}{size}"
 
 
 def _settings(each: Advised, key: SeriesKey) -> str:

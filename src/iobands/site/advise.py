@@ -28,6 +28,8 @@ from iobands.site.propose import Interval, correlation_of, interval
 #: The settings that advice is about, beside the file system.
 SETTINGS: Final = ("stripe_count_asked", "transport", "hints")
 FILE_SYSTEM: Final = "file_system"
+#: The case of which each point differs from others in one of these alone, and in size.
+SWEEP: Final = "bulk-lustre-stripe-counts"
 #: How sure all advice of a site is together.
 CONFIDENCE: Final = 0.95
 #: Ratios between this and its inverse make no difference to a user.
@@ -121,7 +123,7 @@ def advise(
     """Return the advice for each pattern and variable of which settings can be compared."""
     groups: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
     for key in sorted(histories, key=SeriesKey.sort_key):
-        if key.case is None and key.unit != RATIO_UNIT and len(histories[key]):
+        if key.case in {None, SWEEP} and key.unit != RATIO_UNIT and len(histories[key]):
             groups[_without(key, FILE_SYSTEM, *SETTINGS)].append(key)
     cases = [key for key in histories if key.variable in _RATIOS and len(histories[key])]
     number = sum(_comparisons(group) for group in groups.values()) + len(cases)
