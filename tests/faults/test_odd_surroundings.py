@@ -93,3 +93,29 @@ def test_perflogs_without_locks(site, tmp_path_factory, observed):
         left=[],
         next_run=second.returncode == 0,
     )
+
+
+@pytest.mark.fault("checks", "quota at close of a perflog", "unknown: the samples are named")
+def test_quota_at_close_of_a_perflog(site, tmp_path_factory, observed):
+    library = tmp_path_factory.mktemp("library") / "close_quota.so"
+    source = Path(__file__).parents[1] / "programs" / "close_quota.c"
+    warnings = ("-Wall", "-Wextra", "-Werror")
+    subprocess.run(["mpicc", *warnings, "-shared", "-fPIC", "-o", library, source], check=True)
+    env = {**os.environ, "LD_PRELOAD": str(library), "CLOSE_QUOTA": "BenchioSerial.log"}
+    first = site.iobands("run", *SAMPLES, env=env)
+    assert first.returncode == 3
+    said = [line for line in first.stderr.splitlines() if "Disk quota exceeded" in line]
+    assert all(
+        f" {name} " in line for name, line in zip(("write_bw", "read_bw"), said, strict=True)
+    )
+    assert "Traceback" not in first.stderr
+    assert "NoneType" not in first.stdout + first.stderr
+    second = site.iobands("run", *SAMPLES, env=dict(os.environ))
+    rows = [row for row in site.rows("odd") if row["perf_value"] not in {"null", None}]
+    assert sorted(row["perf_var"] for row in rows) == ["read_bw"] * 2 + ["write_bw"] * 2
+    observed(
+        message=said[0],
+        exit_status=first.returncode,
+        left=[],
+        next_run=second.returncode == 0,
+    )
