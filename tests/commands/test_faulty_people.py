@@ -232,3 +232,42 @@ def test_an_action_that_cannot_be_made_durable(
         left=[],
         next_run=again.returncode == 0,
     )
+
+
+REQUIRE = """\
+from pathlib import Path
+from iobands.session.perflogs import require_writable
+from iobands.session.refusal import SessionRefusedError
+try:
+    require_writable(Path("perflogs"), "here")
+except SessionRefusedError as error:
+    raise SystemExit(f"ERROR: {error}")
+"""
+
+
+@pytest.mark.needs("tracing")
+@pytest.mark.fault(
+    "session", "over quota at the close of a perflog", "refused; the perflog is named"
+)
+def test_quota_at_the_close_of_a_perflog_is_named(root: Path, observed: Observed) -> None:
+    perflog = root / "perflogs" / "here" / "local" / "BenchioFPP.log"
+    fail = ["strace", "-f", "-o", "/dev/null", "-P", perflog, "-e", "inject=close:error=EDQUOT"]
+    source = str(Path(__file__).resolve().parents[2] / "src")
+    done, again = (
+        subprocess.run(
+            [*prefix, sys.executable, "-c", REQUIRE],
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": source},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for prefix in (fail, [])
+    )
+    assert "perflogs/here/local/BenchioFPP.log: Disk quota exceeded" in done.stderr
+    observed(
+        message=done.stderr.splitlines()[-1],
+        exit_status=done.returncode,
+        left=[],
+        next_run=(again.returncode, again.stderr) == (0, ""),
+    )

@@ -77,7 +77,7 @@ def end_lines(perflogs: Path, system: str) -> list[Path]:
     """
     torn = []
     for path in sorted((perflogs / path_part(system)).glob("*/*.log")):
-        with path.open("rb+") as stream:
+        with naming(path), path.open("rb+") as stream:
             if stream.seek(0, os.SEEK_END):
                 stream.seek(-1, os.SEEK_END)
                 if stream.read(1) != b"\n":
@@ -107,7 +107,8 @@ def _require_file(path: Path) -> None:
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         raise SessionRefusedError(f"{path}: is no regular file; remove it")
-    os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
+    with naming(path):
+        os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
 
 
 def _refuse_root(paths: list[Path]) -> None:
