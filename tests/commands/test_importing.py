@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from iobands.commands.main import app
@@ -38,6 +41,29 @@ def test_a_table_becomes_a_perflog_once(tmp_path: Path) -> None:
     assert len(written) == 2
     assert call(*arguments)[0] == 0
     assert perflog.read_text().splitlines() == written
+
+
+@pytest.mark.needs("fewer capabilities")
+def test_what_cannot_be_read_is_named_and_unknown(tmp_path: Path) -> None:
+    closed = tmp_path / "source" / "closed"
+    closed.mkdir(parents=True)
+    (closed / "results.csv").write_text(TABLE)
+    (tmp_path / "source" / "gone.csv").symlink_to("nowhere")
+    closed.chmod(0)
+    limited = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", sys.executable)
+    try:
+        done = subprocess.run(
+            [*limited, "-m", "iobands", "import", "source"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        closed.chmod(0o755)
+    assert done.returncode == 3
+    assert "source/closed: cannot be read: Permission denied" in done.stdout
+    assert "source/gone.csv: cannot be read: No such file or directory" in done.stdout
 
 
 def test_what_cannot_be_imported(tmp_path: Path) -> None:

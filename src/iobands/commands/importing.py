@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import PerflogsOption, default_path
+from iobands.commands.options import PerflogsOption, default_path, failure
 from iobands.reporting.format import plural
 
 _SHOWN = 10  # rejected lines
@@ -42,3 +42,5 @@ def import_(
         f"{target}, {found.known} there before, {found.passed_over} without a rate, "
         f"{plural(len(found.rejected), 'line')} rejected"
     )
+    if any(not each.line for each in found.rejected):
+        raise failure("not everything could be read: see above")

@@ -31,11 +31,12 @@ _Identity = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Sighting:
-    """A check that gave a series, and when it last did."""
+    """A check that gave a series, when it last did, and when before that, None if never."""
 
     key: SeriesKey
     check: _Identity
     last: datetime
+    before: datetime | None
 
 
 @dataclass(frozen=True)
@@ -63,20 +64,29 @@ def sightings(samples: Samples) -> list[Sighting]:
     found = []
     for rows in (samples.measured, samples.missed):
         groups = rows.group_by(*KEY, "display_name", maintain_order=True)
-        for *key, name, last in groups.agg(pl.last(TIME)).iter_rows():
+        for *key, name, newest in groups.agg(pl.col(TIME).unique().top_k(2)).iter_rows():
             series = SeriesKey(*key)
             check = (series.system, series.partition, series.environ or "", name or "")
-            found.append(Sighting(series, check, last))
+            last, before = [*sorted(newest, reverse=True), None][:2]
+            found.append(Sighting(series, check, last, before))
     return found
 
 
 def superseded(sightings: Sequence[Sighting]) -> set[SeriesKey]:
-    """Return the series whose checks have all gone over to a series of another scale."""
+    """Return the series whose checks have all gone over to a series of another scale.
+
+    After its newest run they ran twice at that scale: a single run, or line, ends no series.
+    """
     newest: dict[tuple[_Identity, SeriesKey], Sighting] = {}
     for sighting in sorted(sightings, key=lambda sighting: sighting.last):
-        of_any_scale = replace(sighting.key, **_ANY_SCALE)
-        newest[sighting.check, of_any_scale] = sighting
-    return {sighting.key for sighting in sightings} - {each.key for each in newest.values()}
+        newest[sighting.check, replace(sighting.key, **_ANY_SCALE)] = sighting
+    kept = {
+        each.key
+        for each in sightings
+        for other in [newest[each.check, replace(each.key, **_ANY_SCALE)]]
+        if other.key == each.key or other.before is None or other.before <= each.last
+    }
+    return {sighting.key for sighting in sightings} - kept
 
 
 def runs_of_series(

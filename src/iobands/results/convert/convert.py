@@ -94,7 +94,10 @@ def convert(source: Path, mapping: Mapping, perflogs: Path) -> Converted:
 
 def _rows(source: Path, mapping: Mapping) -> Iterator[tuple[_Line, Said | Unusable | None]]:
     """Yield each sample with where it comes from; None for one that is passed over."""
-    for path in source_files(source):
+    files, failed = source_files(source)
+    for error in failed:
+        yield (Path(error.filename), 0), Unusable(f"cannot be read: {error.strerror or error}")
+    for path in files:
         try:
             for place, samples in enumerate(read_file(path, mapping.columns), 1):
                 if isinstance(samples, Unusable):

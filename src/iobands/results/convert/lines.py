@@ -6,6 +6,7 @@ Perflogs as ReFrame 3 and 4 and EPCC's configuration write them, and CSV tables 
 from __future__ import annotations
 
 import csv
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -38,9 +39,16 @@ _REFRAME_3: Final = re.compile(
 Said = dict[str, str]
 
 
-def source_files(source: Path) -> list[Path]:
-    """Return the files below `source` that can be converted."""
-    return sorted([*perflog_files(source), *source.rglob("*.csv")])
+def source_files(source: Path) -> tuple[list[Path], list[OSError]]:
+    """Return the files below `source` that can be converted, and what cannot be listed."""
+    failed: list[OSError] = []
+    tables = [
+        Path(where, name)
+        for where, _, names in os.walk(source, onerror=failed.append)
+        for name in names
+        if name.endswith(".csv")
+    ]
+    return sorted([*perflog_files(source), *tables]), failed
 
 
 def read_file(path: Path, called: Mapping[str, str]) -> Iterator[list[Said] | Unusable]:
