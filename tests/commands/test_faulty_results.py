@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -184,7 +185,9 @@ def logrotate(results: Results) -> None:
     header, *lines = results.log.read_text(encoding="utf-8").splitlines(keepends=True)
     for name, part in (("-20261101", lines[:2]), (".1", lines[2:4])):
         results.log.with_name(f"{results.log.name}{name}").write_text("".join([header, *part]))
-    with gzip.open(results.log.with_name(f"{results.log.name}.2.gz"), "wt") as packed:
+    olddir = results.log.with_name("old")
+    olddir.mkdir()
+    with gzip.open(olddir / f"{results.log.name}.2.gz", "wt") as packed:
         packed.writelines([header, *lines[4:]])
     results.log.write_text(f"{COLUMNS}\n{night(0.02)}", encoding="utf-8")
 
@@ -411,7 +414,7 @@ def test_nothing_is_lost_in_silence(
         assert iobands(*row.remedy).returncode == 0
     else:
         for path in (*results.log.parent.iterdir(), *results.reports.glob("*")):
-            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         results.log.write_bytes(healthy)
     results.add(night(0.01))
     again = iobands("status")

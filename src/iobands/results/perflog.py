@@ -96,6 +96,7 @@ def perflog_files(
 ) -> list[Path]:
     """Return the perflogs below `directory`, rotated ones included, in the order of their names.
 
+    Rotated ones may be in a directory below that of the partition, logrotate's `olddir`.
     `rejected` takes what cannot be listed.
     """
     failed = [] if rejected is None else rejected
@@ -105,7 +106,8 @@ def perflog_files(
         if system in {None, place.name}
         for partition in entries(place, failed)
         if partition.name not in _NO_PERFLOGS
-        for path in entries(partition, failed)
+        for found in entries(partition, failed)
+        for path in ([found] if _NAME.search(found.name) else entries(found, failed))
         if _NAME.search(path.name)
     ]
 

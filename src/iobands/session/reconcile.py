@@ -125,11 +125,12 @@ def _append(path: Path, samples: Sequence[_Cells]) -> list[str]:
         raise ValueError("is no regular file")
     path.parent.mkdir(parents=True, exist_ok=True)
     there: set[tuple[str, ...]] = set()
-    for rotated in path.parent.glob(f"{path.name}[.-]*"):
+    others = (*path.parent.glob(f"{path.stem}*"), *path.parent.glob(f"*/{path.stem}*"))
+    for rotated in others:
         opener = _OPEN.get(rotated.suffix, Path.open)
         # what cannot be read of one is missing for readers too
         with contextlib.suppress(OSError, EOFError, zlib.error, lzma.LZMAError):
-            if rotated.is_file():
+            if rotated.is_file() and rotated != path:
                 with opener(rotated, "rb") as packed:
                     _read(packed, there)
     with path.open("ab+") as stream:
