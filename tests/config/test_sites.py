@@ -149,11 +149,11 @@ def test_a_host_of_the_site_is_its_use(site_copy):
     assert other.returncode == 0, other.stdout + other.stderr
 
 
-def test_a_mistake_stops_every_system(site_copy):
+def test_a_mistake_stops_its_own_system(site_copy):
     path = site_copy.root / "config" / "systems" / "lumi.py"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace('"medium": "nvme"', '"media": "nvme"'), encoding="utf-8")
-    run = site_copy.reframe("--system=local", "-l")
+    run = site_copy.reframe("--system=lumi", "-l")
     assert run.returncode != 0
     (line,) = (run.stdout + run.stderr).strip().splitlines()
     assert f"{path}: partition 'compute', filesystem 'lumi-f': media is" in line
