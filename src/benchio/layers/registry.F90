@@ -105,7 +105,7 @@ contains
                strided_mpiio_t(collective=.false.))
       call add("strided-posix", "strided", "posix", strided_posix_t())
       call add("aligned", "aligned", "posix", aligned_t(), &
-               "stripes by target, process or file, or at random")
+               "stripes dealt to the processes")
       call add("aligned-single", "aligned-single", "posix", aligned_t(scheme="single"))
       call add("aligned-files", "aligned-files", "posix", aligned_t(scheme="files"))
       call add("aligned-random", "aligned-random", "posix", aligned_t(scheme="random"))
