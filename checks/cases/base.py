@@ -131,8 +131,13 @@ class Case(BenchioBase):
     @property
     def number_of_targets(self) -> int | None:
         """How many targets take files, or how many there are by the site file; None if unknown."""
-        seen = None if self.is_dry_run() else self.probe.findings[self.file_system].taking
+        seen = self.targets_seen
         return self.asked_striping.targets if seen is None else seen
+
+    @property
+    def targets_seen(self) -> int | None:
+        """How many targets take files, as the preflight saw them."""
+        return None if self.is_dry_run() else self.probe.findings[self.file_system].taking
 
     @property
     def counts_in_use(self) -> set[int]:

@@ -1,5 +1,7 @@
 """The bulk Lustre experiment: one process, all processes, or each target from one node."""
 
+import math
+import statistics
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from ..base.file_system import stripe_counts
+from ..base.stage import read_output
 from . import shapes
 from .base import Case, Published
 from .compared import ComparedCase
@@ -15,6 +18,11 @@ MIB_PER_GIB = 1024
 
 #: The sizes of the sweep of stripe counts.
 FILES_MIB = (64, 1024, 16384, 102400)
+
+
+#: Where bulk_lustre.sh leaves how many layouts it read, from when to when in ns.
+SCANS_FILE = "scans.txt"
+NS = 10**9
 
 
 class BulkLustreCase(ComparedCase):
@@ -32,15 +40,28 @@ class BulkLustreCase(ComparedCase):
 
     @property
     def reads_layout(self) -> bool:
-        """Whether the file system shows on which targets the stripes are."""
-        return self.striping.names_targets
+        """Whether the job asks on which targets the stripes are.
+
+        Where the layout names them, always: it has the stripe size too.
+        """
+        is_aligned = self.access == "aligned"
+        return self.striping.names_targets or (is_aligned and self.striping.lists_stripes)
 
     def lacking(self) -> list[str]:
         reasons = super().lacking()
-        if self.access == "aligned" and not self.reads_layout:
+        if self.access == "aligned" and not self.striping.lists_stripes:
             reasons.append(
-                "aligns accesses with storage targets, which a file's layout names on Lustre and "
-                f"BeeGFS alone: {self.file_system} is {self.file_system_type}"
+                "aligns accesses with storage targets, which can be asked for on Lustre, BeeGFS "
+                f"and CephFS alone: {self.file_system} is {self.file_system_type}"
+            )
+        elif (
+            self.reads_layout
+            and self.targets_seen is None
+            and not (self.striping.names_targets or self.is_dry_run())
+        ):
+            reasons.append(
+                "aligns accesses with storage targets, which must be asked for, and the preflight "
+                "could not see any"
             )
         return reasons
 
@@ -58,8 +79,20 @@ class BulkLustreCase(ComparedCase):
             self.scripts = (*self.scripts, Path(__file__).with_suffix(".sh"))
 
     def before_program(self) -> list[str]:
-        files = [f"number_of_files={self.shape.files}"] if self.reads_layout else []
-        return [*super().before_program(), *files]
+        if not self.reads_layout:
+            return super().before_program()
+        return [
+            *super().before_program(),
+            f"number_of_files={self.shape.files}",
+            f"bytes_per_file={math.ceil(self.shape.bytes / self.shape.files)}",
+        ]
+
+    def further_values(self) -> dict[str, float]:
+        """Of files whose layouts are read before they are written, how many a second."""
+        scans = read_output(Path(self.stagedir) / SCANS_FILE).splitlines()
+        numbers = (map(int, scan.split()) for scan in scans)
+        rates = [files * NS / (end - start) for files, start, end in numbers]
+        return {"scan_rate": statistics.median(rates)} if rates and self.shape.files > 1 else {}
 
 
 @rfm.simple_test

@@ -1,9 +1,10 @@
 # shellcheck shell=bash disable=SC2154
 # The layout of the files as an argument of benchio, for job scripts that source pairs.sh and the
-# script of a file system whose layouts name targets, which has list_stripes.
+# script of a file system, which has list_stripes.
 
-# number_of_files: set by the job script.
+# Set by the job script.
 number_of_files=1
+bytes_per_file=0
 
 place_option() {
     echo "--layout=$run_directory.table"
@@ -18,8 +19,13 @@ before_run() {
     fi
 }
 
-# make_table: makes the files of a side, and the table that says where their stripes are.
+# make_table: makes the files of a side, and the table that says where their stripes are. In scans.txt
+# is how many files were looked at, from when to when in ns.
 make_table() {
-    (cd "$run_directory" && seq -f '%06g' 1 "$number_of_files" | xargs touch) &&
-        list_stripes | sort >"$run_directory.table"
+    local table start
+    (cd "$run_directory" && seq -f '%06g' 1 "$number_of_files" | xargs touch) || return
+    start=$(date +%s%N)
+    table=$(list_stripes "$bytes_per_file") || return
+    echo "$number_of_files $start $(date +%s%N)" >>scans.txt
+    sort <<<"$table" >"$run_directory.table"
 }

@@ -253,12 +253,17 @@ class ComparedCase(Case):
             if ratio.lower is not None and ratio.upper is not None:
                 bounds[f"{operation}_ratio_lower"] = ratio.lower
                 bounds[f"{operation}_ratio_upper"] = ratio.upper
+        values |= self.further_values()
         self.perf_variables = {
             name: make_performance_function(float, VARIABLE_UNITS[name], value)
             for name, value in {**values, **bounds}.items()
         }
         # The ends of an interval are figures of one run, and have no band.
         self.judge(values)
+
+    def further_values(self) -> dict[str, float]:
+        """Variables beside the rates and their ratio."""
+        return {}
 
     def ratio_of(self, operation: str) -> PairedRatio:
         """The ratio of the rates with the setting to those without, pair by pair."""

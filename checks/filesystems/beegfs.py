@@ -45,7 +45,7 @@ class BeegfsStriping(Striping):
     options = ("size_kib", "pool", "targets")
     has_stripes = True
     script = Path(__file__).with_suffix(".sh")
-    names_targets = True
+    names_targets = lists_stripes = True
 
     def stripe(self, asked: Asked) -> list[str]:
         chunk = asked.size_kib and asked.size_kib * BYTES_PER_KIB

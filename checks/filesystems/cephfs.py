@@ -4,7 +4,7 @@ Ceph takes any stripe count, also one above the number of OSDs, and the layout o
 that number: only a count of the OSDs shows that no more can serve a file. A plain user can count
 them with `ceph osd stat`, where the node has that command, a configuration and a key; elsewhere
 the site file says `targets`. Which OSDs a file's objects come to lie on is drawn by a hash, so
-four stripes on four OSDs are spread over four of them only on average.
+four stripes on four OSDs are spread over four of them only on average. `ceph osd map` says which.
 """
 
 import json
@@ -29,12 +29,16 @@ from .layout import (
 
 
 class CephStriping(Striping):
-    """The layout attributes of the run directory, which new files inherit; they name no OSD."""
+    """The layout attributes of the run directory, which new files inherit; they name no OSD.
+
+    The monitors say which OSD has an object, where they can be asked.
+    """
 
     mounted_as = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
     options = ("size_kib", "object_size_kib", "pool", "targets")
     has_stripes = True
     script = Path(__file__).with_suffix(".sh")
+    lists_stripes = True
 
     def stripe(self, asked: Asked) -> list[str]:
         commands = ["note_targets"]

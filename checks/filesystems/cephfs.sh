@@ -29,6 +29,64 @@ read_layout() {
         getfattr --absolute-names -n ceph.file.layout {} + >layout.txt 2>&1
 }
 
+# list_stripes BYTES: for each file `path stripe_unit osd ...`, an OSD for each stripe of so many
+# bytes. It is the primary OSD of the object that has the stripe, which serves reads and writes. A
+# hash draws it from the object's name, whether or not the object is there.
+list_stripes() {
+    read_layout
+    find "$run_directory" -type f -printf '%p %i\n' | while read -r path inode; do
+        printf '%s %x\n' "$path" "$inode"
+    done | list_objects "$1" >objects.txt
+    place_objects <objects.txt >osds.txt
+    awk '
+        FILENAME == "osds.txt" { osd[$1] = $2; next }
+        !($6 in osd) { exit }
+        $1 != path { if (path) print ""; path = $1; printf "%s %s", path, $2 }
+        { printf " %s", osd[$6]; found++ }
+        END { if (path) print ""; exit !found || found < FNR }' osds.txt objects.txt ||
+        refuse "on which OSDs stripes lie cannot be seen here with getfattr and ceph osd map"
+}
+
+# list_objects BYTES: a line `path stripe_unit stripe pool namespace object` for each stripe of each
+# file of which the input has the path and the inode; - for no namespace. Stripes go round the
+# stripe_count objects of a set until these are full.
+list_objects() {
+    awk -v bytes="$1" '
+        NR == FNR && /^# file: / { path = $3; next }
+        NR == FNR && sub(/^ceph.file.layout="/, "") { sub(/"$/, ""); layout[path] = $0 }
+        NR == FNR { next }
+        {
+            split("", value)
+            number = split(layout[$1], words, " ")
+            for (at = 1; at <= number; at++) {
+                split(words[at], pair, "=")
+                value[pair[1]] = pair[2]
+            }
+            if (!(unit = value["stripe_unit"])) exit 1
+            count = value["stripe_count"]
+            namespace = "pool_namespace" in value ? value["pool_namespace"] : "-"
+            of_a_set = count * value["object_size"] / unit
+            for (stripe = 0; stripe * unit < bytes; stripe++) {
+                object = int(stripe / of_a_set) * count + stripe % count
+                printf "%s %s %d %s %s %s.%08x\n", $1, unit, stripe, value["pool"], namespace, $2, object
+            }
+        }' layout.txt -
+}
+
+# place_objects: `object osd` of each object of the input. One call of ceph takes many questions,
+# each of which takes it about 50 ms: so there are several at a time.
+# shellcheck disable=SC2016
+place_objects() {
+    local answers
+    answers=$(mktemp -d -p .) || return
+    awk '{ print "osd map", $4, $6, $5 == "-" ? "" : $5 }' | sort -u |
+        xargs -r -d '\n' -n 500 -P "$(nproc)" sh -c \
+            'answers=$1; shift; printf "%s\n" "$@" | timeout 300 ceph >"$answers/$$"' sh "$answers"
+    find "$answers" -type f -exec sed -n \
+        "s|.* object '\(.*/\)\{0,1\}\([^/']*\)' .* acting (\[.*\], p\([0-9]*\))\$|\2 \3|p" {} +
+    rm -r "$answers"
+}
+
 # Of the directory and of all above it that are on the same file system.
 show_quota() {
     local directory=$file_system mount_point unit limit used

@@ -122,8 +122,11 @@ class Striping:
     #: The functions of bash for job scripts; None where there is nothing to call.
     script: Path | None = None
 
-    #: Whether layouts name the target of each stripe; the script then defines `list_stripes` too.
+    #: Whether layouts name the target of each stripe.
     names_targets = False
+
+    #: Whether the target of each stripe can be asked for: the script defines `list_stripes`.
+    lists_stripes = False
 
     #: Whether the script defines `client_statistics`, what Lustre's clients count.
     counts_clients = False

@@ -40,7 +40,7 @@ class LustreStriping(Striping):
     options = ("size_kib", "index", "pool", "layout", "targets")
     has_stripes = True
     script = Path(__file__).with_suffix(".sh")
-    names_targets = True
+    names_targets = lists_stripes = True
     counts_clients = True
 
     def stripe(self, asked: Asked) -> list[str]:

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.machine
 # What this machine lacks, and what is said of it.
 STRIPES = "it needs a file system with stripes, and disk (posix) has none that could be set"
 TARGETS = (
-    "aligns accesses with storage targets, which a file's layout names on Lustre and BeeGFS alone: "
-    "disk is posix"
+    "aligns accesses with storage targets, which can be asked for on Lustre, BeeGFS and CephFS "
+    "alone: disk is posix"
 )
 SKIPPED = {
     "Archer2StripeCount": f"compares stripe counts: {STRIPES}",

@@ -362,7 +362,7 @@ def test_the_stripes_of_a_case_are_read_from_the_layout(node):
         f"cd {node.stage}; source {BACKENDS['lustre'].script}",
         f"source {ROOT / 'checks' / 'cases' / 'bulk_lustre.sh'}",
         f"run_directory={node.root}/run number_of_files=2; mkdir $run_directory",
-        "before_run; ls $run_directory; place_option; cat $run_directory.table",
+        "before_run; ls $run_directory; place_option; cat $run_directory.table; cut -c-2 scans.txt",
         "echo some > $run_directory/000001; before_run; wc -c < $run_directory/000001",
     ]
     done = subprocess.run(
@@ -375,8 +375,11 @@ def test_the_stripes_of_a_case_are_read_from_the_layout(node):
     # `lfs getstripe -S` said 1 MiB of the same file, `-i` 2 and `-c` 4.
     assert done.stdout.splitlines() == [
         *("000001", "000002", f"--layout={node.root}/run.table"),
-        *("/mnt/lustre/dc4S1mi2/f 1048576 2 3 0 1", "0"),
+        # and in scans.txt that two files were looked at
+        *("/mnt/lustre/dc4S1mi2/f 1048576 2 3 0 1", "2 ", "0"),
     ]
+    _, start, end = map(int, (node.stage / "scans.txt").read_text(encoding="utf-8").split())
+    assert start < end
 
 
 @pytest.mark.parametrize(
@@ -388,7 +391,7 @@ def test_the_stripes_of_a_case_are_read_from_the_layout(node):
 )
 def test_the_stripes_of_a_case_are_read_from_the_entries_of_beegfs(node, command, entry, stripes):
     node.stand_in(command, answer(captures.captured(entry, "beegfs-documented.txt")[0]))
-    for tool in ("awk", "sort", "mkdir", "seq", "xargs", "touch"):
+    for tool in ("awk", "sort", "mkdir", "seq", "xargs", "touch", "date"):
         (node.root / "bin" / tool).symlink_to(shutil.which(tool))
     node.mount("beegfs")
     script = [
@@ -407,6 +410,86 @@ def test_the_stripes_of_a_case_are_read_from_the_entries_of_beegfs(node, command
     )
     files = [f"{node.root}/run/{number}" for number in ("000001", "000002")]
     assert done.stdout.splitlines() == [f"{file} {stripes}" for file in files]
+
+
+def stripes_on_ceph(node, layout, ceph, size=MIB):
+    """What before_run says of one file of so many bytes, and the table that it makes.
+
+    `ceph` is the script of a stand-in.
+    """
+    node.stand_in("getfattr", f"""echo "# file: ${{@: -1}}"; echo 'ceph.file.layout="{layout}"'""")
+    node.stand_in("ceph", ceph)
+    script = [
+        f"source {ROOT / 'checks' / 'base' / 'job.sh'}; file_system=/ceph",
+        f"source {BACKENDS['cephfs'].script}",
+        f"source {ROOT / 'checks' / 'cases' / 'bulk_lustre.sh'}",
+        f"run_directory={node.root}/run number_of_files=1 bytes_per_file={size}",
+        "mkdir $run_directory; before_run || exit; cat $run_directory.table",
+    ]
+    return subprocess.run(
+        ["bash", "-c", "\n".join(script)],
+        cwd=node.stage,
+        env={**os.environ, "PATH": f"{node.root / 'bin'}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def numbered_osds(where):
+    """A `ceph` that answers in the captured form; the OSD of an object is its number."""
+    form = captures.captured(where, "ceph-16.2.txt")[0].rstrip()
+    form = re.sub(r"object '.*?'", "object '%s'", form)
+    form = re.sub(r"acting .*", "acting ([%d,7], p%d)", form)
+    return f"""
+        while read -r _ _ pool object namespace; do
+            number=$((16#${{object##*.}}))
+            printf "{form}\\n" "${{namespace:+$namespace/}}$object" $number $number
+        done"""
+
+
+@pytest.mark.parametrize(
+    ("layout", "where", "size", "osds"),
+    [
+        # Two objects at a time, of four stripes each: the ninth stripe begins the third object.
+        (
+            f"stripe_unit={MIB} stripe_count=2 object_size={4 * MIB} pool=data",
+            "ceph osd map data 100000001fe.00000005",
+            11 * MIB + 1,
+            "0 1 0 1 0 1 0 1 2 3 2 3",
+        ),
+        (
+            f"stripe_unit={MIB} stripe_count=1 object_size={2 * MIB} pool=data pool_namespace=ns1",
+            "ceph osd map data 100000001fe.00000005 ns1",
+            5 * MIB,
+            "0 0 1 1 2",
+        ),
+    ],
+)
+def test_the_stripes_of_a_case_are_on_the_primary_osds_of_ceph(node, layout, where, size, osds):
+    done = stripes_on_ceph(node, layout, numbered_osds(where), size)
+    assert done.stdout == f"{node.root}/run/000001 {MIB} {osds}\n", done.stderr
+    # A name begins with the number of the file, in hexadecimal digits.
+    inode = (node.root / "run" / "000001").stat().st_ino
+    objects = (node.stage / "objects.txt").read_text(encoding="utf-8")
+    assert {line.split()[-1].split(".")[0] for line in objects.splitlines()} == {f"{inode:x}"}
+
+
+@pytest.mark.parametrize(
+    ("layout", "ceph"),
+    [
+        (f"stripe_unit={MIB} stripe_count=1 object_size={MIB} pool=data", "exit 1"),
+        ("no layout", numbered_osds("ceph osd map data 100000001fe.00000005")),
+    ],
+    ids=["no answer", "no layout"],
+)
+def test_a_ceph_that_does_not_say_where_objects_are_ends_the_job(node, layout, ceph):
+    done = stripes_on_ceph(node, layout, ceph)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        "iobands: /ceph: on which OSDs stripes lie cannot be seen here with getfattr and "
+        "ceph osd map\n"
+    )
 
 
 @pytest.mark.parametrize("good", [(), (2,), (3, 0)])

@@ -1,5 +1,7 @@
 """Cases that need stripes, on a real striped file system with four targets."""
 
+import re
+
 import pytest
 
 from tests.site_copy import copy_suite
@@ -8,8 +10,8 @@ pytestmark = pytest.mark.xdist_group("minisite")
 
 MODULES = ("archer2_page", "bulk_lustre", "cray_slides", "csc_page")
 CASES = (
-    "Archer2StripeCount|Archer2StripeSize|BulkLustreLargeFile|CrayNode|CrayOneFile|CrayFewFiles|"
-    "CrayTargetsPerAggregator|CraySharedHdf5|CrayHdf5Dump|CscSmallFiles"
+    "Archer2StripeCount|Archer2StripeSize|BulkLustre(LargeFile|SmallFiles)|CrayNode|CrayOneFile|"
+    "CrayFewFiles|CrayTargetsPerAggregator|CraySharedHdf5|CrayHdf5Dump|CscSmallFiles"
 )
 #: The stripes in effect with the setting, by case and stripe count asked.
 RAN = {
@@ -17,6 +19,7 @@ RAN = {
     ("archer2-stripe-size", 1): 1,
     ("archer2-stripe-size", 4): 4,
     ("bulk-lustre-large-file", 4): 4,
+    ("bulk-lustre-small-files", 1): 1,
     ("cray-node", 4): 4,
     # as many as there are targets, and as there are processes
     ("cray-one-file", 1): 4,
@@ -32,8 +35,6 @@ SKIPPED = {
     "needs 16 stripes: ceph has 4 targets that take files",
     "compares all stripes with 4: the site file has no more",
     "has 1 aggregators either way: too few stripes or processes",
-    "aligns accesses with storage targets, which a file's layout names on Lustre and BeeGFS alone: "
-    "ceph is cephfs",
 }
 
 
@@ -53,6 +54,7 @@ def session(minisite, tmp_path_factory):
     site.add_local_system("cases", {"ceph": ceph}, scale)
     run = site.reframe(
         *("--system=cases", "-r", "--exec-policy=serial", "-n", CASES, "-S", "pairs=1"),
+        "--keep-stage-files",
         env=minisite.env,
     )
     assert run.returncode == 0, run.stdout + run.stderr
@@ -66,6 +68,29 @@ def test_stripes_of_rules_and_of_texts_are_in_effect(session):
         if row["perf_var"] == "write_ratio" and float(row["perf_value"]) > 0
     }
     assert found == RAN
+
+
+def test_accesses_are_aligned_with_the_osds_of_the_objects(session, minisite, tmp_path):
+    rows = [row for row in session.rows("cases") if row["pattern"] == "aligned"]
+    cases = {"bulk-lustre-large-file", "bulk-lustre-small-files"}
+    assert {row["case"] for row in rows if row["perf_var"] == "write_bw"} == cases
+    # one scan of many files is a rate; of one file it is none
+    scans = [row for row in rows if row["perf_var"] == "scan_rate"]
+    assert [row["case"] for row in scans] == ["bulk-lustre-small-files"]
+    assert float(scans[0]["perf_value"]) > 0
+    # What the monitors said is what their map of the OSDs gives by itself.
+    tables = list((session.root / "stage").rglob("osds.txt"))
+    assert len(tables) == 2
+    minisite.call(f"ceph osd getmap -o {tmp_path}/map")
+    (pool,) = re.findall(r"(\d+) data", minisite.call("ceph osd lspools"))
+    for table in tables:
+        lines = [line.split() for line in table.read_text(encoding="utf-8").splitlines()]
+        assert len(lines) >= 4
+        for name, osd in lines[:6]:
+            said = minisite.call(
+                f"osdmaptool {tmp_path}/map --test-map-object {name} --pool {pool}"
+            )
+            assert said.endswith(f"-> [{osd}]\n")
 
 
 def test_what_the_file_system_lacks_is_said(session):

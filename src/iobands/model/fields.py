@@ -255,6 +255,8 @@ VARIABLE_UNITS: Final[Mapping[str, str]] = {
             ("ratio_upper", RATIO_UNIT),
         )
     },
+    # layouts of files that are read before the files are written
+    "scan_rate": "1/s",
     # metadata: files created, looked at, read and removed
     "create_rate": "1/s",
     "stat_rate": "1/s",
