@@ -6,6 +6,8 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from iobands.session.prune import REPORTS, STAGES, prune
 from tests.left_behind import files
 
@@ -58,3 +60,48 @@ def test_a_session_under_a_wrong_clock_makes_nothing_old(tmp_path: Path) -> None
     new = aged(reports / "run-report-500.json", 0)
     prune(tmp_path)
     assert files(tmp_path) >= {*kept, stage, new}
+
+
+OLD = {
+    "perflogs": "perflogs/here/reports/run-report-400.json",
+    "perflogs/here": "perflogs/here/reports/run-report-400.json",
+    "perflogs/here/reports": "perflogs/here/reports/run-report-400.json",
+    "stage": "stage/20250101T050000Z-77",
+}
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """Make a report and a stage directory that are too old."""
+    for day in range(10):
+        aged(tmp_path / "perflogs/here/reports" / f"run-report-{day}.json", day)
+    aged(tmp_path / OLD["perflogs"], REPORTS + 1)
+    aged(tmp_path / OLD["stage"] / "rfm_job.out", STAGES + 1)
+    aged(tmp_path / OLD["stage"], STAGES + 1)
+    return tmp_path
+
+
+@pytest.mark.parametrize("place", OLD)
+def test_a_link_is_followed_only_in_the_root(old: Path, place: str) -> None:
+    (old / place).rename(old / "moved")
+    (old / place).symlink_to(old / "moved")
+    prune(old)
+    assert (old / OLD[place]).exists() == ("/" in place)
+
+
+@pytest.mark.parametrize("place", OLD)
+def test_what_others_can_have_renamed_stays(old: Path, place: str) -> None:
+    (old / place).chmod(0o777)
+    prune(old)
+    assert (old / OLD[place]).exists()
+    (old / place).chmod(0o775)
+    prune(old)
+    assert not (old / OLD[place]).exists()
+
+
+@pytest.mark.needs("other users")
+def test_what_another_user_owns_stays(old: Path) -> None:
+    for place in OLD.values():
+        os.chown(old / place, 1, 1)
+    prune(old)
+    assert all((old / place).exists() for place in OLD.values())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
+import stat
 import time
 from pathlib import Path
 from typing import Final
@@ -25,11 +27,12 @@ def prune(root: Path) -> None:
     """Remove what is too old, and stage directories in which no file is left.
 
     A clock alone makes nothing old: it must have dated reports of `_RECENT` days that are kept.
+    What others can have put there stays.
     """
     reports = [
         path
         for path in (root / "perflogs").glob("*/reports/*.json")
-        if _REPORT.fullmatch(path.name)
+        if _REPORT.fullmatch(path.name) and _is_ours(path, root)
     ]
     today = int(time.time() // _DAY)
     recent = {day for path in reports if (day := _day(path)) >= today - REPORTS}
@@ -39,10 +42,29 @@ def prune(root: Path) -> None:
             with contextlib.suppress(OSError):
                 path.unlink()
     for path in (root / "stage").glob("*"):
-        if _SESSION.fullmatch(path.name) and path.is_dir() and not path.is_symlink():
+        if _SESSION.fullmatch(path.name) and _is_ours(path, root) and path.is_dir():
             old = is_known and 0 < _day(path) < today - STAGES
             if old or not any(each.is_symlink() or each.is_file() for each in path.rglob("*")):
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_ours(path: Path, root: Path) -> bool:
+    """Whether this user owns `path` and no other user can have renamed it to its name.
+
+    No directory on the way from `root` is writable by all. A link in `root` itself, where only this
+    user writes, is meant so; no other is followed.
+    """
+    *between, top = path.parents[: len(path.relative_to(root).parts) - 1]
+    try:
+        modes = [top.stat().st_mode, *(each.lstat().st_mode for each in between)]
+        found = path.lstat()
+    except OSError:
+        return False
+    return (
+        found.st_uid == os.geteuid()
+        and not stat.S_ISLNK(found.st_mode)
+        and all(stat.S_ISDIR(mode) and not mode & stat.S_IWOTH for mode in modes)
+    )
 
 
 def _day(path: Path) -> int:
