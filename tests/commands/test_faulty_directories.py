@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from iobands.directories.note import new_note
+from tests.commands.small_site import site
 from tests.conftest import Command
 from tests.directories.test_sweep import noted
 from tests.fault_table import Observed
@@ -133,6 +139,55 @@ def test_it_goes_or_is_named(
         exit_status=done.returncode,
         left=left,
         next_run=again.returncode == 0 and not list(place.disk.iterdir()),
+    )
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A healthy site that others can read; pytest's own directories are closed to them."""
+    root = Path(tempfile.mkdtemp())
+    try:
+        root.chmod(0o755)
+        yield site(root)
+    finally:
+        shutil.rmtree(root)
+
+
+@pytest.mark.machine
+@pytest.mark.needs("other users")
+@pytest.mark.fault(
+    "directories", "`iobands status` of a colleague, who may not list the notes", "it says so"
+)
+def test_a_colleague_hears_that_the_notes_are_closed(
+    shared: Path, iobands: Command, observed: Observed
+) -> None:
+    note = new_note(shared / "disk", "BenchioFPP", "local", None).staying("busy", 4096)
+    note.write(shared / "perflogs" / "here" / "leftovers")
+    (shared / "config" / "site.py").touch()
+    colleague = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+    source = str(Path(__file__).resolve().parents[2] / "src")
+    status, clean = (
+        subprocess.run(
+            [*colleague, sys.executable, "-m", "iobands", *command],
+            cwd=shared,
+            env={**os.environ, "PYTHONPATH": source},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for command in (["status"], ["clean", "--root", "."])
+    )
+    closed = "perflogs/here/leftovers: cannot be listed: Permission denied"
+    assert f"\nLeft behind: not known\n  {closed}\n" in status.stdout
+    assert (status.returncode, "left behind" in status.stdout) == (0, False)
+    assert (clean.returncode, closed in clean.stdout) == (1, True)
+    ours = iobands("status", cwd=shared)
+    observed(
+        message=closed,
+        exit_status=status.returncode,
+        left=[note.path],
+        next_run=ours.returncode == 1
+        and "Left behind: 1 run directory, 0.00391 MiB" in ours.stdout,
     )
 
 

@@ -123,22 +123,23 @@ def all_notes(perflogs: Path, system: str | None) -> list[Path]:
 
 def read_notes(notes: Path) -> Iterator[tuple[Path, Note | None]]:
     """Yield the files in the directory `notes` with what they say; None of a damaged one."""
-    found: list[Path] = []
     with suppress(OSError):
-        found = sorted(path for path in notes.iterdir() if path.name.startswith("iobands-"))
-    for path in found:
-        yield path, _read(path)
+        yield from _listed(notes)
 
 
 @dataclass(frozen=True)
 class Leftover:
-    """A directory that could not be removed, or a note that cannot be read."""
+    """A directory that could not be removed, or a note that cannot be read.
+
+    It may be all notes of a system: `is_closed` if only others may list them, as they should.
+    """
 
     system: str
     path: Path
     why: str
     since: str | None = None
     bytes: int | None = None
+    is_closed: bool = False
 
 
 def read_leftovers(perflogs: Path, system: str | None) -> tuple[Leftover, ...]:
@@ -146,7 +147,14 @@ def read_leftovers(perflogs: Path, system: str | None) -> tuple[Leftover, ...]:
     found = []
     for notes in all_notes(perflogs, system):
         name = notes.parent.name
-        for path, note in read_notes(notes):
+        try:
+            listed = _listed(notes)
+        except OSError as error:
+            why = f"cannot be listed: {error.strerror}"
+            closed = isinstance(error, PermissionError)
+            found.append(Leftover(name, notes, why, is_closed=closed))
+            continue
+        for path, note in listed:
             if note is None:
                 why = "a note that cannot be read: remove it, and any directory of its name"
                 found.append(Leftover(name, path, why))
@@ -154,6 +162,11 @@ def read_leftovers(perflogs: Path, system: str | None) -> tuple[Leftover, ...]:
                 stays = note.stays
                 found.append(Leftover(name, note.path, stays.why, stays.since, stays.bytes))
     return tuple(found)
+
+
+def _listed(notes: Path) -> list[tuple[Path, Note | None]]:
+    found = sorted(path for path in notes.iterdir() if path.name.startswith("iobands-"))
+    return [(path, _read(path)) for path in found]
 
 
 def _read(path: Path) -> Note | None:

@@ -366,17 +366,26 @@ def _is_new(series: Series) -> bool:
 
 def _leftovers(site: Site, most: int | None) -> Iterator[Text]:
     left = site.leftovers
+    yield Text(f"\n{leftovers_heading(left)}", style="bold")
+    for each in left[:most]:
+        yield Text(f"  {printable(leftover_text(each))}")
+    if len(left) > len(left[:most]):
+        yield Text(f"  and {len(left) - len(left[:most])} more: iobands status --all")
+    if not all(each.is_closed for each in left):
+        yield Text("  Try again: iobands clean")
+
+
+def leftovers_heading(leftovers: Sequence[Leftover]) -> str:
+    """Return how many run directories are left, and how much is known of them."""
+    left = [each for each in leftovers if not each.is_closed]
+    if not left:
+        return "Left behind: not known"
     seen = [each.bytes for each in left if each.bytes is not None]
     many = "directory" if len(left) == 1 else "directories"
     size = f", {size_text(sum(seen))}" if seen else ""
     unseen = len(left) - len(seen)
     where = f"; {unseen} of them cannot be seen from here" if unseen else ""
-    yield Text(f"\nLeft behind: {len(left)} run {many}{size}{where}", style="bold")
-    for each in left[:most]:
-        yield Text(f"  {printable(leftover_text(each))}")
-    if len(left) > len(left[:most]):
-        yield Text(f"  and {len(left) - len(left[:most])} more: iobands status --all")
-    yield Text("  Try again: iobands clean")
+    return f"Left behind: {len(left)} run {many}{size}{where}"
 
 
 def leftover_text(left: Leftover) -> str:

@@ -242,8 +242,8 @@ def summary(site: Site) -> str:
     times = [series.status.when for series in site.series if series.status.when]
     if times:
         parts.append(f"newest run {age_text(site.now - max(times))}")
-    if site.leftovers:
-        parts.append(f"{len(site.leftovers)} left behind")
+    if left := sum(not each.is_closed for each in site.leftovers):
+        parts.append(f"{left} left behind")
     if site.rejected:
         parts.append(f"{plural(site.rejected_lines, 'line')} rejected")
     return f"IOBANDS {word}: {'; '.join(parts)}"

@@ -127,7 +127,7 @@ class Site:
     def exit_status(self) -> int:
         """The exit status of a monitoring plug-in: 0 OK, 1 warning, 2 critical, 3 unknown."""
         statuses = [alert.exit_status for alert in self.alerts]
-        left = WARNING if self.leftovers else OK
+        left = OK if all(each.is_closed for each in self.leftovers) else WARNING
         return worst([*statuses, left, OK if self.series else UNKNOWN])
 
     @property

@@ -18,6 +18,7 @@ from iobands.reporting.digest import (
     details,
     finding,
     leftover_text,
+    leftovers_heading,
     maintenance_lines,
     not_measured,
     number,
@@ -89,7 +90,7 @@ def overview(
         found["maintenance"] = [": ".join(line) for line in maintenance_lines(site)]
         found["not_measured"] = [": ".join(line) for line in not_measured(site)]
         found["leftovers"] = [leftover_text(each) for each in site.leftovers]
-        found["leftover_size"] = texts.size_text(sum(each.bytes or 0 for each in site.leftovers))
+        found["left_behind"] = leftovers_heading(site.leftovers)
         found["rejected"] = [str(each) for each in site.rejected[:_MOST_REJECTED]]
         found["rejected_lines"] = site.rejected_lines
     return found

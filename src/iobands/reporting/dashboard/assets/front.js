@@ -162,7 +162,7 @@
       lines("maintenance", "Maintenance", site.maintenance),
       lines("not-measured", "Not measured", site.not_measured),
       lines("superseded", "Superseded series", site.superseded, "Their checks now run at another scale."),
-      lines("left-behind", `Left behind: ${plural(site.leftovers?.length ?? 0, "run directory")}, ${site.leftover_size}`, site.leftovers, "iobands clean tries to remove them again."),
+      lines("left-behind", site.left_behind, site.leftovers, "iobands clean tries to remove them again."),
       lines("rejected", `Rejected lines: ${site.rejected_lines}`, site.rejected),
     ].flat().filter(Boolean));
     if (site.series.length) show();
