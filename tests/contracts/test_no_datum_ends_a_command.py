@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iobands.alerts.action import ACKNOWLEDGE, Action
-from iobands.alerts.alert import CRITICAL, UNKNOWN, Severity
+from iobands.alerts.alert import CRITICAL, UNKNOWN, WARNING
 from iobands.alerts.log import append
 from iobands.directories.note import new_note
 from iobands.reporting.explain import explanation
@@ -47,20 +47,25 @@ CELLS = st.sampled_from(
 
 @dataclass(frozen=True)
 class Input:
-    """A file of the other system."""
+    """A file of the other system, and the exit statuses where nothing else is wrong.
+
+    WARNING is that of a run directory that is left: no line of the input is used, and it is said.
+    """
 
     path: str
     is_json: bool = True
-    is_named: bool = True  # as what could not be judged, where it cannot be read
+    unread: int = UNKNOWN
+    damaged: int = WARNING
 
 
+NOTE = "iobands-BenchioFPP-0123456789"
 INPUTS = {
     "perflog": Input("perflogs/there/local/BenchioFPP.log", is_json=False),
     "run report": Input("perflogs/there/reports/run-report-0.json"),
-    "bands": Input("bands/there.yaml"),
+    "bands": Input("bands/there.yaml", damaged=UNKNOWN),
     "actions": Input("alerts/there.jsonl"),
-    "note of a run directory": Input("perflogs/there/leftovers/note.json", is_named=False),
-    "last session": Input("perflogs/last-session.json", is_named=False),
+    "note of a run directory": Input(f"perflogs/there/leftovers/{NOTE}", unread=WARNING),
+    "last session": Input("perflogs/last-session.json"),
 }
 
 
@@ -77,7 +82,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_perflog(perflogs, [*daily(healthy(RUNS)), *low])
     there = daily(healthy(RUNS, 3), system="there", file_system="there")
     write_perflog(perflogs, there, system="there")
-    report = write_report(perflogs, [case(system="there", file_system="there", result="pass")])
+    passed = {"result": "pass", "fail_phase": None, "fail_reason": None}
+    values = {"there:local:write_bw": [1.5]}
+    report = write_report(
+        perflogs, [case(system="there", file_system="there", perfvalues=values, **passed)]
+    )
     report.parent.rename(perflogs / "there" / "reports")
     bands = write_bands(root / "bands")
     bands.with_name("there.yaml").write_text(bands.read_text().replace('"here"', '"there"'))
@@ -87,11 +96,20 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     append(root / "alerts", "there", [action])
     note = new_note(Path("/scratch"), "BenchioFPP", "slurm", "lustre /scratch").staying("busy", 1)
-    note.write(perflogs / "there" / "leftovers")
-    (path,) = (perflogs / "there" / "leftovers").iterdir()
-    path.rename(path.with_name("note.json"))
+    replace(note, path=Path("/scratch", NOTE)).write(perflogs / "there" / "leftovers")
     write_session(perflogs, NOW)
     return root
+
+
+@pytest.fixture(scope="module")
+def calm(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the same site without the low series."""
+    calm = tmp_path_factory.mktemp("calm") / "site"
+    shutil.copytree(root, calm)
+    write_perflog(calm / "perflogs", daily(healthy(RUNS)))
+    site = looked_at(calm)
+    assert (site.exit_status, site.alerts, len(site.leftovers)) == (WARNING, (), 1)
+    return calm
 
 
 @pytest.fixture(scope="module")
@@ -168,21 +186,38 @@ def test_one_cell_costs_one_sample(
     assert max(each.status.runs for each in site.series if each.key.system != "here") >= RUNS - 1
 
 
+def unreadable(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/proc/self/mem")  # reading it at 0 gives EIO
+
+
 @pytest.mark.parametrize("name", INPUTS)
-def test_an_input_that_cannot_be_read_is_named(root: Path, expected: object, name: str) -> None:
-    path = root / INPUTS[name].path
-
-    def unreadable(path: Path) -> None:
-        path.unlink()
-        path.symlink_to("/proc/self/mem")  # reading it at 0 gives EIO
-
-    site = injected(root, path, unreadable)
+def test_an_input_that_cannot_be_read_is_named(
+    root: Path, calm: Path, expected: object, name: str
+) -> None:
+    each = INPUTS[name]
+    site = injected(root, root / each.path, unreadable)
     assert judged(site) == expected
     assert site.exit_status == CRITICAL
-    failed = [f"{each.subject} {each.reason}" for each in site.alerts if not each.since]
-    if INPUTS[name].is_named:
-        (said,) = (each for each in failed if str(path) in each)
-        assert "Input/output error" in said
-    assert all(
-        each.severity is not Severity.FAILED or each.exit_status == UNKNOWN for each in site.alerts
+    site = injected(calm, calm / each.path, unreadable)
+    assert site.exit_status == each.unread
+    why = "Input/output error" if each.unread == UNKNOWN else "a note that cannot be read"
+    (said,) = (
+        *(f"{alert.subject} {alert.reason}" for alert in site.alerts),
+        *(f"{left.path} {left.why}" for left in site.leftovers if left.why != "busy"),
     )
+    assert str(calm / each.path) in said
+    assert why in said
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_an_input_that_is_no_text_is_named(calm: Path, name: str) -> None:
+    each = INPUTS[name]
+    site = injected(calm, calm / each.path, lambda path: path.write_bytes(b"\xff\xff\n"))
+    assert site.exit_status == each.damaged
+    said = (
+        *(alert.reason for alert in site.alerts),
+        *(str(rejected.path) for rejected in site.rejected),
+        *(str(left.path) for left in site.leftovers),
+    )
+    assert any(str(calm / each.path) in text for text in said)
