@@ -179,6 +179,11 @@ class Case(BenchioBase):
         return shapes.array(volume)
 
     @property
+    def groups(self) -> int:
+        """How many groups of processes share a file each, where a layer has groups."""
+        return 1
+
+    @property
     def fewest_stripes(self) -> int | None:
         """The smallest stripe count that the site has of the file system."""
         return min(site.stripe_counts_of(self.file_system), key=_as_number)
@@ -215,14 +220,17 @@ class Case(BenchioBase):
 
     def asked_of(self, layer: str) -> dict[str, object]:
         kind = LAYERS[layer]
-        files = {"job": self.shape.files, "node": self.nodes, "process": self.tasks}
         return {
             **super().asked_of(layer),
             "pattern": kind.pattern,
             "interface": kind.interface,
             "bytes": self.shape.bytes,
-            "files": files[kind.file_per],
+            "files": self.number_of_files(kind.file_per),
         }
+
+    def number_of_files(self, file_per: str) -> int:
+        own = {"job": self.shape.files, "group": self.groups}
+        return own[file_per] if file_per in own else super().number_of_files(file_per)
 
     @property
     def overhead_bytes(self) -> int:

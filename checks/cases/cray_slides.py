@@ -470,3 +470,30 @@ class CraySubsetOfWriters(CrayCase):
             replace(side, options=slabs),
             replace(side, options=(*slabs, f"--writers={self.writers}")),
         )
+
+
+@rfm.simple_test
+class CraySharedFiles(CrayCase):
+    """Several shared files, one for the processes of each node, against one for all."""
+
+    layer = "group"
+    # The slides have neither sizes nor the number of files: those of the snapshots, and our choice.
+    published = RTM
+    stripes = "each"
+
+    @property
+    def groups(self) -> int:
+        return min(self.tasks, max(2, self.nodes))
+
+    def lacking(self) -> list[str]:
+        alone = self.tasks == 1
+        return [*super().lacking(), *(["needs two processes for two files"] if alone else [])]
+
+    def sides(self) -> tuple[Setting, Setting]:
+        # Processes that follow each other are a group, as on a node.
+        slabs = ("--decomposition=slab",)
+        one, several = self.plain(layer="mpiio"), self.plain()
+        return (
+            replace(one, options=slabs),
+            replace(several, options=(*slabs, f"--files={self.groups}")),
+        )

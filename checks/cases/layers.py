@@ -28,6 +28,7 @@ LAYERS = {
     "node": Layer("fpn", "posix", "node"),
     "mpiio": Layer("ssf", "mpiio"),
     "mpiio-independent": Layer("ssf-independent", "mpiio"),
+    "group": Layer("fpg", "mpiio", "group"),
     "hdf5": Layer("ssf", "hdf5", library="Parallel HDF5"),
     "hdf5-independent": Layer("ssf-independent", "hdf5", library="Parallel HDF5"),
     "netcdf": Layer("ssf", "netcdf", library="Parallel netCDF-4"),

@@ -9,9 +9,9 @@ from tests.kernel.conftest import QUICKLY, Benchio, build_kernel
 GOOD = (8, 8, 8, "local")
 DEFAULTS = "serial proc node mpiio hdf5 netcdf"
 LAYERS = (
-    "serial proc node mpiio mpiio-independent hdf5 hdf5-independent netcdf netcdf-independent "
-    "pnetcdf pnetcdf-nonblocking snapshot snapshot-nonblocking btio btio-independent "
-    "btio-pnetcdf btio-pnetcdf-nonblocking "
+    "serial proc node mpiio mpiio-independent group hdf5 hdf5-independent netcdf "
+    "netcdf-independent pnetcdf pnetcdf-nonblocking snapshot snapshot-nonblocking "
+    "btio btio-independent btio-pnetcdf btio-pnetcdf-nonblocking "
     "strided strided-independent strided-posix aligned aligned-single aligned-files "
     "aligned-random"
 )

@@ -60,6 +60,7 @@ def test_every_layer_writes_the_array_it_should(benchio, decomposition, ranks, b
         "serial.dat": whole,
         "mpiio.dat": whole,
         "mpiio-independent.dat": whole,
+        "group000000.dat": whole,
         "node000000.dat": b"".join(parts),
         **{f"proc{rank:06}.dat": part for rank, part in enumerate(parts)},
     }
@@ -89,12 +90,63 @@ def test_a_subset_of_writers_makes_the_same_files(benchio, decomposition, writer
     assert sum(path.stat().st_size for path in files) == len(whole)
 
 
-def test_repeats_keep_no_communicators(benchio, preloaded):
+# The last axis is divided first, and of three parts the first group has two.
+@pytest.mark.parametrize(
+    ("decomposition", "files", "parts"),
+    [
+        ("block", 1, [(slice(0, 10), slice(0, 27))]),
+        ("block", 2, [(slice(0, 10), slice(0, 18)), (slice(0, 10), slice(18, 27))]),
+        ("block", 6, [(slice(a, a + 5), slice(b, b + 9)) for a in (0, 5) for b in (0, 9, 18)]),
+        ("slab", 2, [(slice(0, 5), slice(0, 27)), (slice(0, 5), slice(27, 54))]),
+    ],
+)
+def test_each_group_writes_its_part_of_the_array(benchio, decomposition, files, parts):
+    words = (
+        *ODD, "local", "unstriped", "group", f"--decomposition={decomposition}",
+        f"--files={files}", f"--seed={SEED}", "--verify", "--result=result.jsonl",
+    )  # fmt: skip
+    done = benchio.run(*words, "--keep", "--repeats=2", ranks=6)
+    assert done.status == 0, done.err
+    whole = whole_array(extents(ODD, GRIDS[decomposition][6]), SEED)
+    directory = benchio.cwd / "unstriped"
+    assert {path.name: path.read_bytes() for path in directory.iterdir()} == {
+        f"group{number:06}.dat": whole[:, second, third].tobytes(order="F")
+        for number, (second, third) in enumerate(parts)
+    }
+    for record in benchio.records():
+        assert record["verified_bytes"] == record["bytes"] == whole.nbytes
+        assert (record["files"], record["writers"]) == (files, 6)
+        assert (record["pattern"], record["interface"]) == ("fpg", "mpiio")
+        assert record["settings"] == {"files": files}
+
+    # The last element of all, which is the last of the last file.
+    path = directory / f"group{files - 1:06}.dat"
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    done = benchio.run(*words, "--no-write", ranks=6)
+    assert done.status == 1
+    element = whole.size - 1
+    assert f"{path.name} failed: at byte {len(data) - 8}, element {element} of" in done.messages[0]
+    assert done.messages[0].startswith("rank 5 on host ")
+
+
+def test_groups_that_the_grid_cannot_be_divided_into(benchio):
+    words = (*ODD, "local", "unstriped", "group")
+    done = benchio.run(*words, "--files=5", ranks=6)
+    assert done.status == 2
+    assert "--files=5 does not fit a grid of 1 x 2 x 3 processes" in done.err
+    done = benchio.run(*words, "--files=7", ranks=6)
+    assert done.status == 2
+    assert "--files=7 is more than the 6 processes" in done.err
+
+
+@pytest.mark.parametrize("layer", [("proc", "--writers=1"), ("group",)])
+def test_repeats_keep_no_communicators(benchio, preloaded, layer):
     """MPICH has some 2000 of them."""
     left = []
     for repeats in (1, 3):
         done = benchio.run(
-            1, 1, 1, "local", "unstriped", "proc", "--writers=1", "--cache=shift", "--read",
+            1, 1, 1, "local", "unstriped", *layer, "--cache=shift", "--read",
             f"--repeats={repeats}", wrapper=preloaded("communicators"),
         )  # fmt: skip
         assert done.status == 0, done.err

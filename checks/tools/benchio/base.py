@@ -32,8 +32,8 @@ class BenchioBase(IoBase):
     #: The layer of benchio (contract 1).
     layer = variable(str)
 
-    #: What has a file of its own: the whole job, each node or each process.
-    file_per = variable(typ.Str[r"job|node|process"], value="job")
+    #: What has a file of its own: the whole job, each node, group of processes or process.
+    file_per = variable(typ.Str[r"job|node|group|process"], value="job")
 
     #: Whether each call that moves data is timed, for the column `call_seconds`.
     times_calls = variable(bool, value=False)
@@ -71,8 +71,12 @@ class BenchioBase(IoBase):
             "nodes": self.nodes,
             "processes": self.tasks,
             "bytes": round(self.gib * MIB_PER_GIB) * BYTES_PER_MIB,
-            "files": {"job": 1, "node": self.nodes, "process": self.tasks}[self.file_per],
+            "files": self.number_of_files(self.file_per),
         }
+
+    def number_of_files(self, file_per: str) -> int:
+        """How many files there are, by what has one of its own."""
+        return {"job": 1, "node": self.nodes, "process": self.tasks}[file_per]
 
     def result_problems(self, stage: Path) -> list[str]:
         """Each phase measured, all bytes on disk and verified."""

@@ -29,7 +29,7 @@ program benchio
    use run, only: run_t
    use usage, only: print_help
    use version, only: benchio_version
-   use writer_groups, only: check_writers
+   use writer_groups, only: check_groups
    implicit none(type, external)
 
    type(error_t), allocatable :: error
@@ -149,7 +149,7 @@ contains
             call make_layer(asked%layers(at)%value, layer)
             call layer%check_task(asked%task, team%size, error)
             if (asked%task%writers > 0 .and. .not. allocated(error)) then
-               call check_writers(asked%task, team%size, error)
+               call check_groups(asked%task, team%size, "--writers", asked%task%writers, error)
             end if
             if (allocated(error)) return
             select type (layer)

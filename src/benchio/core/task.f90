@@ -46,9 +46,10 @@ module task
       real(real64) :: compute_seconds = 0.001_real64
       !> strided: bytes of a record; 0 for a row of N1 elements.
       integer(int64) :: record_bytes = 0_int64
-      !> aligned: the number of files; the table of their stripes or, without one, the
-      !> stripe size and count to assume.
+      !> group, aligned: the number of files.
       integer :: files = 1
+      !> aligned: the table of the files' stripes or, without one, the stripe size and count to
+      !> assume.
       character(len=:), allocatable :: layout_path
       integer(int64) :: stripe_bytes = 1048576_int64
       integer :: stripe_count = 1

@@ -10,11 +10,12 @@ module registry
    use text, only: append, string_t
 #ifdef BENCHIO_MPIIO
    use layer_btio_mpiio, only: btio_mpiio_t
+   use layer_group, only: group_t
    use layer_mpiio, only: mpiio_t
    use layer_snapshot, only: snapshot_t
    use layer_strided, only: strided_mpiio_t
 #else
-   use absent, only: btio_mpiio_t => absent_t, mpiio_t => absent_t
+   use absent, only: btio_mpiio_t => absent_t, group_t => absent_t, mpiio_t => absent_t
    use absent, only: snapshot_t => absent_t, strided_mpiio_t => absent_t
 #endif
 #ifdef BENCHIO_HDF5
@@ -76,6 +77,8 @@ contains
                epcc=.true., gathers=.true.)
       call add("mpiio-independent", "ssf-independent", "mpiio", mpiio_t(collective=.false.), &
                gathers=.true.)
+      call add("group", "fpg", "mpiio", group_t(), &
+               "one file for each group of processes, MPI-IO")
       call add("hdf5", "ssf", "hdf5", hdf5_t(), "one shared file, parallel HDF5", &
                epcc=.true., gathers=.true.)
       call add("hdf5-independent", "ssf-independent", "hdf5", hdf5_t(collective=.false.), &

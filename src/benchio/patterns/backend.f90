@@ -166,13 +166,15 @@ module backend
 
 contains
 
-   !> Plans one file of `total_bytes` that all processes share.
-   subroutine plan_shared_file(self, team, directory)
+   !> Plans one file of `total_bytes` that all processes of the team share; with a `number` if
+   !> other teams share others.
+   subroutine plan_shared_file(self, team, directory, number)
       class(backend_t), intent(inout) :: self
       type(team_t), intent(in) :: team
       character(len=*), intent(in) :: directory
+      integer, intent(in), optional :: number
 
-      self%path = path_in(directory, self%name)
+      self%path = path_in(directory, self%name, number)
       self%first_path = self%path
       self%path_bytes = self%total_bytes
       self%writers = team%size

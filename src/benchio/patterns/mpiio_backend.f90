@@ -1,10 +1,11 @@
 !> The base of the layers of the 3-D array on MPI-IO: one shared file, of which the view
-!> of each process is its block of the array.
+!> of each process is its block of the array, or one for each group of processes.
 module mpiio_backend
+   use, intrinsic :: iso_fortran_env, only: int64
    use block_backend, only: block_backend_t
    use datatypes, only: make_section
    use errors, only: error_t, keep_first
-   use layout, only: element_bytes
+   use layout, only: element_bytes, layout_t
    use mpi_checks, only: check
    use mpi_f08, only: MPI_File_read, MPI_File_read_all, MPI_File_write, MPI_File_write_all, &
                       MPI_Status
@@ -21,7 +22,7 @@ module mpiio_backend
       !> the latter, a second write goes to this process's block of a second array.
       type(mpiio_file_t) :: file
    contains
-      procedure :: set_up => set_up_file
+      procedure :: set_up
       procedure :: set_up_file
       procedure :: open_file
       procedure :: move_block
@@ -32,21 +33,40 @@ module mpiio_backend
 
 contains
 
-   !> Has a name of its own for layers that extend it.
-   subroutine set_up_file(self, team, directory, error)
+   subroutine set_up(self, team, directory, error)
       class(mpiio_backend_t), intent(inout) :: self
       type(team_t), intent(in) :: team
       character(len=*), intent(in) :: directory
       type(error_t), allocatable, intent(out) :: error
 
-      call self%plan_shared_file(team, directory)
-      self%is_whole = .true.
+      call self%set_up_file(team, directory, error)
+   end subroutine set_up
+
+   !> For layers that extend it. The file holds the whole array, or only the blocks of the team,
+   !> which form the box with this number.
+   subroutine set_up_file(self, team, directory, error, box, number)
+      class(mpiio_backend_t), intent(inout) :: self
+      type(team_t), intent(in) :: team
+      character(len=*), intent(in) :: directory
+      type(error_t), allocatable, intent(out) :: error
+      type(layout_t), intent(in), optional :: box
+      integer, intent(in), optional :: number
+      integer(int64) :: whole(3), start(3)
+
+      call self%plan_shared_file(team, directory, number)
+      self%is_whole = .not. present(box)
       self%uses_hints = .true.
       associate (layout => self%block%layout)
          call make_section(self%block%room(), layout%block, spread(self%block%halo, 1, 3), &
                            self%file%in_memory, error)
          if (allocated(error)) return
-         call make_section(layout%whole, layout%block, layout%start, self%file%in_file, error)
+         whole = layout%whole
+         start = layout%start
+         if (present(box)) then
+            whole = box%block
+            start = start - box%start
+         end if
+         call make_section(whole, layout%block, start, self%file%in_file, error)
          if (allocated(error)) return
       end associate
       call self%file%set_up(team%world, self%path, self%hints_asked, error)

@@ -1,5 +1,5 @@
-!> The division of the processes into groups, each with one writer, for `--writers`. The
-!> blocks of a group form a larger block, its box.
+!> The division of the processes into groups, each with one writer for `--writers`, or with a file
+!> for the layer group. The blocks of a group form a larger block, its box.
 module writer_groups
    use, intrinsic :: iso_fortran_env, only: int64
    use block_backend, only: lay_out
@@ -14,7 +14,7 @@ module writer_groups
    implicit none(type, external)
    private
 
-   public :: writer_group_t, check_writers, find_group
+   public :: writer_group_t, check_groups, find_group
 
    !> The group of a process.
    type :: writer_group_t
@@ -32,17 +32,21 @@ module writer_groups
 
 contains
 
-   !> A usage error if the processes cannot be divided among this many writers.
-   subroutine check_writers(task, processes, error)
+   !> A usage error if the processes cannot be divided into this many groups, which `option` asks
+   !> for.
+   subroutine check_groups(task, processes, option, groups, error)
       type(task_t), intent(in) :: task
-      integer, intent(in) :: processes
+      integer, intent(in) :: processes, groups
+      character(len=*), intent(in) :: option
       type(error_t), allocatable, intent(out) :: error
       type(layout_t) :: layout
       integer :: grid(3)
 
       call lay_out(task, processes, 0, layout, error)
-      if (.not. allocated(error)) call find_grid(layout%procs, task%writers, grid, error)
-   end subroutine check_writers
+      if (allocated(error)) return
+      call find_grid(layout%procs, groups, grid, error)
+      if (allocated(error)) error%text = option//"="//to_text(groups)//" "//error%text
+   end subroutine check_groups
 
    !> Divides the processes into as many groups as `writers`, and starts the team of the
    !> writers; collective. The error may be this process's own.
@@ -119,13 +123,12 @@ contains
          end do
       end do
       if (groups > product(procs)) then
-         call fail(error, "--writers="//to_text(groups)//" is more than the " &
-                   //to_text(product(procs))//" processes", status_usage)
+         call fail(error, "is more than the "//to_text(product(procs))//" processes", status_usage)
          return
       end if
-      call fail(error, "--writers="//to_text(groups)//" does not fit a grid of " &
-                //to_text(procs(1))//" x "//to_text(procs(2))//" x "//to_text(procs(3)) &
-                //" processes; --decomposition=slab allows any number", status_usage)
+      call fail(error, "does not fit a grid of "//to_text(procs(1))//" x "//to_text(procs(2)) &
+                //" x "//to_text(procs(3))//" processes; --decomposition=slab allows any number", &
+                status_usage)
    end subroutine find_grid
 
    !> Frees the communicator.
