@@ -101,9 +101,12 @@ class ComparedCase(Case):
         return replace(self.plain(**asked), hints=hints, demanded=demanded)
 
     def through(self, aggregators: int) -> dict[str, str]:
-        """The hints for so many aggregators, or all processes, of as many on each node."""
+        """The hints for so many aggregators, or all processes, of as many on each host."""
         number = min(aggregators, self.tasks)
-        return {"cb_nodes": f"{number}", "cb_config_list": f"*:{math.ceil(number / self.nodes)}"}
+        # ROMIO tells hosts apart by their names, which nodes of a test system may share.
+        is_one_host = not self.is_dry_run() and self.kernel.mpi_starts.is_one_host
+        hosts = 1 if is_one_host else self.nodes
+        return {"cb_nodes": f"{number}", "cb_config_list": f"*:{math.ceil(number / hosts)}"}
 
     @property
     def settings(self) -> dict[str, Setting]:

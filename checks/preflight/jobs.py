@@ -192,6 +192,9 @@ class EnvMpi(SmallJob):
     #: What could not be seen, if anything.
     unknown = variable(str, type(None), value=None, loggable=True)
 
+    #: Whether all nodes have the same name for MPI, and so are one host for its MPI-IO.
+    is_one_host = False
+
     sourcesdir = str(SOURCES)
 
     # In time for ReFrame, which makes the job in the phase setup.
@@ -223,6 +226,7 @@ class EnvMpi(SmallJob):
             raise SanityError(": ".join(filter(None, [problem, reason_in(f"{complaint}\n{said}")])))
         if not self.has_program:
             self.unknown = "MPI: there is no compiler of C that makes a program with it"
+        self.is_one_host = mpi.have_one_name(said)
         self.clock_problems = mpi.clock_problems(
             said, clocks.allowed_skew(self.current_partition.extras)
         )

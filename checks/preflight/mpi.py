@@ -49,6 +49,11 @@ def problem(said: str, nodes: int, has_program: bool) -> str | None:
     return None
 
 
+def have_one_name(said: str) -> bool:
+    """Whether MPI gave the same name to processes of two nodes."""
+    return re.search(r"^iobands-mpi nodes of one name$", said, re.MULTILINE) is not None
+
+
 def clock_problems(said: str, allowed: float) -> list[str]:
     """The nodes whose clocks disagree with that of the job script, a line each."""
     before = re.search(r"^iobands-before (\S+)$", said, re.MULTILINE)

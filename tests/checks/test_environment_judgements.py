@@ -46,6 +46,12 @@ def test_mpi_on_both_nodes():
     assert mpi.problem(said, 2, has_program=True) is None
 
 
+def test_nodes_that_are_one_host_for_mpi():
+    said = TWO.format(second="100.9") + MET.format(nodes=2)
+    assert not mpi.have_one_name(said)
+    assert mpi.have_one_name(f"{said}iobands-mpi nodes of one name\n")
+
+
 @pytest.mark.parametrize(
     ("said", "has_program", "problem"),
     [

@@ -1,11 +1,14 @@
-/* Whether MPI starts, and on how many nodes: a line of the first process, once all have met. */
+/* Whether MPI starts, and on how many nodes: a line of the first process, once all have met. Another
+   one where these nodes have the same name, by which ROMIO counts them. */
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
 int main(int argc, char **argv)
 {
     MPI_Comm node;
-    int rank, processes, rank_on_node, first_on_node, nodes;
+    char name[MPI_MAX_PROCESSOR_NAME], first_name[MPI_MAX_PROCESSOR_NAME];
+    int rank, processes, rank_on_node, first_on_node, nodes, length, is_same, all_same;
 
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -14,8 +17,16 @@ int main(int argc, char **argv)
     MPI_Comm_rank(node, &rank_on_node);
     first_on_node = rank_on_node == 0;
     MPI_Allreduce(&first_on_node, &nodes, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    if (rank == 0)
+    MPI_Get_processor_name(name, &length);
+    memcpy(first_name, name, sizeof name);
+    MPI_Bcast(first_name, sizeof first_name, MPI_CHAR, 0, MPI_COMM_WORLD);
+    is_same = strcmp(name, first_name) == 0;
+    MPI_Allreduce(&is_same, &all_same, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (rank == 0) {
         printf("iobands-mpi %d processes on %d nodes\n", processes, nodes);
+        if (all_same && nodes > 1)
+            printf("iobands-mpi nodes of one name\n");
+    }
     MPI_Comm_free(&node);
     MPI_Finalize();
     return 0;
