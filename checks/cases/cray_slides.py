@@ -1,4 +1,4 @@
-"""Cray's slides on I/O optimization: stripes, writers, collective buffering, data sieving."""
+"""Cray's slides on I/O optimization: stripes, writers, snapshots; cray_hints.py has the rest."""
 
 from dataclasses import replace
 
@@ -6,43 +6,17 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
 
 from ..base.file_system import stripe_counts
+from ..filesystems.layout import ALL_TARGETS
 from . import shapes
 from .base import Case, Published
-from .compared import AgainstFewestStripes, ByNumberOfTargets, ComparedCase, Setting
+from .compared import AgainstFewestStripes, ByNumberOfTargets, Setting
+from .cray_base import EXAMPLE_TARGETS, RTM, CrayCase, CrayRtm
 
 #: What each process writes to a file of its own.
 MIB_PER_PROCESS = 128
 
-#: The sizes of a stripe, and on how many stripes each was measured; that of 1 MiB on others too.
-STRIPE_KIB = (64, 1024, 16384)
-STRIPES_OF_SIZES = 4
-
-#: In place of the number of targets where a script is only written: that of the slides' example.
-EXAMPLE_TARGETS = 8
-
-#: 16 snapshots of 1024 x 1024 x 512 in single precision from 1024 cores.
-RTM = Published(nodes=32, tasks_per_node=32, gib=32, stripe_counts=(4, 16))
-
-#: 32 processes on 8-core nodes, 3220 records of 1,000,000 bytes each.
-STRIDED = Published(nodes=4, tasks_per_node=8, gib=96, stripe_counts=(16,))
-RECORDS = (1_000_000, 10_000)
-
-#: The stripe count that stands for all targets.
-ALL = -1
-
 #: The parts of all processes that write, from few to many.
 PARTS = (16, 4, 1)
-
-
-class CrayCase(ComparedCase):
-    """A setting of the slides against another."""
-
-    source = "cray-slides"
-
-    def lacking_cray(self, setting: str) -> list[str]:
-        """What to say where the MPI library is not Cray's."""
-        mpi = self.current_environ.extras.get("mpi")
-        return [] if mpi == "cray-mpich" else [f"sets {setting}, which Cray's MPI alone knows"]
 
 
 @rfm.simple_test
@@ -141,7 +115,7 @@ class CrayTargetsPerAggregator(CrayCase):
     def aggregators(self) -> tuple[int, int]:
         """How many there are with so many targets each, and with four."""
         count = self.stripe_count_asked or 1
-        stripes = (self.number_of_targets or EXAMPLE_TARGETS) if count == -1 else count
+        stripes = (self.number_of_targets or EXAMPLE_TARGETS) if count == ALL_TARGETS else count
         return max(1, stripes // self.targets_each), max(1, stripes // 4)
 
     def lacking(self) -> list[str]:
@@ -201,189 +175,6 @@ class CrayFilePerProcess(ByCores, Case):
         return shapes.array(shapes.Volume(volume.tasks, volume.tasks * mib_per_task))
 
 
-class CrayHints(CrayCase):
-    """A hint on, off and left to the library, one against the other, by stripe count and size."""
-
-    # 256 cores of 32-core nodes, 16 snapshots of 1024 x 1024 x 512 in single precision
-    published = Published(nodes=8, tasks_per_node=32, gib=32, stripe_counts=(1, 4, 16))
-    stripes = "published"
-    stripe_count_asked = stripe_counts(1, 4, 16)
-
-    #: What the hint is set to, over another value; by itself over what the library decides.
-    value = parameter(["enable", "disable", "enable-over-disable"])
-
-    #: The size of a stripe in KiB.
-    stripe_kib = parameter(STRIPE_KIB)
-
-    #: The hints that the value is given to.
-    switched: tuple[str, ...] = ()
-
-    def case_settings(self) -> list[str]:
-        return [self.value, f"{self.stripe_kib}KiB"]
-
-    @run_after("init")
-    def leave_out_sizes(self) -> None:
-        if self.stripe_kib != STRIPE_KIB[1] and self.stripe_count_asked != STRIPES_OF_SIZES:
-            self.valid_systems = []
-
-    def sides(self) -> tuple[Setting, Setting]:
-        value, _, other = self.value.partition("-over-")
-        without, with_it = (
-            self.hinted(dict.fromkeys(self.switched, each), size_kib=self.stripe_kib)
-            for each in (other or "automatic", value)
-        )
-        return without, with_it
-
-
-@rfm.simple_test
-class CrayCollectiveBuffering(CrayHints):
-    """Collective buffering on, off and automatic, for collective calls."""
-
-    layer = "mpiio"
-    switched = ("romio_cb_write", "romio_cb_read")
-
-
-@rfm.simple_test
-class CrayDataSieving(CrayHints):
-    """Data sieving on, off and automatic, for independent calls: 54.5 s on, 259 s off."""
-
-    layer = "mpiio-independent"
-    switched = ("romio_ds_write", "romio_ds_read")
-
-
-class CrayOnOff(CrayCase):
-    """Collective buffering on against off."""
-
-    stripes = "published"
-
-    @property
-    def both(self) -> dict[str, str]:
-        """Hints of both sides."""
-        return {}
-
-    def sides(self) -> tuple[Setting, Setting]:
-        off, on = ({"romio_cb_write": value, **self.both} for value in ("disable", "enable"))
-        return self.hinted(off), self.hinted(on)
-
-
-@rfm.simple_test
-class CrayStrided(CrayOnOff):
-    """IOR's cases: records of 1,000,000 and 10,000 bytes, collective buffering on or off."""
-
-    layer = "strided"
-    published = STRIDED
-    stripe_count_asked = stripe_counts(16)
-
-    #: The bytes of a record.
-    record = parameter(RECORDS)
-
-    def case_settings(self) -> list[str]:
-        return [f"{self.record}B"]
-
-    @property
-    def both(self) -> dict[str, str]:
-        return self.through(aggregators=16)
-
-    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        return shapes.records(volume, self.record)
-
-
-@rfm.simple_test
-class CrayAlignment(CrayOnOff):
-    """Collective buffering that divides the work by MPICH_MPIIO_CB_ALIGN 0 or 1 against 2."""
-
-    layer = "strided"
-    published = STRIDED
-    stripe_count_asked = stripe_counts(16)
-
-    #: How the work is divided, in place of 2, which the slides call the default.
-    align = parameter([0, 1])
-
-    def case_settings(self) -> list[str]:
-        return [f"{self.align} against 2"]
-
-    def lacking(self) -> list[str]:
-        return [*super().lacking(), *self.lacking_cray("MPICH_MPIIO_CB_ALIGN")]
-
-    def sides(self) -> tuple[Setting, Setting]:
-        _, on = super().sides()
-        by_stripes, other = (
-            replace(on, environment={"MPICH_MPIIO_CB_ALIGN": f"{each}"}) for each in (2, self.align)
-        )
-        return by_stripes, other
-
-    @property
-    def both(self) -> dict[str, str]:
-        return self.through(aggregators=16)
-
-    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        return shapes.records(volume, RECORDS[0])
-
-
-@rfm.simple_test
-class CrayBuffer(CrayCase):
-    """Collective buffers of 16 MiB against the 4 MiB that the slides call the default."""
-
-    layer = "mpiio"
-    published = RTM
-    stripes = "published"
-    stripe_count_asked = stripe_counts(16)
-
-    def sides(self) -> tuple[Setting, Setting]:
-        small, large = (
-            self.hinted({"romio_cb_write": "enable", "cb_buffer_size": f"{mib * 2**20}"})
-            for mib in (4, 16)
-        )
-        return small, large
-
-
-@rfm.simple_test
-class CrayDirectIo(CrayCase):
-    """The hint `direct_io` against the page cache."""
-
-    layer = "mpiio"
-    published = RTM
-    stripes = "published"
-    stripe_count_asked = stripe_counts(16)
-
-    def lacking(self) -> list[str]:
-        return [*super().lacking(), *self.lacking_cray("the hint direct_io")]
-
-    def sides(self) -> tuple[Setting, Setting]:
-        cached, direct = (self.hinted({"direct_io": each}) for each in ("false", "true"))
-        return cached, direct
-
-
-@rfm.simple_test
-class CrayHdf5Dump(CrayOnOff):
-    """HDF5 dump of 6.4 GiB from 8000 processes, collective buffering on against off."""
-
-    layer = "hdf5"
-    published = Published(nodes=1000, tasks_per_node=8, gib=6.4, stripe_counts=(8,))
-    stripe_count_asked = stripe_counts(8)
-
-    @property
-    def both(self) -> dict[str, str]:
-        # the slides found it necessary to disable data sieving
-        return {"romio_ds_write": "disable", **self.through(aggregators=8)}
-
-    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        # of 0.8 MiB for each process, planes of 128 KiB would leave out a good part
-        return shapes.array(volume, edge=64)
-
-
-@rfm.simple_test
-class CraySnapshots(CrayOnOff):
-    """RTM: 16 snapshots of 2 GiB from 1024 cores, collective buffering on against independent."""
-
-    layer = "snapshot"
-    published = RTM
-    stripe_count_asked = stripe_counts(4, 16)
-
-    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        return shapes.snapshots(volume)
-
-
 @rfm.simple_test
 class CraySnapshotsByCores(ByCores, Case):
     """RTM: the same 16 snapshots from fewer cores: `iobands compare tasks` compares them."""
@@ -399,13 +190,9 @@ class CraySnapshotsByCores(ByCores, Case):
 
 
 @rfm.simple_test
-class CrayStripesByHint(CrayCase):
+class CrayStripesByHint(CrayRtm):
     """RTM: stripes by the hint `striping_factor` against those of `lfs setstripe`."""
 
-    layer = "snapshot"
-    published = RTM
-    stripes = "published"
-    stripe_count_asked = stripe_counts(4, 16)
     needs_stripes = "compares ways to set the stripe count"
 
     def lacking(self) -> list[str]:
@@ -422,29 +209,20 @@ class CrayStripesByHint(CrayCase):
     def sides(self) -> tuple[Setting, Setting]:
         by_command = self.plain()
         number = self.stripe_count_asked
-        if number == ALL:
+        if number == ALL_TARGETS:
             number = self.number_of_targets or EXAMPLE_TARGETS
         by_hint = self.hinted({"striping_factor": f"{number}"}, stripe_count=self.fewest_stripes)
         return by_command, replace(by_hint, made=self.asking(stripe_count=number))
 
-    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        return shapes.snapshots(volume)
-
 
 @rfm.simple_test
-class CrayOverlap(CrayCase):
+class CrayOverlap(CrayRtm):
     """The same snapshots hidden behind computing, as in the Unified Model, against waited for."""
 
     layer = "snapshot-nonblocking"
     other_layer = "snapshot"
     # Non-blocking collective writes crash in the ROMIO of Open MPI; other libraries ignore this.
     env_vars = {"OMPI_MCA_io": "ompio"}
-    published = RTM
-    stripes = "published"
-    stripe_count_asked = stripe_counts(4, 16)
-
-    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        return shapes.snapshots(volume)
 
 
 @rfm.simple_test

@@ -8,7 +8,7 @@ from tests.site_copy import copy_suite
 
 pytestmark = pytest.mark.xdist_group("minisite")
 
-MODULES = ("archer2_page", "bulk_lustre", "cray_slides", "csc_page")
+MODULES = ("archer2_page", "bulk_lustre", "cray_slides", "cray_hints", "csc_page")
 CASES = (
     "Archer2StripeCount|Archer2StripeSize|BulkLustre(LargeFile|SmallFiles)|CrayNode|CrayOneFile|"
     "CrayFewFiles|CrayTargetsPerAggregator|CraySharedHdf5|CrayHdf5Dump|CscSmallFiles"
@@ -96,6 +96,22 @@ def test_accesses_are_aligned_with_the_osds_of_the_objects(session, minisite, tm
 def test_what_the_file_system_lacks_is_said(session):
     cases = session.test_cases("cases")
     assert {case["skip_reason"] for case in cases if case["result"] == "skip"} == SKIPPED
+
+
+def test_aggregators_are_as_many_as_asked_where_nodes_share_a_host(minisite, tmp_path):
+    """ROMIO counts hosts by their names, and the two nodes of the job have one."""
+    site = copy_suite(tmp_path, "checks/cases/cray_hints.py")
+    chosen = "file_system == 'fast' and scale == 'small'"
+    run = site.reframe(
+        *("--system=minisite", "-r", "--exec-policy=serial", "-S", "pairs=1", "-E", chosen),
+        *("-n", "CrayHdf5Dump", "-p", "openmpi-ucx"),
+        env=minisite.env,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    rows = [row for row in site.rows("minisite") if row["perf_var"] == "write_ratio"]
+    assert [(row["nodes"], row["hints_in_effect"]) for row in rows] == [
+        ("2", "cb_config_list=*:2,cb_nodes=2,romio_cb_write=enable,romio_ds_write=disable")
+    ]
 
 
 def test_nothing_is_left(session, minisite):

@@ -1,0 +1,35 @@
+"""What the cases of Cray's slides share."""
+
+from ..base.file_system import stripe_counts
+from . import shapes
+from .base import Published
+from .compared import ComparedCase
+
+#: In place of the number of targets where a script is only written: that of the slides' example.
+EXAMPLE_TARGETS = 8
+
+#: 16 snapshots of 1024 x 1024 x 512 in single precision from 1024 cores.
+RTM = Published(nodes=32, tasks_per_node=32, gib=32, stripe_counts=(4, 16))
+
+
+class CrayCase(ComparedCase):
+    """A setting of the slides against another."""
+
+    source = "cray-slides"
+
+    def lacking_cray(self, setting: str) -> list[str]:
+        """What to say where the MPI library is not Cray's."""
+        mpi = self.current_environ.extras.get("mpi")
+        return [] if mpi == "cray-mpich" else [f"sets {setting}, which Cray's MPI alone knows"]
+
+
+class CrayRtm(CrayCase):
+    """The file of RTM: snapshots, with the stripes that it had."""
+
+    layer = "snapshot"
+    published = RTM
+    stripes = "published"
+    stripe_count_asked = stripe_counts(*RTM.stripe_counts)
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.snapshots(volume)
