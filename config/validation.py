@@ -116,12 +116,8 @@ def _mismatch(entry: Mapping, scales: Mapping) -> str | None:
     nodes, per_node = scales[name]["nodes"], scales[name]["tasks_per_node"]
     if count < 1 or entry.get("pattern") in ("serial", "fpp", "fpn") or isinstance(nodes, str):
         return None
-    processes = nodes * per_node
-    if count > processes:
-        return f"is {count}, more than the {processes} processes of scale {name!r}"
-    if processes % count:
-        return f"is {count}, which does not divide the {processes} processes of scale {name!r}"
-    return None
+    problem = import_module("iobands_checks.filesystems").uneven(count, nodes * per_node)
+    return f"{problem} of scale {name!r}" if problem else None
 
 
 def check_environment(variables: Mapping[str, str]) -> None:

@@ -5,8 +5,11 @@ from dataclasses import replace
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
+from reframe.core.logging import getlogger
 
 from ..base.file_system import stripe_counts
+from ..filesystems import uneven
+from ..filesystems.layout import ALL_TARGETS
 from . import shapes
 from .base import Published
 from .compared import WITH, AgainstFewestStripes, ComparedCase, Setting
@@ -55,6 +58,16 @@ class CscCase(ComparedCase):
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
         return shapes.btio(volume)
+
+    # No reason to skip: the page has such counts too, ten stripes for 256 processes.
+    @run_after("setup")
+    def warn_of_uneven_shares(self) -> None:
+        for count in sorted(self.counts_in_use):
+            stripes = self.number_of_targets if count == ALL_TARGETS else count
+            if stripes and (problem := uneven(stripes, self.tasks)):
+                getlogger().warning(
+                    f"{self.name}: a stripe count {problem}: CSC's page advises against it"
+                )
 
 
 @rfm.simple_test

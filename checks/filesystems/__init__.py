@@ -6,7 +6,16 @@ A type is a module that reads layouts back, a script of bash for jobs, and a lin
 from .beegfs import BeegfsStriping
 from .cephfs import CephStriping
 from .gpfs import GpfsStriping
-from .layout import Asked, Layout, Striping, StripingError, TargetFaults, Targets, mount_names
+from .layout import (
+    Asked,
+    Layout,
+    Striping,
+    StripingError,
+    TargetFaults,
+    Targets,
+    mount_names,
+    uneven,
+)
 from .lustre import LustreStriping
 
 BACKENDS: dict[str, Striping] = {
@@ -26,4 +35,5 @@ __all__ = [
     "TargetFaults",
     "Targets",
     "mount_names",
+    "uneven",
 ]

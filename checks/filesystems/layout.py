@@ -188,6 +188,15 @@ class Striping:
         return TargetFaults((f"{seen.inactive} of {number} storage targets are not in service",))
 
 
+def uneven(stripe_count: int, processes: int) -> str | None:
+    """Why so many stripes of a shared file give its processes different shares, in words."""
+    if stripe_count > processes:
+        return f"is {stripe_count}, more than the {processes} processes"
+    if processes % stripe_count:
+        return f"is {stripe_count}, which does not divide the {processes} processes"
+    return None
+
+
 def mount_names(settings: Mapping, backend: Striping) -> Sequence[str]:
     """What the mount table may call a file system; empty where anything will do."""
     named = settings.get("mounted_as")
