@@ -7,6 +7,7 @@ parts of a check do, and in which order, is in the five hooks of `IoBase`.
 import shlex
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import reframe as rfm
@@ -262,6 +263,12 @@ class IoBase(
     # The job script
 
     @property
+    def striping_of_directory(self) -> Asked:
+        """The striping of the run directory: all of it that is asked for, but what a hint makes."""
+        by_hint = site.STRIPE_COUNT_HINT in self.hint_preset.get("hints", {})
+        return replace(self.asked_striping, stripe_count=None) if by_hint else self.asked_striping
+
+    @property
     def written_gib(self) -> float:
         """How much may be on the file system at once, in GiB."""
         return self.gib
@@ -270,7 +277,7 @@ class IoBase(
         """The shell commands before the program."""
         return [
             *self.make_run_directory(self.written_gib),
-            *self.striping.stripe(self.asked_striping),
+            *self.striping.stripe(self.striping_of_directory),
             *self.each_node(),
             self.look_before(),
             self.note_libraries(),

@@ -16,6 +16,9 @@ from . import programs
 #: The preset that every site has: it sets nothing.
 DEFAULT_HINTS = "default"
 
+#: The hint by which MPI-IO stripes a file.
+STRIPE_COUNT_HINT = "striping_factor"
+
 #: The transport of an environment that names none.
 DEFAULT_TRANSPORT = "default"
 
@@ -79,8 +82,24 @@ def partitions_for(
         for part in _partitions()
         if file_system in part.extras["filesystems"]
         and stripe_count in part.extras["filesystems"][file_system].get("stripe_counts", [None])
-        and (hints in own_presets or hints in presets_of(part))
+        and (
+            hints in own_presets
+            or _has_stripes(
+                presets_of(part).get(hints), part.extras["filesystems"][file_system], stripe_count
+            )
+        )
     ]
+
+
+def _has_stripes(preset: dict | None, file_system: dict, stripe_count: int | None) -> bool:
+    """Whether a preset, if there is one, leaves files so many stripes.
+
+    One that stripes files by a hint makes one number of stripes, and has an effect on Lustre alone.
+    """
+    if preset is None:
+        return False
+    by_hint = preset.get("hints", {}).get(STRIPE_COUNT_HINT)
+    return by_hint is None or (file_system["type"], by_hint) == ("lustre", str(stripe_count))
 
 
 def environments_for(transport: str, hints: str, own_presets: Mapping[str, dict]) -> list[str]:

@@ -146,6 +146,9 @@ class Archer2Hints(Archer2Comparison):
 
     @run_after("init")
     def bind_to_preset(self) -> None:
+        # A preset that stripes files is for one number of stripes.
+        having = site.partitions_for(self.file_system, self.stripe_count_asked, self.preset, {})
+        self.valid_systems = [each for each in self.valid_systems if each in having]
         self.valid_prog_environs = site.environments_for(
             self.transport, self.preset, self.own_presets
         )

@@ -8,6 +8,10 @@ directory on /work from IOBANDS_ARCHER2_SHARED, by default that of the support s
 """
 
 import os
+import runpy
+from pathlib import Path
+
+_cray = runpy.run_path(str(Path(__file__).with_name("_cray.py")))
 
 _shared = os.environ.get("IOBANDS_ARCHER2_SHARED", "work/z19/z19/shared")
 
@@ -20,14 +24,6 @@ def _lustre(name: str, medium: str) -> dict:
         "stripe_counts": [1, -1],
         "striping": {"size_kib": 1024},
         "min_free_gib": 1024,
-    }
-
-
-def _hint(name: str, value: str) -> dict:
-    return {
-        "mpi": ["cray-mpich"],
-        "env_vars": {"MPICH_MPIIO_HINTS": f"*:{name}={value}"},
-        "hints": {name: value},
     }
 
 
@@ -74,15 +70,16 @@ system = {
                     },
                 },
                 # The settings of the page together, and each alone, which tells what it brings;
-                # docs/cases.md says what they do.
+                # docs/cases.md says what they do. The page has none of Cray's slides.
                 "hint_presets": {
+                    **_cray["presets"],
                     "sar-limit": {
                         "mpi": ["cray-mpich"],
                         "transports": ["ofi"],  # libfabric's variable
                         "env_vars": {"FI_OFI_RXM_SAR_LIMIT": "64K"},
                     },
-                    "lock-mode": _hint("cray_cb_write_lock_mode", "2"),
-                    "nodes-multiplier": _hint("cray_cb_nodes_multiplier", "4"),
+                    "lock-mode": _cray["hint"]("cray_cb_write_lock_mode", "2"),
+                    "nodes-multiplier": _cray["hint"]("cray_cb_nodes_multiplier", "4"),
                     "archer2-ssf": {
                         "mpi": ["cray-mpich"],
                         "env_vars": {

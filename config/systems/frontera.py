@@ -1,75 +1,55 @@
 """Frontera, a supercomputer of TACC, as its documentation describes it.
 
 Sources: Frontera User Guide (docs.tacc.utexas.edu): "System Architecture" (cores, network),
-"Managing Files" (three scratch file systems of Lustre; scratch1 and scratch2 have 16 OSTs each, and
-files one stripe of 1 MiB) and "Running Jobs" (queues, ibrun). The scale is that of the bulk Lustre
-experiment, whose figures are in config/bands/frontera.yaml. What the guide does not say is marked
-EDIT.
+"Managing Files" (three scratch file systems of Lustre on spinning disks; scratch1 and scratch2 have
+16 OSTs and 60 GB/s each, scratch3 twice that, and files one stripe of 1 MiB) and "Running Jobs"
+(queues, ibrun). The scale is that of the bulk Lustre experiment, whose figures are in
+config/bands/frontera.yaml. What the guide does not say is marked EDIT.
 
 The account comes from the environment (`export IOBANDS_ACCOUNT=...`), and the directory from
-SCRATCH, which Frontera sets.
+SCRATCH, which Frontera sets. TACC assigns it to one of the three.
 """
 
 import os
+import runpy
+from pathlib import Path
 
-system = {
-    "name": "frontera",
-    "descr": "Frontera, TACC",
-    "hostnames": [r"^login\d+\.frontera"],
-    # The modules are loaded by the environment's commands, as in archer2.py.
-    "modules_system": "nomod",
-    "partitions": [
-        {
-            "name": "compute",
-            "descr": "Compute nodes: 2 × Intel Xeon Platinum 8280, 56 cores",
-            "scheduler": "slurm",
-            "launcher": "ibrun",
-            # EDIT: of 3 to 512 nodes; one node is for the queue `small`
-            "access": ["--partition=normal"],
-            "sched_options": {"use_nodes_option": True},
-            "env_vars": [["OMP_NUM_THREADS", "1"]],
-            "environs": ["gnu-impi"],
-            "max_jobs": 1,
-            "features": ["io"],
-            "processor": {"num_cpus": 56, "num_cpus_per_socket": 28, "num_sockets": 2},
-            "extras": {
-                "filesystems": {
-                    "scratch": {
-                        "path": os.environ.get("SCRATCH", "/scratch1/EDIT"),
-                        "type": "lustre",
-                        "medium": "hdd",  # EDIT: the guide does not name the disks
-                        "stripe_counts": [1, 16],
-                        "min_free_gib": 1024,
-                    },
-                },
-                "scales": {
-                    # 4 processes on each of 16 nodes; 100 GiB, of which the small files take 10.
-                    "published": {
-                        "nodes": 16,
-                        "tasks_per_node": 4,
-                        "mib_per_task": 1600,
-                        "time_limit": "30m",
-                    },
-                    "small": {
-                        "nodes": 3,
-                        "tasks_per_node": 4,
-                        "mib_per_task": 256,
-                        "time_limit": "15m",
-                    },
-                },
-            },
-        }
-    ],
+_tacc = runpy.run_path(str(Path(__file__).with_name("_tacc.py")))
+
+# The queue `normal` takes 3 to 512 nodes; for fewer there is `small`.
+_nodes = {
+    "descr": "Compute nodes: 2 × Intel Xeon Platinum 8280, 56 cores",
+    "processor": {"num_cpus": 56, "num_cpus_per_socket": 28, "num_sockets": 2},
 }
 
-environments = [
-    {
-        "name": "gnu-impi",
-        "cc": "mpicc",
-        "cxx": "mpicxx",
-        "ftn": "mpif90",
-        "features": ["ofi"],  # Intel MPI has no other
-        "extras": {"mpi": "intel-mpi"},
-        "prepare_cmds": ["module load gcc impi"],  # EDIT: add the versions that you support
+_extras = {
+    "filesystems": {
+        "scratch": {
+            "path": os.environ.get("SCRATCH", "/scratch1/EDIT"),
+            "type": "lustre",
+            "medium": "hdd",
+            # 8 are the most that the guide tells users to take, 16 those of the experiment
+            "stripe_counts": [1, 8, 16],
+            "min_free_gib": 1024,
+        },
     },
-]
+    "scales": {
+        # 4 processes on each of 16 nodes; 100 GiB, of which the small files take 10.
+        "published": {
+            "nodes": 16,
+            "tasks_per_node": 4,
+            "mib_per_task": 1600,
+            "time_limit": "30m",
+        },
+        "small": {
+            "nodes": 3,
+            "tasks_per_node": 4,
+            "mib_per_task": 256,
+            "time_limit": "15m",
+        },
+    },
+}
+
+system = _tacc["system"]("frontera", "frontera", _nodes, _extras)
+
+environments = _tacc["environments"]

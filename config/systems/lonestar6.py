@@ -1,76 +1,59 @@
 """Lonestar6, a supercomputer of TACC, as its documentation describes it.
 
-Sources: Lonestar6 User Guide (docs.tacc.utexas.edu): "System Architecture" (cores, network; SCRATCH
-is BeeGFS, WORK Lustre) and "Running Jobs" (queues). The bulk Lustre experiment read on WORK from 4
-nodes with 4 processes each, which is the scale here; it does not say on which Lonestar. What the
-guide does not say is marked EDIT.
+Sources: Lonestar6 User Guide (docs.tacc.utexas.edu): "System Architecture" (cores, network),
+"Managing Files" (SCRATCH is BeeGFS, where files have 4 targets and chunks of 512 KB; WORK is
+Lustre, where they have one stripe of 1 MiB) and "Running Jobs" (queues), and of Frontera's guide
+that WORK has hundreds of OSTs. The bulk Lustre experiment read on WORK from 4 nodes with 4
+processes each, which is the scale here; it does not say on which Lonestar. What the guides do not
+say is marked EDIT.
 
 The account comes from the environment (`export IOBANDS_ACCOUNT=...`), and the directories from
 SCRATCH and WORK, which Lonestar6 sets.
 """
 
 import os
+import runpy
+from pathlib import Path
 
-system = {
-    "name": "lonestar6",
-    "descr": "Lonestar6, TACC",
-    "hostnames": [r"^login\d+\.ls6"],
-    # The modules are loaded by the environment's commands, as in archer2.py.
-    "modules_system": "nomod",
-    "partitions": [
-        {
-            "name": "compute",
-            "descr": "Compute nodes: 2 × AMD EPYC 7763, 128 cores",
-            "scheduler": "slurm",
-            "launcher": "ibrun",
-            "access": ["--partition=normal"],
-            "sched_options": {"use_nodes_option": True},
-            "env_vars": [["OMP_NUM_THREADS", "1"]],
-            "environs": ["gnu-impi"],
-            "max_jobs": 1,
-            "features": ["io"],
-            "processor": {"num_cpus": 128, "num_cpus_per_socket": 64, "num_sockets": 2},
-            "extras": {
-                "filesystems": {
-                    # EDIT: the guide names neither the disks nor the stripes that users may set. A
-                    # node needs the command beegfs-ctl or beegfs, which says where files lie.
-                    "scratch": {
-                        "path": os.environ.get("SCRATCH", "/scratch/EDIT"),
-                        "type": "beegfs",
-                        "medium": "hdd",
-                        "min_free_gib": 1024,
-                    },
-                    # Its quota is 1 TB, and all systems of TACC share it.
-                    "work": {
-                        "path": os.environ.get("WORK", "/work/EDIT"),
-                        "type": "lustre",
-                        "medium": "hdd",
-                        "stripe_counts": [1, -1],
-                        "min_free_gib": 1024,
-                    },
-                },
-                "scales": {
-                    # A file of 20 GiB, and 11 of small files.
-                    "published": {
-                        "nodes": 4,
-                        "tasks_per_node": 4,
-                        "mib_per_task": 1280,
-                        "time_limit": "30m",
-                    },
-                },
-            },
-        }
-    ],
+_tacc = runpy.run_path(str(Path(__file__).with_name("_tacc.py")))
+
+# The queue `normal` takes 1 to 64 nodes.
+_nodes = {
+    "descr": "Compute nodes: 2 × AMD EPYC 7763, 128 cores",
+    "processor": {"num_cpus": 128, "num_cpus_per_socket": 64, "num_sockets": 2},
 }
 
-environments = [
-    {
-        "name": "gnu-impi",
-        "cc": "mpicc",
-        "cxx": "mpicxx",
-        "ftn": "mpif90",
-        "features": ["ofi"],  # Intel MPI has no other
-        "extras": {"mpi": "intel-mpi"},
-        "prepare_cmds": ["module load gcc impi"],  # EDIT: add the versions that you support
+_extras = {
+    "filesystems": {
+        # EDIT: the guide names neither the disks nor the stripes that users may set. A node needs
+        # the command beegfs-ctl or beegfs, which says where files lie.
+        "scratch": {
+            "path": os.environ.get("SCRATCH", "/scratch/EDIT"),
+            "type": "beegfs",
+            "medium": "hdd",
+            "min_free_gib": 1024,
+        },
+        # All systems of TACC share it, and 1 TB is the quota. The guide does not intend it for
+        # "high-intensity file operations": ask before a run with all stripes.
+        "work": {
+            "path": os.environ.get("WORK", "/work/EDIT"),
+            "type": "lustre",
+            "medium": "hdd",  # EDIT: the guide does not name the disks
+            "stripe_counts": [1, -1],
+            "min_free_gib": 1024,
+        },
     },
-]
+    "scales": {
+        # A file of 20 GiB, and 11 of small files.
+        "published": {
+            "nodes": 4,
+            "tasks_per_node": 4,
+            "mib_per_task": 1280,
+            "time_limit": "30m",
+        },
+    },
+}
+
+system = _tacc["system"]("lonestar6", "ls6", _nodes, _extras)
+
+environments = _tacc["environments"]

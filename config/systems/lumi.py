@@ -10,6 +10,10 @@ project's directory below /scratch and /flash from IOBANDS_LUMI_PROJECT, or is t
 """
 
 import os
+import runpy
+from pathlib import Path
+
+_cray = runpy.run_path(str(Path(__file__).with_name("_cray.py")))
 
 # EDIT: the project of the support staff. Which of the four file systems of LUMI-P a project's
 # /scratch is on depends on the project: to watch all four, add one entry for each.
@@ -69,6 +73,12 @@ system = {
                 },
                 # "Lustre": no striping for a file per process. For a shared file a stripe count
                 # above 1 by which the number of processes divides; 32 is what LUMI-P has.
+                # Of Cray's slides, to compare; the guide recommends none.
+                "hint_presets": {
+                    **_cray["presets"],
+                    # In place of lfs setstripe.
+                    "stripes-by-hint": _cray["hint"]("striping_factor", "32"),
+                },
                 "recommended": [
                     {"pattern": "fpp", "stripe_count": 1, "hints": "default"},
                     {"pattern": "ssf", "stripe_count": 32, "hints": "default"},

@@ -10,152 +10,19 @@ The account comes from the environment (`export IOBANDS_ACCOUNT=project_...`), a
 directories below /scratch and /projappl. The home is that of whoever runs this.
 """
 
-import os
+import runpy
 from pathlib import Path
 
-# EDIT: the project of the support staff.
-_project = os.environ.get("IOBANDS_ACCOUNT", "EDIT")
+_csc = runpy.run_path(str(Path(__file__).with_name("_csc.py")))
 
-# The hints of the guide's measurements: of blocking PnetCDF on two OSTs, and of non-blocking.
-_blocking = {
-    "striping_unit": "1048576",
-    "romio_cb_write": "enable",
-    "romio_no_indep_rw": "true",
-    "romio_ds_write": "disable",
-}
-_nonblocking = {
-    "striping_unit": "1048576",
-    "cb_config_list": "*:4",
-    "romio_ds_write": "disable",
-}
-
-
-def _preset(hints: dict) -> dict:
-    # Open MPI 4 takes ROMIO by itself on Lustre; its OMPIO would not read them, and the run would
-    # fail.
-    return {"romio_hints": hints, "hints": hints, "mpi": ["openmpi"]}
-
-
-def _area(path: str) -> dict:
-    # EDIT: the guide does not name the disks
-    return {"path": path, "type": "lustre", "medium": "hdd", "stripe_counts": [1]}
-
-
-# What both partitions are of.
 _nodes = {
     "descr": "Compute nodes: 2 × Intel Xeon Gold 6230, 40 cores",
-    "scheduler": "slurm",
-    "launcher": "srun",
     # Memory has to be asked for, with whole nodes too; one process holds its data twice.
     "access": ["--partition=large", "--mem-per-cpu=4000"],
-    "sched_options": {"use_nodes_option": True},
-    "env_vars": [["OMP_NUM_THREADS", "1"]],
-    "environs": ["gnu-ucx"],
-    "max_jobs": 1,
-    "features": ["io"],
     "processor": {"num_cpus": 40, "num_cpus_per_socket": 20, "num_sockets": 2},
 }
 
-system = {
-    "name": "puhti",
-    "descr": "Puhti, CSC",
-    "hostnames": [r"^puhti-login\d+"],
-    # The modules are loaded by the environment's commands, as in archer2.py.
-    "modules_system": "nomod",
-    "partitions": [
-        {
-            **_nodes,
-            "name": "compute",
-            "extras": {
-                "filesystems": {
-                    "scratch": {
-                        "path": f"/scratch/{_project}",
-                        "type": "lustre",
-                        "medium": "hdd",  # EDIT: the guide does not name the disks
-                        # 1 and 2 are what the guide compares; 16 as below
-                        "stripe_counts": [1, 2, 16, -1],
-                        "min_free_gib": 512,
-                    },
-                },
-                "scales": {
-                    # The guide's on Mahti: 16 processes on each of 16 nodes, 100 GiB in all.
-                    "published": {
-                        "nodes": 16,
-                        "tasks_per_node": 16,
-                        "mib_per_task": 400,
-                        "time_limit": "30m",
-                    },
-                    # The guide's peak, a file per process from 64 nodes; how many processes and
-                    # how much they write is a choice of this suite. On an idle machine only.
-                    "peak": {
-                        "nodes": 64,
-                        "tasks_per_node": 16,
-                        "mib_per_task": 1024,
-                        "time_limit": "30m",
-                    },
-                    "small": {
-                        "nodes": 1,
-                        "tasks_per_node": 16,
-                        "mib_per_task": 400,
-                        "time_limit": "15m",
-                    },
-                },
-                "hint_presets": {
-                    "romio-csc": _preset(_blocking),
-                    "romio-csc-nonblocking": _preset(_nonblocking),
-                },
-                # The guide: no stripes for a file per process; for a shared file at least the
-                # square root of its size in GB, here of 107, and a number that divides the number
-                # of processes, so 16. It recommends no hints, as the best "are not necessarily the
-                # same" for other applications, and non-blocking I/O: that is a case, every night
-                # at the scale of one node, where the root of 6.7 is 2.
-                "recommended": [
-                    {"pattern": "fpp", "stripe_count": 1, "hints": "default"},
-                    {"pattern": "ssf", "stripe_count": 16, "hints": "default"},
-                    {"case": "csc-nonblocking", "stripe_count": 2, "scale": "small"},
-                ],
-                "schedule": {"daily": "1d"},
-            },
-        },
-        # The storage areas, which share 24 OSTs and 4 MDTs: what disturbs one disturbs all. Small
-        # runs on each show it; quotas leave no room for more.
-        {
-            **_nodes,
-            "name": "areas",
-            "extras": {
-                "filesystems": {
-                    "home": _area(str(Path.home())),
-                    "projappl": _area(f"/projappl/{_project}"),
-                    "scratch": _area(f"/scratch/{_project}"),
-                },
-                "scales": {
-                    "areas": {
-                        "nodes": 1,
-                        "tasks_per_node": 16,
-                        "mib_per_task": 16,
-                        "files_per_task": 1000,
-                        "time_limit": "15m",
-                    },
-                },
-                "selections": {
-                    "daily": [{"tool": "mdtest"}, {"pattern": "fpp"}],
-                    "smoke": [],
-                },
-                "schedule": {"daily": "1d"},
-            },
-        },
-    ],
-}
+# The storage areas share 24 OSTs and 4 MDTs: what disturbs one disturbs all.
+system = _csc["system"]("puhti", _nodes)
 
-environments = [
-    {
-        "name": "gnu-ucx",
-        "cc": "mpicc",
-        "cxx": "mpicxx",
-        "ftn": "mpif90",
-        "features": ["ucx"],  # over the Mellanox InfiniBand
-        "extras": {"mpi": "openmpi"},
-        "env_vars": [["OMPI_MCA_pml", "ucx"]],
-        "prepare_cmds": ["module load gcc openmpi"],  # EDIT: add the versions that you support
-    },
-]
+environments = _csc["environments"]

@@ -42,6 +42,24 @@ def test_what_cray_s_library_displays_of_files_alone():
     }
 
 
+def test_all_hints_of_presets_for_cray_s_library_are_displayed():
+    """As it displays them in Cray's slides, of a file that it gave four stripes."""
+    said = """\
+PE 0: MPIIO hints for snap_nz512_nx1024_ny1024_it99.bin:
+          cb_buffer_size           = 16777216
+          romio_ds_write           = disable
+          striping_factor          = 4
+          striping_unit            = 1048576
+          direct_io                = false
+"""
+    asked = {"cb_buffer_size": "16777216", "striping_factor": "4", "direct_io": "false"}
+    proven = in_effect(asked, displayed(said))
+    assert proven == asked
+    assert unproven({**asked, "direct_io": "true"}, proven) == [
+        "hint direct_io asked: true, in effect: false"
+    ]
+
+
 def test_what_was_read_back_in_each_phase():
     records = [{"hints": {"cb_nodes": "4", "other": "1"}}, {"hints": {"cb_nodes": "4"}}]
     assert read_back(records) == {"cb_nodes": {"4"}, "other": {"1", "not set"}}

@@ -50,21 +50,21 @@ def test_the_local_machine_has_each_pattern_on_each_file_system(site_copy):
 @pytest.mark.parametrize(
     ("arguments", "number"),
     [
-        # 5 file systems × 2 stripe counts × 2 transports; for the shared file × 5 presets with OFI
-        # and × 4 with UCX.
-        ([], 3 * 20 + 90),
+        # 5 file systems × 2 stripe counts × 2 transports; for the shared file × 7 presets with OFI
+        # and × 6 with UCX.
+        ([], 3 * 20 + 130),
         (["-n", "BenchioFPP"], 20),
         (["-n", "BenchioSSF", "-E", 'hints == "archer2-ssf"'], 20),
-        (["-E", 'file_system == "nvme" and stripe_count_asked == -1'], 3 * 2 + 9),
+        (["-E", 'file_system == "nvme" and stripe_count_asked == -1'], 3 * 2 + 13),
         (["-E", 'transport == "ucx"', "-n", "BenchioSerial"], 10),
         (["-E", 'pattern == "fpn"'], 20),
-        (["-E", 'interface == "mpiio"'], 90),
-        (["-E", 'tool == "benchio"'], 150),
-        (["-E", 'medium == "nvme"'], 3 * 4 + 2 * 9),
-        (["-E", 'medium == "hdd" and hints != "default"'], 4 * 2 * (4 + 3)),
-        (["-E", 'file_system_type == "lustre"'], 150),
+        (["-E", 'interface == "mpiio"'], 130),
+        (["-E", 'tool == "benchio"'], 190),
+        (["-E", 'medium == "nvme"'], 3 * 4 + 2 * 13),
+        (["-E", 'medium == "hdd" and hints != "default"'], 4 * 2 * (6 + 5)),
+        (["-E", 'file_system_type == "lustre"'], 190),
         # 16 nodes × 128 processes × 32 MiB = 64 GiB: known before there is a job.
-        (["-E", "nodes == 16 and tasks == 2048 and gib == 64"], 150),
+        (["-E", "nodes == 16 and tasks == 2048 and gib == 64"], 190),
         (["-E", "nodes > 16 or tasks != 2048 or gib < 64"], 0),
         (["-n", "BenchioFPP.*%transport=ofi.*%scale=published"], 5 * 2),
         (["-n", "BenchioFPP.*%scale=small"], 0),
@@ -75,7 +75,7 @@ def test_the_local_machine_has_each_pattern_on_each_file_system(site_copy):
         (["-t", "weekly"], 5 + 2 * 5 + 2 * 5),
         (["-t", "smoke"], 5),
         (["-t", "smoke", "-n", "BenchioFPP", "-E", "stripe_count_asked == 1"], 5),
-        (["-t", "full"], 150),
+        (["-t", "full"], 190),
     ],
 )
 def test_archer2_by_each_field(archer2, arguments, number):

@@ -82,7 +82,7 @@ def test_archer2s_stripe_counts_are_compared_as_its_page_recommends(tmp_path):
 
 
 def test_crays_settings_are_those_of_its_slides(tmp_path):
-    site = copy_suite(tmp_path, "checks/cases/cray_slides.py")
+    site = copy_suite(tmp_path, "checks/cases/cray_slides.py", "checks/cases/cray_hints.py")
     cases = "Cray(Alignment|StripesByHint|DirectIo|Buffer).*nvme.*count_asked=16"
     dry_run(site, "--system=archer2", "-n", cases, **ENVIRONMENT)
     found = {}
@@ -113,8 +113,34 @@ def test_crays_settings_are_those_of_its_slides(tmp_path):
     assert "--hint=cb_buffer_size=16777216" in buffer["with"]
 
 
+def test_a_preset_stripes_files_by_a_hint_in_place_of_the_command(tmp_path):
+    site = copy_suite(tmp_path, "checks/tools/benchio/check.py")
+    chosen = "BenchioSSF.*file_system=lumi-f.*hints=(default|stripes-by-hint).*scale=small"
+    dry_run(site, "--system=lumi", "-n", chosen, **ENVIRONMENT)
+    made = {}
+    for text in site.scripts("job").values():
+        hint = re.findall(r"^export MPICH_MPIIO_HINTS='(.*)'$", text, re.MULTILINE)
+        by_command = re.findall(r"^stripe (.*)", text, re.MULTILINE)
+        made.setdefault(tuple(hint), []).extend(by_command)
+    assert {hint: sorted(options) for hint, options in made.items()} == {
+        (): ["-c -1", "-c 1", "-c 32"],
+        ("*:striping_factor=32",): [],
+    }
+
+
+def test_a_stripe_count_that_does_not_divide_the_processes_is_said(tmp_path):
+    site = copy_suite(tmp_path, "checks/cases/csc_page.py")
+    chosen = "CscSquareRootRule.*asked=2%.*scale=published"
+    said = dry_run(site, "--system=mahti", "-n", chosen, **ENVIRONMENT)
+    # the root of 107 GB is 10; 2 divides 256
+    assert re.findall(r"WARNING: CscSquareRootRule .*?: (a stripe count .*?): CSC", said) == [
+        "a stripe count is 10, which does not divide the 256 processes"
+    ]
+
+
 def test_cases_have_the_stripes_of_their_source_beside_all(tmp_path):
-    site = copy_suite(tmp_path, "checks/cases/cray_slides.py", "checks/cases/bulk_lustre.py")
+    modules = ("cray_slides", "cray_hints", "bulk_lustre")
+    site = copy_suite(tmp_path, *(f"checks/cases/{name}.py" for name in modules))
     said = listing(site, "archer2")
     counts = {}
     for name, count in re.findall(

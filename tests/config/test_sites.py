@@ -34,8 +34,9 @@ SITES = {
         "program": "srun ",
     },
     "lumi": {
-        # 2 file systems × 3 stripe counts × 2 scales
-        "checks": 4 * 6 * 2,
+        # 2 file systems × 3 stripe counts × 2 scales; 3 presets for the shared file, and one that
+        # makes one number of stripes
+        "checks": (3 + 3) * 6 * 2 + 2 * 2,
         "asked": {
             "--account=z01",
             "--partition=standard",
@@ -48,15 +49,16 @@ SITES = {
         "program": "srun ",
     },
     "mahti": {
-        # scratch × 4 stripe counts × 3 scales, for the shared file × 3 presets; and 3 areas
-        "checks": 3 * 12 + 36 + 4 * 3,
+        # scratch × 4 stripe counts × 3 scales, for the shared file × 4 presets and one that makes
+        # 16 stripes; and 3 areas
+        "checks": 3 * 12 + 4 * 12 + 3 + 4 * 3,
         "asked": {"--account=z01", "--partition=medium", "--nodes=1", "--ntasks-per-node=16"},
         "paths": {"/scratch/z01"},
         "module": "module load gcc openmpi",
         "program": "srun ",
     },
     "puhti": {
-        "checks": 3 * 12 + 36 + 4 * 3,
+        "checks": 3 * 12 + 4 * 12 + 3 + 4 * 3,
         "asked": {
             "--account=z01",
             "--partition=large",
@@ -69,8 +71,8 @@ SITES = {
         "program": "srun ",
     },
     "frontera": {
-        # 2 stripe counts × 2 scales
-        "checks": 4 * 4,
+        # 3 stripe counts × 2 scales
+        "checks": 4 * 6,
         "asked": {"--account=z01", "--partition=normal", "--nodes=3", "--ntasks-per-node=4"},
         "paths": {"/scratch1/z01"},
         "module": "module load gcc impi",

@@ -28,6 +28,11 @@ STARTS = {
     # site files by their names in config/systems
     "config/site.py": {"exec_module"},
     "src/iobands/site/site_file.py": {"run_path"},
+    # what site files share, in a file beside them
+    **{
+        f"config/systems/{name}.py": {"run_path"}
+        for name in ("archer2", "frontera", "lonestar6", "lumi", "mahti", "puhti")
+    },
     # of names that stand there
     "config/validation.py": {"import_module"},
     "src/iobands/commands/main.py": {"import_module"},
