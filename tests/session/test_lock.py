@@ -252,9 +252,12 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 #: Takes the lock when it is told to, says whether it has, and holds it until standard input ends.
+#: Where it is, flock(2) is missing.
 CONTENDER = """\
-import sys
+import errno, fcntl, sys
 from pathlib import Path
+def flock(*_): raise OSError(errno.ENOSYS, "no locks here")
+fcntl.flock = fcntl.lockf = flock
 from iobands.session.lock import acquire, new_holder
 from iobands.session.refusal import SessionRefusedError
 print("ready", flush=True)
