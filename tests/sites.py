@@ -9,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from iobands.alerts.action import Action
 from iobands.alerts.log import append
 from iobands.alerts.request import Request, action_of, selected, subjects_of
 from iobands.bands import Span
 from iobands.model.series import SeriesKey
-from iobands.site.site import Site, read_site
-from iobands.status.series import Series
+from iobands.site.judge import Judgement, judge
+from iobands.site.known import read_known
+from iobands.snapshot.action import Action
+from iobands.snapshot.series import Series
+from iobands.snapshot.site import Snapshot
 from tests.factory import NOW, daily, days_ago, line, write_perflog
 
 DAY = timedelta(days=1)
@@ -91,9 +93,18 @@ class SiteFiles:
                 )
         return self.write(rows)
 
-    def read(self, now: datetime = NOW, **options: object) -> Site:
-        """Return the site."""
-        return read_site(self.perflogs, self.bands, self.alerts, now=now, **options)
+    def read(self, now: datetime = NOW, **options: object) -> Snapshot:
+        """Return the snapshot of the site."""
+        return self.judge(now, **options).snapshot
+
+    def judge(
+        self, now: datetime = NOW, as_of: bool = False, system: str | None = None, **options: object
+    ) -> Judgement:
+        """Judge the site."""
+        return judge(
+            read_known(self.perflogs, self.bands, self.alerts, now=now, system=system, as_of=as_of),
+            **options,
+        )
 
     def act(
         self,
@@ -112,7 +123,7 @@ class SiteFiles:
         future: dict[SeriesKey, list[datetime]] = {}
         for sample in site.future:
             future.setdefault(sample.key, []).append(sample.when)
-        log = {**site.actions, **site.peer_actions}
+        log = site.actions
         subjects = subjects_of(site.series, site.alerts, log, site.now)
         (subject,) = selected(subjects, words, request, every=False, log=log)
         action = action_of(subject, request, site.series, log, now, future)
@@ -129,7 +140,7 @@ class Growing(SiteFiles):
         self.values = values
         self.now = NOW
 
-    def after(self, days: int) -> Site:
+    def after(self, days: int) -> Snapshot:
         """Return the site on the evening of the day after so many runs."""
         most = max(len(values) for values in self.values.values())
         self.now = NOW - (most - days) * DAY
@@ -144,7 +155,7 @@ class Growing(SiteFiles):
         self.write(rows)
         return self.read(self.now)
 
-    def again(self) -> Site:
+    def again(self) -> Snapshot:
         """Return the site as it is now, on the same evening."""
         return self.read(self.now)
 
@@ -153,7 +164,7 @@ class Growing(SiteFiles):
         return self.act(kind, words, now=self.now, **options)
 
 
-def only(site: Site) -> Series:
+def only(site: Snapshot) -> Series:
     """Return the one series of a site."""
     (series,) = site.series
     return series

@@ -13,15 +13,15 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.tokio import write_reduced
-from iobands.alerts.alert import Alert, Severity
-from iobands.alerts.incident import Incident
 from iobands.model.series import SeriesKey
 from iobands.reporting.digest import details, number, subject
 from iobands.reporting.format import worst_member
 from iobands.results.convert.convert import convert
 from iobands.results.convert.mapping import read_mapping
-from iobands.site.site import Site, read_site
-from iobands.status.series import Series
+from iobands.site.judge import read_site
+from iobands.snapshot.alert import Alert, Incident, Severity
+from iobands.snapshot.series import Series
+from iobands.snapshot.site import Snapshot
 
 #: What the columns of the table are.
 MAPPING: Final = Path(__file__).resolve().parents[1] / "templates" / "real-data-mapping.yaml"
@@ -117,7 +117,7 @@ def replay(table: Path, pool: Executor, parts: int) -> Replay:
         found = [said for part in pool.map(_said, [perflogs] * parts, chunks) for said in part]
     found.sort(key=lambda said: said.day)
     return Replay(
-        tuple(events_of(found)), site.series, site.incidents, len(days), site.budget.threshold
+        tuple(events_of(found)), site.series, site.incidents, len(days), site.threshold
     )
 
 
@@ -148,12 +148,12 @@ def _said(perflogs: Path, days: Sequence[date]) -> list[Said]:
     return found
 
 
-def _site(perflogs: Path, now: datetime, *, as_of: bool) -> Site:
+def _site(perflogs: Path, now: datetime, *, as_of: bool) -> Snapshot:
     nothing = perflogs.parent / "nothing"
     return read_site(perflogs, nothing, nothing, now=now, as_of=as_of)
 
 
-def _alerts(site: Site, day: date) -> Iterator[Said]:
+def _alerts(site: Snapshot, day: date) -> Iterator[Said]:
     for alert in site.alerts:
         if alert.severity in FOLLOWED:
             assert alert.since is not None
@@ -170,7 +170,7 @@ def _alerts(site: Site, day: date) -> Iterator[Said]:
             )
 
 
-def line_of(alert: Alert, site: Site) -> str:
+def line_of(alert: Alert, site: Snapshot) -> str:
     """Return the line of an alert in the digest."""
     count = number(alert, site)
     parts = [alert.severity.value, subject(alert) + (f" ({count})" if count else "")]

@@ -17,8 +17,8 @@ from benchmarks.alarms import peers
 from benchmarks.alarms.figures import Rate, table, verdict
 from benchmarks.alarms.real import Event, Replay
 from benchmarks.alarms.tables import TEMPLATES, rendered
-from iobands.alerts.alert import Severity
-from iobands.status.series import Series
+from iobands.snapshot.alert import Severity
+from iobands.snapshot.series import Series
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -20,8 +20,9 @@ from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import Array, Random
 from checks.base.speeds import RankTime, node_speeds, target_bandwidths
 from checks.filesystems import BACKENDS
-from iobands.detection.peers import Speeds, compare, comparisons_a_year
+from iobands.detection.peers import compare, comparisons_a_year
 from iobands.detection.series import Budget, moment
+from iobands.snapshot.peers import Speeds
 from iobands.status.peers import KEPT
 
 YEAR: Final = 365

@@ -12,13 +12,15 @@ import numpy as np
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.simulate import LARGE, YEAR, threshold_of
 from benchmarks.alarms.worlds import Array, shared, with_outliers
-from iobands.alerts.incident import Incident, incidents_of
-from iobands.detection import DOWN, follow
+from iobands.alerts.incident import incidents_of
+from iobands.detection import follow
 from iobands.detection.chart import Chart
 from iobands.detection.groups import GroupChange, Member, group_changes
 from iobands.detection.prior import prior_of
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.series import SeriesKey
+from iobands.snapshot.alert import Incident
+from iobands.snapshot.change import DOWN
 from iobands.status.outliers import TransientRuns
 
 #: How many groups a site of some hundred series has.

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.acknowledgement import Acknowledgement
-from iobands.alerts.action import ACKNOWLEDGE, Action
-from iobands.alerts.alert import Alert, Certainty, Severity, certainty, ordered, worst
+from iobands.alerts.alert import certainty
 from iobands.detection.series import Budget
-from iobands.site.site import Site
-from iobands.status.state import State
+from iobands.snapshot.action import ACKNOWLEDGE, Action
+from iobands.snapshot.alert import Acknowledgement, Alert, Certainty, Severity, ordered, worst
+from iobands.snapshot.series import State
+from iobands.snapshot.site import Snapshot
 from tests.factory import NOW, case, daily, days_ago, write_bands, write_report
 from tests.sites import DAY, EIGHT, SiteFiles, levels, slow
 
 
-def of(site: Site, severity: Severity) -> list[Alert]:
+def of(site: Snapshot, severity: Severity) -> list[Alert]:
     return [alert for alert in site.alerts if alert.severity is severity]
 
 
@@ -289,7 +289,7 @@ def test_certainty_is_by_the_odds_of_one_real_change_a_year() -> None:
 
 def test_nearness_decides_what_is_one_cause(tmp_path: Path) -> None:
     # two steady series, whose changes are dated to the run
-    def site(name: str, apart: int) -> Site:
+    def site(name: str, apart: int) -> Snapshot:
         rows = daily([5.0] * 100 + [2.5] * 20, pattern="fpp", medium="x")
         rows += daily([5.0] * (100 - apart) + [2.5] * (20 + apart), pattern="ssf", medium="y")
         return SiteFiles(tmp_path / name).write(rows).read()

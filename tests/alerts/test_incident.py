@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.alerts.alert import Alert, Severity
-from iobands.alerts.incident import Incident, incidents_of
+from iobands.alerts.incident import incidents_of
 from iobands.detection.series import moment
 from iobands.model.series import SeriesKey
+from iobands.snapshot.alert import Alert, Incident, Severity
 from iobands.status.outliers import TransientRuns
 from tests.alerts.keys import KEY
 from tests.factory import NOW

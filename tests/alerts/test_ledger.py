@@ -7,18 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.alerts.action import RESOLVE, Action
 from iobands.alerts.log import append
-from iobands.site.site import Site, read_site
+from iobands.site.judge import read_site
+from iobands.snapshot.action import RESOLVE, Action
+from iobands.snapshot.site import Snapshot
 from tests.factory import NOW, daily, write_perflog
 
 
-def site(tmp_path: Path) -> Site:
+def site(tmp_path: Path) -> Snapshot:
     return read_site(tmp_path / "perflogs", tmp_path / "bands", tmp_path / "alerts", now=NOW)
 
 
-def ledger(found: Site):
-    return found.ledger()
+def ledger(found: Snapshot):
+    return found.ledger
 
 
 def steady(runs: int, level: float = 2.0) -> list[float]:
@@ -71,7 +72,7 @@ def test_an_open_alert_of_many_series_has_its_day_and_delay(tmp_path: Path) -> N
 def test_what_was_seen_in_many_series_together_only_is_not_forgotten(tmp_path: Path) -> None:
     write_noisy(tmp_path, after=40)
     seen = site(tmp_path)
-    assert not any(each.status.detection.changes for each in seen.series)
+    assert not any(each.status.evidence.changes for each in seen.series)
     (entry,) = ledger(seen).entries
     assert entry.end == "recovered"
     assert entry.subject.endswith(" series of disk write_bw")
@@ -102,4 +103,4 @@ def test_verdicts_give_the_precision(tmp_path: Path) -> None:
         append(tmp_path / "alerts", "here", [action])
     found = ledger(site(tmp_path))
     assert (found.real, found.false) == (2, 1)
-    assert sum(each.end.startswith("resolved (real) by me") for each in found.entries) == 2
+    assert sum(each.ending.startswith("resolved (real) by me") for each in found.entries) == 2

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.alerts.action import (
+from iobands.alerts.log import append, as_line, parse, path_of, read_log
+from iobands.model.rejected import Unusable
+from iobands.snapshot.action import (
     ACKNOWLEDGE,
     DISCARD,
     KINDS,
@@ -24,8 +26,6 @@ from iobands.alerts.action import (
     UNDO,
     Action,
 )
-from iobands.alerts.log import append, as_line, parse, path_of, read_log
-from iobands.model.rejected import Unusable
 from tests.alerts.keys import KEY
 from tests.factory import NOW
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from iobands.commands.site import SiteOptions, site_of
-from iobands.site.site import Site
-from iobands.status.series import Series
-from iobands.status.state import State
+from iobands.snapshot.series import Series, State
+from iobands.snapshot.site import Snapshot
 from tests.factory import COLUMNS
 
 CONFIG = """\
@@ -151,7 +150,7 @@ def make_root(directory: Path) -> Path:
     return root
 
 
-def measured(root: Path) -> Site:
+def measured(root: Path) -> Snapshot:
     return site_of(SiteOptions(root=root))
 
 

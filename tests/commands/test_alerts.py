@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.action import Action
 from iobands.alerts.log import parse, path_of, read_log
 from iobands.commands.site import SiteOptions, site_of
+from iobands.snapshot.action import Action
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import levels

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.alert import Severity
 from iobands.commands.options import find_root
-from iobands.status.state import State
+from iobands.snapshot.alert import Severity
+from iobands.snapshot.series import State
 from tests.commands.fake_root import measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed

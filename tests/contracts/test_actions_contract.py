@@ -4,9 +4,9 @@ import json
 from datetime import datetime, timezone
 from pathlib import Path
 
-from iobands.alerts.action import KINDS, in_force
 from iobands.alerts.log import SCHEMA, as_line, read_log
-from iobands.status.peers import PeerName
+from iobands.snapshot.action import KINDS, in_force
+from iobands.snapshot.peers import PeerName
 from tests.contracts.documented import DOCUMENT, first_column
 
 GOLDEN = Path(__file__).parent / "golden"

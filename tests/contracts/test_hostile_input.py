@@ -43,7 +43,7 @@ from iobands.session.record import LIMIT, begin_record, end_record, read_last_se
 from iobands.session.record import NAME as RECORD_NAME
 from iobands.session.refusal import SessionRefusedError
 from iobands.session.session import drop_secrets
-from iobands.site.site import Site
+from iobands.site.judge import read_site
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -249,9 +249,13 @@ def test_what_people_know(root, data):
     pending = json.loads(path.read_bytes())
     pending["pending"] = [[json.loads(json.dumps(asdict(MESSAGE))), ["team"]]]
     path.write_bytes(data.draw(either(json.dumps(pending).encode())))
+    empty = root / "known" / "perflogs"
+    empty.mkdir(exist_ok=True)
+    nothing = read_site(empty, empty, empty, now=NOW)
+    empty.rmdir()
     try:
         state = outbox.state()
-        changes(state.causes, Site(NOW, ()), NOTIFIED)
+        changes(state.causes, nothing, NOTIFIED)
         outbox.note(state)
     except FileError as error:
         assert str(path) in str(error)

@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.alerts.action import ACKNOWLEDGE, Action
-from iobands.alerts.alert import CRITICAL, UNKNOWN, WARNING
 from iobands.alerts.log import append
 from iobands.directories.note import new_note
 from iobands.reporting.explain import explanation
 from iobands.reporting.json import as_json
-from iobands.site.site import Site
-from iobands.status.state import State
+from iobands.snapshot.action import ACKNOWLEDGE, Action
+from iobands.snapshot.alert import CRITICAL, UNKNOWN, WARNING
+from iobands.snapshot.series import State
+from iobands.snapshot.site import Snapshot
 from tests.contracts.test_hostile_input import VALUES, bounded, changed, damaged
 from tests.factory import (
     COLUMNS,
@@ -121,7 +121,7 @@ def expected(root: Path) -> dict[str, tuple[State, str, int, float | None]]:
     return found
 
 
-def judged(site: Site) -> dict[str, tuple[State, str, int, float | None]]:
+def judged(site: Snapshot) -> dict[str, tuple[State, str, int, float | None]]:
     """Return what is judged of the system that nothing happens to."""
     return {
         str(each.key): (each.status.state, each.status.verdict, each.status.runs, each.status.value)
@@ -130,18 +130,18 @@ def judged(site: Site) -> dict[str, tuple[State, str, int, float | None]]:
     }
 
 
-def looked_at(root: Path) -> Site:
+def looked_at(root: Path) -> Snapshot:
     """Return the site after each view of it was made."""
     site = look(root)
     assert text(site, every=True)
     json.dumps(as_json(site), allow_nan=False)
-    site.ledger()
+    assert site.ledger.real == 0
     for each in site.series[:5]:
         assert explanation(site, each)
     return site
 
 
-def injected(root: Path, path: Path, inject: Callable[[Path], object]) -> Site:
+def injected(root: Path, path: Path, inject: Callable[[Path], object]) -> Snapshot:
     """Return the site with the fault at `path`, which is as before afterwards."""
     before = path.read_bytes()
     try:

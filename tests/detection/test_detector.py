@@ -11,16 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.detection import (
-    ADOPTED,
-    DOWN,
-    LARGEST_BASELINE,
-    RECOVERED,
-    UP,
-    Chart,
-    follow,
-)
+from iobands.detection import LARGEST_BASELINE, Chart, follow
 from iobands.detection.detector import ADOPTION, LAG
+from iobands.snapshot.change import ADOPTED, DOWN, RECOVERED, UP
 from tests.detection.series import healthy, levels
 
 NVME = SimpleNamespace(lower_quartile=135, median=150, upper_quartile=180, maximum=200)

@@ -9,13 +9,13 @@ import pytest
 
 from iobands.detection import (
     DEGRADED,
-    DOWN,
     WATCH,
     follow,
     power,
     runs_between_false_alarms,
     threshold_for,
 )
+from iobands.snapshot.change import DOWN
 from tests.detection.series import healthy
 
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from iobands.alerts.action import ACKNOWLEDGE, RESOLVE
 from iobands.notify.changes import Cause, changes
 from iobands.notify.message import message_of
 from iobands.notify.settings import NOTIFIED
-from iobands.site.site import Site
+from iobands.snapshot.action import ACKNOWLEDGE, RESOLVE
+from iobands.snapshot.site import Snapshot
 from tests.factory import NOW, case, daily, write_report
 from tests.sites import DAY, Growing, SiteFiles, levels, slow
 
@@ -21,7 +21,7 @@ class Sent:
     def __init__(self) -> None:
         self.causes: list[Cause] = []
 
-    def of(self, site: Site) -> list[str]:
+    def of(self, site: Snapshot) -> list[str]:
         self.causes, events = changes(self.causes, site, NOTIFIED)
         messages = [message_of(event, site, "https://here/") for event in events]
         assert all(each.text.endswith("https://here/\n") for each in messages)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from iobands.alerts.action import ACKNOWLEDGE, Action
 from iobands.alerts.log import append
-from iobands.site.site import Site, read_site
+from iobands.site.judge import read_site
+from iobands.snapshot.action import ACKNOWLEDGE, Action
+from iobands.snapshot.site import Snapshot
 from tests.factory import (
     NOW,
     case,
@@ -35,11 +36,11 @@ def dropped(factor: float = 0.7, seed: int = 1, after: int = SLOW, runs: int = R
     return values[:-after] + [value * factor for value in values[-after:]]
 
 
-def look(root: Path) -> Site:
+def look(root: Path) -> Snapshot:
     return read_site(root / "perflogs", root / "bands", root / "alerts", now=NOW)
 
 
-def site(root: Path, *names: str, factors: dict[str, float], **since: object) -> Site:
+def site(root: Path, *names: str, factors: dict[str, float], **since: object) -> Snapshot:
     """Return a site with a series for each of `names`, such as `a fpp`.
 
     Those with a factor change by it 15 runs ago, and have the fields `since` from then on.
@@ -55,7 +56,7 @@ def site(root: Path, *names: str, factors: dict[str, float], **since: object) ->
     return look(root)
 
 
-def everything(root: Path) -> Site:
+def everything(root: Path) -> Snapshot:
     """Return a site with an alert of each kind, and lines that cannot be read."""
     rows = []
     for seed, (name, pattern, factor, after) in enumerate(

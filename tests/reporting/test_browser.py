@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 from iobands.reporting.dashboard.names import series_id
 from iobands.reporting.dashboard.write import write_dashboard
 from iobands.site.compare import compare
-from iobands.site.site import Site
+from iobands.snapshot.site import Snapshot
 from tests.factory import NOW, daily, write_perflog, write_session
 from tests.reporting.sites import dropped, healthy, look
 
@@ -42,7 +42,7 @@ def rows_of(file_system: str, transport: str, values: list[float], seed: int) ->
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     """A site with a drop that two series share, a missing run and a hostile name."""
     root = tmp_path_factory.mktemp("browser")
     rows = []
@@ -68,7 +68,7 @@ def address_of(page: Page) -> str:
 
 
 @pytest.fixture(scope="module")
-def opened(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
+def opened(site: Snapshot, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Open]:
     """Opens a place of the dashboard in a new window; nothing may go wrong in any of them."""
     root = tmp_path_factory.getbasetemp() / "browser0" / "page"
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -102,7 +102,7 @@ def opened(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ope
     assert wrong == []
 
 
-def id_of(site: Site, *values: str) -> str:
+def id_of(site: Snapshot, *values: str) -> str:
     (found,) = (each.key for each in site.series if set(values) <= {*each.key.fields().values()})
     return series_id(found)
 
@@ -170,7 +170,7 @@ def test_the_filter_stays_in_the_address(opened: Open) -> None:
     assert again.input_value("#q") == "good write ucx"
 
 
-def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Site) -> None:
+def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
     page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}")
     page.wait_for_selector(".plot canvas")
     expect(page.locator(".run")).to_contain_text("run 120 of 120")
@@ -213,7 +213,7 @@ def test_arrow_keys_lead_through_the_heat_map(opened: Open) -> None:
     page.wait_for_selector(".plot canvas")
 
 
-def test_a_comparison_has_the_ratio_of_the_command(opened: Open, site: Site) -> None:
+def test_a_comparison_has_the_ratio_of_the_command(opened: Open, site: Snapshot) -> None:
     samples = {each.key: each.history for each in site.series if len(each.history) > 20}
     (expected,) = (
         each.ratio
@@ -233,7 +233,7 @@ def test_a_comparison_has_the_ratio_of_the_command(opened: Open, site: Site) -> 
     assert len(address_of(page)) < 200
 
 
-def test_no_page_violates_wcag_or_is_wider_than_a_phone(opened: Open, site: Site) -> None:
+def test_no_page_violates_wcag_or_is_wider_than_a_phone(opened: Open, site: Snapshot) -> None:
     slow = id_of(site, "slow", "ofi", "write_bw")
     both = ",".join(id_of(site, "good", each, "write_bw") for each in ("ofi", "ucx"))
     places = {"": ".heat", f"#/series/{slow}": "canvas", f"#/compare?sets={both}": "canvas"}
@@ -248,7 +248,7 @@ def test_no_page_violates_wcag_or_is_wider_than_a_phone(opened: Open, site: Site
         assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
 
 
-def test_print_is_on_white_without_controls(opened: Open, site: Site) -> None:
+def test_print_is_on_white_without_controls(opened: Open, site: Snapshot) -> None:
     page = opened(f"#/series/{id_of(site, 'slow', 'ofi', 'write_bw')}", color_scheme="dark")
     page.wait_for_selector(".plot canvas")
     page.emulate_media(media="print")

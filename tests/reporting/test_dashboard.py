@@ -18,7 +18,9 @@ import pytest
 from iobands.directories.note import Leftover
 from iobands.reporting.dashboard.names import series_id
 from iobands.reporting.dashboard.write import write_dashboard
-from iobands.site.site import Site, read_site
+from iobands.site.judge import read_site
+from iobands.snapshot.public import public
+from iobands.snapshot.site import Snapshot
 from tests.factory import (
     NOW,
     case,
@@ -66,7 +68,7 @@ def everything_in(directory: Path) -> str:
     return "\n".join([*data, *names, (directory / "index.html").read_text()])
 
 
-def cells_of(site: Site, directory: Path) -> dict[str, str]:
+def cells_of(site: Snapshot, directory: Path) -> dict[str, str]:
     write_dashboard(site, directory)
     rows = data_of(directory / "data" / "site.js")["rows"]
     return {row["kind"][0]: row["cells"] for row in rows}
@@ -83,15 +85,15 @@ def test_public_has_the_evidence_and_nobody(tmp_path: Path) -> None:
     paths = {("here", "disk"): "/mnt/secret"}
     write_dashboard(site, tmp_path / "private", paths=paths)
     assert all(each in everything_in(tmp_path / "private") for each in private)
-    write_dashboard(site, tmp_path / "public", paths=paths, public=True)
+    write_dashboard(public(site), tmp_path / "public")
     shown = everything_in(tmp_path / "public")
     assert [each for each in hidden if each in shown] == []
-    said, public = (
+    said, open_to_all = (
         {each["subject"]: each["says"] for each in data_of(path)["alerts"]}
         for path in (tmp_path / kind / "data" / "site.js" for kind in ("private", "public"))
     )
-    assert public["all scratch"] == said["all scratch"]
-    assert public["home fpp write_bw"][-1] == "acknowledged"
+    assert open_to_all["all scratch"] == said["all scratch"]
+    assert open_to_all["home fpp write_bw"][-1] == "acknowledged"
     assert "scratch fpp write_bw" in shown
     named = next(each for each in site.series if each.status.runs >= 30)
     assert f'"{series_id(named.key)}"' in shown
@@ -190,7 +192,7 @@ def test_a_gap_of_a_maintenance_is_none_and_public_without_its_reason(tmp_path: 
     write_perflog(tmp_path / "perflogs", [*daily([1.5] * 2, last=3.25), *daily([1.5] * 2)])
     assert cells_of(look(tmp_path), tmp_path / "page") == {"disk": "nnpnn"}
     assert "jane moves disks" in everything_in(tmp_path / "page")
-    write_dashboard(look(tmp_path), tmp_path / "public", public=True)
+    write_dashboard(public(look(tmp_path)), tmp_path / "public")
     assert "jane moves disks" not in everything_in(tmp_path / "public")
 
 

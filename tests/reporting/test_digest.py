@@ -23,7 +23,8 @@ from iobands.reporting.digest import (
 )
 from iobands.reporting.explain import explanation
 from iobands.reporting.table import sparkline
-from iobands.site.site import Site, read_site
+from iobands.site.judge import read_site
+from iobands.snapshot.site import Snapshot
 from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
 from tests.fault_table import Observed
@@ -32,13 +33,13 @@ from tests.reporting.sites import dropped, everything, healthy, look
 GOLDEN = Path(__file__).with_name("golden")
 
 
-def text(site: Site, width: int = 100, encoding: str = "utf-8", **options: bool) -> str:
+def text(site: Snapshot, width: int = 100, encoding: str = "utf-8", **options: bool) -> str:
     stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     return digest_text(site, Console(file=stream, width=width), **options)
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Snapshot:
     monkeypatch.chdir(tmp_path)
     return everything(Path())
 
@@ -47,7 +48,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     ("name", "encoding"), [("digest.txt", "utf-8"), ("digest-ascii.txt", "ascii")]
 )
 def test_golden_digest(
-    site: Site, name: str, encoding: str, request: pytest.FixtureRequest
+    site: Snapshot, name: str, encoding: str, request: pytest.FixtureRequest
 ) -> None:
     found = text(site, encoding=encoding)
     golden = GOLDEN / name
@@ -59,7 +60,7 @@ def test_golden_digest(
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
-def test_an_alert_is_one_line(site: Site, width: int) -> None:
+def test_an_alert_is_one_line(site: Snapshot, width: int) -> None:
     rows = text(site, width).split("SERIES")[0].splitlines()[1:]
     assert max(map(len, rows)) <= width
 
@@ -111,7 +112,7 @@ def pasted(command: str, root: Path) -> list[str]:
     return [each for each in words if each != "--"]
 
 
-def unfit(root: Path) -> Site:
+def unfit(root: Path) -> Snapshot:
     reason = "sanity error: lfs setstripe: stripe count asked for is 4, in effect are 3: " + (
         "OST0005 took no files; drain it, or say targets: 3 in the site file"
     )
@@ -141,7 +142,7 @@ def test_a_terminal_has_a_line_of_a_reason_and_says_how_to_get_the_rest(tmp_path
     assert "site file" in digest_text(unfit(tmp_path), console, every=True)
 
 
-def test_alerts_are_under_three_headings(site: Site) -> None:
+def test_alerts_are_under_three_headings(site: Snapshot) -> None:
     found = {
         heading: [(each.severity.value, each.subject) for each in alerts]
         for heading, alerts in sections(site).items()
@@ -192,7 +193,7 @@ def test_the_age_of_the_newest_run_is_in_the_first_line(tmp_path: Path) -> None:
     assert first == "IOBANDS OK: no alerts; 1 series; newest run 2 days ago"
 
 
-def test_a_series_is_a_line_of_a_hundred_columns(site: Site) -> None:
+def test_a_series_is_a_line_of_a_hundred_columns(site: Snapshot) -> None:
     table = text(site).split("SERIES")[1].split("\n\n")[0].splitlines()[1:]
     assert len(table) == len(site.series)
     assert max(len(row) for row in table) <= 100
@@ -228,7 +229,7 @@ def test_what_was_in_effect_has_a_column(tmp_path: Path) -> None:
     assert next(row for row in rows if row.startswith("disk"))[at:].startswith(" ")
 
 
-def test_rejected_lines(site: Site) -> None:
+def test_rejected_lines(site: Snapshot) -> None:
     few, every = text(site), text(site, rejected=True)
     assert (few.count("is not a finite number"), every.count("is not a finite number")) == (5, 7)
 
@@ -274,7 +275,9 @@ WHY = (
 )
 
 
-def unevenly(root: Path, newest: dict[str, object], value: float = 1.0, **fields: object) -> Site:
+def unevenly(
+    root: Path, newest: dict[str, object], value: float = 1.0, **fields: object
+) -> Snapshot:
     values = [1.0, 1.01, 0.99, 1.02, 0.98] * 4
     usual = {"busiest_target": 1, "free_spread_percent": 3, **fields}
     lines = [*daily(values, last=1.25, **usual), *daily([value], **{**usual, **newest})]

@@ -12,7 +12,7 @@ from iobands.reporting.covariates import covariates
 from iobands.reporting.explain import chosen, explanation, name_of
 from iobands.reporting.json import as_json
 from iobands.reporting.related import onset_of, related
-from iobands.site.site import Site
+from iobands.snapshot.site import Snapshot
 from tests.factory import daily, write_perflog
 from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
 from tests.reporting.test_digest import text as digest
@@ -20,20 +20,20 @@ from tests.reporting.test_digest import text as digest
 NAMES = ("a fpp", "a ssf", "b fpp", "b ssf")
 
 
-def only(found: Site, wanted: str):
+def only(found: Snapshot, wanted: str):
     (one,) = chosen(found, wanted)
     return one
 
 
-def text(found: Site, wanted: str) -> str:
+def text(found: Snapshot, wanted: str) -> str:
     return explanation(found, only(found, wanted))
 
 
-def advice(found: Site, wanted: str) -> str:
+def advice(found: Snapshot, wanted: str) -> str:
     return next(row for row in text(found, wanted).splitlines() if row.startswith("Look next"))
 
 
-def moved(found: Site, wanted: str) -> dict[str, str | None]:
+def moved(found: Snapshot, wanted: str) -> dict[str, str | None]:
     series = only(found, wanted)
     others = related(found, series, onset_of(series))
     return {each.series.label: each.direction for each in others}
@@ -98,7 +98,7 @@ def test_covariates_that_changed(
     series = only(found, "a fpp")
     onset = onset_of(series)
     assert onset is not None
-    told = covariates(series, onset.since)
+    told = covariates(found, series, onset.since)
     assert (told.changed, told.moved) == (changed, numbers)
     assert next(iter({**changed, **numbers})) in advice(found, "a fpp")
 
@@ -133,10 +133,11 @@ def test_what_creeps_or_always_differs_did_not_move(tmp_path: Path) -> None:
             stripe_size=2**20,
         )
     write_perflog(tmp_path / "perflogs", rows[::-1])
-    series = only(look(tmp_path), "write_bw")
+    found = look(tmp_path)
+    series = only(found, "write_bw")
     onset = onset_of(series)
     assert onset is not None
-    told = covariates(series, onset.since)
+    told = covariates(found, series, onset.since)
     assert {"fullness_percent", "job_nodelist"} <= told.still.keys()
     assert told.still["stripe_size"] == "1048576"
     assert not told.changed
@@ -171,7 +172,7 @@ def test_an_improvement_that_became_the_baseline_is_dated(tmp_path: Path) -> Non
     write_perflog(tmp_path / "perflogs", daily(dropped(1.6, after=60, runs=200)))
     found = look(tmp_path)
     (series,) = found.series
-    (change,) = series.status.detection.changes
+    (change,) = series.status.evidence.changes
     assert change.end == "adopted"
     assert "became the baseline on" in text(found, "write_bw")
 

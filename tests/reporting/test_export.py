@@ -26,7 +26,7 @@ from iobands.reporting.document import written as document_of
 from iobands.reporting.openmetrics import history_metrics, state_metrics
 from iobands.results.export import csv_text, json_text, write_parquet
 from iobands.results.perflog import read_perflogs
-from iobands.site.site import Site
+from iobands.snapshot.site import Snapshot
 from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog
 from tests.fault_table import Observed
@@ -49,7 +49,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(root: Path) -> Site:
+def site(root: Path) -> Snapshot:
     return look(root)
 
 
@@ -94,7 +94,7 @@ def test_duckdb_answers_the_question_of_the_recipe(root: Path, tmp_path: Path) -
     assert median == pytest.approx((sorted(values)[14] + sorted(values)[15]) / 2)
 
 
-def test_promtool_takes_the_metrics_and_the_history(site: Site, tmp_path: Path) -> None:
+def test_promtool_takes_the_metrics_and_the_history(site: Snapshot, tmp_path: Path) -> None:
     promtool = program("promtool")
     state = state_metrics(site)
     done = subprocess.run(
@@ -118,7 +118,7 @@ def test_promtool_takes_the_metrics_and_the_history(site: Site, tmp_path: Path) 
     assert (NOW - moment).total_seconds() == 6 * 3600
 
 
-def test_the_textfile_collector_serves_the_metrics(site: Site, tmp_path: Path) -> None:
+def test_the_textfile_collector_serves_the_metrics(site: Snapshot, tmp_path: Path) -> None:
     exporter = program("prometheus-node-exporter")
     (tmp_path / "iobands.prom").write_text(state_metrics(site), encoding="utf-8")
     options = ["--collector.disable-defaults", "--collector.textfile"]
@@ -130,7 +130,7 @@ def test_the_textfile_collector_serves_the_metrics(site: Site, tmp_path: Path) -
     assert text.count("iobands_series_state{") == len(site.series)
 
 
-def test_victoriametrics_takes_the_history(site: Site, tmp_path: Path) -> None:
+def test_victoriametrics_takes_the_history(site: Snapshot, tmp_path: Path) -> None:
     options = [f"-storageDataPath={tmp_path}", "-retentionPeriod=100y", "-httpListenAddr={}"]
     with serving(program("victoria-metrics"), *options) as address:
         _served(f"http://{address}/api/v1/import/prometheus", history_metrics(site).encode())
@@ -169,7 +169,9 @@ def _served(url: str, sent: bytes | None = None) -> str:
             time.sleep(0.1)
 
 
-def test_the_grafana_dashboard_asks_for_metrics_that_there_are(site: Site, tmp_path: Path) -> None:
+def test_the_grafana_dashboard_asks_for_metrics_that_there_are(
+    site: Snapshot, tmp_path: Path
+) -> None:
     dashboard = json.loads(GRAFANA.read_text(encoding="utf-8"))
     queries = [each["expr"] for panel in dashboard["panels"] for each in panel["targets"]]
     assert queries

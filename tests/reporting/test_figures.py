@@ -12,7 +12,6 @@ from iobands.bands.epoch_file import write_epoch
 from iobands.model.series import slug
 from iobands.reporting.explain import chosen
 from iobands.reporting.figures import evidence
-from iobands.reporting.verdicts import judged
 from tests.factory import NOW, daily, write_bands, write_perflog
 from tests.reporting.sites import look, site
 
@@ -54,7 +53,7 @@ def test_a_learned_band_alone_is_hatched(tmp_path: Path) -> None:
     write_epoch(directory, "here", Epoch("anew", NOW - timedelta(days=40.5), "s", ()))
     found = look(tmp_path)
     (series,) = found.series
-    assert len(judged(series).bands) == 2
+    assert len(series.verdicts.bands) == 2
     assert len(re.findall(r"url\(#h", evidence(found, series).decode())) == 1
 
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from iobands.detection import Ratio
 from iobands.reporting.format import (
     age_text,
     day_text,
@@ -18,6 +17,7 @@ from iobands.reporting.format import (
     printable,
     ratio_text,
 )
+from iobands.snapshot.change import Ratio
 from tests.factory import NOW
 
 

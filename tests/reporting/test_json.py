@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 
 from iobands.reporting.json import as_json, plain
-from iobands.site.site import Site
+from iobands.snapshot.site import Snapshot
 from tests.factory import ROW, daily, write_perflog
 from tests.reporting.sites import everything, look
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
+def site(tmp_path: Path) -> Snapshot:
     return everything(tmp_path)
 
 
-def as_data(site: Site) -> dict:
+def as_data(site: Snapshot) -> dict:
     return json.loads(json.dumps(as_json(site), allow_nan=False))
 
 
-def test_the_site(site: Site) -> None:
+def test_the_site(site: Snapshot) -> None:
     found = as_data(site)
     assert (found["schema"], found["status"]) == ("iobands-status/3", 2)
     assert found["summary"].startswith("IOBANDS CRITICAL: 1 degraded, 1 degraded (acknowledged)")
@@ -35,7 +35,7 @@ def test_the_site(site: Site) -> None:
     assert outliers["scratch"]["runs"] == 270
 
 
-def test_alerts_have_their_members(site: Site) -> None:
+def test_alerts_have_their_members(site: Snapshot) -> None:
     alerts = {alert["subject"]: alert for alert in as_data(site)["alerts"]}
     scratch = alerts["all scratch"]
     assert (scratch["severity"], scratch["direction"]) == ("degraded", "down")
@@ -50,7 +50,7 @@ def test_alerts_have_their_members(site: Site) -> None:
     assert home["acknowledgement"]["action"]["who"] == "jane"
 
 
-def test_series(site: Site) -> None:
+def test_series(site: Snapshot) -> None:
     by_label = {series["label"]: series for series in as_data(site)["series"]}
     disk = by_label["disk fpp write_bw"]
     assert (disk["value"], disk["unit"], disk["verdict"]) == (1.5, "GiB/s", "within")

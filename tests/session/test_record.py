@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.alert import UNKNOWN
 from iobands.alerts.causes import of_session
 from iobands.session.lock import acquire, new_holder, release
 from iobands.session.processes import Process
@@ -23,6 +22,7 @@ from iobands.session.record import (
     end_record,
     read_last_session,
 )
+from iobands.snapshot.alert import UNKNOWN
 from tests.factory import NOW, daily, write_session
 from tests.sites import DAY, SiteFiles
 

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.alerts.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO
-from iobands.alerts.alert import Alert, Severity
 from iobands.alerts.log import path_of
 from iobands.alerts.request import RequestError
 from iobands.detection.series import in_utc
 from iobands.site.calibrate import calibrate
-from iobands.site.site import Site
-from iobands.status.state import State
+from iobands.snapshot.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO
+from iobands.snapshot.alert import Alert, Severity
+from iobands.snapshot.series import State
+from iobands.snapshot.site import Snapshot
 from tests.factory import NOW, line, write_bands, write_perflog
 from tests.sites import DAY, Growing, levels, only
 
 
-def degraded(site: Site) -> Alert:
+def degraded(site: Snapshot) -> Alert:
     (alert,) = (each for each in site.alerts if each.severity is Severity.DEGRADED)
     return alert
 
@@ -110,15 +110,15 @@ def test_what_was_resolved_does_not_count(tmp_path: Path) -> None:
     assert status.band.median == pytest.approx(1.5, rel=0.03)
     later = only(site.after(160))
     assert (later.status.state, later.status.left_out) == (State.HEALTHY, "")
-    detection = later.status.detection
-    assert detection.changes == ()
+    evidence, (times, _) = later.status.evidence, later.judged
+    assert evidence.changes == ()
     begin, end = in_utc(action.since), in_utc(action.until)
     left_out = np.count_nonzero((later.history.times >= begin) & (later.history.times <= end))
     assert left_out == pytest.approx(15, abs=2)
-    assert len(detection.rows) == 160 - left_out
-    assert not ((detection.times >= begin) & (detection.times <= end)).any()
+    assert len(evidence.rows) == 160 - left_out
+    assert not ((times >= begin) & (times <= end)).any()
     # nor is a band learned from them
-    ((learned,),) = (each.learned for each in calibrate(site.again()))
+    ((learned,),) = (each.learned for each in calibrate(site.judge(site.now)))
     assert learned.proposal.runs == pytest.approx(160 - left_out, abs=4)
 
 
@@ -170,7 +170,7 @@ def test_a_rebaseline_of_a_healthy_series_needs_a_time(tmp_path: Path) -> None:
         site.does(REBASELINE)
     site.does(REBASELINE, since=NOW - 30 * DAY)
     status = only(site.again()).status
-    assert len(status.detection.rows) == 30
+    assert len(status.evidence.rows) == 30
     assert status.band.runs == 29
 
 

@@ -23,7 +23,7 @@ def files(tmp_path: Path) -> SiteFiles:
 
 
 def learn(files: SiteFiles, now: datetime = NOW, **options: object) -> Calibration:
-    (found,) = calibrate(files.read(now), **options)
+    (found,) = calibrate(files.judge(now), **options)
     return found
 
 
@@ -165,7 +165,7 @@ def test_since_and_part_of_a_label(files: SiteFiles) -> None:
     found = learn(files, since=NOW - 30 * DAY, part="read")
     assert runs(found) == {"disk fpp read_bw": pytest.approx(30, abs=2)}
     assert found.left_out == ()
-    assert list(calibrate(files.read(), "nowhere")) == []
+    assert list(calibrate(files.judge(), "nowhere")) == []
 
 
 def test_bands_of_other_series_hold_on(files: SiteFiles) -> None:
@@ -193,8 +193,9 @@ def test_calibrating_begins_at_the_newest_rebaseline(files: SiteFiles) -> None:
     assert learned.proposal.runs == pytest.approx(65, abs=2)
     accept(files, now)
     # the frozen band is not carried on, and the new one is in force
-    (series,) = files.read(now + HOUR).series
-    band = series.bands.band_for(series.key.fields(), now + HOUR)
+    judgement = files.judge(now + HOUR)
+    (series,) = judgement.snapshot.series
+    band = judgement.bands[series.key].band_for(series.key.fields(), now + HOUR)
     assert band.median == learned.band.median
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from config.validation import check_site
-from iobands.alerts.alert import Severity
 from iobands.model.history import moment_of
 from iobands.model.series import MADE_UP
 from iobands.reporting.format import summary
 from iobands.site.demo import write_demo
-from iobands.site.site import Site, read_site
-from iobands.status.state import State
+from iobands.site.judge import read_site
+from iobands.snapshot.alert import Severity
+from iobands.snapshot.series import State
+from iobands.snapshot.site import Snapshot
 
 NOW = datetime(2026, 11, 21, 7, tzinfo=timezone.utc)
 
@@ -28,12 +29,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(root: Path) -> Site:
+def site(root: Path) -> Snapshot:
     config = root / "config"
     return read_site(root / "perflogs", config / "bands", config / "alerts", now=NOW)
 
 
-def test_a_drop_of_all_writes_and_a_slow_target_are_open(site: Site) -> None:
+def test_a_drop_of_all_writes_and_a_slow_target_are_open(site: Snapshot) -> None:
     assert not site.rejected
     assert "made up" in summary(site)
     alert, slow = (each for each in site.alerts if each.severity is not Severity.COLLAPSED)
@@ -49,7 +50,7 @@ def test_a_drop_of_all_writes_and_a_slow_target_are_open(site: Site) -> None:
     assert abs(alert.since - (NOW - timedelta(days=11))) < timedelta(days=3)
 
 
-def test_the_past_has_an_incident_an_epoch_and_a_drop_that_was_resolved(site: Site) -> None:
+def test_the_past_has_an_incident_an_epoch_and_a_drop_that_was_resolved(site: Snapshot) -> None:
     assert {incident.file_system for incident in site.incidents} == {"scratch"}
     resolved = {key for key, actions in site.actions.items() if actions}
     assert {(key.file_system, key.variable) for key in resolved} == {("fast", "read_bw")}
@@ -58,12 +59,10 @@ def test_the_past_has_an_incident_an_epoch_and_a_drop_that_was_resolved(site: Si
     assert State.CALIBRATING in site.counts()
 
 
-def test_no_run_is_in_the_gaps_and_one_of_them_was_a_maintenance(site: Site) -> None:
+def test_no_run_is_in_the_gaps_and_one_of_them_was_a_maintenance(site: Snapshot) -> None:
     days = {time.astype("datetime64[D]") for each in site.series for time in each.history.times}
     assert 350 < len(days) < 365
-    bands = site.series[0].bands
-    assert bands is not None
-    past, coming = bands.maintenance
+    past, coming = site.maintenance[MADE_UP]
     assert past.begin < NOW < coming.begin
     assert not any(
         past.begin <= moment_of(time) <= past.end

@@ -8,17 +8,16 @@ import pytest
 from rich.console import Console
 
 from iobands.alerts.request import RequestError
-from iobands.detection.peers import PeerState
 from iobands.notify.changes import changes
 from iobands.notify.message import message_of
-from iobands.reporting.dashboard.names import series_id
 from iobands.reporting.dashboard.overview import overview
 from iobands.reporting.dashboard.peers import peer_maps
 from iobands.reporting.digest import digest_text
 from iobands.reporting.explain import explanation
 from iobands.reporting.json import as_json
 from iobands.reporting.peers import peers_text
-from iobands.reporting.verdicts import judged
+from iobands.snapshot.peers import PeerState
+from iobands.snapshot.public import public
 from tests.factory import NOW, daily, days_ago, line, write_bands
 from tests.sites import SiteFiles
 
@@ -77,14 +76,14 @@ def test_it_recovers_and_a_drained_one_is_not_used(tmp_path):
     _, peers = found(site)
     assert peers["7"].state is PeerState.HEALTHY
     assert 0.9 < peers["7"].ratio.value < 1.1
-    (entry,) = site.ledger().entries
+    (entry,) = site.ledger.entries
     assert (entry.subject, entry.end) == ("OST 7 of work", "as fast as the others again")
     assert (entry.ended - entry.raised).days == 17
     drained = [re.sub(r",7:0\.\d+", ",27:1", text) for text in lines[-3:]]
     site = files.write([*lines[:-3], *drained]).read()
     _, peers = found(site)
     assert peers["7"].state is PeerState.UNUSED
-    assert [each.end for each in site.ledger().entries] == ["not used any more"]
+    assert [each.end for each in site.ledger.entries] == ["not used any more"]
     assert peers["7"].since is None
 
 
@@ -120,7 +119,7 @@ def test_a_pool_that_shrinks_leaves_the_others_judged_while_they_are_three(tmp_p
     assert states == ["healthy", "slow", "healthy", *["not used"] * 21]
     site = files.write([*before, *with_targets(4, 1, since=4, targets=2)]).read()
     assert {found(site)[1][name].state for name in "01"} == {PeerState.UNKNOWN}
-    assert [each.end for each in site.ledger().entries] == ["not compared any more"]
+    assert [each.end for each in site.ledger.entries] == ["not compared any more"]
 
 
 def test_a_slow_target_stays_an_alert_between_the_few_runs_that_use_it(tmp_path):
@@ -207,10 +206,9 @@ def test_what_people_do_about_a_slow_target(tmp_path):
     (alert,) = site.alerts
     assert (alert.is_quiet, site.exit_status) == (True, 1)
     # it is about no series
-    assert not any(site.actions.values())
+    assert not any(each.actions for each in site.series)
     # the public learns that it is known, and is not asked to do anything
-    verdicts = {series_id(each.key): judged(each) for each in site.series}
-    (shown,) = overview(site, verdicts, {}, public=True, past=False)["alerts"]
+    (shown,) = overview(public(site), {}, past=False)["alerts"]
     assert (shown["says"][0], shown["says"][-1]) == ("0.49 × the others", "acknowledged")
     files.act("undo", "OST 7 of work", now=NOW + timedelta(minutes=1))
     files.act("resolve", "OST 7 of work", now=NOW + timedelta(minutes=2))
@@ -311,4 +309,4 @@ def test_a_target_that_others_keep_busy_now_and_then_is_not_slow_because_all_els
     mixed = [b if day % 10 else t for day, (t, b) in enumerate(zip(texts, blind, strict=True))]
     site = SiteFiles(tmp_path).write(with_columns(100, mixed)).read()
     assert found(site)[1]["7"].state is PeerState.UNKNOWN
-    assert not site.ledger().entries
+    assert not site.ledger.entries

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.alert import Severity
-from iobands.status.state import State
+from iobands.detection.series import Budget
+from iobands.snapshot.alert import Severity
+from iobands.snapshot.series import State
 from tests.factory import case, daily, write_perflog, write_report
 from tests.sites import DAY, Growing, SiteFiles, levels, only
 
@@ -97,10 +98,10 @@ def test_systems_are_kept_apart(files: SiteFiles) -> None:
 def test_the_budget_counts_the_runs_of_all_series_and_groups(files: SiteFiles) -> None:
     rows = daily(levels((60, 1)))
     rows += [row for n in range(3) for row in daily([1.5] * 3, file_system=f"fs{n}")]
-    budget = files.write(rows).read(false_alarms=2).budget
-    assert budget.false_alarms_a_year == 2
+    site = files.write(rows).read(false_alarms=2)
+    assert site.false_alarms_a_year == 2
     # once a day each, the young ones because nothing else is known; and the group of them all
-    assert budget.runs_a_year == pytest.approx(5 * 365)
+    assert site.threshold == Budget(2, 5 * 365).threshold
 
 
 def test_what_is_not_there_and_what_is_damaged(files: SiteFiles, tmp_path: Path) -> None:
@@ -121,7 +122,8 @@ def test_what_is_not_there_and_what_is_damaged(files: SiteFiles, tmp_path: Path)
 
 def test_the_samples_of_a_series_are_a_table(files: SiteFiles) -> None:
     rows = daily([1.0, 2.0]) + daily([3.0], pattern="ssf")
-    found = {series.key.pattern: series.samples for series in files.write(rows).read().series}
+    site = files.write(rows).read()
+    found = {series.key.pattern: site.samples_of(series) for series in site.series}
     assert list(found["fpp"]["perf_value"]) == [1.0, 2.0]
     assert list(found["ssf"]["perf_value"]) == [3.0]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.status.outliers import Outliers
+from iobands.snapshot.series import Outliers
 from tests.factory import NOW, daily, write_bands
 from tests.sites import DAY, SiteFiles, only
 
@@ -69,9 +69,10 @@ def test_without_a_band_nothing_is_counted(tmp_path: Path) -> None:
 def test_file_systems_have_the_sum_of_their_series(tmp_path: Path) -> None:
     rows = daily(values((30,), 60)) + daily(values((40, 50), 60, 2), pattern="ssf")
     rows += daily(values((), 60, 3), file_system="home")
-    found = SiteFiles(tmp_path).write(rows).read().outliers
-    assert {place: (each.runs, each.outliers) for place, each in found.items()} == {
+    found = SiteFiles(tmp_path).write(rows).read().file_systems
+    known = {(each.system, each.name): each.outliers for each in found}
+    assert {place: (each.runs, each.outliers) for place, each in known.items()} == {
         ("here", "disk"): (80, 3),
         ("here", "home"): (40, 0),
     }
-    assert found["here", "disk"].newest == NOW - (0.25 + 9) * DAY
+    assert known["here", "disk"].newest == NOW - (0.25 + 9) * DAY

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.alert import Severity
-from iobands.status.preflight import Obstacle
-from iobands.status.state import State
+from iobands.snapshot.alert import Severity
+from iobands.snapshot.series import Obstacle, State
 from tests.factory import NOW, ROW, case, daily, write_report
 from tests.sites import DAY, SiteFiles
 

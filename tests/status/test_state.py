@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.action import DISCARD, RETIRE
 from iobands.alerts.request import RequestError
 from iobands.bands import Span, parse_bands
 from iobands.model.schema import FileError
-from iobands.reporting.verdicts import VERDICTS, judged
-from iobands.site.site import Site
-from iobands.status.state import State
+from iobands.snapshot.action import DISCARD, RETIRE
+from iobands.snapshot.series import VERDICTS, State
+from iobands.snapshot.site import Snapshot
 from iobands.status.verdicts import OWN_HISTORY
 from tests.factory import (
     NOW,
@@ -109,7 +108,7 @@ def test_verdicts_of_all_runs(files: SiteFiles) -> None:
     files.write(daily([0.5, 1.5, 0.2, 1.0, 3.0]))
     write_bands(files.bands, since=days_ago(3.5))
     series = only(files.read())
-    found = [VERDICTS[code] for code in judged(series).verdicts]
+    found = [VERDICTS[code] for code in series.verdicts.codes]
     # floor 1 (1/2)^1.5 = 0.354
     assert found == ["no band", "within", "collapsed", "within", "above"]
 
@@ -117,7 +116,7 @@ def test_verdicts_of_all_runs(files: SiteFiles) -> None:
 def test_a_learned_band_judges_the_runs_that_it_compares_with(files: SiteFiles) -> None:
     rows = daily([5.0], last=30, tool_version="0.9") + daily([*HISTORY, 16.0])
     series = only(files.write(rows).read())
-    found = [VERDICTS[code] for code in judged(series).verdicts]
+    found = [VERDICTS[code] for code in series.verdicts.codes]
     assert found[:3] == ["no band", "collapsed", "below"]
     assert found[-1] == "above"
 
@@ -286,8 +285,8 @@ def test_a_drop_has_a_date_and_a_size(files: SiteFiles) -> None:
     assert change.ratio.low < 0.7 < change.ratio.high
     assert change.baseline == pytest.approx(1.5, rel=0.03)
     assert change.level == pytest.approx(0.7 * 1.5, rel=0.05)
-    assert change.score >= change.threshold == site.budget.threshold
-    small, large = status.detection.power.values()
+    assert change.score >= change.threshold == site.threshold
+    small, large = status.evidence.power.values()
     assert 2 < large < small < 30
 
 
@@ -300,7 +299,7 @@ def test_an_open_drop_does_not_teach_the_band(files: SiteFiles) -> None:
 def test_what_recovered_is_healthy_and_remembered(files: SiteFiles) -> None:
     status = only(files.write(daily(levels((80, 1), (20, 0.5), (50, 1)))).read()).status
     assert (status.state, status.change) == (State.HEALTHY, None)
-    (change,) = status.detection.changes
+    (change,) = status.evidence.changes
     assert (change.direction, change.end) == ("down", "recovered")
     assert abs(change.ended - (NOW - 49.25 * DAY)) <= 2 * DAY
 
@@ -355,13 +354,13 @@ def test_no_series_is_unknown(files: SiteFiles) -> None:
 
 def test_a_series_without_a_sample_has_no_data(files: SiteFiles) -> None:
     status = only(files.write(daily([None])).read()).status
-    assert (status.state, status.value, status.detection) == (State.NO_DATA, None, None)
+    assert (status.state, status.value, status.evidence) == (State.NO_DATA, None, None)
 
 
 def test_lines_that_are_none_are_rejected_with_their_place(files: SiteFiles) -> None:
     files.write([*daily([1.5]), line(perf_value="x"), "y"])
     write_report(files.perflogs, []).write_text("{")
-    site: Site = files.read()
+    site: Snapshot = files.read()
     assert [rejected.line for rejected in site.rejected] == [3, 4, 0]
     assert [rejected.path.suffix for rejected in site.rejected] == [".log", ".log", ".json"]
 
@@ -388,7 +387,7 @@ def test_samples_in_a_maintenance_are_not_judged_and_none_is_missed(files: SiteF
     site = files.read()
     assert (only(site).status.state, site.alerts) == (State.HEALTHY, ())
     assert only(site).status.left_out == "maintenance: new disks"
-    assert (only(site).status.runs, len(only(site).status.detection.rows)) == (114, 105)
+    assert (only(site).status.runs, len(only(site).status.evidence.rows)) == (114, 105)
     # what failed in it, and the days without a sample, are expected
     write_report(files.perflogs, [case(), case(display_name="Other")], days=1)
     assert files.read().alerts == ()

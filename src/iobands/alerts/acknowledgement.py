@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from iobands.alerts.action import ACKNOWLEDGE, Action
 from iobands.bands import Band
-from iobands.detection import DOWN, FIRST_BASELINE, follow
+from iobands.detection import FIRST_BASELINE, follow
 from iobands.detection.change_point import level_ratio
-from iobands.detection.series import Change, Detection, change_of, in_utc
-
-
-@dataclass(frozen=True)
-class Acknowledgement:
-    """The action that acknowledged an alert; `worse` is what made the alert loud again.
-
-    The ratio of `worse` is the level since then over the acknowledged one.
-    """
-
-    action: Action
-    worse: Change | None = None
-
-    @property
-    def holds(self) -> bool:
-        """Whether the alert stays quiet."""
-        return self.worse is None
+from iobands.detection.series import Detection, change_of, in_utc
+from iobands.snapshot.action import ACKNOWLEDGE, Action
+from iobands.snapshot.change import DOWN, Change
 
 
 def acknowledging(change: Change, actions: Sequence[Action]) -> Action | None:

@@ -12,24 +12,18 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-import numpy as np
-
-from iobands.alerts.acknowledgement import Acknowledgement, acknowledging, worse_since
-from iobands.alerts.action import Action
-from iobands.alerts.alert import Alert, Member, Severity, certainty
+from iobands.alerts.acknowledgement import acknowledging, worse_since
+from iobands.alerts.alert import certainty
 from iobands.alerts.correlated import NEAR, all_or_part, common_name, correlated, ratio_of
 from iobands.alerts.groups import GroupDrop
-from iobands.alerts.incident import Incident
 from iobands.bands import COLLAPSED
-from iobands.detection import DOWN
-from iobands.detection.change_point import Ratio
-from iobands.detection.series import Budget, Change
+from iobands.detection.series import Budget, Detection
 from iobands.model.series import SeriesKey
-from iobands.results.missing_runs import Finding
 from iobands.session.record import COMPLETED, RUNNING, LastSession
-from iobands.status.preflight import Obstacle
-from iobands.status.series import Series
-from iobands.status.state import State
+from iobands.snapshot.action import Action
+from iobands.snapshot.alert import Acknowledgement, Alert, Incident, Member, Severity
+from iobands.snapshot.change import DOWN, Change, Ratio
+from iobands.snapshot.series import Finding, Obstacle, Series, State
 
 #: From how many series of a file system on newest runs that collapsed are one alert.
 _MANY: Final = 4
@@ -44,6 +38,7 @@ def alerts_of(
     incidents: Sequence[Incident],
     actions: Mapping[SeriesKey, Sequence[Action]],
     budget: Budget,
+    detections: Mapping[SeriesKey, Detection],
     unfit: frozenset[SeriesKey] = frozenset(),
 ) -> tuple[Alert, ...]:
     """Return the alerts of all series.
@@ -60,7 +55,7 @@ def alerts_of(
     dropped = covered | {each.key for each in changed if _is_drop(each)}
     trouble = [*_of_incidents(by_key, incidents, dropped)]
     covered |= frozenset[SeriesKey]().union(*(alert.keys for alert in trouble))
-    found = [_acknowledged(alert, actions, budget) for alert in (*trouble, *found)]
+    found = [_acknowledged(alert, actions, budget, detections) for alert in (*trouble, *found)]
     found += [
         _of_suspicion(each, budget)
         for each in series
@@ -106,9 +101,9 @@ def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
 
 
 def _of_change(series: Series, budget: Budget) -> Alert:
-    change, detection = series.status.change, series.status.detection
-    assert change is not None and detection is not None
-    score = detection.chart.evidence  # as of today, not of the day of raising
+    change, evidence = series.status.change, series.status.evidence
+    assert change is not None and evidence is not None
+    score = evidence.today  # and not of the day of raising
     return Alert(
         Severity.DEGRADED if change.is_drop else Severity.IMPROVED,
         series.label,
@@ -125,9 +120,9 @@ def _of_change(series: Series, budget: Budget) -> Alert:
 
 
 def _of_suspicion(series: Series, budget: Budget) -> Alert:
-    detection = series.status.detection
-    assert detection is not None and detection.suspicion is not None
-    found = detection.suspicion
+    evidence = series.status.evidence
+    assert evidence is not None and evidence.suspicion is not None
+    found = evidence.suspicion
     return Alert(
         Severity.WATCH,
         series.label,
@@ -220,15 +215,17 @@ def _of_incidents(
 
 
 def _member(series: Series, ratio: Ratio) -> Member:
-    change, detection = series.status.change, series.status.detection
+    change, evidence = series.status.change, series.status.evidence
     if change and change.is_drop:
         return Member(series, change.ratio, change.baseline)
-    level = detection.chart.baseline.level() if detection else np.empty(0)
-    return Member(series, ratio, float(np.exp(np.median(level))) if len(level) else None)
+    return Member(series, ratio, evidence.level if evidence else None)
 
 
 def _acknowledged(
-    alert: Alert, actions: Mapping[SeriesKey, Sequence[Action]], budget: Budget
+    alert: Alert,
+    actions: Mapping[SeriesKey, Sequence[Action]],
+    budget: Budget,
+    detections: Mapping[SeriesKey, Detection],
 ) -> Alert:
     """Return the alert with its acknowledgement, if all of its members have one."""
     answers: list[Acknowledgement] = []
@@ -236,9 +233,9 @@ def _acknowledged(
         series = member.series
         change = series.status.change or _as_change(alert)
         action = acknowledging(change, actions[series.key])
-        if action is None or series.status.detection is None:
+        if action is None or series.key not in detections:
             return alert
-        worse = worse_since(series.status.detection, action, budget.threshold)
+        worse = worse_since(detections[series.key], action, budget.threshold)
         answers.append(Acknowledgement(action, worse))
     loud = [answer for answer in answers if not answer.holds]
     newest = (loud or sorted(answers, key=lambda answer: answer.action.when))[-1]

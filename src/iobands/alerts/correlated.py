@@ -8,9 +8,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from iobands.alerts.alert import Alert, Member
-from iobands.alerts.groups import SHARED
-from iobands.status.series import Series
+from iobands.snapshot.alert import SHARED, Alert, Member
+from iobands.snapshot.series import Series
 
 #: Changes that began within so much of each other may have one cause.
 NEAR: Final = timedelta(days=3)

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +15,7 @@ from iobands.detection.series import Budget, Detection, moment
 from iobands.detection.sessions import sessions_of
 from iobands.model.history import Times
 from iobands.model.series import SeriesKey
-
-#: What series may share, the most specific first: series field, and how a name says it.
-SHARED: Final = {
-    "file_system": "{}",
-    "partition": "partition {}",
-    "transport": "transport {}",
-    "pattern": "pattern {}",
-    "medium": "medium {}",
-}
+from iobands.snapshot.alert import SHARED
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,36 +13,13 @@ from numpy.typing import NDArray
 from iobands.detection.series import moment
 from iobands.detection.sessions import sessions_of
 from iobands.model.series import SeriesKey
+from iobands.snapshot.alert import Incident
 from iobands.status.outliers import TransientRuns
 
 _WINDOW: Final = 3
 _BAD: Final = 2
 _SEVERAL: Final = 2
 _DAYS: Final = 7
-
-
-@dataclass(frozen=True)
-class Incident:
-    """Most runs of one variable on a file system were under their floors.
-
-    It lasted from `since` to `until` (UTC), the times of its first and last bad session; `raised`
-    is that of the session that opened it. `ratios` has the series that were low, the deepest
-    first, with the median of their low runs over the median of their band.
-    """
-
-    system: str
-    file_system: str
-    variable: str
-    since: datetime
-    raised: datetime
-    until: datetime
-    is_open: bool
-    ratios: Mapping[SeriesKey, float]
-
-    @property
-    def name(self) -> str:
-        """What the incident is of, such as `all scratch write_bw`."""
-        return f"all {self.file_system} {self.variable}"
 
 
 def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tuple[Incident, ...]:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from iobands.alerts.action import FALSE, REAL, RESOLVE, Action
-from iobands.alerts.alert import Alert
 from iobands.alerts.correlated import NEAR
 from iobands.alerts.groups import GroupDrop
-from iobands.alerts.incident import Incident
-from iobands.detection import DOWN, RECOVERED
-from iobands.detection.peers import PeerState
-from iobands.detection.series import Change
-from iobands.model.series import SeriesKey
-from iobands.status.peers import PeerName, Place
-from iobands.status.series import Series
+from iobands.snapshot.action import FALSE, REAL, RESOLVE, Action
+from iobands.snapshot.alert import Alert, Entry, Incident, Ledger
+from iobands.snapshot.change import DOWN, RECOVERED, Change
+from iobands.snapshot.peers import PeerState, Place
+from iobands.snapshot.series import Series
 
 # How the alert of a peer ended that was slow when it was last compared.
 _NO_LONGER: Final = {
@@ -27,48 +23,24 @@ _NO_LONGER: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An alert of the past or the present; `raised` and `ended` are None where not known.
-
-    `subject` names it, `ratio` is the level since over the baseline, and `end` says how it ended,
-    empty while it is open. `delay` is the number of runs from the onset of a change to its alert.
-    """
-
-    subject: str
-    since: datetime
-    raised: datetime | None = None
-    ended: datetime | None = None
-    ratio: float | None = None
-    end: str = ""
-    delay: int | None = None
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """Entries with the newest first, and the site's own figures.
-
-    `real` and `false` count the verdicts of people. `delay` is the median number of runs from the
-    onset of a drop to its alert, open ones included, None without one.
-    """
-
-    entries: tuple[Entry, ...]
-    real: int
-    false: int
-    delay: float | None
-
-
 def ledger_of(
     alerts: Iterable[Alert],
     series: Sequence[Series],
     drops: Sequence[GroupDrop],
     incidents: Sequence[Incident],
-    actions: Mapping[SeriesKey | PeerName, Sequence[Action]],
+    actions: Iterable[Sequence[Action]],
     places: Sequence[Place] = (),
 ) -> Ledger:
     """Return the ledger; `actions` are all that are in force about each series, target or node."""
     entries = [
-        Entry(each.subject, each.since, each.raised, ratio=_ratio(each), delay=each.delay)
+        Entry(
+            each.subject,
+            each.since,
+            each.raised,
+            ratio=_ratio(each),
+            delay=each.delay,
+            kind=each.peer.name.kind if each.peer else None,
+        )
         for each in alerts
         if each.direction is not None and each.since is not None
     ]
@@ -85,7 +57,7 @@ def ledger_of(
         if not each.is_open
     ]
     entries += [*_past(series, drops, incidents), *_slow(places)]
-    every = {action.when: action for each in actions.values() for action in each}
+    every = {action.when: action for each in actions for action in each}
     done = [action for action in every.values() if action.kind == RESOLVE]
     entries += [_resolved(action, series) for action in done if action.since]
     delays = [each.delay for each in entries if each.delay and each.ratio and each.ratio < 1]
@@ -109,7 +81,7 @@ def _slow(places: Sequence[Place]) -> Iterator[Entry]:
                 last = ended or peer.last
                 if until is None or raised > until + NEAR:
                     end = "as fast as the others again" if ended else _NO_LONGER[peer.state]
-                    yield Entry(place.name_of(name), raised, raised, last, end=end)
+                    yield Entry(place.name_of(name), raised, raised, last, end=end, kind=place.kind)
                 until = last
 
 
@@ -140,8 +112,8 @@ def _past(
     past = [
         _Past(each, change.direction, _change(each, change))
         for each in series
-        if each.status.detection
-        for change in each.status.detection.changes
+        if each.status.evidence
+        for change in each.status.evidence.changes
         if change.ended and change.end
     ]
     past += [
@@ -205,5 +177,7 @@ def _resolved(action: Action, series: Sequence[Series]) -> Entry:
         action.since,
         ended=action.when,
         ratio=action.ratio,
-        end=f"resolved{verdict} by {action.who}: {action.reason}",
+        end=f"resolved{verdict}",
+        who=action.who,
+        reason=action.reason,
     )

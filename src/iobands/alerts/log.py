@@ -10,7 +10,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.alerts.action import (
+from iobands.model.fields import SERIES_FIELDS
+from iobands.model.rejected import Rejected, Unusable
+from iobands.model.replaced import naming, read_small
+from iobands.model.schema import shown
+from iobands.model.series import SeriesKey, path_part
+from iobands.model.times import is_of_this_age, utc_text
+from iobands.snapshot.action import (
     ACKNOWLEDGE,
     DISCARD,
     KINDS,
@@ -22,14 +28,8 @@ from iobands.alerts.action import (
     Action,
     is_future,
 )
-from iobands.detection import DOWN, UP
-from iobands.model.fields import SERIES_FIELDS
-from iobands.model.rejected import Rejected, Unusable
-from iobands.model.replaced import naming, read_small
-from iobands.model.schema import shown
-from iobands.model.series import SeriesKey, path_part
-from iobands.model.times import is_of_this_age, utc_text
-from iobands.status.peers import PeerName
+from iobands.snapshot.change import DOWN, UP
+from iobands.snapshot.peers import PeerName
 
 #: The version of contract 5 that is written.
 SCHEMA: Final = 3

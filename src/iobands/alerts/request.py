@@ -10,7 +10,10 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
-from iobands.alerts.action import (
+from iobands.bands import Span
+from iobands.model.history import moment_of
+from iobands.model.series import SeriesKey, slug
+from iobands.snapshot.action import (
     ACKNOWLEDGE,
     DISCARD,
     REBASELINE,
@@ -20,12 +23,9 @@ from iobands.alerts.action import (
     Action,
     in_force,
 )
-from iobands.alerts.alert import Alert, Member, Severity
-from iobands.bands import Span
-from iobands.model.history import moment_of
-from iobands.model.series import SeriesKey, slug
-from iobands.status.peers import FIELD_OF, PeerName
-from iobands.status.series import Series
+from iobands.snapshot.alert import Alert, Member, Severity
+from iobands.snapshot.peers import FIELD_OF, PeerName
+from iobands.snapshot.series import Series
 
 #: The alerts that can be acted on: those of a change.
 CHANGES: Final = (Severity.INCIDENT, Severity.DEGRADED, Severity.IMPROVED)

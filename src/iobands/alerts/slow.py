@@ -7,15 +7,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from iobands.alerts.acknowledgement import Acknowledgement
-from iobands.alerts.action import ACKNOWLEDGE, RESOLVE, Action, in_force
-from iobands.alerts.alert import Alert, Severity, SlowPeer, certainty
+from iobands.alerts.alert import certainty
 from iobands.alerts.correlated import overlap, ratio_of
 from iobands.alerts.log import Log
 from iobands.bands import Span
-from iobands.detection import DOWN
-from iobands.detection.peers import Peer
-from iobands.status.peers import FIELD_OF, TARGET, PeerName, Place
+from iobands.detection.series import Budget
+from iobands.snapshot.action import ACKNOWLEDGE, RESOLVE, Action, in_force
+from iobands.snapshot.alert import Acknowledgement, Alert, Severity, SlowPeer
+from iobands.snapshot.change import DOWN
+from iobands.snapshot.peers import FIELD_OF, TARGET, Peer, PeerName, Place
 
 #: An acknowledged peer is loud again at so much less of its speed.
 _WORSE: Final = 0.8
@@ -26,6 +26,7 @@ def with_slow_peers(
     places: Sequence[Place],
     actions: Mapping[PeerName, Sequence[Action]],
     now: datetime,
+    false_alarms: float,
 ) -> tuple[Alert, ...]:
     """Return `alerts` and those of slow peers.
 
@@ -35,7 +36,7 @@ def with_slow_peers(
     left = list(alerts)
     found = []
     for place in places:
-        slow = [_of_peer(place, name, each) for name, each in place.slow().items()]
+        slow = [_of_peer(place, name, each, false_alarms) for name, each in place.slow().items()]
         for alert in sorted(slow, key=lambda each: each.peer.ratio.value if each.peer else 1.0):
             caused = [each for each in left if place.kind == TARGET and _is_caused(each, alert)]
             left = [each for each in left if each not in caused]
@@ -76,7 +77,7 @@ def resolved_peers(
     ]
 
 
-def _of_peer(place: Place, name: str, found: Mapping[str, Peer]) -> Alert:
+def _of_peer(place: Place, name: str, found: Mapping[str, Peer], false_alarms: float) -> Alert:
     worst = min(found.values(), key=lambda each: each.ratio.value)
     surest = max(found.values(), key=lambda each: each.score)
     since = min(each.since for each in found.values() if each.since)
@@ -88,7 +89,7 @@ def _of_peer(place: Place, name: str, found: Mapping[str, Peer]) -> Alert:
         since_high=since,
         direction=DOWN,
         score=surest.score,
-        certainty=certainty(surest.score, place.budget),
+        certainty=certainty(surest.score, Budget(false_alarms, place.comparisons_a_year)),
         raised=min(each.alarms[-1][0] for each in found.values()),
         peer=SlowPeer(
             PeerName(place.kind, place.system, place.where, name),

@@ -12,14 +12,6 @@ from typing import Annotated, Final
 
 import typer
 
-from iobands.alerts.action import (
-    ACKNOWLEDGE,
-    DISCARD,
-    REBASELINE,
-    RESOLVE,
-    RETIRE,
-    UNDO,
-)
 from iobands.alerts.log import append, as_line, path_of
 from iobands.alerts.request import (
     Request,
@@ -38,6 +30,7 @@ from iobands.commands.options import (
 )
 from iobands.commands.site import SiteOptions, site_of
 from iobands.model.series import SeriesKey
+from iobands.snapshot.action import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO
 
 
 class Verdict(str, Enum):
@@ -177,7 +170,7 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     """Log the actions, and print what each of them changed."""
     site = site_of(options)
     known = (*site.series, *site.retired)
-    done = site.all_actions
+    done = site.actions
     subjects = subjects_of(known, site.alerts, done, site.now)
     future: dict[SeriesKey, list[datetime]] = {}
     for sample in site.future:

@@ -21,7 +21,7 @@ from iobands.commands.options import (
     failure,
     time_of,
 )
-from iobands.commands.site import SiteOptions, site_of
+from iobands.commands.site import SiteOptions, judgement_of
 from iobands.reporting.format import plural
 from iobands.site.calibrate import Learned, epoch_by_hand
 from iobands.site.calibrate import calibrate as learn
@@ -42,11 +42,11 @@ def calibrate(
     A band is provisional from 20 healthy runs of one level, active from 60 and frozen at 200.
     Series with an open alert are left out. The exit status is 0, and 3 for an error.
     """
-    site = site_of(options)
-    for name in dict.fromkeys(each.key.system for each in site.series):
+    judgement = judgement_of(options)
+    for name in dict.fromkeys(each.key.system for each in judgement.snapshot.series):
         # the site is judged without a file that cannot be used: nothing may be learned from that
         load_bands(options.config_of("bands"), name)
-    found = list(learn(site, series, time_of(since) if since else None))
+    found = list(learn(judgement, series, time_of(since) if since else None))
     if not found:
         raise failure("no series" + (f" with {series!r} in its name" if series else ""))
     for each in found:

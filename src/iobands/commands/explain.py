@@ -12,7 +12,7 @@ from iobands.commands.site import PastSiteOptions, site_of
 from iobands.model.replaced import naming
 from iobands.reporting.explain import chosen, explanation, name_of
 from iobands.reporting.format import nearest
-from iobands.status.peers import NODE
+from iobands.snapshot.peers import NODE
 
 
 def explain(
@@ -32,7 +32,7 @@ def explain(
     form = figure.suffix[1:].lower() if figure else ""
     if figure and form not in {"svg", "png"}:
         raise failure(f"{figure}: give --figure a file that ends in .svg or .png")
-    site = site_of(options)
+    site = site_of(options, with_power=True)
     wanted = " ".join(words)
     found = chosen(site, wanted)
     if len(found) > 1:

@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from iobands.alerts.ledger import Ledger
 from iobands.commands.site import PastSiteOptions, site_of
 from iobands.reporting.digest import MAIL_WIDTH
 from iobands.reporting.format import percent, plural, printable
+from iobands.snapshot.alert import Ledger
 
 _SHOWN: Final = 30
 _DAY: Final = len("2026-11-21")
@@ -31,7 +31,7 @@ def alerts(
     The precision is the share of real ones among the alerts that were resolved with a verdict.
     """
     site = site_of(options)
-    found = site.ledger()
+    found = site.ledger
     table = Table(box=None, pad_edge=False)
     for heading in ("SINCE", "RAISED", "ENDED"):
         table.add_column(heading, min_width=_DAY, no_wrap=True)
@@ -42,7 +42,7 @@ def alerts(
     for entry in shown:
         days = [f"{when:%Y-%m-%d}" if when else "-" for when in (entry.raised, entry.ended)]
         change = percent(entry.ratio) if entry.ratio else "-"
-        end = printable(entry.end) or "open"
+        end = printable(entry.ending)
         table.add_row(f"{entry.since:%Y-%m-%d}", *days, change, printable(entry.subject), end)
     console = Console(width=None if sys.stdout.isatty() else MAIL_WIDTH)
     console.print(table if shown else "No alert so far.")

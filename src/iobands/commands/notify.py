@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from iobands.alerts.alert import OK, UNKNOWN
 from iobands.commands.options import DryRunOption
 from iobands.commands.site import SiteOptions, site_of
 from iobands.model.schema import FileError
@@ -17,7 +16,8 @@ from iobands.notify import deliver, monitor
 from iobands.notify.outbox import Outbox, State
 from iobands.notify.settings import Settings, read_settings
 from iobands.reporting.format import printable, summary
-from iobands.site.site import Site
+from iobands.snapshot.alert import OK, UNKNOWN
+from iobands.snapshot.site import Snapshot
 
 
 def notify(
@@ -47,7 +47,7 @@ def settings_of(options: SiteOptions) -> Settings:
     return read_settings(options.config_of("notify.yaml"))
 
 
-def tell_of(site: Site, settings: Settings, options: SiteOptions) -> int:
+def tell_of(site: Snapshot, settings: Settings, options: SiteOptions) -> int:
     """Tell people and monitors of the site as it is now, and return the exit status."""
     not_sent = [*_tell(site, settings, _outbox(options)), *_report(site, settings)]
     return _status(not_sent)
@@ -73,7 +73,7 @@ def _status(problems: Iterable[str]) -> int:
     return status
 
 
-def _tell(site: Site, settings: Settings, outbox: Outbox) -> list[str]:
+def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> list[str]:
     """Note what is new, send all that waits, and return what could not be sent."""
     try:
         with outbox.locked():
@@ -91,7 +91,7 @@ def _tell(site: Site, settings: Settings, outbox: Outbox) -> list[str]:
     return [f"not sent: {problem}" for problem in problems]
 
 
-def _report(site: Site, settings: Settings) -> Iterator[str]:
+def _report(site: Snapshot, settings: Settings) -> Iterator[str]:
     """Give the monitors the state of the site, and yield what they did not take."""
     for each in settings.monitors:
         said = partial(monitor.report, each, site.exit_status, summary(site))

@@ -15,8 +15,9 @@ from iobands.model.replaced import naming, replace_file
 from iobands.model.series import slug
 from iobands.reporting.dashboard.write import write_dashboard
 from iobands.reporting.format import plural
-from iobands.site.site import Site
 from iobands.site.site_file import read_site_file
+from iobands.snapshot.public import public as public_part
+from iobands.snapshot.site import Snapshot
 
 
 class Format(str, Enum):
@@ -49,7 +50,7 @@ def report(
     are left as they are. The exit status is 0 once it is written, whatever it says; 3 when it
     could not be.
     """
-    site = site_of(options)
+    site = site_of(options, with_power=True)
     if output is Format.HTML:
         past = options.as_of is not None
         report_to(directory, site, options.config_of("systems"), public=public, past=past)
@@ -58,13 +59,16 @@ def report(
 
 
 def report_to(
-    directory: Path, site: Site, systems: Path, *, public: bool = False, past: bool = False
+    directory: Path, site: Snapshot, systems: Path, *, public: bool = False, past: bool = False
 ) -> None:
     """Write the dashboard to `directory` and print where it is; the site files are in `systems`."""
+    if public:
+        site = public_part(site)
     paths = {
         (system, name): path
         for system in {each.key.system for each in site.series}
         for name, path in read_site_file(systems, system).paths.items()
+        if not public
     }
     console = Console(stderr=True)
     bar = Progress(
@@ -81,14 +85,13 @@ def report_to(
             site,
             directory,
             paths=paths,
-            public=public,
             past=past,
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     typer.echo(f"Dashboard: {written.page.resolve()} ({plural(written.replaced, 'file')} written)")
 
 
-def _figures_to(directory: Path, site: Site, form: str) -> None:
+def _figures_to(directory: Path, site: Snapshot, form: str) -> None:
     """Write a figure of each series that has a sample."""
     from iobands.reporting.figures import time_series  # noqa: PLC0415 (matplotlib is slow to load)
 

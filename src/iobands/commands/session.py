@@ -11,7 +11,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from iobands.alerts.alert import OK, UNKNOWN, worst
 from iobands.commands.clean import clean_up
 from iobands.commands.notify import ping, settings_of, tell_of
 from iobands.commands.options import (
@@ -30,6 +29,7 @@ from iobands.commands.status import print_digest
 from iobands.model.schema import FileError
 from iobands.notify.settings import Settings
 from iobands.reporting.format import summary
+from iobands.snapshot.alert import OK, UNKNOWN, worst
 
 
 def run(
@@ -78,7 +78,7 @@ def run(
         ping(people, "fail", str(end.__cause__ or ""))
         raise
     clean_up(found, system)
-    site = site_of(options)
+    site = site_of(options, with_power=dashboard is not None)
     print_digest(site)
     if dashboard:
         report_to(dashboard, site, options.config_of("systems"))

@@ -22,7 +22,9 @@ from iobands.commands.options import (
     time_of,
 )
 from iobands.session.heartbeat import clock_problem
-from iobands.site.site import Site, read_site
+from iobands.site.judge import Judgement, judge
+from iobands.site.known import read_known
+from iobands.snapshot.site import Snapshot
 
 
 @dataclass(frozen=True)
@@ -97,28 +99,38 @@ def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-def site_of(options: SiteOptions) -> Site:
-    """Return the site that the options name; end with a message where there is none."""
+def site_of(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
+    """Return the snapshot of the site that the options name, as `judgement_of` does."""
+    return judgement_of(options, with_power=with_power).snapshot
+
+
+def judgement_of(options: SiteOptions, *, with_power: bool = False) -> Judgement:
+    """Judge the site that the options name; end with a message where there is none."""
     if options.config and not options.config.is_dir():  # the default need not exist
         raise failure(
             f"{options.config}: no such directory; give --config that of bands, alerts and systems"
         )
     perflogs = options.perflogs_directory
     as_of = time_of(options.as_of, "--as-of") if options.as_of else None
-    site = read_site(
+    everything = read_known(
         perflogs,
         options.config_of("bands"),
         options.config_of("alerts"),
         now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
-        as_of=as_of is not None,
-        clock=None if as_of else _clock_problem(perflogs),
         system=options.system,
-        false_alarms=options.false_alarms,
+        as_of=as_of is not None,
     )
+    found = judge(
+        everything,
+        false_alarms=options.false_alarms,
+        clock=None if as_of else _clock_problem(perflogs),
+        with_power=with_power,
+    )
+    site = found.snapshot
     if options.system and not (site.series or site.alerts):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
         raise failure(f"{perflogs}: nothing of the system {options.system}; systems there: {known}")
-    return site
+    return found
 
 
 def _clock_problem(perflogs: Path) -> str | None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from iobands.commands.site import PastSiteOptions, site_of
 from iobands.reporting.digest import MAIL_WIDTH, digest_text
 from iobands.reporting.json import as_json
-from iobands.site.site import Site
+from iobands.snapshot.site import Snapshot
 
 
 class Format(str, Enum):
@@ -37,7 +37,7 @@ def status(
     The exit status is 0 when all is well, 1 for watch or a drop that was acknowledged, 2 for
     degraded and 3 for no data.
     """
-    site = site_of(options)
+    site = site_of(options, with_power=output is Format.JSON)
     if output is Format.JSON:
         typer.echo(json.dumps(as_json(site), indent=2))
     else:
@@ -45,7 +45,7 @@ def status(
     raise typer.Exit(site.exit_status)
 
 
-def print_digest(site: Site, *, every: bool = False, rejected: bool = False) -> None:
+def print_digest(site: Snapshot, *, every: bool = False, rejected: bool = False) -> None:
     """Print the digest as wide as the terminal, or as a mail."""
     terminal = sys.stdout.isatty()
     console = Console(force_terminal=terminal, width=None if terminal else MAIL_WIDTH)

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from iobands.alerts.alert import OK, WARNING
 from iobands.commands.options import failure
 from iobands.commands.site import SiteOptions, site_of
 from iobands.reporting.document import Block, Format, written
@@ -16,8 +15,9 @@ from iobands.reporting.drift import comment, drift
 from iobands.reporting.published import section
 from iobands.site.advise import advise
 from iobands.site.published import HOLDS, Recommended, published
-from iobands.site.site import Site
 from iobands.site.site_file import read_site_file
+from iobands.snapshot.alert import OK, WARNING
+from iobands.snapshot.site import Snapshot
 
 
 def table(
@@ -62,7 +62,7 @@ def table(
     raise typer.Exit(WARNING if problems else OK)
 
 
-def _published(site: Site, systems: Path, holds: timedelta) -> dict[str, list[Recommended]]:
+def _published(site: Snapshot, systems: Path, holds: timedelta) -> dict[str, list[Recommended]]:
     """Return what to publish of each system, or end with a message."""
     advised, _ = advise({each.key: each.history for each in site.series})
     found = {}

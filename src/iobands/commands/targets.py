@@ -8,7 +8,7 @@ import typer
 
 from iobands.commands.site import PastSiteOptions, site_of
 from iobands.reporting.peers import peers_text
-from iobands.status.peers import NODE, TARGET
+from iobands.snapshot.peers import NODE, TARGET
 
 
 def targets(

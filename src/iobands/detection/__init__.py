@@ -7,11 +7,11 @@ a series, `threshold_for` and `power` say what a threshold costs and what it see
 from __future__ import annotations
 
 from iobands.detection.baseline import FIRST_BASELINE, FULL_BASELINE, LARGEST_BASELINE, Baseline
-from iobands.detection.change_point import ADOPTED, RECOVERED, ChangePoint, Ratio
+from iobands.detection.change_point import ChangePoint
 from iobands.detection.chart import Chart
-from iobands.detection.cusum import DOWN, UP
 from iobands.detection.detector import DEGRADED, LEAST, WATCH, follow
 from iobands.detection.threshold import power, runs_between_false_alarms, threshold_for
+from iobands.snapshot.change import ADOPTED, DOWN, RECOVERED, UP, Ratio
 
 __all__ = [
     "ADOPTED",

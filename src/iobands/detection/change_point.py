@@ -9,35 +9,13 @@ from typing import Final
 import numpy as np
 
 from iobands.detection.scores import Array
-
-#: How a change ended.
-RECOVERED: Final = "recovered"
-ADOPTED: Final = "adopted"
+from iobands.snapshot.change import Ratio
 
 # Half the 95 % point of chi-squared with one degree of freedom.
 _LIKELY: Final = 1.92
 _NORMAL_95: Final = 1.96
 # The size of a change is taken from so many of its runs at most, the oldest and the newest.
 _MOST_RUNS: Final = 400
-# A change of exactly the least size matters, whatever the last bit says.
-_ROUNDING: Final = 1e-9
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """The level after a change over the level before, with its 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-
-    def is_small(self, least: float) -> bool:
-        """Return whether the ratio is within a relative change of `least`."""
-        return self.value > 0 and _is_small(self.value, least)
-
-    def is_surely_small(self, least: float) -> bool:
-        """Return whether the whole interval is within a relative change of `least`."""
-        return self.low > 0 and _is_small(self.low, least) and _is_small(self.high, least)
 
 
 @dataclass(frozen=True)
@@ -68,10 +46,6 @@ class ChangePoint:
     def is_open(self) -> bool:
         """Whether the change lasts."""
         return self.ended is None
-
-
-def _is_small(ratio: float, least: float) -> bool:
-    return abs(math.log(ratio)) < -math.log1p(-least) - _ROUNDING
 
 
 def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:

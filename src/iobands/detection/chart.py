@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.detection.baseline import Baseline
-from iobands.detection.change_point import ChangePoint, Ratio, level_ratio, onset_interval
-from iobands.detection.cusum import DOWN, SIDES
+from iobands.detection.change_point import ChangePoint, level_ratio, onset_interval
+from iobands.detection.cusum import SIDES
 from iobands.detection.scores import Array
+from iobands.snapshot.change import DOWN, Ratio
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.detection.scores import DESIGNS, DROPS, Array
+from iobands.snapshot.change import DOWN, UP
 
-DOWN: Final = "down"
-UP: Final = "up"
 #: The designs of each direction, as columns.
 SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
 

@@ -19,19 +19,11 @@ from iobands.detection.baseline import (
     LARGEST_BASELINE,
     Baseline,
 )
-from iobands.detection.change_point import (
-    ADOPTED,
-    RECOVERED,
-    ChangePoint,
-    level_ratio,
-    onset_interval,
-)
+from iobands.detection.change_point import ChangePoint, level_ratio, onset_interval
 from iobands.detection.chart import Chart
 from iobands.detection.correlation import MOST, scale_for
 from iobands.detection.cusum import (
-    DOWN,
     SIDES,
-    UP,
     after_last_zero,
     cusum,
     direction_of,
@@ -40,6 +32,7 @@ from iobands.detection.cusum import (
 )
 from iobands.detection.prior import Prior
 from iobands.detection.scores import DESIGNS, Array, Quartiles, band_cells
+from iobands.snapshot.change import ADOPTED, DOWN, RECOVERED, UP
 
 #: How many later runs must have been quiet before a run joins the baseline.
 LAG: Final = 30

@@ -17,13 +17,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.detection.change_point import Ratio, level_ratio
+from iobands.detection.change_point import level_ratio
 from iobands.detection.chart import Chart
 from iobands.detection.correlation import MOST as MOST_CORRELATION
 from iobands.detection.correlation import scale_for, serial_correlation
-from iobands.detection.cusum import DOWN, SIDES
+from iobands.detection.cusum import SIDES
 from iobands.detection.detector import RECOVERY, WATCH
 from iobands.detection.scores import Array
+from iobands.snapshot.change import DOWN, Ratio
 
 #: From how much evidence of its own, in nats, a series counts as one that took part.
 TOOK_PART: Final = 2.0

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from enum import Enum
 from itertools import zip_longest
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.detection.change_point import Ratio
 from iobands.detection.detector import WATCH
 from iobands.detection.scores import Array
 from iobands.detection.series import DAILY, Budget, moment, runs_a_year
-from iobands.model.history import Times
+from iobands.snapshot.change import Ratio
+from iobands.snapshot.peers import Peer, PeerState, Speeds
 
 # Speeds over that of the others, of which the likeliest counts.
 _DESIGNS: Final = np.log([0.75, 0.5])[:, None]
@@ -51,54 +48,6 @@ _MISSED_BY_CHANCE: Final = 0.01
 # The speed of a peer that is not slow is taken from so many of its newest sessions, those in which
 # it was slow left out.
 _NEWEST: Final = 20
-
-
-class PeerState(str, Enum):
-    """What a peer is in.
-
-    `UNUSED`: no run of the newest sessions used it. `UNKNOWN`: none of them compared it with two
-    others, or the bytes on each explained all differences.
-    """
-
-    SLOW = "slow"
-    WATCH = "watch"
-    HEALTHY = "healthy"
-    UNUSED = "not used"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class Speeds:
-    """Logarithms of the speeds of peers over the others', of one variable.
-
-    `values` is of shape (sessions, peers), NaN where a session tells of none; `used` is whether it
-    used the peer all the same. `times` (UTC) are those of the sessions, in order.
-    """
-
-    peers: tuple[str, ...]
-    times: Times
-    values: Array
-    used: NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Peer:
-    """One peer: its `ratio` is its speed over the others', since `since` if it is slow.
-
-    `runs` is in how many sessions it was used, `last` the newest of them. The change began after
-    `since_low`. `score` is the evidence in nats that it is slow. `alarms` are when it was
-    found to be slow, the current time included, each with when that was over, None if it is not.
-    """
-
-    name: str
-    state: PeerState
-    runs: int
-    last: datetime
-    ratio: Ratio
-    score: float = 0.0
-    since: datetime | None = None
-    since_low: datetime | None = None
-    alarms: tuple[tuple[datetime, datetime | None], ...] = ()
 
 
 def compare(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:

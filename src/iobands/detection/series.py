@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property
@@ -13,16 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import Band
-from iobands.detection.change_point import ChangePoint, Ratio
+from iobands.detection.change_point import ChangePoint
 from iobands.detection.chart import Chart
-from iobands.detection.cusum import DOWN
 from iobands.detection.detector import DEGRADED, LEAST, follow
 from iobands.detection.prior import Prior
 from iobands.detection.threshold import power, runs_between_false_alarms, threshold_for
 from iobands.model.history import History, Times
+from iobands.snapshot.change import DOWN, LARGE_DROP, Change, Evidence, Suspicion
 
-#: The drops, as ratios, that the power of a series is given for; programs get the larger one.
-LARGE_DROP: Final = 0.7
+#: The drops, as ratios, that the power of a series is given for.
 POWER_DROPS: Final = (0.8, LARGE_DROP)
 #: How often a series runs in a year while it is too young to know.
 DAILY: Final = 365.0
@@ -51,49 +49,6 @@ class Budget:
     def years_to_false_alarm(self, score: float) -> float:
         """Return the mean number of years between false alarms of `score` on this site."""
         return runs_between_false_alarms(score) / max(self.runs_a_year, 1.0)
-
-
-@dataclass(frozen=True)
-class Change:
-    """A lasting change of a series in terms of time (UTC); see `ChangePoint`.
-
-    `baseline` and `level` are the medians before and since, in the unit of the series; `delay` is
-    the number of runs from the first changed one to the alert, both included.
-    """
-
-    direction: str
-    since: datetime
-    since_low: datetime
-    since_high: datetime
-    raised: datetime
-    ratio: Ratio
-    baseline: float
-    score: float
-    threshold: float
-    ended: datetime | None = None
-    end: str | None = None
-    delay: int = 0
-
-    @property
-    def level(self) -> float:
-        """The level since, in the unit of the series."""
-        return self.baseline * self.ratio.value
-
-    @property
-    def is_drop(self) -> bool:
-        """Whether the change is for the worse."""
-        return self.direction == DOWN
-
-
-@dataclass(frozen=True)
-class Suspicion:
-    """Evidence for a drop over the watch threshold, and not yet enough for an alert."""
-
-    since: datetime
-    ratio: Ratio
-    baseline: float
-    score: float
-    threshold: float
 
 
 @dataclass(frozen=True)
@@ -134,10 +89,26 @@ class Detection:
             self.chart.threshold,
         )
 
-    @cached_property
-    def power(self) -> Mapping[float, float]:
-        """The mean detection delay in runs of each of `POWER_DROPS`, infinite if it is not seen."""
-        return {drop: power(self.chart, drop) for drop in POWER_DROPS}
+    def evidence(self, *, with_power: bool) -> Evidence:
+        """Return what there is to say of it; `with_power` takes its time."""
+        chart = self.chart
+        level = chart.baseline.level()
+        delays = {f"{drop:g}": power(chart, drop) for drop in POWER_DROPS} if with_power else {}
+        return Evidence(
+            self.rows,
+            chart.down,
+            chart.up,
+            self.changes,
+            self.suspicion,
+            chart.watch,
+            chart.threshold,
+            chart.can_judge,
+            float(np.exp(np.median(level))) if chart.can_judge else None,
+            len(chart.baseline.runs),
+            chart.baseline.correlation,
+            chart.scale,
+            {drop: runs if math.isfinite(runs) else None for drop, runs in delays.items()},
+        )
 
     @cached_property
     def healthy(self) -> NDArray[np.bool_]:

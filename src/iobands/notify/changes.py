@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.alerts.alert import Alert, Severity
 from iobands.model.series import slug
 from iobands.reporting.digest import subject
 from iobands.reporting.format import printable, worst_member
-from iobands.site.site import CLOCK, Site
+from iobands.snapshot.alert import Alert, Severity
+from iobands.snapshot.site import CLOCK, Snapshot
 
 BEGAN: Final = "began"
 WORSE: Final = "worse"
@@ -85,7 +85,7 @@ class Event:
 
 
 def changes(
-    before: Sequence[Cause], site: Site, severities: frozenset[str]
+    before: Sequence[Cause], site: Snapshot, severities: frozenset[str]
 ) -> tuple[list[Cause], list[Event]]:
     """Return the open causes now, the oldest first, and what changed since `before`.
 

@@ -17,14 +17,14 @@ from iobands.notify.message import Message, message_of
 from iobands.notify.outbox import Entry, Outbox, State
 from iobands.notify.settings import Channel, SendError, Settings, scrubbed
 from iobands.reporting.format import printable
-from iobands.site.site import Site
+from iobands.snapshot.site import Snapshot
 
 # A server may answer a byte at a time.
 _SECONDS: Final = 300
 _MOST: Final = 500  # characters of what a server says
 
 
-def news(site: Site, settings: Settings, state: State) -> State:
+def news(site: Snapshot, settings: Settings, state: State) -> State:
     """Return the causes now, and the messages about what has changed since `state`."""
     causes, events = changes(state.causes, site, settings.severities)
     pending = list(state.pending)

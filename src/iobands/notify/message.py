@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from iobands.alerts.action import REBASELINE, RESOLVE, in_force
-from iobands.alerts.alert import Alert
 from iobands.model.series import slug
 from iobands.notify.changes import RECOVERED, Cause, Event
 from iobands.reporting.digest import details, number, subject
@@ -19,7 +17,9 @@ from iobands.reporting.format import (
     ratio_text,
     summary,
 )
-from iobands.site.site import Site
+from iobands.snapshot.action import REBASELINE, RESOLVE, in_force
+from iobands.snapshot.alert import Alert
+from iobands.snapshot.site import Snapshot
 
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
@@ -43,7 +43,7 @@ class Message:
     page: str = ""
 
 
-def message_of(event: Event, site: Site, page: str) -> Message:
+def message_of(event: Event, site: Snapshot, page: str) -> Message:
     """Return the message about an event."""
     cause = event.cause
     lines = [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
@@ -70,14 +70,14 @@ def message_of(event: Event, site: Site, page: str) -> Message:
     )
 
 
-def _headline(event: Event, site: Site) -> str:
+def _headline(event: Event, site: Snapshot) -> str:
     if len(event.alerts) != 1:
         return event.cause.title
     said = [printable(each) for each in details(event.alerts[0], site, short=True)[:2]]
     return ", ".join([_name(event.alerts[0], site), *filter(None, said)])[:180]
 
 
-def _of_alert(alert: Alert, site: Site) -> Iterator[str]:
+def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
     said = "  ".join(printable(each) for each in details(alert, site) if each)
     yield f"{alert.severity.value}  {_name(alert, site)}  {said}"
     if len(alert.members) > 1:
@@ -89,20 +89,20 @@ def _of_alert(alert: Alert, site: Site) -> Iterator[str]:
             yield f"  and {hidden} more"
 
 
-def _name(alert: Alert, site: Site) -> str:
+def _name(alert: Alert, site: Snapshot) -> str:
     counted = number(alert, site)
     return printable(subject(alert)) + (f" ({counted})" if counted else "")
 
 
-def _recovered(cause: Cause, site: Site) -> Iterator[str]:
+def _recovered(cause: Cause, site: Snapshot) -> Iterator[str]:
     """Yield since when a cause was known, and the action that ended it, if one did."""
     since = day_text(cause.began, site.now)
     yield f"{cause.title} is no longer {cause.severity}; known since {since}"
     ended = {
         action.when: action
-        for key, actions in site.actions.items()
-        if slug(key) in cause.members
-        for action in in_force(actions, site.now)
+        for series in (*site.series, *site.retired)
+        if slug(series.key) in cause.members
+        for action in in_force(series.actions, site.now)
         if action.kind in (RESOLVE, REBASELINE) and action.when >= cause.began
     }
     if ended:

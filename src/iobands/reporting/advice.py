@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from iobands.detection import Ratio
 from iobands.model.series import SeriesKey
 from iobands.reporting.document import Block, Bullets, Heading, Paragraph, Table
 from iobands.reporting.format import figure, plural, printable, ratio_text
@@ -21,6 +20,7 @@ from iobands.site.advise import (
     Finding,
 )
 from iobands.site.compare import value_of
+from iobands.snapshot.change import Ratio
 
 _NAMES = {FILE_SYSTEM: "file system", "stripe_count_asked": "stripe count"}
 _HEADINGS = ("On", "Setting", "Advice", "Ratio", "Interval", "Paired runs", "From", "To")

@@ -14,7 +14,8 @@ from iobands.detection.series import in_utc
 from iobands.model.fields import CONTEXT, FIELD
 from iobands.reporting.format import figure
 from iobands.reporting.related import BEFORE, NEXT
-from iobands.status.series import Series
+from iobands.snapshot.series import Series
+from iobands.snapshot.site import Snapshot
 
 _LEAST_BEFORE: Final = 5
 _USUAL: Final = (5, 95)  # percentiles
@@ -33,10 +34,10 @@ class Covariates:
     still: dict[str, str] = field(default_factory=dict)
 
 
-def covariates(series: Series, since: datetime) -> Covariates:
+def covariates(site: Snapshot, series: Series, since: datetime) -> Covariates:
     """Return how the next runs since a change differ from those before, beside their rate."""
     start = int(np.searchsorted(series.history.times, in_utc(since)))
-    samples = series.samples
+    samples = site.samples_of(series)
     before, after = samples[max(0, start - BEFORE) : start], samples[start : start + NEXT]
     found = Covariates()
     for name in CONTEXT:

@@ -11,7 +11,6 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from iobands.alerts.alert import OK, Alert, Certainty, Severity
 from iobands.bands import BELOW, COLLAPSED, NO_BAND
 from iobands.directories.note import Leftover
 from iobands.reporting.covariates import WEIGHTED_PERCENT, uneven
@@ -33,10 +32,9 @@ from iobands.reporting.format import (
 )
 from iobands.reporting.related import sharing
 from iobands.reporting.table import BLOCKS, STYLES, band_cell, series_table
-from iobands.site.site import Site
-from iobands.status.series import Series
-from iobands.status.state import State
-from iobands.status.verdicts import ENOUGH_RUNS
+from iobands.snapshot.alert import OK, Alert, Certainty, Severity
+from iobands.snapshot.series import ENOUGH_RUNS, Series, State
+from iobands.snapshot.site import Snapshot
 
 #: The headings of alerts.
 ATTENTION: Final = "Needs attention"
@@ -68,7 +66,7 @@ _GAP: Final = "  "
 
 
 def digest_text(
-    site: Site, console: Console, *, every: bool = False, rejected: bool = False
+    site: Snapshot, console: Console, *, every: bool = False, rejected: bool = False
 ) -> str:
     """Return the digest as `console` can show it.
 
@@ -84,7 +82,7 @@ def digest_text(
 
 
 def digest(
-    site: Site, width: int, *, every: bool, rejected: bool, cut: bool = False
+    site: Snapshot, width: int, *, every: bool, rejected: bool, cut: bool = False
 ) -> Iterator[Text]:
     """Yield the parts of the digest for a terminal of `width` columns; `cut` cuts long reasons."""
     yield Text(summary(site), style="bold")
@@ -133,7 +131,7 @@ def digest(
         yield from _rejected(site, rejected)
 
 
-def sections(site: Site) -> dict[str, list[Alert]]:
+def sections(site: Snapshot) -> dict[str, list[Alert]]:
     """Return the alerts by heading; those of `INFORMATION` do not change the exit status."""
     found: dict[str, list[Alert]] = {ATTENTION: [], ACKNOWLEDGED: [], INFORMATION: []}
     for alert in site.alerts:
@@ -143,7 +141,7 @@ def sections(site: Site) -> dict[str, list[Alert]]:
     return found
 
 
-def details(alert: Alert, site: Site, *, short: bool = False) -> list[str]:
+def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
     """Return what is said of an alert beside severity and subject.
 
     That is its level, what to do, since when, how certain and who acknowledged it, or the reason
@@ -162,7 +160,7 @@ def details(alert: Alert, site: Site, *, short: bool = False) -> list[str]:
     return [level, *others, acknowledgement_text(alert)]
 
 
-def finding(alert: Alert, site: Site, *, short: bool = False) -> tuple[str, str, str]:
+def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, str, str]:
     """Return the level of an alert that has no reason, since when it is so, and how certain."""
     if alert.peer:
         level = f"{alert.peer.ratio.value:.2f} × the others"
@@ -180,7 +178,7 @@ def subject(alert: Alert) -> str:
     return _IDLE_PARAMETERS.sub("", alert.subject)
 
 
-def number(alert: Alert, site: Site) -> str:
+def number(alert: Alert, site: Snapshot) -> str:
     """Return how many of the series that share its subject an alert has, such as `2 of 4 series`.
 
     Empty for an alert of one series.
@@ -196,7 +194,7 @@ def number(alert: Alert, site: Site) -> str:
     return f"{len(alert.members)} of {len(every)} {what}"
 
 
-def unevenly_placed(site: Site) -> list[tuple[str, str]]:
+def unevenly_placed(site: Snapshot) -> list[tuple[str, str]]:
     """Return how far from rotation the newest files of each file system lie.
 
     Where nothing shows why, chance may do it: worth a line are only low runs that lie less evenly
@@ -208,7 +206,7 @@ def unevenly_placed(site: Site) -> list[tuple[str, str]]:
         text = uneven(newest)
         if text is None or str(series.key.case or "").startswith(_PINNED):
             continue
-        usual = median(series.samples["busiest_target"].drop_nulls())
+        usual = median(site.samples_of(series)["busiest_target"].drop_nulls())
         is_low = newest["busiest_target"] >= 2 * usual and (
             status.verdict in (BELOW, COLLAPSED) or status.state is State.DEGRADED
         )
@@ -221,7 +219,7 @@ def unevenly_placed(site: Site) -> list[tuple[str, str]]:
     return [(where, text) for where, (_, text) in found.items()]
 
 
-def not_measured(site: Site) -> list[tuple[str, ...]]:
+def not_measured(site: Snapshot) -> list[tuple[str, ...]]:
     """Return what was skipped and why: checks of one kind and reason are one entry."""
     alike: dict[str, dict[str, None]] = {}
     for skip in site.skipped:
@@ -242,7 +240,7 @@ def _warnings(warnings: Sequence[str], most: int | None) -> Iterator[Text]:
 
 
 def _alerts(
-    alerts: Sequence[Alert], most: int | None, site: Site, width: int, *, cut: bool
+    alerts: Sequence[Alert], most: int | None, site: Snapshot, width: int, *, cut: bool
 ) -> Iterator[Text]:
     shown = alerts[:most]
     names = [printable(subject(alert)) for alert in shown]
@@ -321,7 +319,7 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: max(width, 2) - 1].rstrip()}…"
 
 
-def _series(site: Site, width: int, every: bool) -> Iterator[Text]:
+def _series(site: Snapshot, width: int, every: bool) -> Iterator[Text]:
     """Yield the table of the series: of more than `MOST_SERIES`, those with news."""
     every = every or len(site.series) <= MOST_SERIES
     shown = [each for each in site.series if every or each.status.state not in _NO_NEWS]
@@ -348,7 +346,7 @@ def _notes(shown: Sequence[Series]) -> Iterator[Text]:
         yield Text(f"\ncalibrating in the epoch {printable(epoch)}")
 
 
-def maintenance_lines(site: Site) -> Iterator[tuple[str, str]]:
+def maintenance_lines(site: Snapshot) -> Iterator[tuple[str, str]]:
     """Yield of what each maintenance is, and its last and next time."""
     for system, windows in site.maintenance.items():
         for window in windows:
@@ -364,7 +362,7 @@ def _is_new(series: Series) -> bool:
     return epoch is not None and not epoch.continues and series.history.first < epoch.since
 
 
-def _leftovers(site: Site, most: int | None) -> Iterator[Text]:
+def _leftovers(site: Snapshot, most: int | None) -> Iterator[Text]:
     left = site.leftovers
     yield Text(f"\n{leftovers_heading(left)}", style="bold")
     for each in left[:most]:
@@ -394,7 +392,7 @@ def leftover_text(left: Leftover) -> str:
     return f"{left.path}{known}: {left.why}"
 
 
-def _rejected(site: Site, every: bool) -> Iterator[Text]:
+def _rejected(site: Snapshot, every: bool) -> Iterator[Text]:
     yield Text(f"\nRejected: {plural(site.rejected_lines, 'line')}", style="bold")
     shown = site.rejected if every else site.rejected[:FIRST_REJECTED]
     for rejected in shown:

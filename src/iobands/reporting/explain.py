@@ -6,8 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iobands.alerts.alert import Alert
-from iobands.detection import DOWN
 from iobands.model.series import slug
 from iobands.reporting.covariates import covariates
 from iobands.reporting.digest import number
@@ -25,8 +23,10 @@ from iobands.reporting.format import (
 from iobands.reporting.lines import aligned, move, section, some
 from iobands.reporting.peers import of_peer
 from iobands.reporting.related import Onset, Related, related, sharing, value_of
-from iobands.site.site import Site
-from iobands.status.series import Series
+from iobands.snapshot.alert import Alert
+from iobands.snapshot.change import DOWN
+from iobands.snapshot.series import Series
+from iobands.snapshot.site import Snapshot
 
 _SHARE: Final = 0.5  # of the members: from then on a covariate moved with the alert
 _WHERE: Final = {
@@ -38,7 +38,7 @@ _WHERE: Final = {
 }
 
 
-def chosen(site: Site, wanted: str) -> list[Alert | Series]:
+def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
     """Return what `wanted` may mean: exactly that, or else all with each of its words.
 
     If no series or alert has them in its name, series with the words as values of their fields.
@@ -67,13 +67,13 @@ def name_of(found: Alert | Series) -> str:
     return found.subject if isinstance(found, Alert) else found.label
 
 
-def explanation(site: Site, found: Alert | Series) -> str:
+def explanation(site: Snapshot, found: Alert | Series) -> str:
     """Return an explanation as text."""
     lines = of_alert(site, found) if isinstance(found, Alert) else of_series(site, found)
     return "\n".join(printable(line) for line in lines) + "\n"
 
 
-def of_alert(site: Site, alert: Alert) -> Iterator[str]:
+def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
     """Yield the explanation of an alert, line by line."""
     certainty = f", {alert.certainty.value}" if alert.certainty else ""
     since = f" since {day_text(alert.since, site.now)}" if alert.since else ""
@@ -106,7 +106,7 @@ def of_alert(site: Site, alert: Alert) -> Iterator[str]:
     others = [each for each in related(site, lead, onset) if each.series.key not in alert.keys]
     near = [each for each in others if each.series in alike]
     moved = [f"{each.series.label}: {move(site, each)}" for each in near if each.direction]
-    changed, still = _common(alert, onset)
+    changed, still = _common(site, alert, onset)
     if moved or changed:
         yield from section("Moved too", [*moved, *changed])
     names = [each.series.label for each in near if not each.direction]
@@ -118,10 +118,10 @@ def of_alert(site: Site, alert: Alert) -> Iterator[str]:
         yield from ("", f"Look next: {_WHERE[field]}")
 
 
-def moved_with(alert: Alert) -> list[str]:
+def moved_with(site: Snapshot, alert: Alert) -> list[str]:
     """Return the covariates that changed when the series of an alert did."""
     onset = _onset(alert)
-    return _common(alert, onset)[0] if onset else []
+    return _common(site, alert, onset)[0] if onset else []
 
 
 def _onset(alert: Alert) -> Onset | None:
@@ -145,9 +145,9 @@ def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[
         yield f"{value}: {sum(moved) or 'none'} of {number} went {direction}"
 
 
-def _common(alert: Alert, onset: Onset) -> tuple[list[str], list[str]]:
+def _common(site: Snapshot, alert: Alert, onset: Onset) -> tuple[list[str], list[str]]:
     """Return the covariates that changed with half of the members or more, and the others."""
-    found = [covariates(each.series, onset.since) for each in alert.members]
+    found = [covariates(site, each.series, onset.since) for each in alert.members]
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for each in found:
         for name, text in {**each.changed, **each.moved}.items():

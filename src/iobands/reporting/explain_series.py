@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from iobands.alerts.alert import Alert
-from iobands.detection import ADOPTED, DOWN
-from iobands.detection.series import Detection
 from iobands.model.series import slug
 from iobands.reporting.covariates import Covariates, covariates, uneven
 from iobands.reporting.digest import details
@@ -35,10 +33,10 @@ from iobands.reporting.format import (
 from iobands.reporting.how_run import how_run
 from iobands.reporting.lines import fact, move, section, some
 from iobands.reporting.related import FIELDS, Related, onset_of, related
-from iobands.site.site import Site
-from iobands.status.outliers import Outliers
-from iobands.status.series import Series
-from iobands.status.state import State
+from iobands.snapshot.alert import Alert
+from iobands.snapshot.change import ADOPTED, DOWN, Evidence
+from iobands.snapshot.series import Outliers, Series, State
+from iobands.snapshot.site import Snapshot
 
 #: A heading and what is said under it.
 Fact = tuple[str, str]
@@ -47,7 +45,7 @@ _MOST_MOVED: Final = 12
 _MOST_INCIDENTS: Final = 5
 
 
-def of_series(site: Site, series: Series) -> Iterator[str]:
+def of_series(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield the explanation of a series, line by line."""
     onset = onset_of(series)
     others = related(site, series, onset)
@@ -58,7 +56,7 @@ def of_series(site: Site, series: Series) -> Iterator[str]:
         yield from fact(heading, text)
     found = Covariates()
     if onset:
-        found = covariates(series, onset.since)
+        found = covariates(site, series, onset.since)
         yield from section(
             f"Moved at the same time, about {day_text(onset.since, site.now)}",
             _moved(site, others, found),
@@ -72,15 +70,15 @@ def of_series(site: Site, series: Series) -> Iterator[str]:
     yield from _newest(series)
 
 
-def moved(site: Site, series: Series) -> Iterator[str]:
+def moved(site: Snapshot, series: Series) -> Iterator[str]:
     """Yield what moved when the series did; nothing where it did not."""
     onset = onset_of(series)
     if onset:
         others = related(site, series, onset)
-        yield from _moved(site, others, covariates(series, onset.since))
+        yield from _moved(site, others, covariates(site, series, onset.since))
 
 
-def _moved(site: Site, others: Sequence[Related], found: Covariates) -> Iterator[str]:
+def _moved(site: Snapshot, others: Sequence[Related], found: Covariates) -> Iterator[str]:
     yield from (f"{name}: {text}" for name, text in {**found.changed, **found.moved}.items())
     near = [each for each in others if each.direction]
     near.sort(key=lambda each: each.change is None)
@@ -96,22 +94,23 @@ def _state(series: Series) -> str:
     return f"{status.state.value}{f': {status.why}' if status.why else ''}"
 
 
-def facts(site: Site, series: Series) -> Iterator[Fact]:
+def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     """Yield what is known of a series; an empty heading goes on with the one before."""
-    status, unit, detection = series.status, series.key.unit, series.status.detection
+    status, unit, evidence = series.status, series.key.unit, series.status.evidence
     for alert in site.alerts_on(series.key):
         yield "Alert", _alert(site, alert)
-    if detection is None or status.value is None or status.when is None:
+    if evidence is None or status.value is None or status.when is None:
         yield "Runs", "no sample"
         return
-    yield from _change(site, series, detection)
-    rank = _rank(detection)
+    yield from _change(site, series, evidence)
+    times, values = series.judged
+    rank = _rank(values)
     newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
     yield "Newest", f"{newest}{rank}"
     yield from how_run(series.key, series.history.newest)
-    if len(detection.times):
-        first, last = (str(each.astype("datetime64[D]")) for each in detection.times[[0, -1]])
-        judged = f"{len(detection.times)} of {plural(status.runs, 'run')}"
+    if len(times):
+        first, last = (str(each.astype("datetime64[D]")) for each in times[[0, -1]])
+        judged = f"{len(times)} of {plural(status.runs, 'run')}"
         yield "Runs", f"{judged} compare with the newest, from {first} to {last}"
     if text := uneven(series.history.newest):
         yield "Targets", text
@@ -126,25 +125,25 @@ def facts(site: Site, series: Series) -> Iterator[Fact]:
     if series.epoch:
         yield "Epoch", epoch_text(series.epoch)
     yield from _maintenance(site, series)
-    yield from _evidence(detection, unit)
-    yield from _earlier(site, detection)
+    yield from _evidence(evidence, unit)
+    yield from _earlier(site, evidence)
     yield from _incidents(site, series)
-    place = (series.key.system, series.key.file_system or "none")
-    outliers = f"{_outliers(site, series.outliers)}; of all {place[1]}: "
-    yield "Outliers", f"{outliers}{_outliers(site, site.outliers[place])}"
-    for action in site.actions.get(series.key, ()):
-        undone = any(each.of == action.when for each in site.actions[series.key])
+    place = site.file_system(series.key.system, series.key.file_system)
+    outliers = f"{_outliers(site, series.outliers)}; of all {place.name}: "
+    yield "Outliers", f"{outliers}{_outliers(site, place.outliers)}"
+    for action in series.actions:
+        undone = any(each.of == action.when for each in series.actions)
         yield "Action", f"{action_text(action)}{' (undone)' if undone else ''}"
 
 
-def _maintenance(site: Site, series: Series) -> Iterator[tuple[str, str]]:
+def _maintenance(site: Snapshot, series: Series) -> Iterator[tuple[str, str]]:
     for window in site.maintenance.get(series.key.system, ()):
         text = maintenance_text(window, site.now)
         if text and window.is_of(series.key.file_system):
             yield "Maintenance", text
 
 
-def _alert(site: Site, alert: Alert) -> str:
+def _alert(site: Snapshot, alert: Alert) -> str:
     """Return the alert; of an alert of several series all of it, else what has no other line."""
     if len(alert.members) > 1:
         text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
@@ -154,50 +153,48 @@ def _alert(site: Site, alert: Alert) -> str:
     return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
 
 
-def _change(site: Site, series: Series, detection: Detection) -> Iterator[Fact]:
+def _change(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
     """Yield the size and the time of the open change, or of what `watch` is about."""
     unit = series.key.unit
-    if change := detection.open_change:
+    if change := evidence.open_change:
         word = "Drop" if change.is_drop else "Rise"
         level = f"{figure(change.level)} {unit} since {day_text(change.since, site.now)}, was "
         yield word, f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}"
         began = f"began {between_text(change.since_low, change.since_high, site.now)}"
         yield "", f"{began}; alert raised {day_text(change.raised, site.now)}"
-    elif suspicion := detection.suspicion:
+    elif suspicion := evidence.suspicion:
         since = f"since about {day_text(suspicion.since, site.now)}"
         yield "Suspicion", f"{ratio_text(suspicion.ratio)} the baseline {since}"
 
 
-def _evidence(detection: Detection, unit: str) -> Iterator[Fact]:
-    chart = detection.chart
-    baseline = chart.baseline
-    if not (chart.runs and chart.can_judge):
+def _evidence(evidence: Evidence, unit: str) -> Iterator[Fact]:
+    if evidence.level is None or not len(evidence.rows):
         return
-    level = figure(float(np.exp(np.median(baseline.level()))))
-    runs = f"median of {plural(len(baseline.runs), 'accepted run')}"
-    yield "Baseline", f"{level} {unit}, {runs if len(baseline.runs) else 'of the band'}"
+    runs = f"median of {plural(evidence.baseline_runs, 'accepted run')}"
+    of_what = runs if evidence.baseline_runs else "of the band"
+    yield "Baseline", f"{figure(evidence.level)} {unit}, {of_what}"
     yield (
         "Evidence",
-        f"{chart.down[-1]:.1f} for a drop, {chart.up[-1]:.1f} for a rise; watch from "
-        f"{chart.watch:g}, alert from {chart.threshold:g} (nats)",
+        f"{evidence.down[-1]:.1f} for a drop, {evidence.up[-1]:.1f} for a rise; watch from "
+        f"{evidence.watch:g}, alert from {evidence.threshold:g} (nats)",
     )
-    if baseline.correlation:
+    if evidence.correlation:
         yield (
             "",
-            f"divided by {chart.scale:.2f}, as successive runs correlate by "
-            f"{baseline.correlation:.2f}",
+            f"divided by {evidence.scale:.2f}, as successive runs correlate by "
+            f"{evidence.correlation:.2f}",
         )
-    seen = (_seen(drop, runs) for drop, runs in detection.power.items())
+    seen = (_seen(float(drop), runs) for drop, runs in evidence.power.items())
     yield "Power", f"sees {', '.join(seen)}"
 
 
-def _seen(drop: float, runs: float) -> str:
-    when = f"in about {plural(round(runs), 'run')}" if np.isfinite(runs) else "not at all"
+def _seen(drop: float, runs: float | None) -> str:
+    when = "not at all" if runs is None else f"in about {plural(round(runs), 'run')}"
     return f"{percent(drop)} {when}"
 
 
-def _earlier(site: Site, detection: Detection) -> Iterator[Fact]:
-    for change in detection.changes:
+def _earlier(site: Snapshot, evidence: Evidence) -> Iterator[Fact]:
+    for change in evidence.changes:
         if change.ended is None:
             continue
         since, ended = (day_text(each, site.now) for each in (change.since, change.ended))
@@ -210,7 +207,7 @@ def _earlier(site: Site, detection: Detection) -> Iterator[Fact]:
         yield "Earlier", text
 
 
-def _incidents(site: Site, series: Series) -> Iterator[Fact]:
+def _incidents(site: Snapshot, series: Series) -> Iterator[Fact]:
     past = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
     for each in past[-_MOST_INCIDENTS:]:
         since, until = (day_text(time, site.now) for time in (each.since, each.until))
@@ -218,14 +215,13 @@ def _incidents(site: Site, series: Series) -> Iterator[Fact]:
         yield "Incident", f"{each.name} from {since} to {until}: {ratio}"
 
 
-def _outliers(site: Site, found: Outliers) -> str:
+def _outliers(site: Snapshot, found: Outliers) -> str:
     newest = f", the newest on {day_text(found.newest, site.now)}" if found.newest else ""
     return f"{found.outliers} of {plural(found.runs, 'run')}{newest}"
 
 
-def _rank(detection: Detection) -> str:
+def _rank(values: NDArray[np.float64]) -> str:
     """Return the place of the newest run among the earlier ones that compare."""
-    values = detection.values
     if len(values) < 3:  # noqa: PLR2004 (the place among one says nothing)
         return ""
     lower = int(np.count_nonzero(values[:-1] < values[-1]))
@@ -243,7 +239,7 @@ def _still(others: Sequence[Related]) -> Iterator[str]:
             yield f"{plural(len(group), 'series')} of {where}: {names}"
 
 
-def _advice(site: Site, series: Series, others: Sequence[Related], found: Covariates) -> str:
+def _advice(site: Snapshot, series: Series, others: Sequence[Related], found: Covariates) -> str:
     """Return where to look next, by what moved and what did not."""
     status = series.status
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]

@@ -18,12 +18,11 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 
-from iobands.alerts.alert import Alert
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN
-from iobands.detection.series import Change
-from iobands.reporting.verdicts import VERDICTS, Judged, judged
-from iobands.site.site import Site
-from iobands.status.series import Series
+from iobands.snapshot.alert import Alert
+from iobands.snapshot.change import Change
+from iobands.snapshot.series import VERDICTS, Series, Verdicts
+from iobands.snapshot.site import Snapshot
 
 #: Marker and colour of each verdict; the shapes differ for those who cannot tell the colours
 #: (Okabe and Ito, "Color universal design", 2008).
@@ -77,7 +76,7 @@ def time_series(series: Series, now: datetime, form: str = "svg") -> bytes:
         return _rendered(figure, form)
 
 
-def evidence(site: Site, found: Alert | Series, form: str = "svg") -> bytes | None:
+def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes | None:
     """Return a figure, as `svg` or `png`, of a series or of the series of an alert.
 
     Of a series: above, the values with each change, from when it may have begun to its end, and
@@ -122,20 +121,18 @@ def _rendered(figure: Figure, form: str) -> bytes:
 
 
 def _draw_values(axes: Axes, series: Series, now: datetime) -> None:
-    known = judged(series)
+    known, evidence = series.verdicts, series.status.evidence
     _draw_bands(axes, series, known, _end(series, now))
     _draw_points(axes, series, known)
-    detection = series.status.detection
-    _draw_changes(axes, detection.changes if detection else (), series.history.last)
+    _draw_changes(axes, evidence.changes if evidence else (), series.history.last)
     _dress(axes, series, known, now)
 
 
 def _draw_evidence(axes: Axes, series: Series) -> None:
-    detection = series.status.detection
-    if detection is None or not detection.chart.runs:
+    chart = series.status.evidence
+    if chart is None or not len(chart.rows):
         return
-    chart = detection.chart
-    times = date2num(detection.times)
+    times = date2num(series.judged[0])
     for values, name, colour, style in (
         (chart.down, "for a drop", MARKS[COLLAPSED][1], "-"),
         (chart.up, "for a rise", MARKS[ABOVE][1], "--"),
@@ -199,7 +196,7 @@ def _end(series: Series, now: datetime) -> datetime:
     return max(last, min(now, last + max(_LEAST_SILENCE, _SILENT * (last - first))))
 
 
-def _draw_bands(axes: Axes, series: Series, known: Judged, end: datetime) -> None:
+def _draw_bands(axes: Axes, series: Series, known: Verdicts, end: datetime) -> None:
     """Draw each band for as long as it holds; a provisional one is hatched."""
     status = series.status
     begins = date2num(np.array([begin for begin, _ in known.segments], "datetime64[s]"))
@@ -226,13 +223,13 @@ def _draw_bands(axes: Axes, series: Series, known: Judged, end: datetime) -> Non
         )
 
 
-def _draw_points(axes: Axes, series: Series, known: Judged) -> None:
+def _draw_points(axes: Axes, series: Series, known: Verdicts) -> None:
     history = series.history
     times = date2num(history.times)
     dense = len(history) > _DENSE
     axes.plot(times, history.values, color="#aaaaaa", linewidth=0.5 if dense else 0.8, zorder=3)
     for verdict, (marker, colour) in MARKS.items():
-        of_verdict = known.verdicts == VERDICTS.index(verdict)
+        of_verdict = known.codes == VERDICTS.index(verdict)
         if of_verdict.any():
             axes.scatter(
                 times[of_verdict],
@@ -246,7 +243,7 @@ def _draw_points(axes: Axes, series: Series, known: Judged) -> None:
             )
 
 
-def _dress(axes: Axes, series: Series, known: Judged, now: datetime) -> None:
+def _dress(axes: Axes, series: Series, known: Verdicts, now: datetime) -> None:
     last = _end(series, now)
     first = min(series.history.first, last - _LEAST_SPAN)
     margin = (last - first) * 0.02

@@ -9,22 +9,12 @@ from datetime import datetime, timedelta, timezone
 from difflib import get_close_matches
 from typing import Final
 
-from iobands.alerts.action import (
-    ACKNOWLEDGE,
-    DISCARD,
-    REBASELINE,
-    RESOLVE,
-    RETIRE,
-    UNDO,
-    Action,
-)
-from iobands.alerts.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Member, Severity
 from iobands.bands import PROVISIONAL, Band, Epoch, Limit, Window
-from iobands.detection import Ratio
-from iobands.site.site import CLOCK_OFF, Site
-from iobands.status.series import Series
-from iobands.status.state import State, Status
-from iobands.status.verdicts import ENOUGH_RUNS
+from iobands.snapshot.action import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO, Action
+from iobands.snapshot.alert import CRITICAL, OK, UNKNOWN, WARNING, Alert, Member, Severity
+from iobands.snapshot.change import Ratio
+from iobands.snapshot.series import ENOUGH_RUNS, Series, State, Status
+from iobands.snapshot.site import CLOCK_OFF, Snapshot
 
 #: Times of the last so many days are written without their year.
 THIS_YEAR: Final = timedelta(days=300)
@@ -235,7 +225,7 @@ def acknowledgement_text(alert: Alert) -> str:
     return f"{worse} that was {text}"
 
 
-def summary(site: Site) -> str:
+def summary(site: Snapshot) -> str:
     """Return the first line: the state of the site now, as monitoring plug-ins print it."""
     word = WORDS[site.exit_status]
     parts = [*(["made up, nothing was measured"] if site.is_made_up else []), counts(site)]
@@ -249,12 +239,12 @@ def summary(site: Site) -> str:
     return f"IOBANDS {word}: {'; '.join(parts)}"
 
 
-def counts(site: Site) -> str:
+def counts(site: Snapshot) -> str:
     """Return how many alerts of each severity there are, and how many series."""
     return "; ".join([*_alert_counts(site), _series_counts(site)])
 
 
-def _alert_counts(site: Site) -> Iterable[str]:
+def _alert_counts(site: Snapshot) -> Iterable[str]:
     found = []
     for severity in Severity:
         if severity not in _UNCOUNTED:
@@ -270,12 +260,12 @@ def _alert_counts(site: Site) -> Iterable[str]:
         yield _calibrating(site) if calibrating else "no alerts"
 
 
-def _calibrating(site: Site) -> str:
+def _calibrating(site: Snapshot) -> str:
     left = min(map(runs_left, site.series))
     return f"calibrating: {plural(left, 'more run')}" if left else "calibrating: one more run"
 
 
-def _series_counts(site: Site) -> str:
+def _series_counts(site: Snapshot) -> str:
     if not site.series:
         return "no samples"
     number = plural(len(site.series), "series")

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from iobands.model.series import SeriesKey
 from iobands.reporting.format import plural
-from iobands.status.in_effect import in_effect
+from iobands.snapshot.series import in_effect
 
 _MANY: Final = 0.2  # of the time in opens and closes: transfers no longer decide alone
 _TARGETS_EACH: Final = 4  # of an aggregator at the most, by Cray's slides

@@ -11,19 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from iobands.alerts.alert import Alert
-from iobands.alerts.incident import Incident
-from iobands.detection.series import LARGE_DROP, Detection
 from iobands.model.series import SeriesKey, slug
 from iobands.reporting.format import summary
-from iobands.site.site import Site
-from iobands.status.series import Series
+from iobands.snapshot.alert import Alert, Incident
+from iobands.snapshot.change import LARGE_DROP, Evidence
+from iobands.snapshot.series import Series
+from iobands.snapshot.site import Snapshot
 
 #: The version of the data's form.
 SCHEMA = "iobands-status/3"
 
 
-def as_json(site: Site) -> dict[str, object]:
+def as_json(site: Snapshot) -> dict[str, object]:
     """Return plain data: values in the unit beside them, times ISO 8601, unknown as null."""
     return {
         "schema": SCHEMA,
@@ -31,15 +30,15 @@ def as_json(site: Site) -> dict[str, object]:
         "summary": summary(site),
         "time": site.now.isoformat(),
         "last_session": site.last_session and _fields(site.last_session),
-        "false_alarms_a_year": site.budget.false_alarms_a_year,
-        "threshold": site.budget.threshold,
+        "false_alarms_a_year": site.false_alarms_a_year,
+        "threshold": site.threshold,
         "alerts": [_alert(alert) for alert in site.alerts],
         "incidents": [_incident(each, site) for each in site.incidents],
         "series": [_series(series, site) for series in site.series],
-        "places": [_fields(each, "speeds", "budget") for each in site.places],
+        "places": [_fields(each, "speeds", "comparisons_a_year") for each in site.places],
         "outliers": [
-            {"system": system, "file_system": name, **_fields(outliers)}
-            for (system, name), outliers in site.outliers.items()
+            {"system": each.system, "file_system": each.name, **_fields(each.outliers)}
+            for each in site.file_systems
         ],
         "superseded": list(site.superseded),
         "retired": [series.label for series in site.retired],
@@ -95,40 +94,39 @@ def _alert(alert: Alert) -> dict[str, object]:
     return {**_fields(alert, "members"), "is_quiet": alert.is_quiet, "members": members}
 
 
-def _incident(incident: Incident, site: Site) -> dict[str, object]:
+def _incident(incident: Incident, site: Snapshot) -> dict[str, object]:
     labels = {series.key: series.label for series in site.series}
     ratios = {labels[key]: ratio for key, ratio in incident.ratios.items()}
     return {"name": incident.name, **_fields(incident, "ratios"), "ratios": ratios}
 
 
-def _series(series: Series, site: Site) -> dict[str, object]:
-    status, detection = series.status, series.status.detection
+def _series(series: Series, site: Snapshot) -> dict[str, object]:
+    status, evidence = series.status, series.status.evidence
     epoch = series.epoch
     return {
         "label": series.label,
         "name": slug(series.key),
         **series.key.fields(),
         "unit": series.key.unit,
-        **_fields(status, "detection"),
+        **_fields(status, "evidence"),
         "alerts": [alert.subject for alert in site.alerts_on(series.key)],
         "in_effect": plain(series.in_effect),
         "epoch": _fields(epoch, "bands") if epoch else None,
         "outliers": plain(series.outliers),
-        "actions": plain(site.actions.get(series.key, ())),
-        "changes": plain(detection.changes) if detection else [],
-        "evidence": _evidence(detection) if detection and detection.chart.runs else None,
+        "actions": plain(series.actions),
+        "changes": plain(evidence.changes) if evidence else [],
+        "evidence": _evidence(evidence) if evidence and len(evidence.rows) else None,
         "newest": plain(series.history.newest),
     }
 
 
-def _evidence(detection: Detection) -> dict[str, object]:
-    chart = detection.chart
+def _evidence(evidence: Evidence) -> dict[str, object]:
     return {
-        "down": plain(chart.down[-1]),
-        "up": plain(chart.up[-1]),
-        "watch": chart.watch,
-        "threshold": chart.threshold,
-        "can_judge": chart.can_judge,
-        "power_runs": plain(detection.power[LARGE_DROP]),
-        "baseline_runs": len(chart.baseline.runs),
+        "down": plain(evidence.down[-1]),
+        "up": plain(evidence.up[-1]),
+        "watch": evidence.watch,
+        "threshold": evidence.threshold,
+        "can_judge": evidence.can_judge,
+        "power_runs": evidence.power[f"{LARGE_DROP:g}"],
+        "baseline_runs": evidence.baseline_runs,
     }

@@ -8,7 +8,7 @@ from typing import Final
 
 from iobands.reporting.format import action_text, day_text, listed, plural, ratio_text
 from iobands.reporting.related import FIELDS, Related
-from iobands.site.site import Site
+from iobands.snapshot.site import Snapshot
 
 _WIDTH: Final = 100
 _HEADING: Final = 12
@@ -51,7 +51,7 @@ def some(names: Sequence[str]) -> str:
     return f"{shown} and {hidden} more" if hidden > 0 else shown
 
 
-def move(site: Site, each: Related) -> str:
+def move(site: Snapshot, each: Related) -> str:
     """Return how another series moved."""
     shared = f" (same {listed([FIELDS[name] for name in each.shared])})" if each.shared else ""
     if change := each.change:

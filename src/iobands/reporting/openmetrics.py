@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
-from iobands.alerts.alert import Severity
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.series import SeriesKey
-from iobands.site.site import Site
+from iobands.snapshot.alert import Severity
+from iobands.snapshot.site import Snapshot
 
 #: The quantiles of a band, as labels.
 _BAND: Final = ("floor", "lower_quartile", "median", "upper_quartile")
@@ -46,7 +46,7 @@ class _Family:
             yield f"{self.name}{f'{{{inside}}}' if inside else ''} {value!r}{at}"
 
 
-def state_metrics(site: Site) -> str:
+def state_metrics(site: Snapshot) -> str:
     """Return the state of the site now, without times."""
     newest = _Family("iobands_sample", "The newest value of a series, in its unit.")
     times = _Family("iobands_sample_timestamp_seconds", "When the newest value was measured.")
@@ -83,7 +83,7 @@ def state_metrics(site: Site) -> str:
     return _written([newest, times, states, bands, alerts, exit_status, session])
 
 
-def history_metrics(site: Site) -> str:
+def history_metrics(site: Snapshot) -> str:
     """Return all values with their times, for `promtool tsdb create-blocks-from openmetrics`."""
     family = _Family("iobands_sample", "The values of a series, in its unit.")
     for series in site.series:

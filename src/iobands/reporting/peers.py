@@ -8,13 +8,12 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from iobands.alerts.alert import SlowPeer
-from iobands.detection.peers import Peer, PeerState
 from iobands.model.fields import VARIABLE_UNITS
 from iobands.reporting.format import day_text, printable, ratio_text
 from iobands.reporting.lines import aligned
-from iobands.site.site import Site
-from iobands.status.peers import NODE, TARGET, Place
+from iobands.snapshot.alert import SlowPeer
+from iobands.snapshot.peers import NODE, TARGET, Peer, PeerState, Place
+from iobands.snapshot.site import Snapshot
 
 #: How many peers are shown without being asked: the slow ones and the next.
 MOST: Final = 30
@@ -31,7 +30,7 @@ _WHY: Final = {
 }
 
 
-def peers_text(site: Site, kind: str, *, every: bool = False) -> str:
+def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
     """Return the tables of all targets or of all nodes, and what to do about slow ones."""
     places = [each for each in site.places if each.kind == kind]
     places.sort(key=lambda each: not each.slow())
@@ -40,7 +39,7 @@ def peers_text(site: Site, kind: str, *, every: bool = False) -> str:
     return "\n\n".join(tables or [nothing]) + "\n"
 
 
-def _place(place: Place, site: Site, every: bool) -> Iterator[str]:
+def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
     yield f"{place.name}: speed relative to the median {place.noun}, from the times of the ranks"
     peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
@@ -75,7 +74,7 @@ def _badness(peer: Peer) -> tuple[int, float]:
     return WORST_FIRST.index(peer.state), peer.ratio.value
 
 
-def of_peer(site: Site, peer: SlowPeer) -> Iterator[str]:
+def of_peer(site: Snapshot, peer: SlowPeer) -> Iterator[str]:
     """Yield how fast a slow peer is, and what to do about it."""
     name = peer.name
     ratios = [f"{variable} {ratio_text(each)}" for variable, each in sorted(peer.ratios.items())]

@@ -10,7 +10,7 @@ from iobands.model.series import ALL_TARGETS, MADE_UP, SeriesKey
 from iobands.reporting.document import Block, Bullets, Commands, Heading, Paragraph, Table
 from iobands.reporting.format import figure, listed, percent, plural
 from iobands.site.published import FIGURES, Rates, Recommended
-from iobands.status.in_effect import in_effect
+from iobands.snapshot.series import in_effect
 
 #: What the patterns are called in full, with the usual abbreviation.
 PATTERNS: Final[Mapping[str, str]] = {

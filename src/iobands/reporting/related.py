@@ -8,14 +8,13 @@ from typing import Final
 
 import numpy as np
 
-from iobands.alerts.action import REBASELINE, RESOLVE, Action, in_force
-from iobands.alerts.alert import Alert
-from iobands.alerts.groups import SHARED
-from iobands.detection import DOWN, UP, Ratio
 from iobands.detection.change_point import level_ratio
-from iobands.detection.series import Change, Detection, in_utc
-from iobands.site.site import Site
-from iobands.status.series import Series
+from iobands.detection.series import in_utc
+from iobands.snapshot.action import REBASELINE, RESOLVE, Action, in_force
+from iobands.snapshot.alert import SHARED, Alert
+from iobands.snapshot.change import DOWN, UP, Change, Ratio
+from iobands.snapshot.series import Series
+from iobands.snapshot.site import Snapshot
 
 #: Runs before a change, as many as the largest baseline has, and runs since: later ones may have
 #: moved for another reason.
@@ -73,16 +72,16 @@ class Onset:
 
 def onset_of(series: Series) -> Onset | None:
     """Return when the open change of a series, or what `watch` is about, began."""
-    detection = series.status.detection
-    if detection is None:
+    evidence = series.status.evidence
+    if evidence is None:
         return None
-    if change := detection.open_change:
+    if change := evidence.open_change:
         return Onset(change.since, change.since_low, change.since_high)
-    suspicion = detection.suspicion
+    suspicion = evidence.suspicion
     return Onset(suspicion.since, suspicion.since, suspicion.since) if suspicion else None
 
 
-def related(site: Site, series: Series, onset: Onset | None) -> list[Related]:
+def related(site: Snapshot, series: Series, onset: Onset | None) -> list[Related]:
     """Return the other series of its system, those first that share the most with `series`."""
     found = []
     for other in site.series:
@@ -93,7 +92,7 @@ def related(site: Site, series: Series, onset: Onset | None) -> list[Related]:
     return sorted(found, key=lambda each: -len(each.shared))
 
 
-def sharing(site: Site, alert: Alert) -> tuple[str, tuple[Series, ...]]:
+def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
     """Return the field that the subject of a shared alert names, and all series that share it.
 
     For any other alert that is no field, and its members.
@@ -115,12 +114,10 @@ def sharing(site: Site, alert: Alert) -> tuple[str, tuple[Series, ...]]:
     return "", tuple(member.series for member in alert.members)
 
 
-def leaning(detection: Detection | None, since: datetime) -> tuple[Ratio, int] | None:
+def leaning(series: Series, since: datetime) -> tuple[Ratio, int] | None:
     """Return the level of the next runs over the one before, if its interval leaves no doubt."""
-    if detection is None:
-        return None
-    start = int(np.searchsorted(detection.times, in_utc(since)))
-    logarithms = np.log(detection.values)
+    times, values = series.judged
+    start, logarithms = int(np.searchsorted(times, in_utc(since))), np.log(values)
     before, after = logarithms[max(0, start - BEFORE) : start], logarithms[start : start + NEXT]
     if len(before) < _LEAST_BEFORE or len(after) < _LEAST_SINCE:
         return None
@@ -128,13 +125,13 @@ def leaning(detection: Detection | None, since: datetime) -> tuple[Ratio, int] |
     return (ratio, len(after)) if ratio.high < _LEANS or ratio.low > 1 / _LEANS else None
 
 
-def _moved(site: Site, other: Series, shared: tuple[str, ...], onset: Onset) -> Related:
-    detection = other.status.detection
+def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Onset) -> Related:
+    evidence = other.status.evidence
     low, high = onset.low - _NEAR, onset.high + _NEAR
-    for change in reversed(detection.changes if detection else ()):
+    for change in reversed(evidence.changes if evidence else ()):
         if change.since_low <= high and change.since_high >= low:
             return Related(other, shared, change)
-    for action in reversed(in_force(site.actions.get(other.key, ()), site.now)):
+    for action in reversed(in_force(other.actions, site.now)):
         is_end = action.kind in {RESOLVE, REBASELINE} and action.direction
         if is_end and action.since and low <= action.since <= high:
             return Related(other, shared, action=action)
@@ -143,7 +140,7 @@ def _moved(site: Site, other: Series, shared: tuple[str, ...], onset: Onset) -> 
         alert.certainty and alert.since and not low <= alert.since <= high
         for alert in site.alerts_on(other.key)
     )
-    leans = None if elsewhere else leaning(detection, onset.since)
+    leans = None if elsewhere else leaning(other, onset.since)
     return Related(other, shared, None, *leans) if leans else Related(other, shared)
 
 

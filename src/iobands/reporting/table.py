@@ -14,9 +14,8 @@ from iobands.bands import NO_BAND
 from iobands.model.fields import RATIO_UNIT
 from iobands.model.series import SeriesKey
 from iobands.reporting.format import THIS_YEAR, band_text, figure, limit_text, printable, state_text
-from iobands.site.site import Site
-from iobands.status.series import Series
-from iobands.status.state import State
+from iobands.snapshot.series import Series, State
+from iobands.snapshot.site import Snapshot
 
 #: How many values a sparkline shows where there is room, and how many at the least.
 RECENT: Final = 20
@@ -51,7 +50,7 @@ _NUMBERS: Final = ("NEWEST", "RUNS")
 _SPARE: Final = ("WHEN", "BAND")
 
 
-def series_table(site: Site, every: Sequence[Series], width: int) -> Text:
+def series_table(site: Snapshot, every: Sequence[Series], width: int) -> Text:
     """Return a line for each of some series of a site, for a terminal of `width` columns."""
     intervals = _intervals(every)
     ends = {end.key for interval in intervals.values() for end in interval}

@@ -18,6 +18,7 @@ from iobands.model.fields import LATER_FIELDS, SERIES_FIELDS, TIME, canonical
 from iobands.model.series import SeriesKey
 from iobands.results.run_reports import CheckRun, RunReports
 from iobands.results.samples import KEY, Samples
+from iobands.snapshot.series import Finding, MissingRun
 
 #: The results of a check that did what was asked of it, which may be to stop.
 FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
@@ -37,26 +38,6 @@ class Sighting:
     check: _Identity
     last: datetime
     before: datetime | None
-
-
-@dataclass(frozen=True)
-class MissingRun:
-    """A run that should have given a sample of a series and gave none."""
-
-    when: datetime
-    what: str
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A check whose newest run failed or was skipped, and that never gave a series."""
-
-    name: str
-    system: str
-    partition: str
-    phase: str | None
-    reason: str
-    when: datetime
 
 
 def sightings(samples: Samples) -> list[Sighting]:

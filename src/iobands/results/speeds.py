@@ -8,16 +8,11 @@ import polars as pl
 
 from iobands.model.fields import TIME, VARIABLE_UNITS
 from iobands.results.lines import FILE, LINE
+from iobands.snapshot.peers import KINDS
 
-#: What is compared, and the column that has its speeds.
-KINDS: Final = {"target": "target_bandwidths", "node": "node_speeds"}
 #: What tells the runs of one check from others on the same day.
 CHECK: Final = ("system", "partition", "environ", "display_name")
 
-#: What tells runs of the same time apart.
-WHERE: Final = ("system", "partition", "environ", "file_system")
-#: The columns that `slowest` adds.
-SLOWEST: Final = {kind: f"slowest_{kind}" for kind in KINDS}
 
 # What a speed can be, over that of the median target or node.
 _SPEEDS: Final = (2.0**-20, 2.0**20)
@@ -63,28 +58,6 @@ def speeds_of(
     every = every.drop("part").join(bad, on=["run", "kind"], how="anti").sort("run")
     about = runs.select(TIME, *_OF_RUN)[every["run"]]
     return about.hstack(every.select("kind", "variable", "peer", "speed")), rejected
-
-
-def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
-    """Return the slowest target and node of each run as texts such as `nid01 (0.62)`.
-
-    By `WHERE`, a frame of the times of runs and of the columns `SLOWEST`. One node alone is not the
-    slowest.
-    """
-    of_run = (TIME, *WHERE)
-    said = (
-        speeds.lazy()
-        .filter(pl.col("speed").is_not_nan())
-        .filter(pl.col("peer").n_unique().over(*of_run, "kind") > 1)
-        .sort("speed", maintain_order=True)
-        .with_columns(pl.format("{} ({})", "peer", pl.col("speed").round(2)).alias("said"))
-    )
-    kinds = [
-        pl.col("said").filter(pl.col("kind") == kind).first().alias(name)
-        for kind, name in SLOWEST.items()
-    ]
-    found = said.group_by(of_run).agg(kinds).collect()
-    return found.partition_by(WHERE, as_dict=True, include_key=False)
 
 
 def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:

@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 
 from iobands.bands import FROZEN, Band, Bands, Epoch
-from iobands.detection import RECOVERED
 from iobands.detection.series import Detection, in_utc, moment
+from iobands.site.judge import Judgement
 from iobands.site.propose import NoProposal, Proposal, propose
-from iobands.site.site import Site
-from iobands.status.series import Series
+from iobands.snapshot.change import RECOVERED
+from iobands.snapshot.series import Series
 from iobands.status.verdicts import band_in_force
 
 #: The source of an epoch that was learned, and of one that a person began.
@@ -52,11 +52,14 @@ class Calibration:
     epoch: Epoch | None
 
 
-def calibrate(site: Site, part: str = "", since: datetime | None = None) -> Iterator[Calibration]:
+def calibrate(
+    judgement: Judgement, part: str = "", since: datetime | None = None
+) -> Iterator[Calibration]:
     """Yield for each system the bands of its series with `part` in their label.
 
     Runs from before `since` do not count.
     """
+    site = judgement.snapshot
     chosen = [series for series in site.series if part in series.label]
     for system in sorted({series.key.system for series in chosen}):
         learned: list[Learned] = []
@@ -64,10 +67,10 @@ def calibrate(site: Site, part: str = "", since: datetime | None = None) -> Iter
         for series in chosen:
             if series.key.system == system:
                 try:
-                    learned.append(_learn(series, site, since))
+                    learned.append(_learn(series, judgement, since))
                 except NoProposal as why:
                     left_out.append(LeftOut(series.label, str(why)))
-        bands = next(each.bands for each in chosen if each.key.system == system)
+        bands = next(judgement.bands[each.key] for each in chosen if each.key.system == system)
         epoch = _epoch(learned, bands, site.now) if learned else None
         yield Calibration(system, tuple(learned), tuple(left_out), epoch)
 
@@ -80,13 +83,13 @@ def epoch_by_hand(name: str, since: datetime, reason: str, bands: Bands, keep_ba
     return Epoch(name, since, BY_HAND, before.bands, reason, limits=before.limits)
 
 
-def _learn(series: Series, site: Site, since: datetime | None) -> Learned:
+def _learn(series: Series, judgement: Judgement, since: datetime | None) -> Learned:
     """Return the band that the runs of a series give now.
 
     Raises:
         NoProposal: they give none, or the one in force stays.
     """
-    detection = series.status.detection
+    site, detection = judgement.snapshot, judgement.detections.get(series.key)
     if detection is None:
         raise NoProposal("no run")
     for alert in site.alerts_on(series.key):
@@ -97,7 +100,7 @@ def _learn(series: Series, site: Site, since: datetime | None) -> Learned:
             )
     if detection.suspicion is not None:
         raise NoProposal("the newest runs may be a drop; wait until that is settled")
-    history, bands = series.history, series.bands
+    history, bands = series.history, judgement.bands[series.key]
     in_force = band_in_force(series.key, history.newest, site.now, bands)
     compared = np.zeros(len(history), dtype=bool)
     compared[detection.rows] = True

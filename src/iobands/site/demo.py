@@ -16,11 +16,11 @@ from zlib import crc32
 import numpy as np
 import yaml
 
-from iobands.alerts.action import ACKNOWLEDGE, REAL, RESOLVE, Action
 from iobands.alerts.log import as_line
-from iobands.detection import DOWN
 from iobands.model.fields import PERFLOG_HEADER, VARIABLE_UNITS, perflog_line
 from iobands.model.series import MADE_UP
+from iobands.snapshot.action import ACKNOWLEDGE, REAL, RESOLVE, Action
+from iobands.snapshot.change import DOWN
 
 DAYS: Final = 365
 

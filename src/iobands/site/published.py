@@ -10,14 +10,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from iobands.detection import RECOVERED
-from iobands.detection.series import moment
+from iobands.detection.series import in_utc, moment
 from iobands.model.fields import RATIO_UNIT
 from iobands.model.series import SeriesKey
 from iobands.site.advise import Advised
 from iobands.site.propose import CONFIDENCE, Interval, correlation_of, interval
 from iobands.site.site_file import SiteFile, commands
-from iobands.status.series import Series
+from iobands.snapshot.change import RECOVERED
+from iobands.snapshot.series import Series
 
 #: The figures that are published, and the quantile that each is.
 QUANTILES: Final = {"upper_quartile": 0.75, "median": 0.5, "lower_quartile": 0.25}
@@ -117,12 +117,12 @@ def published(
 
 
 def _is_usable(series: Series) -> bool:
-    detection = series.status.detection
+    evidence = series.status.evidence
     return (
         series.key.case is None
         and series.key.unit != RATIO_UNIT
-        and detection is not None
-        and len(detection.values) > 0
+        and evidence is not None
+        and len(evidence.rows) > 0
     )
 
 
@@ -149,14 +149,18 @@ def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
     """Return the rates of series that differ in the file system alone."""
     times, values, changed = [], [], []
     for series in members:
-        detection = series.status.detection
-        assert detection is not None  # _is_usable
-        change, points = detection.open_change, detection.chart.changes
-        settled = [each.onset for each in points if each.end not in {None, RECOVERED}]
-        end = (points[-1].onset if change else 0) or len(detection.values)
+        evidence = series.status.evidence
+        assert evidence is not None  # _is_usable
+        of_runs, rates = series.judged
+        begins = [in_utc(each.since) for each in evidence.changes]
+        onsets = np.searchsorted(of_runs, np.array(begins, of_runs.dtype)).tolist()
+        pairs = list(zip(onsets, evidence.changes, strict=True))
+        settled = [onset for onset, each in pairs if each.end not in {None, RECOVERED}]
+        change = evidence.open_change
+        end = (onsets[-1] if change else 0) or len(rates)
         level = slice(max((onset for onset in settled if onset < end), default=0), end)
-        times.append(detection.times[level])
-        values.append(detection.values[level])
+        times.append(of_runs[level])
+        values.append(rates[level])
         if change:
             place = str(series.key.file_system)
             changed.append(Changed(place, change.since, change.ratio.value))

@@ -7,35 +7,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Final
 
-import polars as pl
-
-from iobands.alerts.action import RETIRE, Action, bands_after, in_force
+from iobands.alerts.action import bands_after
 from iobands.alerts.log import Log
 from iobands.alerts.slow import resolved_peers
 from iobands.bands import Bands, Span, Window
-from iobands.model.fields import TIME
 from iobands.model.history import History
 from iobands.model.schema import FileError
 from iobands.model.series import SeriesKey
-from iobands.results.missing_runs import MissingRun
 from iobands.results.run_reports import CheckRun
-from iobands.results.samples import KEY, Samples
-from iobands.status.peers import TARGET
+from iobands.snapshot.action import RETIRE, Action, in_force
+from iobands.snapshot.peers import TARGET
+from iobands.snapshot.series import MissingRun
+from iobands.snapshot.site import FutureSample
 
-#: How far the clock that dated a sample may be ahead of ours.
-AHEAD: Final = timedelta(days=1)
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: What is said of a sample of the future.
 WRONG: Final = "a clock was wrong"
-
-
-@dataclass(frozen=True)
-class FutureSample:
-    """A sample that is dated in the future, which no series has until then."""
-
-    key: SeriesKey
-    label: str
-    when: datetime
 
 
 @dataclass(frozen=True)
@@ -89,17 +76,6 @@ def spans_of_peers(
         found.append(Span(_LONG_AGO, before, "before the epoch"))
     resolved = resolved_peers(logs[system], kind, system, where, now)
     return [*((span, None) for span in found), *resolved]
-
-
-def without_future(
-    samples: Samples, now: datetime
-) -> tuple[Samples, list[tuple[SeriesKey, datetime]]]:
-    """Return the samples up to a day after `now`, and series and time of the later ones."""
-    limit = now + AHEAD
-    later = samples.measured.filter(pl.col(TIME) > limit)
-    found = [(SeriesKey(*key), when) for *key, when in later.select(*KEY, TIME).iter_rows()]
-    known = samples.until(limit) if found or len(samples.missed) else samples
-    return known, found
 
 
 def outside_maintenance(

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import Bands, log_fence
-from iobands.detection import DOWN
 from iobands.detection.series import Detection, moment
 from iobands.model.history import NOTHING, History, Times
 from iobands.model.series import SeriesKey
+from iobands.snapshot.change import DOWN
+from iobands.snapshot.series import Outliers
 from iobands.status.verdicts import band_of_each, learned_quartiles
-
-
-@dataclass(frozen=True)
-class Outliers:
-    """How many of `runs` were outliers, and when the newest of them was taken (UTC)."""
-
-    runs: int = 0
-    outliers: int = 0
-    newest: datetime | None = None
-
-    def __add__(self, other: Outliers) -> Outliers:
-        """Return the count of both."""
-        times = [each.newest for each in (self, other) if each.newest]
-        return Outliers(
-            self.runs + other.runs, self.outliers + other.outliers, max(times, default=None)
-        )
 
 
 @dataclass(frozen=True)

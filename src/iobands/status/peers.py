@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,80 +10,20 @@ import numpy as np
 import polars as pl
 
 from iobands.bands import Span
-from iobands.detection.peers import Peer, PeerState, Speeds, compare, comparisons_a_year
+from iobands.detection.peers import compare, comparisons_a_year
 from iobands.detection.series import Budget
 from iobands.detection.sessions import sessions_of
 from iobands.model.fields import TIME
 from iobands.results.speeds import CHECK
-
-TARGET: Final = "target"
-NODE: Final = "node"
+from iobands.snapshot.peers import (
+    FIELD_OF,
+    TARGET,
+    Place,
+    Speeds,
+)
 
 #: Older runs say nothing of today's targets.
 KEPT: Final = timedelta(days=200)
-# What the targets of a type are called.
-_NAMES: Final = {"lustre": "OST"}
-#: The field by whose value peers are compared.
-FIELD_OF: Final = {TARGET: "file_system", NODE: "partition"}
-
-
-@dataclass(frozen=True)
-class PeerName:
-    """A target or a node: `where` is its file system or partition."""
-
-    kind: str
-    system: str
-    where: str
-    name: str
-
-
-@dataclass(frozen=True)
-class Place:
-    """Peers that are compared: the targets of a file system, or the nodes of a partition.
-
-    `where` is the file system or partition. `found` and `speeds` are by variable; a peer is called
-    by its index or host.
-    """
-
-    kind: str
-    system: str
-    where: str
-    file_system_type: str | None
-    found: Mapping[str, tuple[Peer, ...]]
-    speeds: Mapping[str, Speeds]
-    budget: Budget
-
-    @property
-    def noun(self) -> str:
-        """What one peer is called, such as `OST`."""
-        return _NAMES.get(self.file_system_type or "", TARGET) if self.kind == TARGET else NODE
-
-    @property
-    def name(self) -> str:
-        """What its peers are called, such as `OSTs of work`."""
-        return f"{self.noun}s of {self.where}"
-
-    def name_of(self, peer: str) -> str:
-        """Return what a peer is called, such as `OST 7 of work`."""
-        return f"{self.noun} {peer} of {self.where}"
-
-    def peers(self) -> dict[str, dict[str, Peer]]:
-        """Return each peer by its variables."""
-        found: dict[str, dict[str, Peer]] = {}
-        for variable, peers in self.found.items():
-            for each in peers:
-                found.setdefault(each.name, {})[variable] = each
-        return found
-
-    def slow(self) -> dict[str, dict[str, Peer]]:
-        """Return the peers that are slow, by the variables of which they are."""
-        slow = {
-            name: {
-                variable: each for variable, each in found.items() if each.state is PeerState.SLOW
-            }
-            for name, found in self.peers().items()
-        }
-        return {name: found for name, found in slow.items() if found}
 
 
 def places_of(
@@ -116,7 +55,7 @@ def places_of(
                     rows["file_system_type"][-1] if kind == TARGET else None,
                     {variable: compare(each, budget) for variable, each in by_variable.items()},
                     by_variable,
-                    budget,
+                    a_year,
                 )
             )
     return tuple(found)
@@ -143,7 +82,7 @@ def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
         rows.join(pl.concat(numbered), on=[*CHECK, TIME])
         .group_by("variable", "session", "peer")
         .agg(pl.col("speed").fill_nan(None).log().median(), pl.col(TIME).min())
-        .sort("session")
+        .sort("session", pl.col("variable").cast(pl.String))
     )
     for (variable,), mine in medians.group_by("variable", maintain_order=True):
         sessions, at = np.unique(mine["session"].to_numpy(), return_inverse=True)

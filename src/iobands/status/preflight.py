@@ -7,30 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from iobands.model.series import SeriesKey
 from iobands.results.run_reports import CheckRun
+from iobands.snapshot.series import Obstacle
 
 _Identity = tuple[str, str, str, str]  # of a case
 _Place = tuple[str, str, str]  # system, partition and subject
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """A file system, an environment or a partition that is unfit, or has stopped checks.
-
-    `checks` are the names of those that it stopped, and `keys` the series that they would give.
-    """
-
-    subject: str
-    system: str
-    partition: str
-    why: str
-    when: datetime
-    checks: tuple[str, ...]
-    keys: frozenset[SeriesKey]
 
 
 def obstacles(

@@ -5,68 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum
 
 import numpy as np
 
-from iobands.bands import NO_BAND, Band, Bands, Limit, Span, covered
+from iobands.bands import NO_BAND, Bands, Span, covered
 from iobands.detection.prior import Prior
-from iobands.detection.series import Budget, Change, Detection, detect
+from iobands.detection.series import Budget, Detection, detect
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
-from iobands.results.missing_runs import MissingRun
+from iobands.snapshot.series import ENOUGH_RUNS, MissingRun, State, Status
 from iobands.status.expected import overdue_after
-from iobands.status.verdicts import (
-    ENOUGH_RUNS,
-    band_in_force,
-    comparable,
-    judged,
-    learned_band,
-    limit_in_force,
-)
-
-
-class State(str, Enum):
-    """The state of a series, the worst first."""
-
-    DEGRADED = "degraded"
-    NO_DATA = "no data"
-    WATCH = "watch"
-    IMPROVED = "improved"
-    HEALTHY = "healthy"
-    CALIBRATING = "calibrating"
+from iobands.status.verdicts import band_in_force, comparable, judged, learned_band, limit_in_force
 
 
 @dataclass(frozen=True)
-class Status:
-    """What is known of one series now; values are in the unit of the series.
+class Terms:
+    """How a series is judged at `now`.
 
-    `value`, `when` and `verdict` are of the newest sample. `band` is the published one, or one
-    learned from the series' own history when `provisional`. `runs` counts the samples, `usable`
-    the earlier ones that a band may be learned from. `why` says why a series is calibrating,
-    `missing` why the newest sample is not the expected one. `detection` is None without a
-    sample. `left_out` says why the newest sample is not judged, empty where it is. `limit` is the
-    single figure that was published for the series; until a band is learned its verdict counts.
+    No sample is expected in the maintenances `spans`. `prior` is what all series of its file
+    system say about one of them. `with_power` says which drops it can show.
     """
 
-    state: State
-    why: str
-    value: float | None
-    when: datetime | None
-    verdict: str
-    band: Band | None
-    provisional: bool
-    runs: int
-    usable: int
-    detection: Detection | None = None
-    missing: str | None = None
-    left_out: str = ""
-    limit: Limit | None = None
-
-    @property
-    def change(self) -> Change | None:
-        """The change that lasts, or None."""
-        return self.detection.open_change if self.detection else None
+    now: datetime
+    spans: Sequence[Span]
+    budget: Budget
+    prior: Prior
+    with_power: bool
 
 
 def assess(
@@ -74,26 +38,21 @@ def assess(
     history: History,
     missing_runs: Sequence[MissingRun],
     bands: Bands,
-    *,
-    now: datetime,
-    spans: Sequence[Span] = (),
-    budget: Budget = Budget(),  # noqa: B008 (frozen)
-    prior: Prior = Prior(),  # noqa: B008 (frozen)
-) -> Status:
-    """Return the status of a series from its samples and its missing runs.
+    terms: Terms,
+) -> tuple[Status, Detection | None]:
+    """Return the status of a series from its samples and its missing runs, and its detection.
 
-    No sample is expected in the maintenances `spans`, nor of a case that the site file puts into no
-    tag with an interval.
-    `prior` is what all series of its file system say about one of them.
+    No sample of a case is expected that the site file puts into no tag with an interval.
     """
     if not len(history):
         newest = max(missing_runs, key=lambda miss: miss.when, default=None)
         why = newest.what if newest else "no sample"
-        return Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0, missing=why)
+        status = Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0, missing=why)
+        return status, None
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
-    detection = detect(history, rows, published, budget, prior, bands.least_change)
+    detection = detect(history, rows, published, terms.budget, terms.prior, bands.least_change)
     usable = comparable(history, bands)
     healthy = usable.copy()
     # A run under an open alert must not join the band.
@@ -106,13 +65,13 @@ def assess(
     if band is None:
         state = State.CALIBRATING
         why = f"{np.count_nonzero(usable) + history.passed[-1]} of {ENOUGH_RUNS} runs"
-    missing = _missing(key, history, missing_runs, now, spans)
+    missing = _missing(key, history, missing_runs, terms)
     # A series that has degraded stays so while samples are missing.
     if missing and state is not State.DEGRADED:
         state = State.NO_DATA
     limit = limit_in_force(key, history.newest, when, bands)
     judge = band or limit
-    return Status(
+    status = Status(
         state=state,
         why=why,
         value=value,
@@ -122,11 +81,12 @@ def assess(
         provisional=band is not None and published is None,
         runs=len(history),
         usable=int(np.count_nonzero(usable)),
-        detection=detection,
+        evidence=detection.evidence(with_power=terms.with_power),
         missing=missing,
         left_out=out,
         limit=limit,
     )
+    return status, detection
 
 
 def unjudged(history: History, why: str) -> Status:
@@ -147,16 +107,15 @@ def _missing(
     key: SeriesKey,
     history: History,
     missing_runs: Sequence[MissingRun],
-    now: datetime,
-    spans: Sequence[Span],
+    terms: Terms,
 ) -> str | None:
     """Return why the newest sample is not the expected one, or None."""
-    newest = history.last
+    now, newest = terms.now, history.last
     later = [miss for miss in missing_runs if miss.when > newest]
     if later:
         return max(later, key=lambda miss: miss.when).what
     on_demand = key.case is not None and not history.newest.get("interval_days")
     overdue = None if on_demand else overdue_after(history)
-    if overdue is not None and now - newest - covered(spans, newest, now) > overdue:
+    if overdue is not None and now - newest - covered(terms.spans, newest, now) > overdue:
         return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
     return None

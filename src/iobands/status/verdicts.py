@@ -10,17 +10,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from iobands.bands import Band, Bands, Limit, log_fence
+from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Bands, Limit, log_fence
 from iobands.detection.series import in_utc
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
+from iobands.snapshot.series import ENOUGH_RUNS, VERDICTS, Verdicts
 
-#: From how many runs of its own a series learns a band, and from how many of the newest.
-ENOUGH_RUNS: Final = 20
 _NEWEST: Final = 100
 #: The source of a learned band.
 OWN_HISTORY: Final = "own history, provisional"
 
+_SECOND: Final = np.timedelta64(1, "s")
 # What a band may match beside the series fields.
 _OF_BANDS: Final = ("medium", "file_system_type")
 
@@ -107,6 +107,35 @@ def learned_quartiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
         for q in (0.25, 0.5, 0.75)
     )
     return found.to_numpy().T  # null becomes NaN
+
+
+def verdicts_of(key: SeriesKey, history: History, bands: Bands, learned: Band | None) -> Verdicts:
+    """Return the verdicts of all samples of a series."""
+    times = (history.times - np.datetime64(0, "ns")) // _SECOND
+    if not len(history):
+        return Verdicts(times, np.zeros(0, int), (), ())
+    codes, found = band_of_each(key, history, bands, learned)
+    codes = np.where(codes < 0, len(found) - 1, codes)
+    limits = np.array(
+        [
+            (each.floor, each.lower_quartile, each.upper_quartile) if each else (np.nan,) * 3
+            for each in found
+        ]
+    )
+    floor, lower, upper = limits[codes].T
+    values = history.values
+    verdicts = np.select(
+        [np.isnan(floor), values < floor, values < lower, values > upper],
+        [VERDICTS.index(each) for each in (NO_BAND, COLLAPSED, BELOW, ABOVE)],
+        VERDICTS.index(WITHIN),
+    )
+    known = tuple(each for each in found if each)
+    place = {id(each): number for number, each in enumerate(known)}
+    begins = np.flatnonzero(np.diff(codes, prepend=-1))
+    segments = tuple(
+        (int(times[begin]), place.get(id(found[codes[begin]]), -1)) for begin in begins
+    )
+    return Verdicts(times, verdicts, known, segments)
 
 
 def band_of_each(

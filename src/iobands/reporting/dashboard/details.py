@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-import numpy as np
-
-from iobands.detection.series import Change
 from iobands.reporting import format as texts
 from iobands.reporting.dashboard.names import maintenances, seconds, series_id
 from iobands.reporting.explain_series import facts, moved
-from iobands.reporting.verdicts import Judged
-from iobands.site.site import Site
-from iobands.status.series import Series
+from iobands.snapshot.change import Change
+from iobands.snapshot.series import Series
+from iobands.snapshot.site import Snapshot
 
 # Without what people wrote, and what names them.
 _PUBLIC_FACTS: Final = (
@@ -22,13 +19,12 @@ _PUBLIC_FACTS: Final = (
 )  # fmt: skip
 
 
-def details(site: Site, series: Series, judged: Judged, *, public: bool) -> dict[str, object]:
+def details(site: Snapshot, series: Series) -> dict[str, object]:
     """Return it as plain data; times are in seconds since 1970, values in the unit of the series.
 
-    With `public` nothing is said of people, nodes, jobs and reasons.
+    What is public says nothing of reasons.
     """
-    detection = series.status.detection
-    epochs = series.bands.epochs if series.bands and len(series.history) else ()
+    evidence = series.status.evidence
     first = series.history.first if len(series.history) else None
     return {
         "id": series_id(series.key),
@@ -39,17 +35,17 @@ def details(site: Site, series: Series, judged: Judged, *, public: bool) -> dict
                 "median": b.median,
                 "upper": b.upper_quartile,
             }
-            for b in judged.bands
+            for b in series.verdicts.bands
         ],
-        "segments": judged.segments,
+        "segments": series.verdicts.segments,
         "baseline": _baseline(series),
         "epochs": [
             {"name": each.name, "since": seconds(each.since)}
-            | ({} if public else {"reason": each.reason or each.source})
-            for each in epochs
+            | ({} if site.is_public else {"reason": each.reason or each.source})
+            for each in series.epochs
             if first and each.since > first
         ],
-        "changes": [_change(each) for each in (detection.changes if detection else ())],
+        "changes": [_change(each) for each in (evidence.changes if evidence else ())],
         "incidents": [
             {
                 "name": each.name,
@@ -63,41 +59,36 @@ def details(site: Site, series: Series, judged: Judged, *, public: bool) -> dict
         ],
         "maintenance": [
             {"begin": seconds(each.begin), "end": seconds(each.end)}
-            | ({} if public else {"reason": each.why})
+            | ({} if site.is_public else {"reason": each.why})
             for each in maintenances(site, series)
         ],
         "missing": [
-            {"when": seconds(each.when)} | ({} if public else {"what": each.what})
+            {"when": seconds(each.when)} | ({} if site.is_public else {"what": each.what})
             for each in series.missing
         ],
-        "actions": []
-        if public
-        else [
-            {"when": seconds(each.when), "says": texts.action_text(each)}
-            for each in site.actions.get(series.key, ())
+        "actions": [
+            {"when": seconds(each.when), "says": texts.action_text(each)} for each in series.actions
         ],
-        "facts": _facts(site, series, public),
-        "moved": [] if public else list(moved(site, series)),
+        "facts": _facts(site, series),
+        "moved": [] if site.is_public else list(moved(site, series)),
     }
 
 
-def _facts(site: Site, series: Series, public: bool) -> Sequence[tuple[str, str]]:
+def _facts(site: Snapshot, series: Series) -> Sequence[tuple[str, str]]:
     found = []
     last = ""
     for heading, text in facts(site, series):
         last = heading or last
-        if not public or last in _PUBLIC_FACTS:
+        if not site.is_public or last in _PUBLIC_FACTS:
             found.append((heading, text))
     return found
 
 
 def _baseline(series: Series) -> dict[str, float] | None:
-    detection = series.status.detection
-    if detection is None or not detection.chart.can_judge or not len(detection.times):
+    evidence = series.status.evidence
+    if evidence is None or evidence.level is None or not len(evidence.rows):
         return None
-    begin = (detection.times[0] - np.datetime64(0, "ns")) // np.timedelta64(1, "s")
-    level = float(np.exp(np.median(detection.chart.baseline.level())))
-    return {"level": level, "since": int(begin)}
+    return {"level": evidence.level, "since": int(series.verdicts.times[evidence.rows[0]])}
 
 
 def _change(change: Change) -> dict[str, object]:

@@ -12,9 +12,8 @@ import numpy as np
 from iobands.detection.sessions import Sessions, sessions_of
 from iobands.model.fields import RATIO_UNIT
 from iobands.reporting.dashboard.names import maintenances, seconds, series_id
-from iobands.reporting.verdicts import Judged
-from iobands.site.site import Site
-from iobands.status.series import Series
+from iobands.snapshot.series import Series, Verdicts
+from iobands.snapshot.site import Snapshot
 
 #: How many sessions are shown: six weeks of daily ones.
 MOST_SESSIONS: Final = 42
@@ -25,7 +24,7 @@ CELLS: Final = "nwabc"
 GAP, MISSED, MAINTENANCE = ".", "m", "p"
 
 
-def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> dict[str, object]:
+def heat_map(site: Snapshot) -> dict[str, object]:
     """Return the rows, the times of the sessions, and how far apart these are in seconds.
 
     Times are in seconds since 1970. A row is of series that run by themselves, and not on demand.
@@ -33,7 +32,7 @@ def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> dict[str, object]:
     shown = [each for each in site.series if not each.is_on_demand and each.key.unit != RATIO_UNIT]
     measured = {series_id(each.key): each for each in shown if len(each.history)}
     sessions = sessions_of({name: each.history.times for name, each in measured.items()})
-    begins = _begins(sessions, {name: verdicts[name] for name in measured})
+    begins = _begins(sessions, {name: each.verdicts for name, each in measured.items()})
     columns = _columns(begins, sessions.a_day)
     place = {number: column for column, number in enumerate(columns)}
     times = list(columns.values())
@@ -48,7 +47,7 @@ def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> dict[str, object]:
         for number, each in enumerate(group):
             name = series_id(each.key)
             if name in measured:
-                _fill(cells, which, number, place, sessions.numbers[name].tolist(), verdicts[name])
+                _fill(cells, which, number, place, sessions.numbers[name].tolist(), each.verdicts)
         for number, each in enumerate(group):
             _mark_missing(cells, which, number, each, times)
         spans = [span for each in group for span in maintenances(site, each)]
@@ -66,7 +65,7 @@ def heat_map(site: Site, verdicts: Mapping[str, Judged]) -> dict[str, object]:
     return {"sessions": times, "rows": rows, "interval": interval}
 
 
-def _begins(sessions: Sessions[str], verdicts: Mapping[str, Judged]) -> dict[int, int]:
+def _begins(sessions: Sessions[str], verdicts: Mapping[str, Verdicts]) -> dict[int, int]:
     """Return when each session began."""
     begins: dict[int, int] = {}
     for name, numbers in sessions.numbers.items():
@@ -94,11 +93,11 @@ def _fill(
     series: int,
     place: Mapping[int, int],
     numbers: Sequence[int],
-    judged: Judged,
+    judged: Verdicts,
 ) -> None:
     """Let a series say what is worse than what others of its row said."""
     recent = slice(-2 * MOST_SESSIONS, None)
-    for number, verdict in zip(numbers[recent], judged.verdicts[recent], strict=True):
+    for number, verdict in zip(numbers[recent], judged.codes[recent], strict=True):
         column = place.get(int(number))
         if column is not None and (
             cells[column] == GAP or CELLS.index(cells[column]) < int(verdict)

@@ -11,8 +11,8 @@ from functools import cache
 
 from iobands.bands import Span
 from iobands.model.series import SeriesKey, slug
-from iobands.site.site import Site
-from iobands.status.series import Series
+from iobands.snapshot.series import Series
+from iobands.snapshot.site import Snapshot
 
 _DIGITS = 10
 
@@ -41,7 +41,7 @@ def seconds(when: datetime) -> int:
     return int(when.astimezone(timezone.utc).timestamp())
 
 
-def maintenances(site: Site, series: Series) -> list[Span]:
+def maintenances(site: Snapshot, series: Series) -> list[Span]:
     """Return those between the first run of the series and now, in order, each with its reason."""
     spans = (
         replace(span, why=window.reason)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from iobands import __version__
-from iobands.alerts.alert import Alert
-from iobands.alerts.ledger import Entry
 from iobands.model.fields import SERIES_FIELDS
 from iobands.reporting import format as texts
 from iobands.reporting.dashboard.heat_map import heat_map
@@ -27,13 +24,10 @@ from iobands.reporting.digest import (
 )
 from iobands.reporting.explain import moved_with
 from iobands.reporting.table import RECENT, sparkline
-from iobands.reporting.verdicts import Judged
 from iobands.site.compare import FIELDS, value_of
-from iobands.site.site import Site
-from iobands.status.peers import NODE
-from iobands.status.series import Series
-from iobands.status.state import State
-from iobands.status.verdicts import ENOUGH_RUNS
+from iobands.snapshot.alert import Alert, Entry
+from iobands.snapshot.series import ENOUGH_RUNS, Series, State
+from iobands.snapshot.site import Snapshot
 
 #: The version of the form of the data.
 SCHEMA: Final = 1
@@ -44,21 +38,16 @@ _COVARIATES: Final = ("fullness_percent", "targets_active", "targets_inactive")
 
 
 def overview(
-    site: Site,
-    verdicts: Mapping[str, Judged],
+    site: Snapshot,
     paths: Mapping[tuple[str, str], str],
     *,
-    public: bool,
     past: bool,
 ) -> dict[str, object]:
     """Return it as plain data; times are in seconds since 1970.
 
     `paths` are those of the file systems of each system. `past` says that the site is shown as it
-    was, so that its age does not count. With `public` nothing is said of paths, people, nodes, jobs
-    and reasons.
+    was, so that its age does not count.
     """
-    if public:
-        site = _without_nodes(site)
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
     found = {
@@ -67,26 +56,26 @@ def overview(
         "made": seconds(site.now),
         "past": past,
         "made_up": site.is_made_up,
-        "public": public,
+        "public": site.is_public,
         "word": texts.WORDS[site.exit_status],
         "counts": texts.counts(site),
         "newest": newest and seconds(newest),
         "session": last and {"began": seconds(last.began), "how": last.how},
         "alerts": [
-            {"heading": heading, **_alert(alert, site, public)}
+            {"heading": heading, **_alert(alert, site)}
             for heading, alerts in sections(site).items()
             for alert in alerts
         ],
-        "lately": [_entry(each, public) for each in site.ledger().entries[:_LATELY]],
-        **heat_map(site, verdicts),
+        "lately": [_entry(each) for each in site.ledger.entries[:_LATELY]],
+        **heat_map(site),
         "enough": ENOUGH_RUNS,
         "places": peer_maps(site),
-        "file_systems": _file_systems(site, {} if public else paths),
+        "file_systems": _file_systems(site, paths),
         "comparable": {name: list(follows) for name, follows in FIELDS.items()},
         "series": [_series(each, site) for each in site.series],
         "superseded": site.superseded,
     }
-    if not public:
+    if not site.is_public:
         found["maintenance"] = [": ".join(line) for line in maintenance_lines(site)]
         found["not_measured"] = [": ".join(line) for line in not_measured(site)]
         found["leftovers"] = [leftover_text(each) for each in site.leftovers]
@@ -96,20 +85,11 @@ def overview(
     return found
 
 
-def _without_nodes(site: Site) -> Site:
-    """Return the site without what names a node."""
-    return replace(
-        site,
-        alerts=tuple(a for a in site.alerts if not (a.peer and a.peer.name.kind == NODE)),
-        places=tuple(each for each in site.places if each.kind != NODE),
-        peer_actions={n: each for n, each in site.peer_actions.items() if n.kind != NODE},
-    )
-
-
-def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
-    says = details(alert, site)
-    if public:
-        says = [] if alert.reason else [*finding(alert, site)]
+def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
+    if not site.is_public:
+        says = details(alert, site)
+    else:
+        says = [*finding(alert, site)] if alert.has_level else []
         says += ["acknowledged"] if alert.is_quiet else []
     if len(alert.members) > 1 and len(says) > 1 and alert.peer is None:
         says = [f"the worst at {says[0]}", *says[1:]]
@@ -119,25 +99,24 @@ def _alert(alert: Alert, site: Site, public: bool) -> dict[str, object]:
         "subject": subject(alert),
         "number": number(alert, site),
         "says": [text for text in says if text],
-        "moved": [] if public else moved_with(alert),
+        "moved": [] if site.is_public else moved_with(site, alert),
         "certainty": alert.certainty and alert.certainty.value,
         "since": alert.since and seconds(alert.since),
         "series": [series_id(member.series.key) for member in alert.members],
     }
 
 
-def _entry(entry: Entry, public: bool) -> dict[str, object]:
+def _entry(entry: Entry) -> dict[str, object]:
     return {
         "subject": entry.subject,
         "since": seconds(entry.since),
         "ended": entry.ended and seconds(entry.ended),
         "change": texts.percent(entry.ratio) if entry.ratio else "",
-        # who resolved it and why come after the first word
-        "end": (entry.end.split(" by ")[0] if public else entry.end) or "open",
+        "end": entry.ending,
     }
 
 
-def _file_systems(site: Site, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
+def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
     """Return what the newest sample of each file system says of it."""
     newest: dict[tuple[str, str], Series] = {}
     for each in site.series:
@@ -147,26 +126,25 @@ def _file_systems(site: Site, paths: Mapping[tuple[str, str], str]) -> list[dict
             newest[place] = each
     found = []
     for (system, name), each in newest.items():
-        sample, outliers = each.history.newest, site.outliers.get((system, name))
+        sample, known_of = each.history.newest, site.file_system(system, name)
         found.append(
             {
                 "name": name,
                 "system": system,
                 "path": paths.get((system, name)),
-                "size_gib": site.sizes_gib.get((system, name)),
+                "size_gib": known_of.size_gib,
                 "type": sample.get("file_system_type"),
                 "medium": sample.get("medium"),
                 **{field: sample.get(field) for field in _COVARIATES},
                 "when": each.status.when and seconds(each.status.when),
-                "outliers": outliers
-                and outliers.runs
-                and f"{outliers.outliers} of {outliers.runs}",
+                "outliers": known_of.outliers.runs
+                and f"{known_of.outliers.outliers} of {known_of.outliers.runs}",
             }
         )
     return found
 
 
-def _series(series: Series, site: Site) -> dict[str, object]:
+def _series(series: Series, site: Snapshot) -> dict[str, object]:
     status, key = series.status, series.key
     quiet = any(alert.is_quiet for alert in site.alerts_on(key))
     band = status.band

@@ -7,20 +7,19 @@ from typing import Final
 
 import numpy as np
 
-from iobands.detection.peers import PeerState
 from iobands.detection.series import moment
 from iobands.reporting.dashboard.heat_map import MOST_SESSIONS
 from iobands.reporting.dashboard.names import seconds
 from iobands.reporting.format import ratio_text
 from iobands.reporting.peers import WORST_FIRST, with_worst
-from iobands.site.site import Site
-from iobands.status.peers import Place
+from iobands.snapshot.peers import PeerState, Place
+from iobands.snapshot.site import Snapshot
 
 #: How many rows a map has at the most; the slow ones come first.
 MOST_ROWS: Final = 400
 
 
-def peer_maps(site: Site) -> list[dict[str, object]]:
+def peer_maps(site: Snapshot) -> list[dict[str, object]]:
     """Return a map for the targets of each file system and for the nodes of each partition."""
     return [_map(each) for each in site.places]
 

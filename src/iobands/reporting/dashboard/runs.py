@@ -14,23 +14,21 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 import numpy as np
 import polars as pl
 
 from iobands.model.fields import FIELDS, TIME, VALUE
-from iobands.results.speeds import SLOWEST, WHERE
-from iobands.status.series import Series
+from iobands.snapshot.peers import SLOWEST, WHERE
+from iobands.snapshot.series import Series
+from iobands.snapshot.site import Snapshot
 
 _PLACES: Final = ("jobid", "job_nodelist", *SLOWEST.values(), "attempt")
 _EVIDENCE: Final = tuple(field for field in FIELDS if field.role in {"in_effect", "covariate"})
 _NUMBERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "number")
 _INTEGERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "integer")
 _TEXTS: Final = tuple(field.name for field in _EVIDENCE if field.type == "text")
-#: What names neither people nor nodes: read-back hints may have lists of nodes.
-_PUBLIC_TEXTS: Final = ("suite_version", "tool_version", "transport_in_effect", "fsync", "cache")
 
 #: Whole numbers up to here are exact in a float.
 _MOST_OF_A_FLOAT: Final = 2.0**53
@@ -64,11 +62,9 @@ _EARLIER: Final = _Detail(3, 2, places=False)
 
 
 def parts_of(
+    site: Snapshot,
     group: Sequence[Series],
-    now: datetime,
     slowest: Mapping[tuple[object, ...], pl.DataFrame],
-    *,
-    public: bool,
 ) -> Iterator[tuple[str, str]]:
     """Yield the name of each part that has runs of the series of `group`, and its runs as text.
 
@@ -77,7 +73,7 @@ def parts_of(
     """
     tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
     for series in group:
-        frame = series.samples
+        frame = site.samples_of(series)
         if not len(frame):
             continue
         for known, values in tables:
@@ -92,7 +88,7 @@ def parts_of(
     for frame, values in tables:
         # the number of a half-year
         half = 2 * frame[TIME].dt.year() + (frame[TIME].dt.month() - 1) // 6
-        this = 2 * now.year + (now.month - 1) // 6
+        this = 2 * site.now.year + (site.now.month - 1) // 6
         for name, mine, detail in (
             ("earlier", half < this - 1, _EARLIER),
             (f"{(this - 1) // 2}-{(this - 1) % 2 + 1}", half == this - 1, _RECENT),
@@ -100,7 +96,7 @@ def parts_of(
         ):
             if mine.any():
                 of_part = {name: each.filter(mine) for name, each in values.items()}
-                table = _table(frame.filter(mine), of_part, detail, public)
+                table = _table(frame.filter(mine), of_part, detail)
                 parts.setdefault(name, []).append(table)
     for name in sorted(parts, key=lambda name: (name != "earlier", name)):
         yield name, packed(parts[name])
@@ -147,14 +143,11 @@ def _digits(column: pl.Series, decimals: int) -> object:
     return {"decimals": decimals, "digits": texts}
 
 
-def _table(
-    frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail, public: bool
-) -> _Table:
+def _table(frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail) -> _Table:
     """Return a column as its only value or as a list; of times the first and the differences."""
-    places = _PLACES if detail.places and not public else ()
-    texts = _PUBLIC_TEXTS if public else _TEXTS
+    places = _PLACES if detail.places else ()
     columns: dict[str, object] = {}
-    for name in (*places, *texts, *_INTEGERS, *_NUMBERS):
+    for name in (*places, *_TEXTS, *_INTEGERS, *_NUMBERS):
         column = frame[name]
         if column.null_count() == len(column):
             continue

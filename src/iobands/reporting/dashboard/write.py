@@ -23,13 +23,12 @@ from iobands.model.replaced import (
     replace_file,
 )
 from iobands.reporting.dashboard.details import details
-from iobands.reporting.dashboard.names import by_job, series_id
+from iobands.reporting.dashboard.names import by_job
 from iobands.reporting.dashboard.overview import overview
 from iobands.reporting.dashboard.runs import COLUMNS, packed, parts_of
 from iobands.reporting.format import printable
-from iobands.reporting.verdicts import judged
-from iobands.results.speeds import slowest
-from iobands.site.site import Site
+from iobands.snapshot.peers import slowest
+from iobands.snapshot.site import Snapshot
 
 # Whatever the umask: a web server reads them as another user.
 _READABLE: Final = 0o644
@@ -54,18 +53,17 @@ class Written:
 
 
 def write_dashboard(
-    site: Site,
+    site: Snapshot,
     directory: Path,
     *,
     paths: Mapping[tuple[str, str], str] = MappingProxyType({}),
-    public: bool = False,
     past: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Written:
     """Write the dashboard below `directory`; `paths` are those of each system's file systems.
 
-    With `public` it says nothing of paths, people, nodes, jobs and reasons. `past` says that the
-    site is shown as it was. `progress` is given how many of the parts are written.
+    `past` says that the site is shown as it was. `progress` is given how many of the parts are
+    written.
 
     The page comes last: a reader meanwhile finds all that it names. Files of an earlier dashboard
     that are no part of this one are removed.
@@ -76,7 +74,7 @@ def write_dashboard(
     with _alone(directory):
         made: set[Path] = set()
         replaced = 0
-        for name, content in _contents(site, paths, public, past, progress):
+        for name, content in _contents(site, paths, past, progress):
             path = directory / name
             with opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
                 replaced += replace_file(path, content, mode=_READABLE, directory=parent)
@@ -147,9 +145,8 @@ def _remove_others(path: Path, data: int, made: set[Path]) -> None:
 
 
 def _contents(
-    site: Site,
+    site: Snapshot,
     paths: Mapping[tuple[str, str], str],
-    public: bool,
     past: bool,
     progress: Callable[[int, int], None],
 ) -> Iterator[tuple[str, bytes]]:
@@ -160,21 +157,18 @@ def _contents(
             yield f"app/{asset.name}", asset.read_bytes()
     for name in ("uPlot.iife.js", "uPlot.min.css"):
         yield f"app/{name}", (files("uplot") / "static" / name).read_bytes()
-    verdicts = {series_id(each.key): judged(each) for each in site.series}
     groups = by_job(site.series)
     slow = slowest(site.speeds)
     for done, (job, group) in enumerate(groups.items()):
         progress(done, len(groups))
-        of_series = [
-            details(site, each, verdicts[series_id(each.key)], public=public) for each in group
-        ]
+        of_series = [details(site, each) for each in group]
         parts = []
-        for part, runs in parts_of(group, site.now, slow, public=public):
+        for part, runs in parts_of(site, group, slow):
             parts.append(part)
             yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
         about = packed(_printable({"parts": parts, "columns": COLUMNS, "series": of_series}))
         yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", about)
-    found = overview(site, verdicts, paths, public=public, past=past)
+    found = overview(site, paths, past=past)
     yield f"{_DATA}/site.js", _call("site", found)
     yield "index.html", (assets / "index.html").read_bytes()
     progress(len(groups), len(groups))

@@ -1,0 +1,1 @@
+"""The snapshot: the one value that every view reads."""

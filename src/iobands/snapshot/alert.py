@@ -1,0 +1,237 @@
+"""An alert: what a person acts on, its severity, its certainty and its exit status."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from iobands.model.series import SeriesKey
+from iobands.snapshot.action import Action
+from iobands.snapshot.change import Change, Ratio
+from iobands.snapshot.peers import PeerName
+from iobands.snapshot.series import Series
+
+
+@dataclass(frozen=True)
+class Acknowledgement:
+    """The action that acknowledged an alert; `worse` is what made the alert loud again.
+
+    The ratio of `worse` is the level since then over the acknowledged one.
+    """
+
+    action: Action
+    worse: Change | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the alert stays quiet."""
+        return self.worse is None
+
+
+#: Exit statuses of a monitoring plug-in.
+OK, WARNING, CRITICAL, UNKNOWN = range(4)
+
+_WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
+
+
+class Severity(str, Enum):
+    """How an alert ranks, the worst first."""
+
+    INCIDENT = "incident"
+    DEGRADED = "degraded"
+    NO_DATA = "no data"
+    UNFIT = "unfit"
+    FAILED = "failed"
+    WATCH = "watch"
+    COLLAPSED = "collapsed"
+    IMPROVED = "improved"
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of a monitoring plug-in for an alert that nobody acknowledged."""
+        return _EXIT_STATUS.get(self, OK)
+
+
+_ORDER: Final = {severity: place for place, severity in enumerate(Severity)}
+
+_EXIT_STATUS: Final = {
+    Severity.INCIDENT: CRITICAL,
+    Severity.DEGRADED: CRITICAL,
+    Severity.NO_DATA: UNKNOWN,
+    Severity.UNFIT: UNKNOWN,
+    Severity.FAILED: UNKNOWN,
+    Severity.WATCH: WARNING,
+}
+
+
+class Certainty(str, Enum):
+    """How sure a change is, by today's evidence; docs/glossary.md defines the words."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+@dataclass(frozen=True)
+class Member:
+    """A series of an alert; `ratio` is its level since the change over its baseline.
+
+    `baseline` is that level in the unit of the series, None where it is not known.
+    """
+
+    series: Series
+    ratio: Ratio | None = None
+    baseline: float | None = None
+
+
+@dataclass(frozen=True)
+class SlowPeer:
+    """A target or a node that is slow: `ratio` is its speed over that of the others.
+
+    It is the worst of `ratios`, which are by variable.
+    """
+
+    name: PeerName
+    ratio: Ratio
+    ratios: Mapping[str, Ratio]
+
+
+@dataclass(frozen=True)
+class Alert:
+    """What a person acts on.
+
+    `subject` names it: a series, or what the members share, such as `all scratch`. `members` are
+    the worst first. A change began between `since_low` and `since_high` (UTC), most likely at
+    `since`, and was `raised` after `delay` runs; `score` is its evidence today in nats. `reason`
+    says why there is no sample, what is unfit or how a check failed. Of a `peer` that is slow,
+    `members` are the series that fell with it.
+    """
+
+    severity: Severity
+    subject: str
+    members: tuple[Member, ...] = ()
+    since: datetime | None = None
+    since_low: datetime | None = None
+    since_high: datetime | None = None
+    direction: str | None = None
+    score: float = 0.0
+    certainty: Certainty | None = None
+    reason: str = ""
+    acknowledgement: Acknowledgement | None = None
+    raised: datetime | None = None
+    delay: int | None = None
+    peer: SlowPeer | None = None
+
+    @property
+    def has_level(self) -> bool:
+        """Whether it is about a level, and so has no reason."""
+        return self.severity not in (Severity.NO_DATA, Severity.UNFIT, Severity.FAILED)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether a person knows of the alert, and it is no worse since."""
+        return self.acknowledgement is not None and self.acknowledgement.holds
+
+    @property
+    def keys(self) -> frozenset[SeriesKey]:
+        """The series of the members."""
+        return frozenset(member.series.key for member in self.members)
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of a monitoring plug-in for this alert."""
+        status = self.severity.exit_status
+        return WARNING if self.is_quiet and status == CRITICAL else status
+
+
+def worst(statuses: Iterable[int]) -> int:
+    """Return the exit status for all of `statuses`: 2 before 3 before 1 before 0.
+
+    A known loss must not be hidden by a missing sample elsewhere, and a missing sample may be as
+    bad, while `watch` is a suspicion that the next runs settle.
+    """
+    found = set(statuses)
+    return next((status for status in _WORST_FIRST if status in found), OK)
+
+
+def ordered(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
+    """Return `alerts` with the worst first: by severity, then by evidence."""
+    return tuple(sorted(alerts, key=lambda each: (_ORDER[each.severity], -each.score)))
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Most runs of one variable on a file system were under their floors.
+
+    It lasted from `since` to `until` (UTC), the times of its first and last bad session; `raised`
+    is that of the session that opened it. `ratios` has the series that were low, the deepest
+    first, with the median of their low runs over the median of their band.
+    """
+
+    system: str
+    file_system: str
+    variable: str
+    since: datetime
+    raised: datetime
+    until: datetime
+    is_open: bool
+    ratios: Mapping[SeriesKey, float]
+
+    @property
+    def name(self) -> str:
+        """What the incident is of, such as `all scratch write_bw`."""
+        return f"all {self.file_system} {self.variable}"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An alert of the past or the present; `raised` and `ended` are None where not known.
+
+    `subject` names it, `ratio` is the level since over the baseline, and `end` says how it ended,
+    empty while it is open; of what a person resolved, `who` and `reason` say more. `delay` is the
+    number of runs from the onset of a change to its alert. `kind` is that of a target or a node.
+    """
+
+    subject: str
+    since: datetime
+    raised: datetime | None = None
+    ended: datetime | None = None
+    ratio: float | None = None
+    end: str = ""
+    delay: int | None = None
+    who: str = ""
+    reason: str = ""
+    kind: str | None = None
+
+    @property
+    def ending(self) -> str:
+        """How it ended, and by whom and why if a person ended it; `open` while it is open."""
+        by = f" by {self.who}: {self.reason}" if self.who else ""
+        return f"{self.end}{by}" or "open"
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """Entries with the newest first, and the site's own figures.
+
+    `real` and `false` count the verdicts of people. `delay` is the median number of runs from the
+    onset of a drop to its alert, open ones included, None without one.
+    """
+
+    entries: tuple[Entry, ...]
+    real: int
+    false: int
+    delay: float | None
+
+
+#: What series may share, the most specific first: series field, and how a name says it.
+SHARED: Final = {
+    "file_system": "{}",
+    "partition": "partition {}",
+    "transport": "transport {}",
+    "pattern": "pattern {}",
+    "medium": "medium {}",
+}

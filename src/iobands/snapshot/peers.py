@@ -1,0 +1,164 @@
+"""Targets and nodes that are compared with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from iobands.model.fields import TIME
+from iobands.model.history import Times
+from iobands.snapshot.change import Ratio
+
+TARGET: Final = "target"
+
+NODE: Final = "node"
+
+# What the targets of a type are called.
+_NAMES: Final = {"lustre": "OST"}
+
+#: The field by whose value peers are compared.
+FIELD_OF: Final = {TARGET: "file_system", NODE: "partition"}
+
+
+@dataclass(frozen=True)
+class PeerName:
+    """A target or a node: `where` is its file system or partition."""
+
+    kind: str
+    system: str
+    where: str
+    name: str
+
+
+class PeerState(str, Enum):
+    """What a peer is in.
+
+    `UNUSED`: no run of the newest sessions used it. `UNKNOWN`: none of them compared it with two
+    others, or the bytes on each explained all differences.
+    """
+
+    SLOW = "slow"
+    WATCH = "watch"
+    HEALTHY = "healthy"
+    UNUSED = "not used"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Logarithms of the speeds of peers over the others', of one variable.
+
+    `values` is of shape (sessions, peers), NaN where a session tells of none; `used` is whether it
+    used the peer all the same. `times` (UTC) are those of the sessions, in order.
+    """
+
+    peers: tuple[str, ...]
+    times: Times
+    values: NDArray[np.float64]
+    used: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One peer: its `ratio` is its speed over the others', since `since` if it is slow.
+
+    `runs` is in how many sessions it was used, `last` the newest of them. The change began after
+    `since_low`. `score` is the evidence in nats that it is slow. `alarms` are when it was
+    found to be slow, the current time included, each with when that was over, None if it is not.
+    """
+
+    name: str
+    state: PeerState
+    runs: int
+    last: datetime
+    ratio: Ratio
+    score: float = 0.0
+    since: datetime | None = None
+    since_low: datetime | None = None
+    alarms: tuple[tuple[datetime, datetime | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Peers that are compared: the targets of a file system, or the nodes of a partition.
+
+    `where` is the file system or partition. `found` and `speeds` are by variable; a peer is called
+    by its index or host. `comparisons_a_year` is how often they are compared.
+    """
+
+    kind: str
+    system: str
+    where: str
+    file_system_type: str | None
+    found: Mapping[str, tuple[Peer, ...]]
+    speeds: Mapping[str, Speeds]
+    comparisons_a_year: float
+
+    @property
+    def noun(self) -> str:
+        """What one peer is called, such as `OST`."""
+        return _NAMES.get(self.file_system_type or "", TARGET) if self.kind == TARGET else NODE
+
+    @property
+    def name(self) -> str:
+        """What its peers are called, such as `OSTs of work`."""
+        return f"{self.noun}s of {self.where}"
+
+    def name_of(self, peer: str) -> str:
+        """Return what a peer is called, such as `OST 7 of work`."""
+        return f"{self.noun} {peer} of {self.where}"
+
+    def peers(self) -> dict[str, dict[str, Peer]]:
+        """Return each peer by its variables."""
+        found: dict[str, dict[str, Peer]] = {}
+        for variable, peers in self.found.items():
+            for each in peers:
+                found.setdefault(each.name, {})[variable] = each
+        return found
+
+    def slow(self) -> dict[str, dict[str, Peer]]:
+        """Return the peers that are slow, by the variables of which they are."""
+        slow = {
+            name: {
+                variable: each for variable, each in found.items() if each.state is PeerState.SLOW
+            }
+            for name, found in self.peers().items()
+        }
+        return {name: found for name, found in slow.items() if found}
+
+
+#: What is compared, and the column that has its speeds.
+KINDS: Final = {TARGET: "target_bandwidths", NODE: "node_speeds"}
+#: What tells runs of the same time apart.
+WHERE: Final = ("system", "partition", "environ", "file_system")
+#: The columns that `slowest` adds.
+SLOWEST: Final = {kind: f"slowest_{kind}" for kind in KINDS}
+
+
+def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:
+    """Return the slowest target and node of each run as texts such as `nid01 (0.62)`.
+
+    By `WHERE`, a frame of the times of runs and of the columns `SLOWEST`. One node alone is not the
+    slowest.
+    """
+    of_run = (TIME, *WHERE)
+    said = (
+        speeds.lazy()
+        .filter(pl.col("speed").is_not_nan())
+        .filter(pl.col("peer").n_unique().over(*of_run, "kind") > 1)
+        .sort("speed", maintain_order=True)
+        .with_columns(pl.format("{} ({})", "peer", pl.col("speed").round(2)).alias("said"))
+    )
+    kinds = [
+        pl.col("said").filter(pl.col("kind") == kind).first().alias(name)
+        for kind, name in SLOWEST.items()
+    ]
+    found = said.group_by(of_run).agg(kinds).collect()
+    return found.partition_by(WHERE, as_dict=True, include_key=False)

@@ -1,0 +1,217 @@
+"""A series: its samples as arrays, and what is known of it now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Epoch, Limit
+from iobands.model.history import History, Times
+from iobands.model.series import SeriesKey
+from iobands.snapshot.action import Action
+from iobands.snapshot.change import Change, Evidence
+
+#: The verdicts by their codes, which grow with what is wrong.
+VERDICTS: Final = (NO_BAND, WITHIN, ABOVE, BELOW, COLLAPSED)
+
+
+@dataclass(frozen=True)
+class MissingRun:
+    """A run that should have given a sample of a series and gave none."""
+
+    when: datetime
+    what: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A check whose newest run failed or was skipped, and that never gave a series."""
+
+    name: str
+    system: str
+    partition: str
+    phase: str | None
+    reason: str
+    when: datetime
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """How many of `runs` were outliers, and when the newest of them was taken (UTC)."""
+
+    runs: int = 0
+    outliers: int = 0
+    newest: datetime | None = None
+
+    def __add__(self, other: Outliers) -> Outliers:
+        """Return the count of both."""
+        times = [each.newest for each in (self, other) if each.newest]
+        return Outliers(
+            self.runs + other.runs, self.outliers + other.outliers, max(times, default=None)
+        )
+
+
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class InEffect:
+    """Layout, transport and hints of one sample; None where there are none, or no evidence.
+
+    `stripe_size` is in bytes; `hints` are written as `name=value,...`; `cache` is what contract 1
+    says of the reads.
+    """
+
+    stripe_count: int | None = None
+    stripe_size: int | None = None
+    transport: str | None = None
+    hints: str | None = None
+    cache: str | None = None
+
+    def brief(self) -> str:
+        """Return it in a few words, such as `4×1 MiB ucx 2 hints`; empty if there is none."""
+        words = []
+        if self.stripe_count is not None:
+            size = "" if self.stripe_size is None else f"×{self.stripe_size / _MIB:g} MiB"
+            words.append(f"{self.stripe_count}{size}")
+        if self.transport is not None:
+            words.append(self.transport)
+        if self.hints is not None:
+            number = self.hints.count(",") + 1
+            words.append(f"{number} hint{'s' if number > 1 else ''}")
+        return " ".join(words)
+
+
+def in_effect(sample: Mapping[str, Any]) -> InEffect:
+    """Return what was in effect in a sample, by what it says."""
+    return InEffect(
+        sample.get("stripe_count"),
+        sample.get("stripe_size"),
+        sample.get("transport_in_effect"),
+        sample.get("hints_in_effect"),
+        sample.get("cache"),
+    )
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A file system, an environment or a partition that is unfit, or has stopped checks.
+
+    `checks` are the names of those that it stopped, and `keys` the series that they would give.
+    """
+
+    subject: str
+    system: str
+    partition: str
+    why: str
+    when: datetime
+    checks: tuple[str, ...]
+    keys: frozenset[SeriesKey]
+
+
+#: From how many runs of its own a series learns a band, and from how many of the newest.
+ENOUGH_RUNS: Final = 20
+
+
+class State(str, Enum):
+    """The state of a series, the worst first."""
+
+    DEGRADED = "degraded"
+    NO_DATA = "no data"
+    WATCH = "watch"
+    IMPROVED = "improved"
+    HEALTHY = "healthy"
+    CALIBRATING = "calibrating"
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is known of one series now; values are in the unit of the series.
+
+    `value`, `when` and `verdict` are of the newest sample. `band` is the published one, or one
+    learned from the series' own history when `provisional`. `runs` counts the samples, `usable`
+    the earlier ones that a band may be learned from. `why` says why a series is calibrating,
+    `missing` why the newest sample is not the expected one. `evidence` is None without a
+    sample. `left_out` says why the newest sample is not judged, empty where it is. `limit` is the
+    single figure that was published for the series; until a band is learned its verdict counts.
+    """
+
+    state: State
+    why: str
+    value: float | None
+    when: datetime | None
+    verdict: str
+    band: Band | None
+    provisional: bool
+    runs: int
+    usable: int
+    evidence: Evidence | None = None
+    missing: str | None = None
+    left_out: str = ""
+    limit: Limit | None = None
+
+    @property
+    def change(self) -> Change | None:
+        """The change that lasts, or None."""
+        return self.evidence.open_change if self.evidence else None
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """For each sample its time in seconds since 1970 and the code of its verdict.
+
+    Both are of shape (samples,). `segments` has the times from which on a band holds, and its
+    place in `bands`, -1 for none.
+    """
+
+    times: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    bands: tuple[Band, ...]
+    segments: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A series with its samples and what is known of it now.
+
+    `rows`, of shape (samples,), are the places of its samples in the frame of the snapshot, which
+    has all columns. `epochs` are those of its system, without their bands, and `epoch` is that of
+    the newest sample. `missing` are the runs that gave no sample, in the order of time, `actions`
+    all that was done about the series, undone actions included.
+    """
+
+    key: SeriesKey
+    label: str
+    history: History
+    rows: NDArray[np.uint32]
+    status: Status
+    outliers: Outliers
+    verdicts: Verdicts
+    epoch: Epoch | None = None
+    epochs: tuple[Epoch, ...] = ()
+    missing: tuple[MissingRun, ...] = ()
+    actions: tuple[Action, ...] = ()
+
+    @property
+    def judged(self) -> tuple[Times, NDArray[np.float64]]:
+        """The times and the values of the runs that the evidence is of."""
+        rows = self.status.evidence.rows if self.status.evidence else np.empty(0, int)
+        return self.history.times[rows], self.history.values[rows]
+
+    @property
+    def is_on_demand(self) -> bool:
+        """Whether it is a case that no tag of the site file has with an interval."""
+        newest = self.history.newest if len(self.history) else {}
+        return self.key.case is not None and not newest.get("interval_days")
+
+    @cached_property
+    def in_effect(self) -> InEffect:
+        """What was in effect in the newest sample."""
+        return in_effect(self.history.newest)

@@ -1,0 +1,146 @@
+"""The snapshot: what is known of a site at one time. Everything that is said comes out of it."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Final
+
+import polars as pl
+
+from iobands.bands import Window
+from iobands.directories.note import Leftover
+from iobands.model.rejected import Rejected
+from iobands.model.series import MADE_UP, SeriesKey
+from iobands.session.record import LastSession
+from iobands.snapshot.action import Action
+from iobands.snapshot.alert import OK, UNKNOWN, WARNING, Alert, Incident, Ledger, worst
+from iobands.snapshot.peers import PeerName, Place
+from iobands.snapshot.series import Finding, Obstacle, Outliers, Series, State
+
+
+@dataclass(frozen=True)
+class FutureSample:
+    """A sample that is dated in the future, which no series has until then."""
+
+    key: SeriesKey
+    label: str
+    when: datetime
+
+
+#: By how much what is dated may be ahead of the clock of who reads it.
+CLOCK_OFF: Final = timedelta(minutes=15)
+
+#: What an alert of a clock is about.
+CLOCK: Final = "clock"
+
+
+@dataclass(frozen=True)
+class FileSystem:
+    """A file system: the outliers of its series, and its size where preflight saw it."""
+
+    system: str
+    name: str
+    outliers: Outliers = Outliers()  # noqa: RUF009 (frozen)
+    size_gib: float | None = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What is known of a site, or of one of its systems, at `now`.
+
+    `alerts` are the worst first, and `ledger` has past ones too. An alert needs the evidence
+    `threshold`, in nats, so that all series together raise `false_alarms_a_year`. `skipped` are
+    checks without a series that were skipped for a reason, such as a program that is not
+    installed. `superseded` names series that are no longer expected, because their check now runs
+    at another scale. `retired` are the series that a person retired and `future` the samples dated
+    in the future: nothing is judged of either. `maintenance` are the windows of each system.
+    `leftovers` are run directories that could not be removed. `places` have the targets and nodes
+    that are compared with each other, `peer_actions` all that was done about these. `warnings` are
+    about the bands files. `clock` says how far the clock that gave `now` is off, so that nothing is
+    over or due by it.
+
+    The history is in columns: `samples` has a row a sample with all fields of contract 2, and
+    `speeds` one for each target and node of a run.
+    """
+
+    now: datetime
+    series: tuple[Series, ...]
+    ledger: Ledger
+    false_alarms_a_year: float
+    threshold: float
+    samples: pl.DataFrame = field(repr=False, compare=False)
+    speeds: pl.DataFrame = field(repr=False, compare=False)
+    alerts: tuple[Alert, ...] = ()
+    skipped: tuple[Finding, ...] = ()
+    superseded: tuple[str, ...] = ()
+    retired: tuple[Series, ...] = ()
+    future: tuple[FutureSample, ...] = ()
+    maintenance: Mapping[str, tuple[Window, ...]] = field(default_factory=dict)
+    rejected: tuple[Rejected, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    incidents: tuple[Incident, ...] = ()
+    file_systems: tuple[FileSystem, ...] = ()
+    last_session: LastSession | None = None
+    leftovers: tuple[Leftover, ...] = ()
+    places: tuple[Place, ...] = ()
+    peer_actions: Mapping[PeerName, tuple[Action, ...]] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    clock: str | None = None
+    is_public: bool = False
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of a monitoring plug-in: 0 OK, 1 warning, 2 critical, 3 unknown."""
+        statuses = [alert.exit_status for alert in self.alerts]
+        left = OK if all(each.is_closed for each in self.leftovers) else WARNING
+        return worst([*statuses, left, OK if self.series else UNKNOWN])
+
+    @property
+    def rejected_lines(self) -> int:
+        """How many lines were rejected; `rejected` has the first of them one by one."""
+        return sum(each.lines for each in self.rejected)
+
+    @property
+    def is_made_up(self) -> bool:
+        """Whether nothing of it was measured: it is that of `iobands demo`."""
+        return any(each.key.system == MADE_UP for each in self.series)
+
+    def counts(self) -> dict[State, int]:
+        """Return how many series are in each state that occurs, the worst first."""
+        found = Counter(series.status.state for series in self.series)
+        return {state: found[state] for state in State if found[state]}
+
+    @property
+    def actions(self) -> dict[SeriesKey | PeerName, tuple[Action, ...]]:
+        """All that was done about each series, target or node, undone actions included."""
+        found: dict[SeriesKey | PeerName, tuple[Action, ...]] = {
+            each.key: each.actions for each in (*self.series, *self.retired)
+        }
+        found.update((name, each) for name, each in self.peer_actions.items())
+        return found
+
+    def samples_of(self, series: Series) -> pl.DataFrame:
+        """Return the samples of a series with all fields, in the order of time."""
+        return self.samples[series.rows]
+
+    def file_system(self, system: str, name: str | None) -> FileSystem:
+        """Return what is known of a file system; series without one are of `none`."""
+        wanted = (system, name or "none")
+        known = (each for each in self.file_systems if (each.system, each.name) == wanted)
+        return next(known, FileSystem(*wanted))
+
+    def alerts_on(self, key: SeriesKey) -> tuple[Alert, ...]:
+        """Return the alerts that have the series as a member."""
+        return self._alerts_by_series.get(key, ())
+
+    @cached_property
+    def _alerts_by_series(self) -> Mapping[SeriesKey, tuple[Alert, ...]]:
+        found: defaultdict[SeriesKey, tuple[Alert, ...]] = defaultdict(tuple)
+        for alert in self.alerts:
+            for key in alert.keys:
+                found[key] += (alert,)
+        return found
