@@ -142,6 +142,16 @@ def test_it_goes_or_is_named(
     )
 
 
+def test_no_size_is_said_of_what_cannot_be_seen(place: Place, iobands: Command) -> None:
+    site(place.root)
+    for _ in range(2):
+        noted(place.notes, place.disk)
+    place.disk.rename(place.root / "moved")
+    assert iobands("clean").returncode == 1
+    digest = iobands("status").stdout
+    assert "\nLeft behind: 2 run directories; 2 of them cannot be seen from here\n" in digest
+
+
 @pytest.fixture
 def shared() -> Iterator[Path]:
     """A healthy site that others can read; pytest's own directories are closed to them."""
