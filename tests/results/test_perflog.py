@@ -129,11 +129,29 @@ def test_damaged_files(tmp_path: Path) -> None:
         (head + good[:40] + good + good, [(2, f"{WIDTH + 3} columns instead of {WIDTH}")], 1),
         (b"\0" * 4096, [(1, "cut off: the line has no end")], 0),
         (head.replace(b"|gib", b""), [(1, "columns are missing: gib")], 0),
+        (b"targets|" + head, [(1, "columns are there twice: targets")], 0),
+        (
+            b"targets|" + head + good,
+            [(1, "columns are there twice: targets"), (2, "under a header that cannot be used")],
+            0,
+        ),
     ]
     for content, expected, samples in cases:
         logs = read_bytes(tmp_path, content)
         assert reasons(logs) == expected
         assert len(logs.measured) == samples
+
+
+@pytest.mark.parametrize("bad", [{"perf_unit": "GB/s"}, {"hints": "a|b"}], ids=["cell", "columns"])
+def test_of_thousands_of_bad_lines_a_thousand_are_named(
+    tmp_path: Path, bad: dict[str, str]
+) -> None:
+    path = write_perflog(tmp_path, [*[line(**bad)] * 2500, line()])
+    logs = read_perflogs(tmp_path)
+    *named, last = logs.rejected
+    assert [each.line for each in named] == list(range(2, 1002))
+    assert (str(last), last.lines) == (f"{path}: 1500 more lines cannot be used", 1500)
+    assert len(logs.measured) == 1
 
 
 def test_windows_ends_and_added_columns(tmp_path: Path) -> None:

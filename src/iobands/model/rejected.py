@@ -44,12 +44,17 @@ class Rejections:
     _found: list[tuple[int, int, str]] = field(default_factory=list)
     _more: Counter[int] = field(default_factory=Counter)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether more lines are only counted, without a reason."""
+        return len(self._found) >= MOST
+
     def add(self, file: int, line: int, reason: str) -> None:
         """Reject a line."""
-        if len(self._found) < MOST:
-            self._found.append((file, line, reason))
-        else:
+        if self.is_full:
             self._more[file] += 1
+        else:
+            self._found.append((file, line, reason))
 
     def of(self, paths: list[Path]) -> Iterator[Rejected]:
         """Yield them in their order, then how many more there are of each file."""

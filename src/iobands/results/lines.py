@@ -1,40 +1,72 @@
 """The lines of perflogs under one header: from bytes to typed rows.
 
-Most of a line is the same in thousands of lines. So neighbouring columns that do not vary from
-run to run are parsed as one cell, and split once for each distinct text.
+A block of whole lines is parsed at once. Only where something in it is wrong, one line is looked
+at after the other, for the reasons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from datetime import datetime, timezone
+from typing import Any, Final
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from iobands.model.fields import FIELD, NULLS, READ, REQUIRED, SPEEDS, VALUE
+from iobands.model.fields import (
+    FIELD,
+    NULLS,
+    READ,
+    REQUIRED,
+    SPEEDS,
+    TIME,
+    UNIT,
+    VALUE,
+    VARIABLE,
+    VARIABLE_UNITS,
+    Type,
+)
 from iobands.model.rejected import Rejections
-from iobands.results.cells import contradictions, type_of, typed
+from iobands.model.series import PATH_PART
 
 #: No line is longer, in bytes: that of 30,000 nodes has a quarter of it.
 LONGEST: Final = 2**22
 #: Where a row comes from: the number of its file, and of the line in it.
 FILE: Final = "_file"
 LINE: Final = "_line"
+_ORIGIN: Final = {FILE: pl.UInt32(), LINE: pl.UInt32()}
+_TYPES: Final[Mapping[Type, pl.DataType]] = {
+    "time": pl.Datetime("us", "UTC"),
+    "text": pl.Categorical(),
+    "integer": pl.Int64(),
+    "number": pl.Float64(),
+}
 #: The columns of rows: the fields of samples, and where they come from.
-ROWS: Final = {**{name: type_of(name) for name in READ}, FILE: pl.UInt32(), LINE: pl.UInt32()}
-
+ROWS: Final = {**{name: _TYPES[FIELD[name].type] for name in READ}, **_ORIGIN}
 #: What lines say of targets and nodes.
-SAID: Final = {**dict.fromkeys(SPEEDS, pl.String()), FILE: pl.UInt32(), LINE: pl.UInt32()}
+SAID: Final = {**dict.fromkeys(SPEEDS, pl.String()), **_ORIGIN}
 
-_BLOCK: Final = 2**23  # bytes that are parsed at once
-_NEWLINE, _BAR, _JOINT, _BLANK = (np.uint8(ord(character)) for character in "\n|\x1f ")
+#: The rates that a file system can have, in GiB/s: from a byte a second to 2**60 of them.
+_RATES: Final = (2.0**-30, 2.0**30)
+_NEVER_NULL: Final = frozenset({TIME, "system", "partition", "result"})
+_PLACE: Final = frozenset({"system", "partition"})  # of which files are named
+_EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
+# `%+` of polars takes more, such as an hour of one digit.
+_RFC_3339: Final = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"
+    "([Zz]|[+-][0-9]{2}:[0-9]{2})$"
+)
+# Within what nanosecond timestamps can hold.
+_TIMES: Final = tuple(datetime(year, 1, 1, tzinfo=timezone.utc) for year in (1970, 2200))
+_EXPECTED: Final[Mapping[Type, str]] = {
+    "time": "a time with UTC offset",
+    "text": "a name",
+    "integer": "a whole number",
+    "number": "a finite number",
+}
 
-_AFTER_BAR: Final = np.frombuffer(b"}~", np.uint8)
-
-_Bytes = NDArray[np.uint8]
+_BLOCK: Final = 2**24  # bytes that are parsed at once
+_NO_MARKS: Final = bytes(range(ord(" "), 2**8)).replace(b"|", b"")
 
 
 @dataclass
@@ -43,25 +75,9 @@ class Layout:
 
     columns: tuple[str, ...]
     rejected: Rejections
-    _waiting: list[tuple[_Bytes, pl.DataFrame]] = field(default_factory=list)
-    _parsed: list[pl.DataFrame] = field(default_factory=list)
+    _waiting: list[tuple[bytes, pl.DataFrame]] = field(default_factory=list)
+    _rows: list[pl.DataFrame] = field(default_factory=list)
     _speeds: list[pl.DataFrame] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Find the columns that are parsed as one cell."""
-        cells: list[tuple[str, ...]] = []
-        self._inner: list[int] = []  # the bars within such a cell
-        for place, name in enumerate(self.columns):
-            if cells and _is_steady(name) and _is_steady(cells[-1][0]):
-                cells[-1] += (name,)
-                self._inner.append(place - 1)
-            else:
-                cells.append((name,))
-        wanted = {*READ, *SPEEDS}
-        self._places = [place for place, names in enumerate(cells) if names[0] in wanted]
-        self._cells = ["\x1f".join(cells[place]) for place in self._places]
-        self._texts: dict[str, dict[str, int]]
-        self._texts = {cell: {} for cell in self._cells if _is_steady(cell.split("\x1f")[0])}
 
     @property
     def problem(self) -> str | None:
@@ -69,139 +85,79 @@ class Layout:
         missing = [name for name in REQUIRED if name not in self.columns]
         if missing:
             return f"columns are missing: {', '.join(missing)}"
-        twice = [name for name in READ if self.columns.count(name) > 1]
+        twice = [name for name in (*READ, *SPEEDS) if self.columns.count(name) > 1]
         return f"columns are there twice: {', '.join(twice)}" if twice else None
 
     def add(self, text: bytes, file: int, first: int) -> int:
         """Take whole lines of a file from its line `first` on, and return how many they are."""
-        lines = text.count(b"\n")
-        numbers = np.arange(first, first + lines, dtype=np.uint32)
-        characters = np.frombuffer(bytearray(text), np.uint8)
-        grid = _grid(characters, lines, len(self.columns))
-        if grid is None:
-            reasons = [_reason(line, len(self.columns)) for line in text.split(b"\n")[:-1]]
-            for number, why in enumerate(reasons):
-                if why:
-                    self.rejected.add(file, first + number, why)
-            good = np.array([why is None for why in reasons])
-            numbers = numbers[good]
-            lengths = np.diff(np.flatnonzero(characters == _NEWLINE), prepend=-1)
-            characters = characters[np.repeat(good, lengths)]
-            marks = np.flatnonzero((characters == _BAR) | (characters == _NEWLINE))
-            grid = marks.reshape(len(numbers), len(self.columns))
-        characters[grid[:, self._inner]] = _JOINT
-        origin = pl.select(pl.lit(file, pl.UInt32).alias(FILE), pl.Series(LINE, numbers))
-        if len(origin):
-            self._waiting.append((characters, origin))
+        count = text.count(b"\n")
+        numbers = pl.int_range(first, first + count, dtype=pl.UInt32, eager=True)
+        bars = len(self.columns) - 1
+        if not text.isascii() or text.translate(None, _NO_MARKS) != (b"|" * bars + b"\n") * count:
+            good = []
+            for number, line in enumerate(text.split(b"\n")[:-1], first):
+                reason = _damage(line, len(self.columns))
+                if reason:
+                    self.rejected.add(file, number, reason)
+                else:
+                    good.append((number, line))
+            text = b"".join(line + b"\n" for _, line in good)
+            numbers = pl.Series([number for number, _ in good], dtype=pl.UInt32)
+        if text:
+            origin = pl.select(pl.lit(file, pl.UInt32).alias(FILE), numbers.alias(LINE))
+            self._waiting.append((text, origin))
         if sum(len(waiting) for waiting, _ in self._waiting) >= _BLOCK:
             self._parse()
-        return lines
+        return count
 
     def rows(self) -> pl.DataFrame:
         """Return all rows that can be used."""
         self._parse()
-        if not self._parsed:
-            return pl.DataFrame(schema=ROWS)
-        rows = pl.concat(self._parsed, rechunk=True)
-        self._parsed = []
-        wrong: dict[int, str] = {}
-        for cell, texts in self._texts.items():
-            codes = rows.drop_in_place(cell)
-            values, unusable = typed(_split(cell, texts))
-            rows.hstack(values[codes], in_place=True)
-            for code, reason in unusable.items():
-                wrong |= dict.fromkeys((codes == code).arg_true(), reason)
-        absent = (pl.lit(None, kind).alias(name) for name, kind in ROWS.items() if name not in rows)
-        rows = rows.with_columns(absent).select(list(ROWS))
-        return self._without(rows, {**contradictions(rows), **wrong})
-
-    def _parse(self) -> None:
-        """Parse the lines that were added, with codes for the text of steady columns."""
-        if not self._waiting:
-            return
-        text = np.concatenate([characters for characters, _ in self._waiting])
-        origin = pl.concat([origin for _, origin in self._waiting])
-        self._waiting = []
-        cells = pl.read_csv(
-            text.tobytes(),
-            has_header=False,
-            separator="|",
-            quote_char=None,
-            columns=self._places,
-            new_columns=self._cells,
-            infer_schema=False,
-            null_values=list(NULLS),
-        )
-        varying = [name for name in self._cells if name not in self._texts and name in READ]
-        self._take_speeds(cells, origin)
-        values, wrong = typed(cells.select(varying))
-        codes = (self._codes(cells[name]) for name in self._texts)
-        rows = values.hstack([*codes, *origin])
-        self._parsed.append(self._without(rows, wrong))
-
-    def _take_speeds(self, cells: pl.DataFrame, origin: pl.DataFrame) -> None:
-        """Keep what lines say of targets and nodes: a few long texts, in a frame of their own."""
-        said = [name for name in SPEEDS if name in self._cells]
-        if said:
-            some = pl.any_horizontal(pl.col(said).is_not_null())
-            self._speeds.append(cells.select(said).hstack(origin).filter(some))
+        rows = pl.concat([pl.DataFrame(schema=ROWS), *self._rows], how="diagonal", rechunk=True)
+        self._rows = []
+        return rows
 
     def speeds(self) -> pl.DataFrame:
         """Return what the lines say of targets and nodes, and where; after `rows`."""
         return pl.concat([pl.DataFrame(schema=SAID), *self._speeds], how="diagonal")
 
-    def _codes(self, cells: pl.Series) -> pl.Series:
-        """Return for each cell the place of its text among all that these columns had."""
-        known = self._texts[cells.name]
-        distinct = cells.fill_null("").unique()
-        places = [known.setdefault(text, len(known)) for text in distinct.to_list()]
-        codes = cells.fill_null("").cast(pl.Enum(distinct)).to_physical()
-        return pl.Series(cells.name, np.array(places, np.uint32)[codes.to_numpy()])
-
-    def _without(self, rows: pl.DataFrame, wrong: dict[int, str]) -> pl.DataFrame:
-        """Return `rows` but those that are `wrong`, which are rejected."""
-        if not wrong:
-            return rows
-        origins = rows[list(wrong)].select(FILE, LINE).iter_rows()
-        for (file, line), why in zip(origins, wrong.values(), strict=True):
-            self.rejected.add(file, line, why)
-        good = np.ones(len(rows), bool)
-        good[list(wrong)] = False
-        return rows.filter(good)
-
-
-def _is_steady(name: str) -> bool:
-    return name in READ and FIELD[name].role not in {"run", "covariate"} and name != VALUE
-
-
-def _split(cell: str, texts: Iterable[str]) -> pl.DataFrame:
-    """Return the columns that were parsed as one cell."""
-    rows = (text.split("\x1f") for text in texts)
-    return pl.DataFrame(
-        [[None if word in NULLS else word for word in words] for words in rows],
-        dict.fromkeys(cell.split("\x1f"), pl.String),
-        orient="row",
-    )
-
-
-def _grid(characters: _Bytes, lines: int, columns: int) -> NDArray[np.int_] | None:
-    """Return where cells end, of shape (lines, columns); None where some line has no such cells."""
-    # bars, what comes after them in ASCII, and, as the subtraction wraps around, controls
-    places = np.flatnonzero((characters - _BLANK) >= _BAR - _BLANK)
-    marks = characters[places]
-    if len(marks) != lines * columns:
-        chosen = (marks == _BAR) | (marks == _NEWLINE)
-        if not np.isin(marks[~chosen], _AFTER_BAR).all():
-            return None
-        places, marks = places[chosen], marks[chosen]
-        if len(marks) != lines * columns:
-            return None
-    marks = marks.reshape(lines, columns)
-    is_regular = (marks[:, -1] == _NEWLINE).all() and (marks[:, :-1] == _BAR).all()
-    return places.reshape(lines, columns) if is_regular else None
+    def _parse(self) -> None:
+        """Parse the lines that were added, and reject those with a cell that cannot be."""
+        if not self._waiting:
+            return
+        names = [name for name in self.columns if name in READ or name in SPEEDS]
+        cells = pl.read_csv(
+            b"".join(text for text, _ in self._waiting),
+            has_header=False,
+            separator="|",
+            quote_char=None,
+            columns=[self.columns.index(name) for name in names],
+            new_columns=names,
+            infer_schema=False,
+            null_values=list(NULLS),
+        ).rechunk()
+        origin = pl.concat([origin for _, origin in self._waiting])
+        self._waiting = []
+        said = [name for name in SPEEDS if name in names]
+        if said:  # long texts of a few lines, which have a frame of their own
+            some = pl.any_horizontal(pl.col(said).is_not_null())
+            self._speeds.append(cells.select(said).hstack(origin).filter(some))
+            cells = cells.drop(said)
+        # in two steps: an expression that is used twice is worked out twice
+        rows = cells.select(_parsed(name) for name in cells.columns)
+        rows = rows.select(_possible(name) for name in cells.columns).hstack(origin)
+        good = _good(cells, rows)
+        if not good.all():
+            for place in (~good).arg_true():
+                row = rows.row(place, named=True)
+                # past the first thousand rejected lines, reasons are not kept
+                reason = "" if self.rejected.is_full else _reason(cells.row(place, named=True), row)
+                self.rejected.add(row[FILE], row[LINE], reason)
+            rows = rows.filter(good)
+        self._rows.append(rows)
 
 
-def _reason(line: bytes, columns: int) -> str | None:
+def _damage(line: bytes, columns: int) -> str | None:
     """Return why a line cannot be parsed, if it cannot."""
     if not line.strip():
         return "empty line"
@@ -215,3 +171,59 @@ def _reason(line: bytes, columns: int) -> str | None:
         return "bytes that are not UTF-8"
     cells = line.count(b"|") + 1
     return None if cells == columns else f"{cells} columns instead of {columns}"
+
+
+def _parsed(name: str) -> pl.Expr:
+    cell, type_ = pl.col(name), FIELD[name].type
+    if type_ == "text":
+        return cell.cast(pl.Categorical)
+    if type_ == "time":
+        time = cell.str.to_datetime("%+", time_unit="us", time_zone="UTC", strict=False)
+        return pl.when(cell.str.contains(_RFC_3339)).then(time)
+    return cell.cast(pl.Float64, strict=False)
+
+
+def _possible(name: str) -> pl.Expr:
+    """Return the value of a cell, None where it spells none that there can be."""
+    value, type_ = pl.col(name), FIELD[name].type
+    if name in _PLACE:
+        return pl.when(value.cast(pl.String).str.contains(PATH_PART)).then(value)
+    if type_ == "text":
+        return value
+    if type_ == "time":
+        return pl.when((value >= _TIMES[0]) & (value < _TIMES[1])).then(value)
+    if type_ == "number":
+        return pl.when(value.is_finite()).then(value)
+    whole = (value == value.floor()) & (value.abs() < _EXACT_BELOW)
+    return pl.when(whole).then(value).cast(pl.Int64)
+
+
+def _good(cells: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
+    """Return which rows can be used: `_reason` says of the others why not."""
+    good = rows[VALUE].is_between(*_RATES).fill_null(value=True)
+    for name in cells.columns:
+        if name in _NEVER_NULL:
+            good &= rows[name].is_not_null()
+        elif rows[name].null_count() > cells[name].null_count():
+            good &= rows[name].is_not_null() | cells[name].is_null()
+    unit = cells[VARIABLE].replace_strict(VARIABLE_UNITS, default="")
+    measures_nothing = cells[VARIABLE].is_null() & rows[VALUE].is_null()
+    return good & ((unit == cells[UNIT]).fill_null(value=False) | measures_nothing)
+
+
+def _reason(cells: Mapping[str, Any], row: Mapping[str, Any]) -> str:
+    """Return why a line cannot be used."""
+    for name, cell in cells.items():
+        if cell is None and name in _NEVER_NULL:
+            return f"{name}: missing"
+        if cell is not None and row[name] is None:
+            return f"{name}: {cell!r} is not {_EXPECTED[FIELD[name].type]}"
+    rate, variable, unit = row[VALUE], cells[VARIABLE], cells[UNIT]
+    if rate is not None and not _RATES[0] <= rate <= _RATES[1]:
+        why = "not above 0" if rate <= 0 else "no rate that a file system can have"
+        return f"{VALUE}: {cells[VALUE]!r} is {why}"
+    if variable is None:
+        return f"{VARIABLE}: missing"
+    if variable not in VARIABLE_UNITS:
+        return f"{VARIABLE}: unknown variable {variable!r}"
+    return f"{UNIT}: {unit or 'null'!r}; the variable's unit is {VARIABLE_UNITS[variable]}"
