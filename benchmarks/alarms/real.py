@@ -16,8 +16,7 @@ from benchmarks.alarms.tokio import write_reduced
 from iobands.model.series import SeriesKey
 from iobands.reporting.digest import details, number, subject
 from iobands.reporting.format import worst_member
-from iobands.results.convert.convert import convert
-from iobands.results.convert.mapping import read_mapping
+from iobands.results.convert import convert, read_mapping
 from iobands.site.judge import read_site
 from iobands.snapshot.alert import Alert, Incident, Severity
 from iobands.snapshot.series import Series
@@ -116,9 +115,7 @@ def replay(table: Path, pool: Executor, parts: int) -> Replay:
         chunks = [days[n::parts] for n in range(parts)]
         found = [said for part in pool.map(_said, [perflogs] * parts, chunks) for said in part]
     found.sort(key=lambda said: said.day)
-    return Replay(
-        tuple(events_of(found)), site.series, site.incidents, len(days), site.threshold
-    )
+    return Replay(tuple(events_of(found)), site.series, site.incidents, len(days), site.threshold)
 
 
 def events_of(found: Sequence[Said]) -> list[Event]:

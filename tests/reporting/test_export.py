@@ -24,8 +24,8 @@ from iobands.reporting.document import Format as DocumentFormat
 from iobands.reporting.document import Table
 from iobands.reporting.document import written as document_of
 from iobands.reporting.openmetrics import history_metrics, state_metrics
-from iobands.results.export import csv_text, json_text, write_parquet
 from iobands.results.perflog import read_perflogs
+from iobands.results.samples import csv_text, json_text, write_parquet
 from iobands.snapshot.site import Snapshot
 from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog

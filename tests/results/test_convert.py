@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from iobands.model.schema import FileError
-from iobands.results.convert.convert import Converted, convert
-from iobands.results.convert.mapping import Mapping, read_mapping
+from iobands.results.convert import Converted, FieldMapping, convert, read_mapping
 from iobands.results.perflog import read_perflogs
 from iobands.results.samples import Samples
 from tests.factory import daily, write_perflog
@@ -47,7 +46,7 @@ class Read:
 
 def read(directory: Path, said: str = "") -> Read:
     """Convert the results in a directory, and read what came of it."""
-    mapping = Mapping()
+    mapping = FieldMapping()
     if said:
         (directory / "mapping.yaml").write_text(said)
         mapping = read_mapping(directory / "mapping.yaml")

@@ -28,11 +28,14 @@ def import_(
     They are added as `imported-NAME.log` beside the perflogs of measurements, which stay as they
     are. What was imported before is not added again. The exit status is 0, and 3 for an error.
     """
-    from iobands.results.convert.convert import convert  # noqa: PLC0415 (slow to load)
-    from iobands.results.convert.mapping import Mapping, read_mapping  # noqa: PLC0415
+    from iobands.results.convert import (  # noqa: PLC0415
+        FieldMapping,
+        convert,
+        read_mapping,
+    )
 
     target = perflogs or default_path(Path("perflogs"))
-    found = convert(source, read_mapping(mapping) if mapping else Mapping(), target)
+    found = convert(source, read_mapping(mapping) if mapping else FieldMapping(), target)
     for rejected in found.rejected[:_SHOWN]:
         typer.echo(str(rejected))
     if len(found.rejected) > _SHOWN:

@@ -1,11 +1,13 @@
-"""The samples of a site: one frame, and the part of it that is each series."""
+"""The samples of a site: one frame, the part of it that is each series, and its exports."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -15,13 +17,17 @@ from numpy.typing import NDArray
 from iobands.model.fields import TIME, VALUE, VARIABLE
 from iobands.model.history import COMPARED, PERFORMANCE, History
 from iobands.model.rejected import Rejected
-from iobands.model.series import SeriesKey
+from iobands.model.replaced import replace_file
+from iobands.model.series import SeriesKey, path_part
 from iobands.results.speeds import no_speeds
 
 #: What makes a series, by the names of columns and in the order of `SeriesKey`.
 KEY: Final = tuple(
     VARIABLE if name == "variable" else name for name in SeriesKey.__dataclass_fields__
 )
+
+# What a spreadsheet runs as a formula where a cell begins with it.
+_FORMULA: Final = r"^([=+\-@\t\r])"
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,40 @@ class Samples:
         return found
 
 
+def csv_text(samples: Samples) -> str:
+    """Return the samples as CSV with a header; times are RFC 3339, what is missing is empty.
+
+    A text that a spreadsheet would take for a formula has a ' before it. Numbers stay numbers.
+    """
+    texts = pl.selectors.by_dtype(pl.String, pl.Categorical).cast(pl.String)
+    safe = texts.str.replace(_FORMULA, "'$1")
+    return samples.measured.with_columns(_rfc_3339()).with_columns(safe).write_csv()
+
+
+def json_text(samples: Samples) -> str:
+    """Return the samples as a JSON array of objects; what is missing is null."""
+    return samples.measured.with_columns(_rfc_3339()).write_json()
+
+
+def write_parquet(samples: Samples, directory: Path) -> Iterator[Path]:
+    """Write a file for each system and month (UTC), and yield those that have changed.
+
+    `DIR/SYSTEM/2026-11.parquet` has a column for each field of contract 2, with its type.
+
+    Raises:
+        OSError: the directory cannot be written.
+    """
+    texts = samples.measured.with_columns(pl.col(pl.Categorical).cast(pl.String))
+    by_month = texts.group_by("system", pl.col(TIME).dt.strftime("%Y-%m"), maintain_order=True)
+    for (system, month), rows in by_month:
+        path = directory / path_part(str(system)) / f"{month}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        stream = io.BytesIO()
+        rows.write_parquet(stream, compression="zstd")
+        if replace_file(path, stream.getvalue()):
+            yield path
+
+
 def _says(column: pl.Series, text: str) -> NDArray[np.bool_]:
     return (column == text).fill_null(value=False).to_numpy()
 
@@ -98,3 +138,7 @@ def _codes(column: pl.Series) -> NDArray[np.int64]:
     if column.name == "suite_version":  # only its major version
         column = column.cast(pl.String).str.extract(r"^([^.]*)").cast(pl.Categorical)
     return column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+
+
+def _rfc_3339() -> pl.Expr:
+    return pl.col(TIME).dt.strftime("%Y-%m-%dT%H:%M:%S%.f+00:00")

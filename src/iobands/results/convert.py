@@ -1,24 +1,25 @@
 """Converting a directory of results into perflogs of contract 2, beside those of measurements.
 
 A file NAME of the source becomes the perflog `imported-NAME.log`. Lines that it already has are
-not written again, so that a growing source can be converted repeatedly.
+not written again, so that a growing source can be converted repeatedly. A mapping, a YAML file,
+has what the results do not contain.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from collections.abc import Mapping as MappingOf
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from iobands.model.fields import (
     PERFLOG_HEADER,
+    READ,
     SERIES_FIELDS,
     TIME,
     UNIT,
@@ -30,9 +31,15 @@ from iobands.model.fields import (
 )
 from iobands.model.rejected import Rejected, Unusable
 from iobands.model.series import PATH_PART
-from iobands.results.convert.epcc import epcc_fields, is_epcc
-from iobands.results.convert.lines import Said, parameters_of, read_file, source_files
-from iobands.results.convert.mapping import Mapping
+from iobands.model.yaml_document import parse_yaml, read_content
+from iobands.results.foreign import (
+    Said,
+    epcc_fields,
+    is_epcc,
+    parameters_of,
+    read_file,
+    source_files,
+)
 from iobands.results.perflog import read_perflogs
 
 _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
@@ -41,8 +48,40 @@ _BYTES: Final = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
     f"{prefix}i": 2.0 ** (10 * power) for power, prefix in enumerate("KMGT", 1)
 }
 _UNITS: Final = {f"{prefix}B/s": rate / 2**30 for prefix, rate in _BYTES.items()}
+_FIELDS_SCHEMA: Final[dict[str, Any]] = {
+    "description": "fields of contract 2 and their values",
+    "type": "object",
+    "propertyNames": {"enum": list(READ)},
+    "additionalProperties": {"description": "a text or a number", "type": ["string", "number"]},
+}
+_MAPPING_SCHEMA: Final[dict[str, Any]] = {
+    "description": "fields, columns and variables",
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "time_zone": {"description": "a time zone", "type": "string"},
+        "fields": _FIELDS_SCHEMA,
+        "columns": _FIELDS_SCHEMA,
+        "variables": {
+            "description": "variables and what they are",
+            "type": "object",
+            "additionalProperties": {**_FIELDS_SCHEMA, "type": ["object", "null"]},
+        },
+    },
+}
 
 _Line = tuple[Path, int]  # of the source
+_Texts = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class FieldMapping:
+    """What a mapping file says, as docs/other-results.md has it; None passes a variable over."""
+
+    time_zone: ZoneInfo = ZoneInfo("UTC")  # noqa: RUF009 (immutable)
+    fields: _Texts = field(default_factory=dict)
+    variables: Mapping[str, _Texts | None] = field(default_factory=dict)
+    columns: _Texts = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,7 +98,36 @@ class Converted:
     rejected: tuple[Rejected, ...]
 
 
-def convert(source: Path, mapping: Mapping, perflogs: Path) -> Converted:
+def read_mapping(path: Path) -> FieldMapping:
+    """Return the mapping in the file at `path`.
+
+    Raises:
+        FileError: the file cannot be used; the message says where and what to write.
+    """
+    document = parse_yaml(read_content(path), path)
+    document.check(_MAPPING_SCHEMA)
+    said = document.value
+    try:
+        zone = ZoneInfo(said.get("time_zone", "UTC"))
+    except (ValueError, OSError, KeyError):  # it depends on what is wrong
+        problem = "is no time zone; write one such as 'Europe/London'"
+        raise document.error(["time_zone"], problem) from None
+    variables = said.get("variables", {})
+    for name, fields in variables.items():
+        if fields is not None and fields.get(VARIABLE, name) not in VARIABLE_UNITS:
+            problem = f"has no {VARIABLE}; write a variable of contract 2 as its {VARIABLE}"
+            raise document.error(["variables", name], problem)
+    texts = {name: _texts(fields) for name, fields in variables.items()}
+    return FieldMapping(
+        zone, _texts(said.get("fields")) or {}, texts, _texts(said.get("columns")) or {}
+    )
+
+
+def _texts(fields: Mapping[str, object] | None) -> _Texts | None:
+    return None if fields is None else {name: str(value) for name, value in fields.items()}
+
+
+def convert(source: Path, mapping: FieldMapping, perflogs: Path) -> Converted:
     """Convert the results below the directory `source` into perflogs below `perflogs`.
 
     Raises:
@@ -92,7 +160,7 @@ def convert(source: Path, mapping: Mapping, perflogs: Path) -> Converted:
     )
 
 
-def _rows(source: Path, mapping: Mapping) -> Iterator[tuple[_Line, Said | Unusable | None]]:
+def _rows(source: Path, mapping: FieldMapping) -> Iterator[tuple[_Line, Said | Unusable | None]]:
     """Yield each sample with where it comes from; None for one that is passed over."""
     files, failed = source_files(source)
     for error in failed:
@@ -108,7 +176,7 @@ def _rows(source: Path, mapping: Mapping) -> Iterator[tuple[_Line, Said | Unusab
             yield (path, 0), Unusable(f"cannot be read: {error.strerror or error}")
 
 
-def _row(said: Said, mapping: Mapping) -> Said | Unusable | None:
+def _row(said: Said, mapping: FieldMapping) -> Said | Unusable | None:
     """Return a sample in the form of contract 2, None if it is no measurement.
 
     Where the source has no tool and pattern, the check's class becomes the tool and its whole
@@ -167,7 +235,7 @@ def _place(row: Said, path: Path) -> Path:
 
 
 def _unreadable(
-    found: MappingOf[Path, MappingOf[str, _Line]],
+    found: Mapping[Path, Mapping[str, _Line]],
 ) -> Iterator[tuple[Path, str, str]]:
     """Yield perflog, line and reason of what the reader rejects."""
     with TemporaryDirectory(prefix="iobands-") as scratch:
