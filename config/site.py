@@ -17,10 +17,10 @@ from types import ModuleType
 CONFIG = Path(__file__).resolve().parent
 sys.path.insert(0, str(CONFIG.parent / "src"))
 
+from iobands.measure.inside import begin_in_reframe, is_run  # noqa: E402
+from iobands.measure.lock import SessionRefusedError  # noqa: E402
+from iobands.measure.perflogs import takes_locks  # noqa: E402
 from iobands.model.schema import FileError  # noqa: E402
-from iobands.session.perflogs import takes_locks  # noqa: E402
-from iobands.session.refusal import SessionRefusedError  # noqa: E402
-from iobands.session.session import begin_in_reframe, is_run  # noqa: E402
 
 
 def _load(path: Path) -> ModuleType:

@@ -9,8 +9,9 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from iobands.session.lock import new_holder
-from iobands.session.record import COMPLETED, begin_record, end_record
+from iobands.measure.lock import new_holder
+from iobands.measure.record import begin_record, end_record
+from iobands.model.session import COMPLETED
 
 #: The header of a perflog, as contract 2 has it.
 COLUMNS = (

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from iobands import __version__ as suite_version
 from iobands.bands import NO_BAND, Bands, load_bands
-from iobands.directories.note import Note, new_note, notes_of, read_notes
-from iobands.directories.sweep import (
+from iobands.measure.jobs import await_end, note_job
+from iobands.measure.notes import Note, new_note, notes_of, read_notes
+from iobands.measure.processes import ATTEMPT_ENV
+from iobands.measure.sweep import (
     REMOVE_SCRIPT,
     arguments,
     is_live,
@@ -27,14 +29,12 @@ from iobands.model.fields import (
     canonical,
 )
 from iobands.model.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
-from iobands.session.jobs import await_end, note_job
-from iobands.session.retry import VARIABLE
 
 #: Where the results of this repository are.
 PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
 #: Which attempt the runs of this process are.
-ATTEMPT = 2 if os.environ.get(VARIABLE) == "2" else 1
+ATTEMPT = 2 if os.environ.get(ATTEMPT_ENV) == "2" else 1
 
 __all__ = [
     "ATTEMPT",

@@ -13,8 +13,8 @@ CONFIG = """\
 import sys
 from pathlib import Path
 
-from iobands.session.refusal import SessionRefusedError
-from iobands.session.session import begin_in_reframe, is_run
+from iobands.measure.lock import SessionRefusedError
+from iobands.measure.inside import begin_in_reframe, is_run
 
 ROOT = Path(__file__).resolve().parents[1]
 if is_run(sys.argv[1:]):

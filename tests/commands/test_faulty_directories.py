@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from iobands.directories.note import new_note
+from iobands.measure.notes import new_note
 from tests.commands.small_site import site
 from tests.conftest import Command
-from tests.directories.test_sweep import noted
 from tests.fault_table import Observed
+from tests.measure.test_sweep import noted
 
 SITE = """\
 disk = {{"path": {path!r}, "type": "posix"}}

@@ -236,8 +236,8 @@ def test_an_action_that_cannot_be_made_durable(
 
 REQUIRE = """\
 from pathlib import Path
-from iobands.session.perflogs import require_writable
-from iobands.session.refusal import SessionRefusedError
+from iobands.measure.perflogs import require_writable
+from iobands.measure.lock import SessionRefusedError
 try:
     require_writable(Path("perflogs"), "here")
 except SessionRefusedError as error:

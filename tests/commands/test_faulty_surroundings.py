@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import iobands as package
-from iobands.session.lock import NAME as LOCK
+from iobands.measure.lock import NAME as LOCK
 from tests.commands.small_site import site, unknown
 from tests.conftest import Command
 from tests.factory import line, write_perflog, write_session

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session.lock import Holder, acquire, new_holder, read_holder
-from iobands.session.processes import Process, of_session
-from iobands.session.record import INTERRUPTED, KILLED, LIMIT, begin_record, read_last_session
-from iobands.session.report import report_files
+from iobands.measure.lock import Holder, acquire, new_holder, read_holder
+from iobands.measure.processes import Process, of_session
+from iobands.measure.record import begin_record, read_last_session
+from iobands.model.session import INTERRUPTED, KILLED, LIMIT
+from iobands.results.run_reports import report_files
 from tests.commands.fake_root import by_label, measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed
@@ -290,7 +291,7 @@ def test_a_signal_is_not_lost(root: Path, iobands: Command, observed: Observed) 
 @pytest.mark.skipif(clock_library() is None, reason="libfaketime is not installed")
 @pytest.mark.fault("session", "one session under a clock of 2066", "nothing is removed; named")
 def test_a_session_under_a_clock_of_2066(root: Path, iobands: Command, observed: Observed) -> None:
-    """Its files have the right time, as on NFS; tests/session/test_prune.py has the other case."""
+    """Its files have the right time, as on NFS; tests/measure/test_prune.py has the other case."""
     command = ("run", "--", "-n", "Good", "--keep-stage-files")
     assert iobands(*command, cwd=root).returncode == 0
     kept = {*report_files(root / "perflogs"), *(root / "stage").glob("*")}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session.reconcile import reconcile
-from iobands.session.record import read_last_session
-from iobands.session.report import report_files
+from iobands.measure.perflogs import reconcile
+from iobands.measure.record import read_last_session
+from iobands.results.run_reports import report_files
 from tests.commands.fake_root import by_label
 from tests.conftest import Command
 from tests.factory import line, write_perflog

@@ -20,8 +20,14 @@ from checks.tools.ior import result as ior
 from iobands.alerts.causes import of_session
 from iobands.alerts.log import read_log
 from iobands.bands import load_bands
-from iobands.directories.note import new_note, read_leftovers
+from iobands.measure import cost, jobs, lock
+from iobands.measure.inside import drop_secrets
+from iobands.measure.lock import SessionRefusedError, new_holder
+from iobands.measure.notes import new_note, read_leftovers
+from iobands.measure.record import NAME as RECORD_NAME
+from iobands.measure.record import begin_record, end_record, read_last_session
 from iobands.model.schema import FileError
+from iobands.model.session import LIMIT
 from iobands.notify.changes import Cause, changes
 from iobands.notify.message import Message
 from iobands.notify.outbox import Entry, Outbox, State
@@ -37,12 +43,6 @@ from iobands.reporting.format import age_text
 from iobands.reporting.json import plain
 from iobands.results.perflog import read_perflogs
 from iobands.results.run_reports import read_run_reports
-from iobands.session import budget, jobs, lock
-from iobands.session.lock import new_holder
-from iobands.session.record import LIMIT, begin_record, end_record, read_last_session
-from iobands.session.record import NAME as RECORD_NAME
-from iobands.session.refusal import SessionRefusedError
-from iobands.session.session import drop_secrets
 from iobands.site.judge import read_site
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
 
@@ -345,12 +345,12 @@ def test_notes_of_jobs(root, data):
 @bounded
 @given(st.data())
 def test_reservations_of_budgets(root, data):
-    path = root / budget.NAME
+    path = root / cost.NAME
     valid = {"day": NOW.date().isoformat(), "spent": {"here:batch": [1.5, 2.0]}}
     path.write_bytes(data.draw(either(json.dumps(valid).encode())))
-    cost = budget.Cost("Good", "here:batch", "disk", priority=0, written_gib=1.0, node_hours=0.5)
-    most = {"here:batch": budget.Budget(written_tib=1.0, node_hours=100.0)}
-    assert budget.reserve(root, [cost], most, NOW.date()) in ([], [cost])
+    asked = cost.Cost("Good", "here:batch", "disk", priority=0, written_gib=1.0, node_hours=0.5)
+    most = {"here:batch": cost.DailyBudget(written_tib=1.0, node_hours=100.0)}
+    assert cost.reserve(root, [asked], most, NOW.date()) in ([], [asked])
     again = json.loads(path.read_bytes(), parse_constant=pytest.fail)
     assert again["day"] == valid["day"]
 

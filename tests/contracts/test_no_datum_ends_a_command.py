@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iobands.alerts.log import append
-from iobands.directories.note import new_note
+from iobands.measure.notes import new_note
 from iobands.reporting.explain import explanation
 from iobands.reporting.json import as_json
 from iobands.snapshot.action import ACKNOWLEDGE, Action

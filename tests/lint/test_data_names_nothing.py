@@ -21,10 +21,10 @@ SOURCES = [
 
 #: Who starts programs, and who runs Python that no import statement names.
 STARTS = {
-    "src/iobands/commands/reframe.py": {"subprocess"},
-    "src/iobands/directories/sweep.py": {"subprocess"},
+    "src/iobands/measure/reframe.py": {"subprocess"},
+    "src/iobands/measure/sweep.py": {"subprocess"},
     "src/iobands/notify/mail.py": {"subprocess"},
-    "src/iobands/session/jobs.py": {"subprocess"},
+    "src/iobands/measure/jobs.py": {"subprocess"},
     # site files by their names in config/systems
     "config/site.py": {"exec_module"},
     "src/iobands/site/site_file.py": {"run_path"},
@@ -37,7 +37,7 @@ STARTS = {
     "config/validation.py": {"import_module"},
     "src/iobands/commands/main.py": {"import_module"},
     "src/iobands/commands/clean.py": {"import_module"},
-    "src/iobands/session/workarounds.py": {"import_module"},
+    "src/iobands/measure/inside.py": {"import_module"},
 }
 CODE = {"exec", "eval", "compile", "__import__", "import_module", "run_path", "run_module"}
 CODE |= {"exec_module", "system", "popen", "fork", "forkpty", "_fork", "posix_spawn"}

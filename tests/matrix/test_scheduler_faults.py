@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session.lock import read_holder
-from iobands.session.processes import of_session
+from iobands.measure.lock import read_holder
+from iobands.measure.processes import of_session
 from minisite.commands import environment
 from minisite.place import Place
 from tests.fault_table import Observed
@@ -168,8 +168,8 @@ def test_faults_of_slurm(  # noqa: PLR0915  one fault after the other
 HOLD = """\
 import socket, sys
 from pathlib import Path
-from iobands.session.lock import acquire, new_holder, release
-from iobands.session.refusal import SessionRefusedError
+from iobands.measure.lock import acquire, new_holder, release
+from iobands.measure.lock import SessionRefusedError
 socket.sethostname(sys.argv[2])
 holder = new_holder("iobands run")
 try:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from iobands.directories.note import Leftover
+from iobands.model.session import Leftover
 from iobands.reporting.dashboard.names import series_id
 from iobands.reporting.dashboard.write import write_dashboard
 from iobands.site.judge import read_site

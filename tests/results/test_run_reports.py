@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.results.run_reports import read_run_reports
-from iobands.session.report import case_counts, load, seconds_spent
+from iobands.results.run_reports import case_counts, load, read_run_reports, seconds_spent
 from tests.factory import NOW, case, write_report
 
 

@@ -26,9 +26,9 @@ from datetime import datetime, timedelta, timezone
 from importlib import import_module
 from pathlib import Path
 
-from iobands.session import heartbeat
-from iobands.session.lock import NAME as LOCK
-from iobands.session.prune import STAGES
+from iobands.measure import lock
+from iobands.measure.lock import NAME as LOCK
+from iobands.measure.sweep import STAGES
 from tests.factory import COLUMNS, ROW, case, line
 
 BEGIN = datetime(2025, 1, 1, 5, 30, tzinfo=timezone.utc)
@@ -196,7 +196,7 @@ class Soak:
         """Be the command, and end."""
         from iobands.commands.main import entry  # noqa: PLC0415 (the parent must not call it)
 
-        heartbeat.time_there = lambda _: time.time()  # libfaketime dates no files
+        lock.time_there = lambda _: time.time()  # libfaketime dates no files
 
         status = 70
         try:
@@ -295,7 +295,7 @@ def ready() -> None:
     """Prepare this process for others that are forked from it."""
     # clock_nanosleep, which time.sleep calls, fails now and then below libfaketime 0.9.10
     time.sleep = lambda seconds: select.select([], [], [], seconds)
-    for name in ("commands.session", "commands.status", "reporting.json", "results.perflog"):
+    for name in ("commands.run", "commands.status", "reporting.json", "results.perflog"):
         import_module(f"iobands.{name}")
 
 

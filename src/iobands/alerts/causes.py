@@ -19,7 +19,7 @@ from iobands.alerts.groups import GroupDrop
 from iobands.bands import COLLAPSED
 from iobands.detection.series import Budget, Detection
 from iobands.model.series import SeriesKey
-from iobands.session.record import COMPLETED, RUNNING, LastSession
+from iobands.model.session import COMPLETED, RUNNING, LastSession
 from iobands.snapshot.action import Action
 from iobands.snapshot.alert import Acknowledgement, Alert, Incident, Member, Severity
 from iobands.snapshot.change import DOWN, Change, Ratio

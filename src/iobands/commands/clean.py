@@ -9,8 +9,8 @@ from pathlib import Path
 import typer
 
 from iobands.commands.options import DryRunOption, RootOption, SystemOption, root_of
-from iobands.directories.note import all_notes, read_leftovers
-from iobands.directories.sweep import Outcome, Roots, sweep
+from iobands.measure.notes import all_notes, read_leftovers
+from iobands.measure.sweep import Outcome, Roots, sweep
 from iobands.reporting.format import printable, size_text
 from iobands.site.site_file import read_site_file
 from iobands.snapshot.alert import OK, WARNING

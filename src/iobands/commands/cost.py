@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from iobands.commands.options import AsSystemOption, RootOption, TagOption, failure, root_of
-from iobands.commands.reframe import RunError, describe
+from iobands.measure.cost import GIB_PER_TIB, costs_of
+from iobands.measure.reframe import RunError, describe
 from iobands.reporting.digest import MAIL_WIDTH
-from iobands.session.budget import GIB_PER_TIB, costs_of
 from iobands.site.site_file import read_site_file
 
 _DAYS_A_YEAR = 365

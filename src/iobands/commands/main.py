@@ -23,7 +23,7 @@ from iobands.snapshot.alert import UNKNOWN
 #: By the headings of the help: of each command the module below, its function, and what it does.
 COMMANDS: Final = {
     "Commands": {
-        "run": ("session", "run", "measure now, then print the digest"),
+        "run": ("run", "run", "measure now, then print the digest"),
         "cost": ("cost", "cost", "say what a run writes and how many node hours it may take"),
         "status": ("status", "status", "print the digest of what was measured so far"),
         "report": ("report", "report", "write the dashboard, static files for a browser"),

@@ -1,271 +1,149 @@
-"""Measuring: one session, and whether it ran and recorded all that it should have.
-
-ReFrame exits with 0 when no check was selected, and when a check could not be loaded, so its
-output and its run report are looked at. Calls its command line, and imports nothing of it.
-"""
+"""The command `iobands run`: measure, then print the digest."""
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
-from difflib import get_close_matches
+import threading
 from pathlib import Path
-from typing import Final
+from typing import Annotated
 
-from iobands.commands.reframe import Ended, RunError, describe, reframe_command, run_reframe
-from iobands.session.budget import Budget, Cost, costs_of, reserve
-from iobands.session.heartbeat import clock_problem
-from iobands.session.lock import Holder
-from iobands.session.perflogs import require_room
-from iobands.session.processes import VARIABLE
-from iobands.session.prune import prune
-from iobands.session.reconcile import recent_reports, reconcile
-from iobands.session.record import (
-    COMPLETED,
-    FAILED,
-    INTERRUPTED,
-    LIMIT,
-    begin_record,
-    end_record,
-    read_last_session,
-    restore_record,
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from iobands.commands.clean import clean_up
+from iobands.commands.notify import ping, settings_of, tell_of
+from iobands.commands.options import (
+    AsSystemOption,
+    FalseAlarmsOption,
+    RootOption,
+    TagOption,
+    failure,
+    root_of,
 )
-from iobands.session.refusal import SessionRefusedError, refusal
-from iobands.session.report import case_counts, load, report_files, seconds_spent
-from iobands.session.retry import VARIABLE as ATTEMPT
-from iobands.session.retry import spoilt
-from iobands.session.session import close_session, end_rest, open_session
+from iobands.commands.report import report_to
+from iobands.commands.site import SiteOptions, site_of
+from iobands.commands.status import print_digest
+from iobands.measure.cost import DailyBudget
+from iobands.measure.reframe import RunError
+from iobands.measure.session import DAILY_BUDGET, DailyBudgets, Outcome, Selection, measure
+from iobands.model.schema import FileError
+from iobands.notify.settings import Settings
+from iobands.reporting.format import summary
 from iobands.site.site_file import read_site_file
-
-_FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
-_LOG: Final = "iobands-run.log"
-_BUDGET: Final = "daily_budget"  # of a partition in a site file
+from iobands.snapshot.alert import OK, UNKNOWN, worst
 
 
-class NothingSelectedError(RunError):
-    """No check has the tag: nothing was measured, and nothing has failed."""
+def run(
+    root: RootOption = None,
+    tag: TagOption = "daily",
+    system: AsSystemOption = None,
+    false_alarms: FalseAlarmsOption = 1,
+    limit: Annotated[
+        str,
+        typer.Option(
+            "--limit", metavar="TIME", help="End the session after so long, such as 90m or 4h."
+        ),
+    ] = "12h",
+    dashboard: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="DIR", help="Also write the dashboard to DIR."),
+    ] = None,
+    notify: Annotated[
+        bool,
+        typer.Option("--notify", help="Also tell people and monitors, as config/notify.yaml says."),
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
+    ] = False,
+    extra: Annotated[
+        list[str] | None, typer.Argument(metavar="[-- REFRAME_ARGUMENT...]", show_default=False)
+    ] = None,
+) -> None:
+    """Measure: run the checks under a lock, then print the digest.
 
-
-@dataclass(frozen=True)
-class Selection:
-    """What to measure: the checks with `tag`, on `system` or where ReFrame finds itself to be.
-
-    `extra` are further arguments for ReFrame.
+    What follows -- goes to ReFrame as it is. The exit status is that of `iobands status`, and 3
+    when the checks could not be run or fewer ran than were selected.
     """
-
-    tag: str
-    system: str | None = None
-    extra: tuple[str, ...] = ()
-
-    def arguments(self) -> list[str]:
-        """Return the selection as arguments of ReFrame."""
-        system = [f"--system={self.system}"] if self.system else []
-        return ["-t", self.tag, *system, *self.extra]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a session: how it ended, the number of test cases, what is wrong, and notes.
-
-    `seconds` says where its time went, as the record has it.
-    """
-
-    how: str
-    counts: dict[str, int] = field(default_factory=dict)
-    problems: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
-
-
-def measure(
-    root: Path,
-    selection: Selection,
-    *,
-    limit: float,
-    show: Callable[[str], None],
-    progress: Callable[[str], None],
-) -> Outcome:
-    """Run the selected checks one after the other, and return what came of it.
-
-    After `limit` seconds the session ends. `show` is given each line of ReFrame's output, and
-    `progress` a short text at each step. The output of the last session is also kept as
-    `perflogs/iobands-run.log`, and how it ended as `perflogs/last-session.json`.
-
-    Raises:
-        RunError: another session runs, no check was selected, ReFrame did not run, or it was
-            interrupted.
-    """
-    perflogs = root / "perflogs"
+    found = root_of(root)
+    options = SiteOptions(root=found, false_alarms=false_alarms)
+    selection = Selection(tag, system, tuple(extra or ()))
+    unread: list[str] = []
     try:
-        holder, notes = open_session(perflogs, f"iobands run --tag {selection.tag}")
-    except SessionRefusedError as error:
-        raise RunError(str(error)) from error
+        people = settings_of(options) if notify else Settings()
+    except FileError as error:  # which costs the messages of this night, and not its samples
+        people, notify, unread = Settings(), False, [str(error)]
+    statuses = [ping(people, "start")]
     try:
-        clock = clock_problem(perflogs)
-        former = read_last_session(perflogs)
-        record = begin_record(perflogs, holder, selection.tag, selection.system)
-        try:
-            outcome = _session(root, selection, holder, limit, show, progress)
-        except NothingSelectedError:
-            restore_record(perflogs, former)
-            raise
-        except (RunError, OSError) as error:
-            end_record(perflogs, record, FAILED, {}, str(error))
-            raise
-        problems = (*([clock] if clock else []), *outcome.problems)
-        outcome = replace(outcome, problems=problems, notes=(*notes, *outcome.notes))
-        reason = "; ".join(outcome.problems) or None
-        end_record(perflogs, record, outcome.how, outcome.counts, reason, outcome.seconds)
-        if not clock:
-            prune(root)
-    except OSError as error:
-        raise RunError(str(refusal(error, Path(error.filename or perflogs)))) from error
-    finally:
-        close_session(perflogs, holder.session)
-    if outcome.how == INTERRUPTED:
-        raise RunError("; ".join(outcome.problems))
-    return outcome
+        outcome = _measure(found, selection, _seconds(limit), verbose)
+    except typer.Exit as end:
+        ping(people, "fail", str(end.__cause__ or ""))
+        raise
+    clean_up(found, system)
+    site = site_of(options, with_power=dashboard is not None)
+    print_digest(site)
+    if dashboard:
+        report_to(dashboard, site, options.config_of("systems"))
+    for note in outcome.notes:
+        typer.echo(f"iobands: {note}", err=True)
+    problems = [*outcome.problems, *unread]
+    for problem in problems:
+        typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
+    if notify:
+        statuses.append(tell_of(site, people, options))
+    statuses.append(ping(people, "fail" if problems else "", summary(site)))
+    raise typer.Exit(worst([*statuses, site.exit_status, UNKNOWN if problems else OK]))
 
 
-def _session(
-    root: Path,
-    selection: Selection,
-    holder: Holder,
-    limit: float,
-    show: Callable[[str], None],
-    progress: Callable[[str], None],
-) -> Outcome:
-    """Run ReFrame in the session of `holder`, and look at what it left."""
-    perflogs = root / "perflogs"
-    command = [*reframe_command(root), "-r", "--exec-policy=serial", *selection.arguments()]
-    progress("selecting checks")
-    (perflogs / _LOG).write_bytes(b"")
-    cut = _over_budget(root, selection)
-    command += [word for cost in cut for word in ("-x", _exactly(cost.name))]
-    until = time.monotonic() + limit
-
-    def attempt(arguments: Sequence[str], number: int) -> tuple[Ended, list[Path]]:
-        before = set(report_files(perflogs))
-        ended = run_reframe(
-            [*command, *arguments],
-            root,
-            environment={VARIABLE: holder.session, ATTEMPT: str(number)},
-            limit=max(until - time.monotonic(), 0),
-            log=perflogs / _LOG,
-            show=show,
-            progress=progress,
+def _seconds(text: str) -> float:
+    """Return the seconds of a duration as ReFrame writes them: 1d2h3m4s."""
+    found = re.fullmatch(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?", text)
+    seconds = sum(
+        int(number or 0) * unit
+        for number, unit in zip(
+            found.groups() if found else (), (86_400, 3600, 60, 1), strict=False
         )
-        return ended, sorted(set(report_files(perflogs)) - before)
-
-    ended, reports = attempt([], 1)
-    problems = [f"not loaded: {each}" for each in ended.not_loaded]
-    seconds: dict[str, float] = {}
-    counts = {"expected": ended.cases or 0} if reports else {}
-    if reports:
-        try:
-            report = load(reports[-1])
-            counts |= case_counts(report)
-            seconds = seconds_spent(report)
-        except ValueError as error:
-            problems.append(f"{reports[-1]}: {_why_damaged(reports[-1], perflogs, error)}")
-    again = _spoilt(reports, selection) if ended.how == COMPLETED else {}
-    if again:
-        counts["repeated"] = len(again)
-        progress(f"repeating {len(again)}")
-        second, more = attempt([word for code in again for word in ("-n", f"/{code}")], 2)
-        ended = replace(ended, how=second.how)
-        reports += more
-    waited = ended.how == COMPLETED and ended.status in {0, _FAILED_CASES}
-    notes = [
-        *(f"run once more, as infrastructure failed: {why}" for why in again.values()),
-        *end_rest(perflogs, holder.session, waited=waited),
-    ]
-    if cut:
-        names = ", ".join(cost.name for cost in cut)
-        problems.append(f"left out, as over the daily budget of the site file: {names}")
-    for these in (reports, sorted({*recent_reports(perflogs)} - {*reports})):
-        found = reconcile(these, perflogs)
-        notes += found.notes
-        problems += found.lost
-    if ended.how != COMPLETED:
-        what = f"its limit of {limit:g} s" if ended.how == LIMIT else "a signal"
-        ran = f"{counts.get('ran', 0)} of {ended.cases or 'the'} test cases were begun"
-        problems[:0] = [f"the session was ended by {what}: {ran}", *ended.given_up]
-    elif cut and not reports and ended.cases is None and ended.status == 0:
-        raise RunError(problems[-1])
-    elif ended.cases is None and ended.status == 0 and not ended.not_loaded:
-        raise NothingSelectedError(_why_none(root, selection))
-    elif not reports or ended.status not in {0, _FAILED_CASES}:
-        raise RunError(_why_nothing(ended, len(reports), perflogs))
-    elif counts.get("ran", counts["expected"]) < counts["expected"]:
-        problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
-    return Outcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
-
-
-def _over_budget(root: Path, selection: Selection) -> list[Cost]:
-    """Reserve what the selection may cost today, and return what is over the budget of a site file.
-
-    Without a budget in any of them, ReFrame is not asked what the selection is.
-    """
-    directory = root / "config" / "systems"
-    files = directory.glob("*.py")
-    if not any(_BUDGET in path.read_text(encoding="utf-8", errors="replace") for path in files):
-        return []
-    try:
-        costs = costs_of(describe(root, selection.arguments()))
-        budgets = {
-            f"{system}:{name}": Budget(**extras[_BUDGET])
-            for system in {cost.partition.partition(":")[0] for cost in costs}
-            for name, extras in read_site_file(directory, system).partitions.items()
-            if _BUDGET in extras
-        }
-    except ValueError as error:
-        raise RunError(str(error)) from error
-    return reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
-
-
-def _spoilt(reports: Iterable[Path], selection: Selection) -> dict[str, str]:
-    """Return what is to be run once more; names among the arguments would select other checks."""
-    if any(word.startswith(("-n", "--name")) for word in selection.extra):
-        return {}
-    return {code: why for report in reports for code, why in spoilt(report).items()}
-
-
-def _exactly(name: str) -> str:
-    """Return the pattern of `reframe -x` for one check, whose name it reads without blanks."""
-    return f"^{re.escape(name.replace(' ', ''))}$"
-
-
-def _why_damaged(report: Path, perflogs: Path, error: ValueError) -> str:
-    """Return why a run report cannot be read: a full disk, or else by `error`."""
-    try:
-        require_room(report.parent)
-    except OSError as why:
-        return why.strerror or str(why)
-    return f"{error}; ReFrame's output is in {perflogs / _LOG}"
-
-
-def _why_none(root: Path, selection: Selection) -> str:
-    """Return why no check was selected, with the tag that may be meant."""
-    everywhere = [each for each in selection.arguments()[2:] if each.startswith("--system=")]
-    tags = {tag for check in describe(root, everywhere) for tag in check["tags"]}
-    close = get_close_matches(selection.tag, sorted(tags), n=1)
-    meant = f"did you mean {close[0]}? " if close and selection.tag not in tags else ""
-    return (
-        f"no check was selected: none has the tag {selection.tag} and runs on this system; "
-        f"{meant}`reframe -C config/site.py -c checks -R -L` lists all"
     )
+    if not 0 < seconds <= threading.TIMEOUT_MAX:
+        raise failure(f"--limit {text}: not a time; write 90m, 4h or 1d")
+    return seconds
 
 
-def _why_nothing(ended: Ended, reports: int, perflogs: Path) -> str:
-    if ended.cases is None and ended.not_loaded and ended.status == 0:
-        return "; ".join(f"not loaded: {each}" for each in ended.not_loaded)
-    if ended.cases is None:
-        return ended.said
-    return (
-        f"ReFrame ended with status {ended.status} and left {reports} run reports; "
-        f"its output is in {perflogs / _LOG}: {ended.said}"
-    )
+def _measure(root: Path, selection: Selection, limit: float, verbose: bool) -> Outcome:
+    """Run ReFrame with a line of progress where somebody looks on, or with all that it says."""
+    budgets = _daily_budgets(root / "config" / "systems")
+    console = Console(stderr=True, highlight=False, markup=False)
+    try:
+        if verbose:
+            return measure(
+                root,
+                selection,
+                budgets=budgets,
+                limit=limit,
+                show=typer.echo,
+                progress=lambda _: None,
+            )
+        with console.status("iobands run") as line:  # prints nothing unless on a terminal
+            return measure(
+                root,
+                selection,
+                budgets=budgets,
+                limit=limit,
+                show=lambda _: None,
+                progress=lambda text: line.update(Text(f"iobands run: {text}")),
+            )
+    except RunError as error:
+        raise failure(str(error)) from error
+
+
+def _daily_budgets(directory: Path) -> DailyBudgets | None:
+    """Return what gives the budgets of systems by their site files, None where no file has one."""
+    texts = (path.read_text(encoding="utf-8", errors="replace") for path in directory.glob("*.py"))
+    if not any(DAILY_BUDGET in text for text in texts):
+        return None
+    return lambda systems: {
+        f"{system}:{name}": DailyBudget(**extras[DAILY_BUDGET])
+        for system in systems
+        for name, extras in read_site_file(directory, system).partitions.items()
+        if DAILY_BUDGET in extras
+    }

@@ -21,7 +21,7 @@ from iobands.commands.options import (
     failure,
     time_of,
 )
-from iobands.session.heartbeat import clock_problem
+from iobands.measure.lock import clock_problem
 from iobands.site.judge import Judgement, judge
 from iobands.site.known import read_known
 from iobands.snapshot.site import Snapshot

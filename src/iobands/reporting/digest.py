@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.bands import BELOW, COLLAPSED, NO_BAND
-from iobands.directories.note import Leftover
+from iobands.model.session import Leftover
 from iobands.reporting.covariates import WEIGHTED_PERCENT, uneven
 from iobands.reporting.format import (
     acknowledgement_text,

@@ -26,6 +26,7 @@ from iobands.detection.sessions import sessions_of
 from iobands.model.history import NOTHING, History
 from iobands.model.rejected import Rejected, Unread
 from iobands.model.series import SeriesKey, labels
+from iobands.model.session import LastSession
 from iobands.results.missing_runs import (
     FINE,
     findings,
@@ -36,7 +37,6 @@ from iobands.results.missing_runs import (
     superseded,
 )
 from iobands.results.run_reports import CheckRun, RunReports
-from iobands.session.record import LastSession
 from iobands.site.known import AHEAD, OVERDUE, Attempts, Known, read_known, why
 from iobands.site.set_aside import (
     Maintenance,

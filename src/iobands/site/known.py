@@ -16,17 +16,18 @@ import polars as pl
 
 from iobands.alerts.log import Log, path_of, read_log
 from iobands.bands import Bands, load_bands
-from iobands.directories.note import Leftover, read_leftovers
+from iobands.measure.notes import read_leftovers
+from iobands.measure.record import read_last_session
 from iobands.model.fields import TIME
 from iobands.model.history import History
 from iobands.model.rejected import Rejected
 from iobands.model.schema import FileError
 from iobands.model.series import SeriesKey
+from iobands.model.session import LastSession, Leftover
 from iobands.model.times import overdue
 from iobands.results.perflog import read_perflogs
 from iobands.results.run_reports import RunReports, read_run_reports
 from iobands.results.samples import KEY, Samples
-from iobands.session.record import LastSession, read_last_session
 from iobands.site.set_aside import Maintenance, maintenance_of
 from iobands.status.expected import overdue_after
 

@@ -12,10 +12,9 @@ from typing import Final
 import polars as pl
 
 from iobands.bands import Window
-from iobands.directories.note import Leftover
 from iobands.model.rejected import Rejected
 from iobands.model.series import MADE_UP, SeriesKey
-from iobands.session.record import LastSession
+from iobands.model.session import LastSession, Leftover
 from iobands.snapshot.action import Action
 from iobands.snapshot.alert import OK, UNKNOWN, WARNING, Alert, Incident, Ledger, worst
 from iobands.snapshot.peers import PeerName, Place

@@ -38,7 +38,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Budget:
+class DailyBudget:
     """What a partition may spend a day; None is no limit."""
 
     written_tib: float | None = None
@@ -75,7 +75,7 @@ def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
 
 
 def reserve(
-    perflogs: Path, costs: Sequence[Cost], budgets: Mapping[str, Budget], day: date
+    perflogs: Path, costs: Sequence[Cost], budgets: Mapping[str, DailyBudget], day: date
 ) -> list[Cost]:
     """Reserve what the checks may cost on `day`, and return those that exceed the budgets.
 

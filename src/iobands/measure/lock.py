@@ -13,22 +13,65 @@ import errno
 import hashlib
 import json
 import os
+import pwd
 import secrets
-from collections.abc import Iterator
+import signal
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from iobands.measure.processes import Process
 from iobands.model.replaced import read_small
-from iobands.session.heartbeat import STOPPED, has_stopped
-from iobands.session.processes import Process
-from iobands.session.refusal import SessionRefusedError, name_of, refusal
 
 NAME: Final = ".session.json"
 _LARGEST: Final = 64 * 1024  # bytes of a lock that is read
 #: What link(2) says where a file system has no second names.
 _NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
+_BEAT: Final = 60.0  # seconds between two signs of life
+STOPPED: Final = 3600.0  # seconds without one, after which a session counts as over
+_WATCH: Final = 3 * _BEAT
+_CLOCK_OFF: Final = 300.0  # seconds by which two clocks may differ
+
+
+class SessionRefusedError(Exception):
+    """No session can begin; the message says why and what to do."""
+
+
+def refusal(error: OSError, path: Path) -> SessionRefusedError:
+    """Return the refusal for an error of the system on `path` below the perflogs."""
+    return SessionRefusedError(
+        f"{path}: {error.strerror or error}; nothing was measured, as no sample could be "
+        f"recorded: {_remedy(error, path)}"
+    )
+
+
+def name_of(uid: int) -> str:
+    """Return the name of a user, or the number where there is none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _remedy(error: OSError, path: Path) -> str:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return "free space there"
+    if error.errno == errno.EROFS:
+        return "mount it writable"
+    there = path if path.exists() else path.parent
+    if error.errno == errno.EPERM:
+        return f"is it immutable (lsattr -d)? Then chattr -i {there}"
+    with contextlib.suppress(OSError):
+        owner, me = name_of(there.stat().st_uid), name_of(os.geteuid())
+        if owner != me:
+            return f"it belongs to {owner}; as root: chown -R {me} {there}"
+    return f"look at its mode: ls -ld {there}"
 
 
 @dataclass(frozen=True)
@@ -205,3 +248,80 @@ def _written(path: Path, holder: Holder) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)
+
+
+def time_there(directory: Path) -> float:
+    """Return the time by the clock of a file system, in seconds since 1970.
+
+    Raises:
+        OSError: no file can be made in `directory`.
+    """
+    handle, name = tempfile.mkstemp(dir=directory, prefix=".clock.")
+    try:
+        return os.fstat(handle).st_mtime
+    finally:
+        os.close(handle)
+        Path(name).unlink()
+
+
+def clock_problem(directory: Path) -> str | None:
+    """Return how far this machine's clock is from that of the file system, None if they agree.
+
+    Raises:
+        OSError: no file can be made in `directory`.
+    """
+    ahead = time.time() - time_there(directory)
+    if abs(ahead) < _CLOCK_OFF:
+        return None
+    size, unit = abs(ahead) / 60, "minutes"
+    for more, larger in ((60, "hours"), (24, "days")):
+        if size >= 2 * more:
+            size, unit = size / more, larger
+    off = f"{size:.0f} {unit} {'ahead of' if ahead > 0 else 'behind'}"
+    return (
+        f"the clock of {socket.gethostname()} is {off} that of the file system of {directory}: "
+        "one of them is wrong, and the samples may be dated wrongly"
+    )
+
+
+def start_beating(lock: Path, is_ours: Callable[[], bool]) -> Callable[[], None]:
+    """Touch `lock` every minute, and return what ends this.
+
+    A session that was stopped for long may have lost its lock. Then it is asked to end.
+    """
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(_BEAT):
+            with contextlib.suppress(OSError):  # a server that is away for a while
+                if not is_ours():
+                    os.kill(os.getpid(), signal.SIGTERM)
+                    return
+                os.utime(lock)
+
+    threading.Thread(target=beat, name="heartbeat", daemon=True).start()
+    return ended.set
+
+
+def has_stopped(lock: Path) -> bool:
+    """Whether `lock` shows no sign of life: it is old, and is not touched while it is watched."""
+    try:
+        touched = _touched(lock)
+        if time_there(lock.parent) - touched < STOPPED:
+            return False
+        until = time.monotonic() + _WATCH
+        while time.monotonic() < until:
+            time.sleep(_WATCH / 12)
+            if _touched(lock) != touched:
+                return False
+    except OSError:
+        return False
+    return True
+
+
+def _touched(lock: Path) -> float:
+    handle = os.open(lock, os.O_RDONLY)  # NFS asks the server when a file is opened
+    try:
+        return os.fstat(handle).st_mtime
+    finally:
+        os.close(handle)

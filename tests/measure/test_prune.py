@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session.prune import REPORTS, STAGES, prune
+from iobands.measure.sweep import REPORTS, STAGES, prune
 from tests.left_behind import files
 
 

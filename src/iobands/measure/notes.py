@@ -18,10 +18,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from iobands.measure.jobs import cluster_of
+from iobands.measure.processes import SESSION_ENV, Process
 from iobands.model.replaced import replace_file
 from iobands.model.series import path_part
-from iobands.session.jobs import cluster_of
-from iobands.session.processes import VARIABLE, Process
+from iobands.model.session import Leftover
 
 #: The last part of a run directory's path.
 NAME: Final = re.compile(r"iobands-\w+-\w{10}", re.ASCII)
@@ -107,7 +108,7 @@ class Note:
 def new_note(root: Path, check: str, scheduler: str, mounted: str | None) -> Note:
     """Return the note of a new directory below `root`, for a job of this process."""
     path = root / f"iobands-{path_part(check)}-{secrets.token_hex(5)}"
-    return Note(path, Process.this(), scheduler, os.environ.get(VARIABLE), mounted)
+    return Note(path, Process.this(), scheduler, os.environ.get(SESSION_ENV), mounted)
 
 
 def notes_of(perflogs: Path, system: str) -> Path:
@@ -125,21 +126,6 @@ def read_notes(notes: Path) -> Iterator[tuple[Path, Note | None]]:
     """Yield the files in the directory `notes` with what they say; None of a damaged one."""
     with suppress(OSError):
         yield from _listed(notes)
-
-
-@dataclass(frozen=True)
-class Leftover:
-    """A directory that could not be removed, or a note that cannot be read.
-
-    It may be all notes of a system: `is_closed` if only others may list them, as they should.
-    """
-
-    system: str
-    path: Path
-    why: str
-    since: str | None = None
-    bytes: int | None = None
-    is_closed: bool = False
 
 
 def read_leftovers(perflogs: Path, system: str | None) -> tuple[Leftover, ...]:

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Final
 
 #: The environment variable with the identifier of the session.
-VARIABLE: Final = "IOBANDS_SESSION"
+SESSION_ENV: Final = "IOBANDS_SESSION"
+#: The environment variable with the number of the attempt, which the sample keeps.
+ATTEMPT_ENV: Final = "IOBANDS_ATTEMPT"
 
 _PROC: Final = Path("/proc")
 _MACHINE: Final = Path("/etc/machine-id")
@@ -152,7 +154,7 @@ def _stat(pid: int) -> list[bytes] | None:
 
 def of_session(session: str) -> list[Process]:
     """Return the processes of this machine that belong to `session`, without the calling one."""
-    wanted = f"{VARIABLE}={session}".encode()
+    wanted = f"{SESSION_ENV}={session}".encode()
     found = []
     for directory in _PROC.glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended, or is somebody else's

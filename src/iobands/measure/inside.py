@@ -1,32 +1,119 @@
-"""Workarounds for four faults of ReFrame 4.10, in its own process.
+"""The part of a session that is in ReFrame's own process.
 
-A signal makes it raise an `Exception`, which logging swallows, and it goes on. It computes how
-long to sleep from the machine's clock: when that is put back an hour, it sleeps for an hour. Where
-the local time has an offset with seconds, it writes one that is no RFC 3339. And it waits for ever
-for a Slurm that hangs, or that says nothing of a job, also when it was asked to end.
+Works around four faults of ReFrame 4.10. A signal makes it raise an `Exception`, which logging
+swallows, and it goes on. It computes how long to sleep from the machine's clock: when that is put
+back an hour, it sleeps for an hour. Where the local time has an offset with seconds, it writes one
+that is no RFC 3339. And it waits for ever for a Slurm that hangs, or that says nothing of a job,
+also when it was asked to end.
 """
 
 from __future__ import annotations
 
+import argparse
+import atexit
+import ctypes
 import functools
 import os
+import re
+import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+from iobands.measure.jobs import SILENT
+from iobands.measure.lock import Holder, SessionRefusedError, join, read_holder
+from iobands.measure.perflogs import end_lines, reconcile, require_writable
+from iobands.measure.processes import SESSION_ENV
+from iobands.measure.session import close_session, open_session
+from iobands.model.replaced import mask_others, read_small
+from iobands.results.run_reports import report_files
+
+_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+# `env: NAME` in any style of YAML, also in a damaged file
+_VARIABLE: Final = re.compile(r"""\benv["']?\s*:\s*(?:[&!>|]\S*\s+)*["']?([^\s"',{}\[\]]+)""")
 _VERSION: Final = "4.10."
 _MEASURE_TIME: Final = ("reframe.frontend.executors.policies", "reframe.core.schedulers.local")
 _ANSWER: Final = 60  # seconds for an answer of Slurm
 _SILENCE: Final = 600  # seconds after which a job is given up of which Slurm says nothing
 _ENDING: Final = 10  # seconds for either, when this ReFrame was asked to end
-#: What is said of a job that was given up.
-SILENT: Final = "Slurm does not say whether job"
 _asked_to_end: list[str] = []
 _Reframe = SimpleNamespace  # what it has, of which mypy knows no types
+
+
+def is_run(arguments: Sequence[str]) -> bool:
+    """Whether this is ReFrame, and `arguments` ask it to run checks and not only to list them."""
+    if "reframe.frontend.cli" not in sys.modules:
+        return False
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-r", "--run", action="store_true")
+    for flag in "Rvq":  # which may stand in one word with it
+        parser.add_argument(f"-{flag}", action="store_true", dest=flag)
+    return parser.parse_known_args(arguments)[0].run
+
+
+def drop_secrets(path: Path) -> None:
+    """Take the variables that config/notify.yaml names from the environment, which jobs inherit."""
+    with suppress(OSError):
+        for name in _VARIABLE.findall(read_small(path).decode(errors="replace")):
+            os.environ.pop(name, None)
+
+
+def begin_in_reframe(perflogs: Path, system: str) -> str:
+    """Make ReFrame's process part of a session on `system`, and return its identifier.
+
+    That is the session of the `iobands run` that started it, or else one of its own, which ends
+    with the process. The perflogs can be written from here on, or the session is refused.
+
+    Raises:
+        SessionRefusedError: another session runs, or a sample could not be recorded.
+    """
+    mask_others()
+    drop_secrets(perflogs.parent / "config" / "notify.yaml")
+    apply_workarounds()
+    holder = read_holder(perflogs)
+    if holder and holder.session == os.environ.get(SESSION_ENV):
+        join(perflogs, holder)
+        _end_with_parent(holder)
+        require_writable(perflogs, system)
+        end_lines(perflogs, system)
+        return holder.session
+    holder, notes = open_session(perflogs, "reframe -r")
+    try:
+        require_writable(perflogs, system)
+    except SessionRefusedError:
+        close_session(perflogs, holder.session)
+        raise
+    end_lines(perflogs, system)
+    _print(notes)
+    os.environ[SESSION_ENV] = holder.session  # for its jobs
+    atexit.register(_close_by_hand, perflogs, holder.session, frozenset(report_files(perflogs)))
+    return holder.session
+
+
+def _end_with_parent(holder: Holder) -> None:
+    """Have the kernel ask this process to end when `iobands run` does, by SIGKILL too."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    if not holder.processes[0].is_alive():  # it ended before
+        raise SessionRefusedError("iobands run has ended")
+
+
+def _close_by_hand(perflogs: Path, session: str, before: frozenset[Path]) -> None:
+    if session != os.environ.get(SESSION_ENV):
+        return
+    for report in sorted(set(report_files(perflogs)) - before):
+        found = reconcile([report], perflogs)
+        _print([*found.notes, *found.lost])
+    close_session(perflogs, session)
+
+
+def _print(notes: Sequence[str]) -> None:
+    for note in notes:
+        print(f"iobands: {note}", file=sys.stderr)
 
 
 class ForceExitError(KeyboardInterrupt):

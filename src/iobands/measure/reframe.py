@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.session.record import COMPLETED, INTERRUPTED, LIMIT
-from iobands.session.workarounds import SILENT
+from iobands.measure.jobs import SILENT
+from iobands.model.rejected import Unusable
+from iobands.model.session import COMPLETED, INTERRUPTED, LIMIT
+from iobands.results.run_reports import entries_of, load
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")
@@ -30,6 +32,16 @@ _GIVEN_UP: Final = re.compile(f"iobands: ({SILENT}.*)")
 _TAIL: Final = 5  # lines of the output in a message
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
+_PHASES: Final = frozenset({"run", "run_complete", "run_wait", "sanity"})
+# The words of Slurm (slurmctld, slurmstepd, srun) and of the daemons that start MPI's processes.
+_SPOILT: Final = re.compile(
+    r"DUE TO NODE FAILURE|Node failure on|NODE_FAIL|BOOT_FAIL|Unable to create step"
+    r"|Task launch for \S+ failed|Socket timed out on send/recv|Unable to contact slurm"
+    r"|(ORTE|PRTE) has lost communication|(ORTE|PRTE) daemon has unexpectedly failed"
+    # what checks and a session say of files that do not appear here, and of a Slurm that is silent
+    r"|the job left no output \(COMPLETED\)|" + SILENT,
+    re.IGNORECASE,
+)
 
 
 class RunError(Exception):
@@ -204,3 +216,19 @@ def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[_Endi
         timer.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def spoilt(report: Path) -> dict[str, str]:
+    """Return the cases of `report` that infrastructure spoilt, the reason by ReFrame's hash."""
+    try:
+        return {
+            case["hashcode"]: " ".join(str(case["fail_reason"]).split())
+            for case in entries_of(load(report))
+            if case["result"] == "fail" and case["fail_phase"] in _PHASES and not case["fixture"]
+            if not any(
+                figures[0] is not None for figures in (case.get("perfvalues") or {}).values()
+            )
+            if _SPOILT.search(str(case["fail_reason"]))
+        }
+    except (Unusable, KeyError, TypeError, IndexError):
+        return {}

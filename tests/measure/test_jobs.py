@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session import jobs
-from iobands.session.jobs import NAME, await_end, cancel_jobs, cluster_of, has_ended, note_job
-from iobands.session.processes import VARIABLE
+from iobands.measure import jobs
+from iobands.measure.jobs import NAME, await_end, cancel_jobs, cluster_of, has_ended, note_job
+from iobands.measure.processes import SESSION_ENV
 from tests.fault_table import Observed
 
 Program = Callable[[str, str], None]
@@ -51,9 +51,9 @@ def test_jobs_of_a_killed_session_are_cancelled(
 ) -> None:
     program("scancel", "exit 1")
     program("squeue", SQUEUE)
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(SESSION_ENV, raising=False)
     note_job(tmp_path, "slurm", 11, "rfm_EnvProbe")  # of no session
-    monkeypatch.setenv(VARIABLE, "mine")
+    monkeypatch.setenv(SESSION_ENV, "mine")
     for scheduler, job in (("slurm", 12), ("local", 13), ("squeue", 14), ("slurm", 16)):
         note_job(tmp_path, scheduler, job, "rfm_EnvProbe")  # 16 has ended
     note_job(tmp_path, "lsf", 17, "rfm_EnvProbe")  # there is no bjobs
@@ -127,7 +127,7 @@ def test_notes_that_are_a_pipe_are_not_waited_for(
     os.mkfifo(tmp_path / NAME)
     (said,) = cancel_jobs(tmp_path)
     assert "is no regular file" in said
-    monkeypatch.setenv(VARIABLE, "mine")
+    monkeypatch.setenv(SESSION_ENV, "mine")
     with pytest.raises(OSError, match="No such device"):
         note_job(tmp_path, "slurm", 12, "rfm_EnvProbe")
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from iobands.directories.note import Note, Stays, new_note, read_leftovers, read_notes
-from iobands.directories.sweep import sweep
-from iobands.session.jobs import cluster_of, has_ended
-from iobands.session.processes import Process
+from iobands.measure.jobs import cluster_of, has_ended
+from iobands.measure.notes import Note, Stays, new_note, read_leftovers, read_notes
+from iobands.measure.processes import Process
+from iobands.measure.sweep import sweep
 
 #: A process of this host before its last restart.
 GONE = replace(Process.this(), boot="00000000-0000-0000-0000-000000000000")

@@ -9,7 +9,7 @@ import pytest
 
 # As in a session whose `iobands run` was killed: nobody reads what ReFrame says.
 _RAISES = """
-from iobands.session.workarounds import ForceExitError
+from iobands.measure.inside import ForceExitError
 try:
     raise ForceExitError("received signal 15")
 except ForceExitError:
@@ -28,7 +28,7 @@ _APPLIES = """
 import sys, time
 import reframe
 from reframe.frontend.executors import policies
-from iobands.session.workarounds import apply_workarounds
+from iobands.measure.inside import apply_workarounds
 reframe.VERSION = sys.argv[1]
 apply_workarounds()
 print(policies.time is not time)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session.perflogs import end_lines, open_to_all, require_writable
-from iobands.session.refusal import SessionRefusedError, refusal
+from iobands.measure.lock import SessionRefusedError, refusal
+from iobands.measure.perflogs import end_lines, open_to_all, require_writable
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 import iobands as package
-from iobands.session.lock import acquire, new_holder, path_of, read_holder
-from iobands.session.processes import Process
-from iobands.session.record import begin_record
+from iobands.measure.lock import acquire, new_holder, path_of, read_holder
+from iobands.measure.processes import Process
+from iobands.measure.record import begin_record
 from tests.commands.small_site import site
 from tests.fault_table import Observed
 
@@ -29,8 +29,8 @@ ANOTHER = 65534  # nobody
 TAKE = """\
 import sys
 from pathlib import Path
-from iobands.session.lock import acquire, new_holder
-from iobands.session.refusal import SessionRefusedError
+from iobands.measure.lock import acquire, new_holder
+from iobands.measure.lock import SessionRefusedError
 try:
     acquire(Path(sys.argv[1]), new_holder("iobands run"))
 except SessionRefusedError as error:

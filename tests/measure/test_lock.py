@@ -21,9 +21,11 @@ from typing import Any
 
 import pytest
 
-from iobands.session import heartbeat, processes
-from iobands.session.lock import (
+from iobands.measure import lock as lock_module
+from iobands.measure import processes
+from iobands.measure.lock import (
     NAME,
+    SessionRefusedError,
     acquire,
     join,
     new_holder,
@@ -31,9 +33,8 @@ from iobands.session.lock import (
     read_holder,
     release,
 )
-from iobands.session.processes import Process
-from iobands.session.refusal import SessionRefusedError
-from iobands.session.session import close_session, open_session
+from iobands.measure.processes import Process
+from iobands.measure.session import close_session, open_session
 from tests.fault_table import Observed
 
 
@@ -141,8 +142,8 @@ def test_of_another_machine_or_container_nothing_is_known(
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Signs of life every 20 ms."""
-    monkeypatch.setattr(heartbeat, "_BEAT", 0.02)
-    monkeypatch.setattr(heartbeat, "_WATCH", 0.5)
+    monkeypatch.setattr(lock_module, "_BEAT", 0.02)
+    monkeypatch.setattr(lock_module, "_WATCH", 0.5)
 
 
 @pytest.mark.usefixtures("quick")
@@ -151,7 +152,7 @@ def test_without_a_sign_of_life_it_is_taken_over(tmp_path: Path) -> None:
     holder = replace(new_holder("iobands run"), processes=(elsewhere,))
     acquire(tmp_path, holder)
     path, new = path_of(tmp_path), replace(new_holder("iobands run"), session="new")
-    past = time.time() - heartbeat.STOPPED
+    past = time.time() - lock_module.STOPPED
 
     os.utime(path, (past + 60, past + 60))
     with pytest.raises(SessionRefusedError):  # too early to tell
@@ -258,8 +259,8 @@ import errno, fcntl, sys
 from pathlib import Path
 def flock(*_): raise OSError(errno.ENOSYS, "no locks here")
 fcntl.flock = fcntl.lockf = flock
-from iobands.session.lock import acquire, new_holder
-from iobands.session.refusal import SessionRefusedError
+from iobands.measure.lock import acquire, new_holder
+from iobands.measure.lock import SessionRefusedError
 print("ready", flush=True)
 for _ in sys.stdin:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from iobands.session.processes import VARIABLE, end_session, of_session
+from iobands.measure.processes import SESSION_ENV, end_session, of_session
 
 
 def test_what_a_session_left_is_ended_and_nothing_else() -> None:
@@ -15,9 +15,9 @@ def test_what_a_session_left_is_ended_and_nothing_else() -> None:
     )
     with (
         subprocess.Popen(
-            ["sh", "-c", stubborn], env={**os.environ, VARIABLE: "mine"}, stdout=subprocess.PIPE
+            ["sh", "-c", stubborn], env={**os.environ, SESSION_ENV: "mine"}, stdout=subprocess.PIPE
         ) as mine,
-        subprocess.Popen(["sleep", "600"], env={**os.environ, VARIABLE: "mine too"}) as other,
+        subprocess.Popen(["sleep", "600"], env={**os.environ, SESSION_ENV: "mine too"}) as other,
     ):
         assert mine.stdout is not None
         mine.stdout.readline()

@@ -18,10 +18,12 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from iobands.measure.processes import SESSION_ENV
 from iobands.model.replaced import read_small
-from iobands.session.processes import VARIABLE
 
 NAME: Final = ".session.jobs"
+#: What is said of a job that was given up, as Slurm says nothing of it.
+SILENT: Final = "Slurm does not say whether job"
 _LARGEST: Final = 2**20  # bytes of notes that are read
 _PATIENCE: Final = 30  # seconds for a scheduler's answer
 _PAUSE: Final = 2  # seconds between two questions
@@ -117,7 +119,7 @@ def has_ended(scheduler: str, jobid: str) -> bool | None:
 
 def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
     """Note a job of this process' session; one of the scheduler `local` is a process, and none."""
-    if VARIABLE in os.environ and scheduler in _SCHEDULERS:
+    if SESSION_ENV in os.environ and scheduler in _SCHEDULERS:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = os.open(perflogs / NAME, flags, 0o644)
         with os.fdopen(descriptor, "a", encoding="utf-8") as stream:

@@ -8,55 +8,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
+from iobands.measure.lock import Holder, SessionRefusedError, read_holder
 from iobands.model.rejected import Rejected, not_read
 from iobands.model.replaced import read_small, replace_file
+from iobands.model.session import KILLED, LastSession
 from iobands.model.times import parse_time
-from iobands.session.lock import Holder, read_holder
-from iobands.session.refusal import SessionRefusedError
 
 NAME: Final = "last-session.json"
 _SCHEMA: Final = 1
 _LARGEST: Final = 1e15
-
-#: How a session ended.
-RUNNING: Final = "running"
-COMPLETED: Final = "completed"
-LIMIT: Final = "limit"
-INTERRUPTED: Final = "interrupted"
-FAILED: Final = "failed"
-KILLED: Final = "killed"
-
-
-@dataclass(frozen=True)
-class LastSession:
-    """The newest session that `iobands run` began.
-
-    `ended` is None while it runs, and if it was killed. `counts` has how many test cases were
-    `expected` and `ran`, and of these `failed`, were `aborted` or `skipped`. `seconds` says where
-    its time went: `total`, of it `build` and `checks`, of these `program`, of that `io`. `reason`
-    says why it did not complete, or what is wrong nevertheless.
-    """
-
-    session: str
-    tag: str
-    system: str | None
-    host: str
-    began: datetime
-    ended: datetime | None = None
-    how: str = RUNNING
-    counts: Mapping[str, int] = field(default_factory=dict)
-    reason: str | None = None
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def timestamp(self) -> float:
-        """When it ended, or else began, in seconds since 1970: what a dead man's switch watches."""
-        return (self.ended or self.began).timestamp()
 
 
 def begin_record(perflogs: Path, holder: Holder, tag: str, system: str | None) -> LastSession:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from iobands.session.heartbeat import clock_problem
+from iobands.measure.lock import clock_problem
 from tests.soak.__main__ import clock_library
 
 SAY = """
 import sys
 from pathlib import Path
-from iobands.session.heartbeat import clock_problem
+from iobands.measure.lock import clock_problem
 print(clock_problem(Path(sys.argv[1])))
 """
 
