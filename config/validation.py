@@ -20,6 +20,8 @@ from iobands.model.yaml_document import load_schema
 
 _CHECKS = Path(__file__).parents[1] / "checks"
 
+# Every message would have them.
+_UNSAID = frozenset({"system", "extras"})
 # A class that is a check.
 _CHECK = r"^@rfm\.simple_test\nclass (\w+)"
 
@@ -68,7 +70,7 @@ def check_site(system: dict, environments: list[dict], path: Path) -> None:
     Raises:
         FileError: something is missing, unknown or of the wrong type or value.
     """
-    site = Document(str(path), {"system": system, "environments": environments})
+    site = Document(str(path), {"system": system, "environments": environments}, unsaid=_UNSAID)
     site.check(SCHEMA)
     _check_characters(site, [], site.value)
     if system["name"] != path.stem:
@@ -86,7 +88,7 @@ def check_site(system: dict, environments: list[dict], path: Path) -> None:
 
 def warnings(system: dict, path: Path) -> Iterator[str]:
     """Yield what is no mistake, and yet may not be what was meant."""
-    site = Document(str(path), {"system": system})
+    site = Document(str(path), {"system": system}, unsaid=_UNSAID)
     for number, partition in _partitions(site):
         extras, steps = partition["extras"], ["system", "partitions", number, "extras"]
         is_set = "account" in extras or os.environ.get("IOBANDS_ACCOUNT")
@@ -139,7 +141,7 @@ def refuse_edit(system: dict, path: Path) -> None:
     Raises:
         FileError: one does.
     """
-    site = Document(str(path), {"system": system})
+    site = Document(str(path), {"system": system}, unsaid=_UNSAID)
     for number, partition in _partitions(site):
         _refuse_edit(site, ["system", "partitions", number], partition)
 

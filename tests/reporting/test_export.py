@@ -25,7 +25,7 @@ from iobands.reporting.document import Table
 from iobands.reporting.document import written as document_of
 from iobands.reporting.openmetrics import history_metrics, state_metrics
 from iobands.results.perflog import read_perflogs
-from iobands.results.samples import csv_text, json_text, write_parquet
+from iobands.results.samples import samples_csv, samples_json, write_parquet
 from iobands.snapshot.site import Snapshot
 from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog
@@ -63,11 +63,11 @@ def program(name: str) -> str:
 
 def test_tables_have_every_sample_with_its_type(root: Path, tmp_path: Path) -> None:
     samples = read_perflogs(root / "perflogs")
-    rows = json.loads(json_text(samples))
+    rows = json.loads(samples_json(samples))
     assert len(rows) == 42
     assert rows[-1]["stripe_count"] is None
     assert datetime.fromisoformat(rows[-1]["job_completion_time"]).tzinfo is not None
-    table = pl.read_csv(csv_text(samples).encode())
+    table = pl.read_csv(samples_csv(samples).encode())
     assert table["perf_value"].to_list() == [row["perf_value"] for row in rows]
     written = list(write_parquet(samples, tmp_path))
     assert [path.relative_to(tmp_path).as_posix() for path in written] == [
@@ -231,7 +231,7 @@ def test_no_text_is_a_formula_in_a_spreadsheet(
     tmp_path: Path, text: str, iobands: Command, observed: Observed
 ) -> None:
     write_perflog(tmp_path, [line(stripe_count_asked="-1"), line(pattern=text)])
-    table = pl.read_csv(csv_text(read_perflogs(tmp_path)).encode())
+    table = pl.read_csv(samples_csv(read_perflogs(tmp_path)).encode())
     assert table["pattern"].to_list()[1].lstrip("'").strip() == text.strip()
     strings = table.select(pl.col(pl.String)).rows()
     assert not any(cell and cell[0] in "=+-@\t\r" for row in strings for cell in row)

@@ -14,7 +14,7 @@ from iobands.commands.site import SiteOptions, site_of
 from iobands.model.replaced import naming, replace_file
 from iobands.reporting.openmetrics import history_metrics, state_metrics
 from iobands.results.perflog import read_perflogs
-from iobands.results.samples import csv_text, json_text, write_parquet
+from iobands.results.samples import samples_csv, samples_json, write_parquet
 
 
 class Format(str, Enum):
@@ -72,7 +72,7 @@ def _text(form: Format, history: bool, options: SiteOptions) -> str:
         site = site_of(options)
         return history_metrics(site) if history else state_metrics(site)
     samples = read_perflogs(options.perflogs_directory, options.system)
-    return csv_text(samples) if form is Format.CSV else json_text(samples)
+    return samples_csv(samples) if form is Format.CSV else samples_json(samples)
 
 
 def _parquet(output: Path | None, options: SiteOptions) -> None:

@@ -63,4 +63,5 @@ NOTHING: Final = History(
 
 def moment_of(time: np.datetime64) -> datetime:
     """Return `time`, which is in UTC, to the microsecond."""
-    return time.astype("datetime64[us]").item().replace(tzinfo=timezone.utc)
+    moment: datetime = time.astype("datetime64[us]").item()
+    return moment.replace(tzinfo=timezone.utc)

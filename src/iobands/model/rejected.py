@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-#: So many rejected lines are kept with their reasons; of more there is a count for each file.
-MOST: Final = 1000
+# Rejected lines that are kept with their reasons; of more there is a count for each file.
+_MOST_KEPT: Final = 1000
 # What is no file of ours, or is gone again: whatever it is, no sample was in it.
 _NO_FILE: Final = (errno.ENOENT, errno.EISDIR)
 
@@ -39,7 +39,7 @@ class Unread(Rejected):
 
 @dataclass
 class Rejections:
-    """Where lines were rejected and why, by the number of their file: never more than `MOST`."""
+    """Where lines were rejected and why, by the number of their file: a thousand at most."""
 
     _found: list[tuple[int, int, str]] = field(default_factory=list)
     _more: Counter[int] = field(default_factory=Counter)
@@ -47,7 +47,7 @@ class Rejections:
     @property
     def is_full(self) -> bool:
         """Whether more lines are only counted, without a reason."""
-        return len(self._found) >= MOST
+        return len(self._found) >= _MOST_KEPT
 
     def add(self, file: int, line: int, reason: str) -> None:
         """Reject a line."""

@@ -41,7 +41,8 @@ def _validator_class() -> type[Validator]:
 
     # As in draft 4, 1.0 is no integer; and NaN and infinities, which JSON has not, are no numbers.
     types = Draft4Validator.TYPE_CHECKER.redefine("number", _is_finite)
-    return extend(Draft202012Validator, type_checker=types)
+    class_: type[Validator] = extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    return class_
 
 
 _shortened: Final = reprlib.Repr()
@@ -57,6 +58,8 @@ class Document:
     value: Any
     #: The line of what the steps lead to, where the file has lines.
     line_of: Callable[[Steps], int | None] = lambda _steps: None
+    #: Keys that errors leave out, as they would stand in each of them.
+    unsaid: frozenset[str] = frozenset()
 
     def check(self, schema: Mapping[str, Any]) -> None:
         """Check the document, as JSON Schema 2020-12 has it.
@@ -77,8 +80,7 @@ class Document:
         """Return the error that `problem`, the rest of a sentence, is of the value at `steps`."""
         line = self.line_of(steps)
         *outer, last = self._words(steps) or ["the file"]
-        # these two would stand in every message about a site
-        where = ", ".join(word for word in outer if word not in ("system", "extras"))
+        where = ", ".join(word for word in outer if word not in self.unsaid)
         places = [f"{self.source}, line {line}" if line else self.source, *filter(None, [where])]
         return FileError(f"{': '.join(places)}: {last} {problem}")
 
@@ -90,7 +92,8 @@ class Document:
         for step in steps:
             is_item = isinstance(value, list)
             value = value.get(step) if isinstance(value, dict) else value[step]
-            is_named = isinstance(value, dict) and container.endswith("s") and container != "extras"
+            is_plural = container.endswith("s") and container not in self.unsaid
+            is_named = isinstance(value, dict) and is_plural
             if is_named:
                 name = value.get("name", int(step) + 1) if is_item else step
                 words[-1:] = [f"{container.removesuffix('s').replace('_', ' ')} {name!r}"]

@@ -95,7 +95,7 @@ class Samples:
         return found
 
 
-def csv_text(samples: Samples) -> str:
+def samples_csv(samples: Samples) -> str:
     """Return the samples as CSV with a header; times are RFC 3339, what is missing is empty.
 
     A text that a spreadsheet would take for a formula has a ' before it. Numbers stay numbers.
@@ -105,7 +105,7 @@ def csv_text(samples: Samples) -> str:
     return samples.measured.with_columns(_rfc_3339()).with_columns(safe).write_csv()
 
 
-def json_text(samples: Samples) -> str:
+def samples_json(samples: Samples) -> str:
     """Return the samples as a JSON array of objects; what is missing is null."""
     return samples.measured.with_columns(_rfc_3339()).write_json()
 

@@ -13,10 +13,9 @@ from iobands.snapshot.peers import KINDS
 #: What tells the runs of one check from others on the same day.
 CHECK: Final = ("system", "partition", "environ", "display_name")
 
-
 # What a speed can be, over that of the median target or node.
-_SPEEDS: Final = (2.0**-20, 2.0**20)
-_GOOD: Final = (pl.col("speed").is_between(*_SPEEDS) | pl.col("speed").is_nan()).fill_null(
+_POSSIBLE: Final = (2.0**-20, 2.0**20)
+_GOOD: Final = (pl.col("speed").is_between(*_POSSIBLE) | pl.col("speed").is_nan()).fill_null(
     value=False
 )
 _OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
