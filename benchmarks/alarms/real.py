@@ -16,11 +16,11 @@ from benchmarks.alarms.tokio import write_reduced
 from iobands.model.series import SeriesKey
 from iobands.reporting.digest import details, number, subject
 from iobands.reporting.format import worst_member
-from iobands.results.convert import convert, read_mapping
 from iobands.site.judge import read_site
 from iobands.snapshot.alert import Alert, Incident, Severity
 from iobands.snapshot.series import Series
 from iobands.snapshot.site import Snapshot
+from iobands.source.convert import convert, read_mapping
 
 #: What the columns of the table are.
 MAPPING: Final = Path(__file__).resolve().parents[1] / "templates" / "real-data-mapping.yaml"

@@ -33,7 +33,7 @@ _AIMS: Final = {
 }
 _MIB: Final = 2**20
 _READ: Final = (
-    "import sys, pathlib, iobands.results.perflog as perflog\n"
+    "import sys, pathlib, iobands.source.perflog as perflog\n"
     "perflog.read_perflogs(pathlib.Path(sys.argv[1])).histories()"
 )
 

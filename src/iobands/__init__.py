@@ -27,7 +27,7 @@ def load(perflogs: str | Path, system: str | None = None) -> pd.DataFrame:
     """
     import pandas as pd  # noqa: PLC0415 (slow to load)
 
-    from iobands.results.perflog import read_perflogs  # noqa: PLC0415
+    from iobands.source.perflog import read_perflogs  # noqa: PLC0415
 
     samples = read_perflogs(Path(perflogs), system)
     frame = pd.DataFrame({column.name: column.to_numpy() for column in samples.measured})

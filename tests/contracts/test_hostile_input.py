@@ -41,9 +41,9 @@ from iobands.notify.settings import (
 )
 from iobands.reporting.format import age_text
 from iobands.reporting.json import plain
-from iobands.results.perflog import read_perflogs
-from iobands.results.run_reports import read_run_reports
 from iobands.site.judge import read_site
+from iobands.source.perflog import read_perflogs
+from iobands.source.run_reports import read_run_reports
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -24,9 +24,9 @@ from iobands.reporting.document import Format as DocumentFormat
 from iobands.reporting.document import Table
 from iobands.reporting.document import written as document_of
 from iobands.reporting.openmetrics import history_metrics, state_metrics
-from iobands.results.perflog import read_perflogs
-from iobands.results.samples import samples_csv, samples_json, write_parquet
 from iobands.snapshot.site import Snapshot
+from iobands.source.perflog import read_perflogs
+from iobands.source.samples import samples_csv, samples_json, write_parquet
 from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog
 from tests.fault_table import Observed

@@ -11,8 +11,8 @@ import pytest
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
 from iobands.reporting.advice import advice_lines
-from iobands.results.perflog import read_perflogs
 from iobands.site.advise import Advice, Finding, advise, fewest_pairs
+from iobands.source.perflog import read_perflogs
 from tests.factory import daily, write_perflog
 
 SMALL = [1.0, 1.02, 0.99, 1.01, 0.98, 1.03] * 10

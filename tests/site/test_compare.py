@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from iobands.reporting.comparison import comparison_lines
-from iobands.results.perflog import read_perflogs
 from iobands.site.compare import compare
+from iobands.source.perflog import read_perflogs
 from tests.factory import daily, write_perflog
 
 

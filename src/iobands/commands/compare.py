@@ -9,9 +9,9 @@ import typer
 
 from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
 from iobands.reporting.comparison import comparison_lines
-from iobands.results.perflog import read_perflogs
 from iobands.site.compare import FIELDS
 from iobands.site.compare import compare as compared
+from iobands.source.perflog import read_perflogs
 
 
 def compare(

@@ -28,7 +28,7 @@ def import_(
     They are added as `imported-NAME.log` beside the perflogs of measurements, which stay as they
     are. What was imported before is not added again. The exit status is 0, and 3 for an error.
     """
-    from iobands.results.convert import (  # noqa: PLC0415
+    from iobands.source.convert import (  # noqa: PLC0415
         FieldMapping,
         convert,
         read_mapping,

@@ -27,16 +27,6 @@ from iobands.model.history import NOTHING, History
 from iobands.model.rejected import Rejected, Unread
 from iobands.model.series import SeriesKey, labels
 from iobands.model.session import LastSession
-from iobands.results.missing_runs import (
-    FINE,
-    findings,
-    missing_in_perflogs,
-    missing_in_reports,
-    runs_of_series,
-    sightings,
-    superseded,
-)
-from iobands.results.run_reports import CheckRun, RunReports
 from iobands.site.known import AHEAD, OVERDUE, Attempts, Known, read_known, why
 from iobands.site.set_aside import (
     Maintenance,
@@ -50,6 +40,16 @@ from iobands.snapshot.action import Action, in_force
 from iobands.snapshot.alert import Alert, Incident, Severity, ordered
 from iobands.snapshot.series import MissingRun, Obstacle, Outliers, Series
 from iobands.snapshot.site import CLOCK, CLOCK_OFF, FileSystem, FutureSample, Snapshot
+from iobands.source.missing_runs import (
+    FINE,
+    findings,
+    missing_in_perflogs,
+    missing_in_reports,
+    runs_of_series,
+    sightings,
+    superseded,
+)
+from iobands.source.run_reports import CheckRun, RunReports
 from iobands.status.expected import missed_schedule
 from iobands.status.outliers import NONE as NO_TRANSIENT_RUNS
 from iobands.status.outliers import TransientRuns, transient_runs

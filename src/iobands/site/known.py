@@ -25,10 +25,10 @@ from iobands.model.schema import FileError
 from iobands.model.series import SeriesKey
 from iobands.model.session import LastSession, Leftover
 from iobands.model.times import overdue
-from iobands.results.perflog import read_perflogs
-from iobands.results.run_reports import RunReports, read_run_reports
-from iobands.results.samples import KEY, Samples
 from iobands.site.set_aside import Maintenance, maintenance_of
+from iobands.source.perflog import read_perflogs
+from iobands.source.run_reports import RunReports, read_run_reports
+from iobands.source.samples import KEY, Samples
 from iobands.status.expected import overdue_after
 
 #: Failures of checks without an interval are dropped when they were not run for so long.

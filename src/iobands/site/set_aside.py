@@ -14,11 +14,11 @@ from iobands.bands import Bands, Span, Window
 from iobands.model.history import History
 from iobands.model.schema import FileError
 from iobands.model.series import SeriesKey
-from iobands.results.run_reports import CheckRun
 from iobands.snapshot.action import RETIRE, Action, in_force
 from iobands.snapshot.peers import TARGET
 from iobands.snapshot.series import MissingRun
 from iobands.snapshot.site import FutureSample
+from iobands.source.run_reports import CheckRun
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: What is said of a sample of the future.

@@ -14,13 +14,13 @@ from iobands.detection.peers import compare, comparisons_a_year
 from iobands.detection.series import Budget
 from iobands.detection.sessions import sessions_of
 from iobands.model.fields import TIME
-from iobands.results.speeds import CHECK
 from iobands.snapshot.peers import (
     FIELD_OF,
     TARGET,
     Place,
     Speeds,
 )
+from iobands.source.speeds import CHECK
 
 #: Older runs say nothing of today's targets.
 KEPT: Final = timedelta(days=200)

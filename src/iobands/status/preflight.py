@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from iobands.model.series import SeriesKey
-from iobands.results.run_reports import CheckRun
 from iobands.snapshot.series import Obstacle
+from iobands.source.run_reports import CheckRun
 
 _Identity = tuple[str, str, str, str]  # of a case
 _Place = tuple[str, str, str]  # system, partition and subject

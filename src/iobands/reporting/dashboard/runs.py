@@ -69,7 +69,7 @@ def parts_of(
     """Yield the name of each part that has runs of the series of `group`, and its runs as text.
 
     Parts are half-years such as `2026-1`, and `earlier`, all before the last of them. Series whose
-    samples are of the same times share a table. `slowest` is by `WHERE`, as in `results.speeds`.
+    samples are of the same times share a table. `slowest` is by `WHERE`, as in `snapshot.peers`.
     """
     tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
     for series in group:

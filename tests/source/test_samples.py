@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from iobands.model.history import History
-from iobands.results.perflog import read_perflogs
-from iobands.results.samples import Samples
+from iobands.source.perflog import read_perflogs
+from iobands.source.samples import Samples
 from tests.factory import NOW, daily, line, write_perflog
 from tests.model.test_series import KEY
 

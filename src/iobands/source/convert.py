@@ -32,7 +32,7 @@ from iobands.model.fields import (
 from iobands.model.rejected import Rejected, Unusable
 from iobands.model.series import PATH_PART
 from iobands.model.yaml_document import parse_yaml, read_content
-from iobands.results.foreign import (
+from iobands.source.foreign import (
     Said,
     epcc_fields,
     is_epcc,
@@ -40,7 +40,7 @@ from iobands.results.foreign import (
     read_file,
     source_files,
 )
-from iobands.results.perflog import read_perflogs
+from iobands.source.perflog import read_perflogs
 
 _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
 #: How many B/s one of each unit is. M and Mi differ, as in the programs that print them.

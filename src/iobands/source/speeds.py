@@ -7,8 +7,8 @@ from typing import Final
 import polars as pl
 
 from iobands.model.fields import TIME, VARIABLE_UNITS
-from iobands.results.lines import FILE, LINE
 from iobands.snapshot.peers import KINDS
+from iobands.source.lines import FILE, LINE
 
 #: What tells the runs of one check from others on the same day.
 CHECK: Final = ("system", "partition", "environ", "display_name")

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from iobands.model.schema import FileError
-from iobands.results.convert import Converted, FieldMapping, convert, read_mapping
-from iobands.results.perflog import read_perflogs
-from iobands.results.samples import Samples
+from iobands.source.convert import Converted, FieldMapping, convert, read_mapping
+from iobands.source.perflog import read_perflogs
+from iobands.source.samples import Samples
 from tests.factory import daily, write_perflog
 
 EPCC_HEADER = (

@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from iobands.model.fields import READ, SPEEDS
-from iobands.results import lines as lines_
-from iobands.results import perflog
-from iobands.results.perflog import read_perflogs
+from iobands.source import lines as lines_
+from iobands.source import perflog
+from iobands.source.perflog import read_perflogs
 from tests.factory import COLUMNS, line
-from tests.results import oracle
+from tests.source import oracle
 
 NAMES = COLUMNS.split("|")
 #: Cells at the edges of what is a number, a time or null.

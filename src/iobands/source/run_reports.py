@@ -19,7 +19,7 @@ from iobands.model.fields import SERIES_FIELDS, canonical
 from iobands.model.rejected import Rejected, Unusable, entries, not_read
 from iobands.model.series import PATH_PART
 from iobands.model.times import from_unix, interval_of, overdue
-from iobands.results.failed_commands import words_of_command
+from iobands.source.failed_commands import words_of_command
 
 _VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
 _NOT_RUN: Final = frozenset({"skip", "fail_deps"})

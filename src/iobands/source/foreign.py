@@ -17,7 +17,7 @@ from typing import Final
 from iobands.model.fields import NULLS, TIME, UNIT, VALUE, VARIABLE, number
 from iobands.model.rejected import Unusable
 from iobands.model.times import from_unix
-from iobands.results.perflog import perflog_files
+from iobands.source.perflog import perflog_files
 
 _UNIX: Final = "job_completion_time_unix"
 _ENDING: Final = "_value"

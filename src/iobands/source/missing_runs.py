@@ -16,9 +16,9 @@ import polars as pl
 
 from iobands.model.fields import LATER_FIELDS, SERIES_FIELDS, TIME, canonical
 from iobands.model.series import SeriesKey
-from iobands.results.run_reports import CheckRun, RunReports
-from iobands.results.samples import KEY, Samples
 from iobands.snapshot.series import Finding, MissingRun
+from iobands.source.run_reports import CheckRun, RunReports
+from iobands.source.samples import KEY, Samples
 
 #: The results of a check that did what was asked of it, which may be to stop.
 FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iobands.model.fields import READ
-from iobands.results.perflog import read_perflogs
-from iobands.results.samples import Samples
+from iobands.source.perflog import read_perflogs
+from iobands.source.samples import Samples
 from tests.factory import COLUMNS, ROW, daily, line, write_perflog
 
 DATA = Path(__file__).with_name("perflogs")

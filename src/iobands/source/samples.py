@@ -19,7 +19,7 @@ from iobands.model.history import COMPARED, PERFORMANCE, History
 from iobands.model.rejected import Rejected
 from iobands.model.replaced import replace_file
 from iobands.model.series import SeriesKey, path_part
-from iobands.results.speeds import no_speeds
+from iobands.source.speeds import no_speeds
 
 #: What makes a series, by the names of columns and in the order of `SeriesKey`.
 KEY: Final = tuple(
