@@ -275,3 +275,18 @@ class CraySharedFiles(CrayCase):
             replace(one, options=slabs),
             replace(several, options=(*slabs, f"--files={self.groups}")),
         )
+
+
+@rfm.simple_test
+class CrayMapArray(CrayCase):
+    """An array that a map array distributes irregularly, by one collective call or independent."""
+
+    layer = "mapped"
+    other_layer = "mapped-independent"
+    # The slides have no sizes for it: those of the snapshots.
+    published = RTM
+    stripes = "published"
+    stripe_count_asked = stripe_counts(4, 16)
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        return shapes.cells(volume)

@@ -38,6 +38,8 @@ LAYERS = {
     "btio-pnetcdf": Layer("btio", "pnetcdf", library="PnetCDF"),
     "btio-pnetcdf-nonblocking": Layer("btio-nonblocking", "pnetcdf", library="PnetCDF"),
     "strided": Layer("strided", "mpiio"),
+    "mapped": Layer("mapped", "mpiio"),
+    "mapped-independent": Layer("mapped-independent", "mpiio"),
     "aligned": Layer("aligned", "posix"),
     "aligned-single": Layer("aligned-single", "posix"),
     "aligned-files": Layer("aligned-files", "posix"),

@@ -84,6 +84,13 @@ def records(volume: Volume, record_bytes: int) -> Shape:
     return Shape((1, segments, 1), "local", moved, (f"--record={record_bytes}",))
 
 
+def cells(volume: Volume, values: int = 64) -> Shape:
+    """Cells of a mesh with so many values each, as many for each process as there is volume for."""
+    number = max(1, volume.bytes_per_task // (values * BYTES_PER_ELEMENT))
+    moved = number * values * BYTES_PER_ELEMENT * volume.tasks
+    return Shape((values, number, 1), "local", moved)
+
+
 def stripes(volume: Volume, files: int | None = 1) -> Shape:
     """An array that is divided among files, `files` or one of 1 MiB each where that is None."""
     mib = max(1, int(volume.mib))

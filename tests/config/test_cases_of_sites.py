@@ -167,6 +167,7 @@ def test_cases_have_the_stripes_of_their_source_beside_all(tmp_path):
         "CrayOverlap": {4, 16, -1},
         "CraySubsetOfWriters": {22, -1},
         "CraySharedFiles": {1, -1},
+        "CrayMapArray": {4, 16, -1},
         "BulkLustreSmallFiles": {1},
         "BulkLustreLargeFile": {16, -1},
         "BulkLustreRounds": {1},

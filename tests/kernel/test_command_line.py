@@ -12,8 +12,8 @@ LAYERS = (
     "serial proc node mpiio mpiio-independent group hdf5 hdf5-independent netcdf "
     "netcdf-independent pnetcdf pnetcdf-nonblocking snapshot snapshot-nonblocking "
     "btio btio-independent btio-pnetcdf btio-pnetcdf-nonblocking "
-    "strided strided-independent strided-posix aligned aligned-single aligned-files "
-    "aligned-random"
+    "strided strided-independent strided-posix mapped mapped-independent "
+    "aligned aligned-single aligned-files aligned-random"
 )
 
 

@@ -18,7 +18,7 @@ ODD, PRIME, ONE = (3, 5, 9), (7, 2, 11), (1, 1, 1)
 def layers_of_the_array(benchio):
     """The layers of this build in which each process has a block."""
     names = benchio.layers()
-    return [name for name in names if not name.startswith(("aligned", "btio", "strided"))]
+    return [name for name in names if not name.startswith(("aligned", "btio", "strided", "mapped"))]
 
 
 def extents(block, grid):

@@ -47,7 +47,7 @@ module option_table
       option_t("--steps=N", "time steps to write (5, 16)", "", "btio snapshot"), &
       option_t("--every=N", "time steps computed before each one written (100)", "", "snapshot"), &
       option_t("--compute=S", "seconds of computing in a time step (0.001)", "", "snapshot"), &
-      option_t("--record=SIZE", "bytes of a record (those of N1 elements)", "", "strided"), &
+      option_t("--record=SIZE", "bytes of a record (those of N1 elements)", "", "strided mapped"), &
       option_t("--files=N", "divide the data among N files (1)", "", "group aligned"), &
       option_t("--layout=FILE", "a table of lines `path stripe_size ost ost ...`", "", "aligned"), &
       option_t("--stripe-size=SIZE", "without a table: bytes of a stripe (1M)", "", "aligned"), &

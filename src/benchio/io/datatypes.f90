@@ -3,13 +3,13 @@ module datatypes
    use, intrinsic :: iso_fortran_env, only: int64
    use errors, only: error_t
    use mpi_checks, only: check
-   use mpi_f08, only: MPI_ADDRESS_KIND, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, &
-                      MPI_ORDER_FORTRAN, MPI_Type_commit, MPI_Type_create_struct, &
-                      MPI_Type_create_subarray, MPI_Type_free
+   use mpi_f08, only: MPI_ADDRESS_KIND, MPI_BYTE, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, &
+                      MPI_ORDER_FORTRAN, MPI_Type_commit, MPI_Type_create_hindexed_block, &
+                      MPI_Type_create_struct, MPI_Type_create_subarray, MPI_Type_free
    implicit none(type, external)
    private
 
-   public :: make_section, join_sections, free_datatype
+   public :: make_section, make_scattered, join_sections, free_datatype
 
 contains
 
@@ -29,6 +29,22 @@ contains
       call MPI_Type_commit(res, ierr)
       call check(ierr, "MPI_Type_commit", error)
    end subroutine make_section
+
+   !> Blocks of `bytes` bytes each, from these offsets in bytes on. Their number and length must
+   !> fit default integers.
+   subroutine make_scattered(offsets, bytes, res, error)
+      integer(MPI_ADDRESS_KIND), intent(in) :: offsets(:)
+      integer(int64), intent(in) :: bytes
+      type(MPI_Datatype), intent(out) :: res
+      type(error_t), allocatable, intent(out) :: error
+      integer :: ierr
+
+      call MPI_Type_create_hindexed_block(size(offsets), int(bytes), offsets, MPI_BYTE, res, ierr)
+      call check(ierr, "MPI_Type_create_hindexed_block", error)
+      if (allocated(error)) return
+      call MPI_Type_commit(res, ierr)
+      call check(ierr, "MPI_Type_commit", error)
+   end subroutine make_scattered
 
    !> Joins sections of one array into one datatype, which moves them in this order and
    !> has the extent of the array. Frees the sections.

@@ -28,6 +28,8 @@ module mpiio_file
       !> The data of this process in memory and, unless null, in the file: the view, which
       !> repeats it. The file owns both.
       type(MPI_Datatype) :: in_memory = MPI_DATATYPE_NULL, in_file = MPI_DATATYPE_NULL
+      !> What offsets in the view count.
+      type(MPI_Datatype) :: unit = MPI_DATATYPE_NULL
       !> The hints in effect as the library reported them; set by close_file.
       type(MPI_Info) :: info_used = MPI_INFO_NULL
       type(MPI_Comm), private :: comm = MPI_COMM_NULL
@@ -55,6 +57,7 @@ contains
       integer :: ierr
 
       self%comm = comm
+      self%unit = MPI_INTEGER8
       self%path = path
       ! Errors of MPI_File_open go to the handler of the null file.
       call MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN, ierr)
@@ -86,8 +89,8 @@ contains
       call MPI_File_set_errhandler(self%handle, MPI_ERRORS_RETURN, ierr)
       call check(ierr, "MPI_File_set_errhandler", error)
       if (allocated(error) .or. self%in_file%MPI_VAL == MPI_DATATYPE_NULL%MPI_VAL) return
-      call MPI_File_set_view(self%handle, 0_MPI_OFFSET_KIND, MPI_INTEGER8, self%in_file, &
-                             "native", self%info, ierr)
+      call MPI_File_set_view(self%handle, 0_MPI_OFFSET_KIND, self%unit, self%in_file, "native", &
+                             self%info, ierr)
       call check(ierr, "MPI_File_set_view of "//self%path, error)
    end subroutine open_file
 

@@ -19,7 +19,7 @@ module layer_strided
    type, extends(strided_t) :: strided_mpiio_t
       !> Whether the calls are collective.
       logical :: collective = .true.
-      type(mpiio_file_t), private :: file
+      type(mpiio_file_t) :: file
    contains
       procedure :: set_up
       procedure :: open_file

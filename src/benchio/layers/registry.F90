@@ -11,12 +11,13 @@ module registry
 #ifdef BENCHIO_MPIIO
    use layer_btio_mpiio, only: btio_mpiio_t
    use layer_group, only: group_t
+   use layer_mapped, only: mapped_t
    use layer_mpiio, only: mpiio_t
    use layer_snapshot, only: snapshot_t
    use layer_strided, only: strided_mpiio_t
 #else
-   use absent, only: btio_mpiio_t => absent_t, group_t => absent_t, mpiio_t => absent_t
-   use absent, only: snapshot_t => absent_t, strided_mpiio_t => absent_t
+   use absent, only: btio_mpiio_t => absent_t, group_t => absent_t, mapped_t => absent_t
+   use absent, only: mpiio_t => absent_t, snapshot_t => absent_t, strided_mpiio_t => absent_t
 #endif
 #ifdef BENCHIO_HDF5
    use layer_hdf5, only: hdf5_t
@@ -107,6 +108,9 @@ contains
       call add("strided-independent", "strided-independent", "mpiio", &
                strided_mpiio_t(collective=.false.))
       call add("strided-posix", "strided", "posix", strided_posix_t())
+      call add("mapped", "mapped", "mpiio", mapped_t(), &
+               "records placed by a map, one call for all")
+      call add("mapped-independent", "mapped-independent", "mpiio", mapped_t(collective=.false.))
       call add("aligned", "aligned", "posix", aligned_t(), &
                "stripes dealt to the processes")
       call add("aligned-single", "aligned-single", "posix", aligned_t(scheme="single"))

@@ -1,7 +1,7 @@
-!> The base of the layers strided and aligned: the data are one stream of bytes, of which
-!> each process has many pieces, and one call moves one piece. This module has the memory,
+!> The base of the layers strided, mapped and aligned: the data are one stream of bytes, of
+!> which each process has many pieces, and one call moves one piece. This module has the memory,
 !> the values and their comparison. A layer defines the pieces of a process and moves them
-!> one by one.
+!> one by one, unless it overrides move_pieces.
 !>
 !> Memory: at most `buffer_bytes`, or one piece if that is larger. If the pieces of a
 !> process need more, they are moved in rounds: between the rounds of a write the next
@@ -67,6 +67,7 @@ module piece_backend
       procedure :: fill
       procedure :: poison
       procedure :: move_data
+      procedure :: move_pieces
       procedure :: compare
       procedure :: release
       procedure :: path_of
@@ -212,19 +213,34 @@ contains
       integer(int64), intent(in) :: round
       type(error_t), allocatable, intent(inout) :: error
       type(error_t), allocatable :: trouble
-      type(piece_t) :: piece
-      integer(int64) :: number, first, last, place
+      integer(int64) :: first, last
 
       if (.not. self%is_usable) return
+      if (allocated(error) .and. .not. self%is_collective) return
       call get_round(self, round, first, last)
+      call self%move_pieces(writing, first, last, self%memory, trouble)
+      call keep_first(error, trouble)
+   end subroutine move_round
+
+   !> Moves the pieces from `first` to `last`, each by a call of its own.
+   subroutine move_pieces(self, writing, first, last, memory, error)
+      class(piece_backend_t), intent(inout) :: self
+      logical, intent(in) :: writing
+      integer(int64), intent(in) :: first, last
+      integer(int8), intent(inout), target, contiguous :: memory(:)
+      type(error_t), allocatable, intent(out) :: error
+      type(error_t), allocatable :: trouble
+      type(piece_t) :: piece
+      integer(int64) :: number, place
+
       do number = first, last
          if (allocated(error) .and. .not. self%is_collective) return
          piece = self%piece(number)
          place = (number - first)*self%longest
-         call self%move(writing, piece, self%memory(place + 1:place + piece%bytes), trouble)
+         call self%move(writing, piece, memory(place + 1:place + piece%bytes), trouble)
          call keep_first(error, trouble)
       end do
-   end subroutine move_round
+   end subroutine move_pieces
 
    subroutine put_round(self, round)
       class(piece_backend_t), intent(inout) :: self

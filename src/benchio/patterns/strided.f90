@@ -20,7 +20,7 @@ module strided
 
    type, abstract, extends(piece_backend_t) :: strided_t
       !> The rank of this process, and the number of processes.
-      integer(int64), private :: member = 0_int64, members = 1_int64
+      integer(int64) :: member = 0_int64, members = 1_int64
    contains
       procedure, nopass :: check_task
       procedure :: plan_records

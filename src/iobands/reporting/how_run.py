@@ -17,7 +17,7 @@ _MANY: Final = 0.2  # of the time in opens and closes: transfers no longer decid
 _TARGETS_EACH: Final = 4  # of an aggregator at the most, by Cray's slides
 _FILES_OF_ITS_OWN: Final = frozenset({"fpp", "fpn"})
 # The rest has many files, or no data.
-_SHARED: Final = ("ssf", "snapshot", "btio", "strided")
+_SHARED: Final = ("ssf", "snapshot", "btio", "strided", "mapped")
 _OF_ONE_PROCESS: Final = frozenset({"serial", "aligned-single"})
 _GB: Final = 10**9
 _GIB: Final = 2**30
