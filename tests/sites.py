@@ -9,15 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from iobands.alerts.log import append
-from iobands.alerts.request import Request, action_of, selected, subjects_of
 from iobands.bands import Span
+from iobands.judge.requests import Request, action_of, selected, subjects_of
+from iobands.judge.site import Judgement, judge
 from iobands.model.series import SeriesKey
-from iobands.site.judge import Judgement, judge
-from iobands.site.known import read_known
-from iobands.snapshot.action import Action
-from iobands.snapshot.series import Series
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Action, Series, Snapshot
+from iobands.source.action_log import append
+from iobands.source.known import read_known
 from tests.factory import NOW, daily, days_ago, line, write_perflog
 
 DAY = timedelta(days=1)

@@ -13,14 +13,12 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.tokio import write_reduced
+from iobands.judge.site import read_site
 from iobands.model.series import SeriesKey
-from iobands.reporting.digest import details, number, subject
-from iobands.reporting.format import worst_member
-from iobands.site.judge import read_site
-from iobands.snapshot.alert import Alert, Incident, Severity
-from iobands.snapshot.series import Series
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Alert, Incident, Series, Severity, Snapshot
 from iobands.source.convert import convert, read_mapping
+from iobands.views.digest import details, number, subject
+from iobands.views.format import worst_member
 
 #: What the columns of the table are.
 MAPPING: Final = Path(__file__).resolve().parents[1] / "templates" / "real-data-mapping.yaml"

@@ -17,8 +17,7 @@ from benchmarks.alarms import peers
 from benchmarks.alarms.figures import Rate, table, verdict
 from benchmarks.alarms.real import Event, Replay
 from benchmarks.alarms.tables import TEMPLATES, rendered
-from iobands.snapshot.alert import Severity
-from iobands.snapshot.series import Series
+from iobands.snapshot import Series, Severity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

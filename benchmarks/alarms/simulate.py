@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import WORLDS, Array, Banded, normals, with_outliers
-from iobands.detection import WATCH, follow
-from iobands.detection.prior import Prior, prior_of
-from iobands.detection.series import Budget
-from iobands.snapshot.change import DOWN, UP
+from iobands.judge.baseline import Prior, prior_of
+from iobands.judge.detection import Budget
+from iobands.judge.detector import WATCH, follow
+from iobands.snapshot import DOWN, UP
 
 YEAR: Final = 365
 #: A site of the size that the aims are for.

@@ -20,10 +20,11 @@ from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import Array, Random
 from checks.base.speeds import RankTime, node_speeds, target_bandwidths
 from checks.filesystems import BACKENDS
-from iobands.detection.peers import compare, comparisons_a_year
-from iobands.detection.series import Budget, moment
-from iobands.snapshot.peers import Speeds
-from iobands.status.peers import KEPT
+from iobands.judge.detection import Budget
+from iobands.judge.peer_scan import compare, comparisons_a_year
+from iobands.judge.places import KEPT
+from iobands.model.history import moment
+from iobands.snapshot import Speeds
 
 YEAR: Final = 365
 VARIABLES: Final = ("write", "read")

@@ -12,16 +12,15 @@ import numpy as np
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.simulate import LARGE, YEAR, threshold_of
 from benchmarks.alarms.worlds import Array, shared, with_outliers
-from iobands.alerts.incident import incidents_of
-from iobands.detection import follow
-from iobands.detection.chart import Chart
-from iobands.detection.groups import GroupChange, Member, group_changes
-from iobands.detection.prior import prior_of
+from iobands.judge.baseline import prior_of
+from iobands.judge.chart import Chart
+from iobands.judge.detector import follow
+from iobands.judge.group_scan import GroupChange, Member, group_changes
+from iobands.judge.incidents import incidents_of
+from iobands.judge.verdicts import TransientRuns
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.series import SeriesKey
-from iobands.snapshot.alert import Incident
-from iobands.snapshot.change import DOWN
-from iobands.status.outliers import TransientRuns
+from iobands.snapshot import DOWN, Incident
 
 #: How many groups a site of some hundred series has.
 GROUPS: Final = 30

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from iobands.alerts.action import bands_after
 from iobands.bands import Band, Bands, Epoch, Span
-from iobands.snapshot.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action, in_force
+from iobands.judge.actions import bands_after
+from iobands.snapshot import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action, in_force
 from tests.alerts.keys import KEY
 from tests.factory import NOW
 from tests.sites import DAY

@@ -10,12 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.alert import certainty
-from iobands.detection.series import Budget
-from iobands.snapshot.action import ACKNOWLEDGE, Action
-from iobands.snapshot.alert import Acknowledgement, Alert, Certainty, Severity, ordered, worst
-from iobands.snapshot.series import State
-from iobands.snapshot.site import Snapshot
+from iobands.judge.correlated import certainty
+from iobands.judge.detection import Budget
+from iobands.model.exit_status import worst
+from iobands.snapshot import (
+    ACKNOWLEDGE,
+    Acknowledgement,
+    Action,
+    Alert,
+    Certainty,
+    Severity,
+    Snapshot,
+    State,
+    ordered,
+)
 from tests.factory import NOW, case, daily, days_ago, write_bands, write_report
 from tests.sites import DAY, EIGHT, SiteFiles, levels, slow
 

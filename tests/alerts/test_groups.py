@@ -8,7 +8,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.alerts.groups import Group, groups_of
+from iobands.judge.groups import Group, groups_of
 from iobands.model.series import SeriesKey
 from tests.alerts.keys import KEY
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.alerts.incident import incidents_of
-from iobands.detection.series import moment
+from iobands.judge.incidents import incidents_of
+from iobands.judge.verdicts import TransientRuns
+from iobands.model.history import moment
 from iobands.model.series import SeriesKey
-from iobands.snapshot.alert import Alert, Incident, Severity
-from iobands.status.outliers import TransientRuns
+from iobands.snapshot import Alert, Incident, Severity
 from tests.alerts.keys import KEY
 from tests.factory import NOW
 from tests.sites import DAY, SiteFiles, slow

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.alerts.log import append
-from iobands.site.judge import read_site
-from iobands.snapshot.action import RESOLVE, Action
-from iobands.snapshot.site import Snapshot
+from iobands.judge.site import read_site
+from iobands.snapshot import RESOLVE, Action, Snapshot
+from iobands.source.action_log import append
 from tests.factory import NOW, daily, write_perflog
 
 

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.alerts.log import append, as_line, parse, path_of, read_log
 from iobands.model.rejected import Unusable
-from iobands.snapshot.action import (
+from iobands.snapshot import (
     ACKNOWLEDGE,
+    ACTIONS,
     DISCARD,
-    KINDS,
     REBASELINE,
     RESOLVE,
     RETIRE,
     UNDO,
     Action,
 )
+from iobands.source.action_log import append, as_line, parse, path_of, read_log
 from tests.alerts.keys import KEY
 from tests.factory import NOW
 
@@ -53,7 +53,7 @@ MATCHES = st.dictionaries(
 
 @st.composite
 def actions(draw: st.DrawFn) -> Action:
-    kind = draw(st.sampled_from(KINDS))
+    kind = draw(st.sampled_from(ACTIONS))
     is_change = kind in (ACKNOWLEDGE, RESOLVE, DISCARD)
     return Action(
         kind,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iobands.bands import Band, Epoch, load_bands
-from iobands.bands.epoch_file import epoch_text, path_of, write_epoch
+from iobands.bands.file import epoch_text, path_of, write_epoch
 from iobands.model.schema import FileError
 
 ROOT = Path(__file__).resolve().parents[2]

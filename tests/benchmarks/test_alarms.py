@@ -14,9 +14,9 @@ from benchmarks.alarms import peers, real_page, simulate, slow, tables, together
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
 from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
+from iobands.judge.verdicts import TransientRuns
 from iobands.model.fields import SERIES_FIELDS
 from iobands.model.series import SeriesKey
-from iobands.status.outliers import TransientRuns
 
 _FIRST = datetime(2026, 1, 1, 5, tzinfo=timezone.utc)
 _DAYS, _DROP = 45, 30

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.site.judge import read_site
+from iobands.judge.site import read_site
 from tests.checks.lfs_captures import captured
 from tests.site_copy import BENCHIO, copy_suite
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from iobands.commands.site import SiteOptions, site_of
-from iobands.snapshot.series import Series, State
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Series, Snapshot, State
 from tests.factory import COLUMNS
 
 CONFIG = """\

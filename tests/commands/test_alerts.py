@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.log import parse, path_of, read_log
 from iobands.commands.site import SiteOptions, site_of
-from iobands.snapshot.action import Action
+from iobands.snapshot import Action
+from iobands.source.action_log import parse, path_of, read_log
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import levels

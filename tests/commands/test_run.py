@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from iobands.commands.options import find_root
-from iobands.snapshot.alert import Severity
-from iobands.snapshot.series import State
+from iobands.snapshot import Severity, State
 from tests.commands.fake_root import measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed

@@ -18,8 +18,8 @@ import pytest
 from iobands.measure.lock import Holder, acquire, new_holder, read_holder
 from iobands.measure.processes import Process, of_session
 from iobands.measure.record import begin_record, read_last_session
+from iobands.measure.run_reports import report_files
 from iobands.model.session import INTERRUPTED, KILLED, LIMIT
-from iobands.source.run_reports import report_files
 from tests.commands.fake_root import by_label, measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed

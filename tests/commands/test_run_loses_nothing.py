@@ -13,7 +13,7 @@ import pytest
 
 from iobands.measure.perflogs import reconcile
 from iobands.measure.record import read_last_session
-from iobands.source.run_reports import report_files
+from iobands.measure.run_reports import report_files
 from tests.commands.fake_root import by_label
 from tests.conftest import Command
 from tests.factory import line, write_perflog

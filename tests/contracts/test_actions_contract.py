@@ -4,15 +4,14 @@ import json
 from datetime import datetime, timezone
 from pathlib import Path
 
-from iobands.alerts.log import SCHEMA, as_line, read_log
-from iobands.snapshot.action import KINDS, in_force
-from iobands.snapshot.peers import PeerName
+from iobands.snapshot import ACTIONS, PeerName, in_force
+from iobands.source.action_log import SCHEMA, as_line, read_log
 from tests.contracts.documented import DOCUMENT, first_column
 
 GOLDEN = Path(__file__).parent / "golden"
 LINES = (GOLDEN / "golden.jsonl").read_text(encoding="utf-8").splitlines()
 NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
-ACTIONS = read_log(GOLDEN, "golden", NOW).actions
+DONE = read_log(GOLDEN, "golden", NOW).actions
 
 
 def utc(*when):
@@ -20,7 +19,7 @@ def utc(*when):
 
 
 def test_what_the_log_says():
-    acknowledge, resolve, rebaseline, undo = ACTIONS
+    acknowledge, resolve, rebaseline, undo = DONE
     assert acknowledge.series == ({"file_system": "nvme", "variable": "write_bw"},)
     assert (acknowledge.when, acknowledge.who) == (utc(21, 9, 12), "jane")
     assert (acknowledge.since, acknowledge.until) == (utc(7, 1, 29, 12), utc(21, 9, 12))
@@ -29,7 +28,7 @@ def test_what_the_log_says():
     assert (resolve.verdict, acknowledge.verdict) == ("real", None)
     assert (rebaseline.since, rebaseline.until, rebaseline.who) == (utc(20), None, "jané")
     assert undo.of == rebaseline.when == utc(23, 8, 0, 0, 250_000)
-    assert in_force(ACTIONS, NOW) == (acknowledge, resolve)
+    assert in_force(DONE, NOW) == (acknowledge, resolve)
 
 
 def test_what_version_2_added():
@@ -47,7 +46,7 @@ def test_what_version_3_added():
 
 def test_actions_are_written_in_the_same_form():
     newer = [line.replace('"schema": 1', '"schema": 3') for line in LINES]
-    assert [as_line(action) for action in ACTIONS] == newer
+    assert [as_line(action) for action in DONE] == newer
     for name in ("golden-2", "golden-3"):
         written = (GOLDEN / f"{name}.jsonl").read_text(encoding="utf-8")
         newer = written.replace('"schema": 2', '"schema": 3').splitlines()
@@ -58,7 +57,7 @@ def test_documented_fields_and_actions():
     third = (GOLDEN / "golden-3.jsonl").read_text(encoding="utf-8").splitlines()
     used = dict.fromkeys(name for line in [*LINES, *third] for name in json.loads(line))
     assert set(used) == set(first_column("## Contract 5", "Field"))
-    assert tuple(first_column("## Contract 5", "Action")) == KINDS
+    assert tuple(first_column("## Contract 5", "Action")) == ACTIONS
     assert SCHEMA == 3
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iobands.bands import load_bands, parse_bands
-from iobands.bands.epoch_file import epoch_text
+from iobands.bands.file import epoch_text
 from iobands.model.schema import FileError
 
 GOLDEN = Path(__file__).parent / "golden"

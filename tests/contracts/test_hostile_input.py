@@ -17,15 +17,16 @@ from checks.base.proof import ResultError, rates, unproven
 from checks.base.speeds import node_speeds, speeds_text, target_bandwidths
 from checks.tools.benchio import result
 from checks.tools.ior import result as ior
-from iobands.alerts.causes import of_session
-from iobands.alerts.log import read_log
 from iobands.bands import load_bands
+from iobands.judge.causes import of_session
+from iobands.judge.site import read_site
 from iobands.measure import cost, jobs, lock
 from iobands.measure.inside import drop_secrets
 from iobands.measure.lock import SessionRefusedError, new_holder
 from iobands.measure.notes import new_note, read_leftovers
 from iobands.measure.record import NAME as RECORD_NAME
 from iobands.measure.record import begin_record, end_record, read_last_session
+from iobands.measure.run_reports import read_run_reports
 from iobands.model.schema import FileError
 from iobands.model.session import LIMIT
 from iobands.notify.changes import Cause, changes
@@ -39,11 +40,10 @@ from iobands.notify.settings import (
     scrubbed,
     secret,
 )
-from iobands.reporting.format import age_text
-from iobands.reporting.json import plain
-from iobands.site.judge import read_site
+from iobands.source.action_log import read_log
 from iobands.source.perflog import read_perflogs
-from iobands.source.run_reports import read_run_reports
+from iobands.views.format import age_text
+from iobands.views.json import plain
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
 
 GOLDEN = Path(__file__).parent / "golden"

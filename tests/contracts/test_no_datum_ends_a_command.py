@@ -16,14 +16,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.alerts.log import append
 from iobands.measure.notes import new_note
-from iobands.reporting.explain import explanation
-from iobands.reporting.json import as_json
-from iobands.snapshot.action import ACKNOWLEDGE, Action
-from iobands.snapshot.alert import CRITICAL, UNKNOWN, WARNING
-from iobands.snapshot.series import State
-from iobands.snapshot.site import Snapshot
+from iobands.model.exit_status import CRITICAL, UNKNOWN, WARNING
+from iobands.snapshot import ACKNOWLEDGE, Action, Snapshot, State
+from iobands.source.action_log import append
+from iobands.views.explain import explanation
+from iobands.views.json import as_json
 from tests.contracts.test_hostile_input import VALUES, bounded, changed, damaged
 from tests.factory import (
     COLUMNS,

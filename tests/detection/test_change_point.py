@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.detection.change_point import level_ratio, onset_interval
-from iobands.snapshot.change import Ratio
+from iobands.judge.chart import onset_interval
+from iobands.snapshot import Ratio, level_ratio
 
 SCORES = st.lists(st.floats(-10, 10), min_size=1, max_size=40)
 LOGARITHMS = st.lists(st.floats(-5, 5), min_size=1, max_size=30)

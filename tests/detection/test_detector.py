@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.detection import LARGEST_BASELINE, Chart, follow
-from iobands.detection.detector import ADOPTION, LAG
-from iobands.snapshot.change import ADOPTED, DOWN, RECOVERED, UP
+from iobands.judge.baseline import LARGEST_BASELINE
+from iobands.judge.chart import Chart
+from iobands.judge.detector import ADOPTION, LAG, follow
+from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP
 from tests.detection.series import healthy, levels
 
 NVME = SimpleNamespace(lower_quartile=135, median=150, upper_quartile=180, maximum=200)

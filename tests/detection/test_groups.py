@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iobands.detection import follow
-from iobands.detection.groups import GroupChange, Member, group_changes
+from iobands.judge.detector import follow
+from iobands.judge.group_scan import GroupChange, Member, group_changes
 
 #: The threshold of a site with some fifty series, rounded up.
 THRESHOLD = 12.0

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from iobands.detection.correlation import inflation, serial_correlation
-from iobands.detection.scores import (
+from iobands.judge.baseline import inflation, serial_correlation
+from iobands.judge.scores import (
     DESIGNS,
     DROPS,
     band_cells,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iobands.detection import DEGRADED, runs_between_false_alarms
-from iobands.detection.series import Budget, runs_a_year
-from iobands.detection.sessions import sessions_of
+from iobands.judge.detection import Budget, runs_between_false_alarms
+from iobands.judge.detector import DEGRADED
+from iobands.model.sessions import runs_a_year, sessions_of
 
 
 def days(*numbers: float) -> np.ndarray:

@@ -7,15 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from iobands.detection import (
-    DEGRADED,
-    WATCH,
-    follow,
-    power,
-    runs_between_false_alarms,
-    threshold_for,
-)
-from iobands.snapshot.change import DOWN
+from iobands.judge.detection import power, runs_between_false_alarms, threshold_for
+from iobands.judge.detector import DEGRADED, WATCH, follow
+from iobands.snapshot import DOWN
 from tests.detection.series import healthy
 
 

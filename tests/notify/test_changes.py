@@ -9,8 +9,7 @@ from pathlib import Path
 from iobands.notify.changes import Cause, changes
 from iobands.notify.message import message_of
 from iobands.notify.settings import NOTIFIED
-from iobands.snapshot.action import ACKNOWLEDGE, RESOLVE
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import ACKNOWLEDGE, RESOLVE, Snapshot
 from tests.factory import NOW, case, daily, write_report
 from tests.sites import DAY, Growing, SiteFiles, levels, slow
 

@@ -15,12 +15,11 @@ from typing import Any
 
 import pytest
 
+from iobands.judge.site import read_site
 from iobands.model.session import Leftover
-from iobands.reporting.dashboard.names import series_id
-from iobands.reporting.dashboard.write import write_dashboard
-from iobands.site.judge import read_site
-from iobands.snapshot.public import public
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Snapshot, public
+from iobands.views.dashboard.names import series_id
+from iobands.views.dashboard.write import write_dashboard
 from tests.factory import (
     NOW,
     case,

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from iobands.judge.site import read_site
 from iobands.notify.changes import changes
 from iobands.notify.message import message_of
 from iobands.notify.settings import NOTIFIED
-from iobands.reporting.digest import (
+from iobands.snapshot import Snapshot
+from iobands.views.digest import (
     ACKNOWLEDGED,
     ATTENTION,
     INFORMATION,
@@ -21,10 +23,8 @@ from iobands.reporting.digest import (
     not_measured,
     sections,
 )
-from iobands.reporting.explain import explanation
-from iobands.reporting.table import sparkline
-from iobands.site.judge import read_site
-from iobands.snapshot.site import Snapshot
+from iobands.views.explain import explanation
+from iobands.views.table import sparkline
 from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
 from tests.fault_table import Observed

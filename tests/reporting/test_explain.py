@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from iobands.model.series import slug
-from iobands.reporting.covariates import covariates
-from iobands.reporting.explain import chosen, explanation, name_of
-from iobands.reporting.json import as_json
-from iobands.reporting.related import onset_of, related
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Snapshot
+from iobands.views.covariates import covariates
+from iobands.views.explain import chosen, explanation, name_of
+from iobands.views.json import as_json
+from iobands.views.related import onset_of, related
 from tests.factory import daily, write_perflog
 from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
 from tests.reporting.test_digest import text as digest

@@ -20,13 +20,13 @@ import polars as pl
 import pytest
 import yaml
 
-from iobands.reporting.document import Format as DocumentFormat
-from iobands.reporting.document import Table
-from iobands.reporting.document import written as document_of
-from iobands.reporting.openmetrics import history_metrics, state_metrics
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Snapshot
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
+from iobands.views.document import Format as DocumentFormat
+from iobands.views.document import Table
+from iobands.views.document import written as document_of
+from iobands.views.openmetrics import history_metrics, state_metrics
 from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog
 from tests.fault_table import Observed

@@ -8,10 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from iobands.bands import Epoch
-from iobands.bands.epoch_file import write_epoch
+from iobands.bands.file import write_epoch
 from iobands.model.series import slug
-from iobands.reporting.explain import chosen
-from iobands.reporting.figures import evidence
+from iobands.views.explain import chosen
+from iobands.views.figures import evidence
 from tests.factory import NOW, daily, write_bands, write_perflog
 from tests.reporting.sites import look, site
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from iobands.reporting.format import (
+from iobands.snapshot import Ratio
+from iobands.views.format import (
     age_text,
     day_text,
     figure,
@@ -17,7 +18,6 @@ from iobands.reporting.format import (
     printable,
     ratio_text,
 )
-from iobands.snapshot.change import Ratio
 from tests.factory import NOW
 
 

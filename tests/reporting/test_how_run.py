@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from iobands.model.series import SeriesKey
-from iobands.reporting.explain import chosen, explanation
-from iobands.reporting.how_run import how_run, not_followed
+from iobands.views.explain import chosen, explanation
+from iobands.views.how_run import how_run, not_followed
 from tests.factory import daily, write_perflog
 from tests.reporting.sites import healthy, look
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.reporting.json import as_json, plain
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Snapshot
+from iobands.views.json import as_json, plain
 from tests.factory import ROW, daily, write_perflog
 from tests.reporting.sites import everything, look
 

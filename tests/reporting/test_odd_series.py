@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from iobands.reporting.dashboard.write import write_dashboard
-from iobands.reporting.explain import explanation
-from iobands.reporting.figures import evidence
-from iobands.reporting.json import as_json
+from iobands.views.dashboard.write import write_dashboard
+from iobands.views.explain import explanation
+from iobands.views.figures import evidence
+from iobands.views.json import as_json
 from tests.factory import case, daily, days_ago, line, write_perflog, write_report
 from tests.reporting.sites import dropped, healthy, look
 from tests.reporting.test_digest import text

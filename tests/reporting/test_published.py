@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from iobands.reporting.document import Format, written
-from iobands.reporting.drift import comment, drift
-from iobands.reporting.published import section
-from iobands.site.published import Changed, Recommended, published
-from iobands.site.site_file import SiteFile
+from iobands.judge.published import published
+from iobands.snapshot import Changed, Recommended
+from iobands.source.site_file import SiteFile
+from iobands.views.document import Format, written
+from iobands.views.published import comment, drift, section
 from tests.factory import NOW, daily, write_perflog
 from tests.reporting.sites import look
 

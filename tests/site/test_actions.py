@@ -8,14 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.alerts.log import path_of
-from iobands.alerts.request import RequestError
-from iobands.detection.series import in_utc
-from iobands.site.calibrate import calibrate
-from iobands.snapshot.action import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO
-from iobands.snapshot.alert import Alert, Severity
-from iobands.snapshot.series import State
-from iobands.snapshot.site import Snapshot
+from iobands.judge.calibrate import calibrate
+from iobands.judge.requests import RequestError
+from iobands.model.history import in_utc
+from iobands.snapshot import (
+    ACKNOWLEDGE,
+    REBASELINE,
+    RESOLVE,
+    UNDO,
+    Alert,
+    Severity,
+    Snapshot,
+    State,
+)
+from iobands.source.action_log import path_of
 from tests.factory import NOW, line, write_bands, write_perflog
 from tests.sites import DAY, Growing, levels, only
 

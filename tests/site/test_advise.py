@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from iobands.judge.advise import advise, fewest_pairs
 from iobands.model.history import History
 from iobands.model.series import SeriesKey
-from iobands.reporting.advice import advice_lines
-from iobands.site.advise import Advice, Finding, advise, fewest_pairs
+from iobands.snapshot import Advice, Conclusion
 from iobands.source.perflog import read_perflogs
+from iobands.views.advice import advice_lines
 from tests.factory import daily, write_perflog
 
 SMALL = [1.0, 1.02, 0.99, 1.01, 0.98, 1.03] * 10
@@ -36,7 +37,7 @@ def only(root: Path, **rates: list[float]) -> Advice:
 def test_twice_as_fast_is_better_by_two(tmp_path: Path) -> None:
     noise = SMALL[:12]
     found = only(tmp_path, on=[2 * value for value in noise], off=noise)
-    assert (found.finding, found.key.hints, found.other.hints) == (Finding.BETTER, "on", "off")
+    assert (found.finding, found.key.hints, found.other.hints) == (Conclusion.BETTER, "on", "off")
     assert found.evidence.ratio == pytest.approx(2)
     assert found.evidence.interval == pytest.approx((2, 2))
     assert found.evidence.pairs == 12
@@ -46,14 +47,14 @@ def test_too_few_pairs_say_how_many_are_missing(tmp_path: Path) -> None:
     # one comparison, looked at three times: 2 / 2**7 is the first below 0.05 / 3
     assert fewest_pairs(1 - 0.05 / 3) == 7
     found = only(tmp_path, on=[2.0] * 4, off=[1.0] * 4)
-    assert (found.finding, found.more, found.evidence.interval) == (Finding.TOO_FEW, 3, None)
+    assert (found.finding, found.more, found.evidence.interval) == (Conclusion.TOO_FEW, 3, None)
 
 
 def test_what_only_the_older_half_supports_is_withdrawn(tmp_path: Path) -> None:
     older, newer = SMALL[:30], SMALL[:30]
     faster = [1.5 * value for value in older]
     found = only(tmp_path, on=[*faster, *newer[::-1]], off=[*older, *newer])
-    assert (found.finding, found.key.hints) == (Finding.WITHDRAWN, "on")
+    assert (found.finding, found.key.hints) == (Conclusion.WITHDRAWN, "on")
     assert found.before is not None
     assert found.before.ratio == pytest.approx(1.5)
     assert found.evidence.ratio == pytest.approx(1, abs=0.02)
@@ -64,7 +65,7 @@ def test_the_newer_half_may_turn_it_round(tmp_path: Path) -> None:
     found = only(
         tmp_path, on=[*(2 * v for v in noise), *(v / 2 for v in noise)], off=[*noise, *noise]
     )
-    assert (found.finding, found.key.hints) == (Finding.BETTER, "off")
+    assert (found.finding, found.key.hints) == (Conclusion.BETTER, "off")
     assert found.evidence.ratio == pytest.approx(2)
 
 
@@ -72,11 +73,11 @@ def test_a_difference_within_the_margin_is_none_and_a_wide_interval_shows_nothin
     tmp_path: Path,
 ) -> None:
     found = only(tmp_path, on=[1.01 * value for value in SMALL[::-1]], off=SMALL)
-    assert found.finding is Finding.NO_DIFFERENCE
+    assert found.finding is Conclusion.NO_DIFFERENCE
     rates = np.random.default_rng(1).normal(0, 1.5, (2, 20))
     on, off = np.exp(rates).tolist()
     found = only(tmp_path, on=on, off=off)
-    assert found.finding is Finding.TOO_FEW
+    assert found.finding is Conclusion.TOO_FEW
     assert found.more is not None
     assert found.more > 20
 
@@ -93,7 +94,7 @@ def test_alike_settings_differ_by_chance_in_few_sites(tmp_path: Path) -> None:
         }
         advised, _ = advise(drawn)
         wrong += any(
-            advice.finding in {Finding.BETTER, Finding.WITHDRAWN}
+            advice.finding in {Conclusion.BETTER, Conclusion.WITHDRAWN}
             for each in advised
             for advice in each.advice
         )
@@ -111,7 +112,7 @@ def test_the_best_file_system_comes_first_and_cases_have_their_own_ratio(tmp_pat
     write_perflog(tmp_path, rows)
     (advised,), (of_case,) = advise(read_perflogs(tmp_path).histories())
     assert [key.file_system for key in advised.best] == ["fast", "slow"]
-    assert (of_case.finding, of_case.evidence.pairs) == (Finding.WORSE, 16)
+    assert (of_case.finding, of_case.evidence.pairs) == (Conclusion.WORSE, 16)
     text = "\n".join(advice_lines([advised], [of_case]))
     assert "fast rather than slow: 3.00 × (3.00–3.00), 12 paired runs" in text
     assert "archer2-stripe-size fpp, write on disk: worse" in text

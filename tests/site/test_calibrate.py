@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from iobands.bands import Bands, load_bands
-from iobands.bands.epoch_file import write_epoch
-from iobands.site.calibrate import Calibration, calibrate, epoch_by_hand
+from iobands.bands.file import write_epoch
+from iobands.judge.calibrate import Calibration, calibrate, epoch_by_hand
 from tests.factory import NOW, daily
 from tests.sites import DAY, SiteFiles, levels, slow
 

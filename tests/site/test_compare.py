@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from iobands.reporting.comparison import comparison_lines
-from iobands.site.compare import compare
+from iobands.judge.compare import compare
 from iobands.source.perflog import read_perflogs
+from iobands.views.advice import comparison_lines
 from tests.factory import daily, write_perflog
 
 

@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 
 from config.validation import check_site
+from iobands.judge.site import read_site
 from iobands.model.history import moment_of
 from iobands.model.series import MADE_UP
-from iobands.reporting.format import summary
-from iobands.site.demo import write_demo
-from iobands.site.judge import read_site
-from iobands.snapshot.alert import Severity
-from iobands.snapshot.series import State
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Severity, Snapshot, State
+from iobands.source.demo import write_demo
+from iobands.views.format import summary
 
 NOW = datetime(2026, 11, 21, 7, tzinfo=timezone.utc)
 

@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from iobands.alerts.request import RequestError
+from iobands.judge.requests import RequestError
 from iobands.notify.changes import changes
 from iobands.notify.message import message_of
-from iobands.reporting.dashboard.overview import overview
-from iobands.reporting.dashboard.peers import peer_maps
-from iobands.reporting.digest import digest_text
-from iobands.reporting.explain import explanation
-from iobands.reporting.json import as_json
-from iobands.reporting.peers import peers_text
-from iobands.snapshot.peers import PeerState
-from iobands.snapshot.public import public
+from iobands.snapshot import PeerState, public
+from iobands.views.dashboard.heat_map import peer_maps
+from iobands.views.dashboard.overview import overview
+from iobands.views.digest import digest_text
+from iobands.views.explain import explanation
+from iobands.views.json import as_json
+from iobands.views.peers import peers_text
 from tests.factory import NOW, daily, days_ago, line, write_bands
 from tests.sites import SiteFiles
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.site.propose import NoProposal, propose, ranks
+from iobands.judge.propose import NoProposal, propose, ranks
 
 
 def lognormal(runs: int, seed: int = 0, spread: float = 0.2) -> np.ndarray:

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.detection.series import Budget
-from iobands.snapshot.alert import Severity
-from iobands.snapshot.series import State
+from iobands.judge.detection import Budget
+from iobands.snapshot import Severity, State
 from tests.factory import case, daily, write_perflog, write_report
 from tests.sites import DAY, Growing, SiteFiles, levels, only
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.source.run_reports import case_counts, load, read_run_reports, seconds_spent
+from iobands.measure.run_reports import case_counts, load, read_run_reports, seconds_spent
 from tests.factory import NOW, case, write_report
 
 

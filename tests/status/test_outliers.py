@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.snapshot.series import Outliers
+from iobands.snapshot import Outliers
 from tests.factory import NOW, daily, write_bands
 from tests.sites import DAY, SiteFiles, only
 

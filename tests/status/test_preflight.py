@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.snapshot.alert import Severity
-from iobands.snapshot.series import Obstacle, State
+from iobands.snapshot import Obstacle, Severity, State
 from tests.factory import NOW, ROW, case, daily, write_report
 from tests.sites import DAY, SiteFiles
 

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from iobands.alerts.request import RequestError
 from iobands.bands import Span, parse_bands
+from iobands.judge.requests import RequestError
+from iobands.judge.verdicts import OWN_HISTORY
 from iobands.model.schema import FileError
-from iobands.snapshot.action import DISCARD, RETIRE
-from iobands.snapshot.series import VERDICTS, State
-from iobands.snapshot.site import Snapshot
-from iobands.status.verdicts import OWN_HISTORY
+from iobands.snapshot import DISCARD, RETIRE, VERDICTS, Snapshot, State
 from tests.factory import (
     NOW,
     case,

@@ -17,9 +17,8 @@ from iobands.bands.band import (
     log_fence,
 )
 from iobands.bands.file import load_bands, parse_bands
-from iobands.bands.maintenance import Window
+from iobands.bands.maintenance import Span, Window, covered
 from iobands.bands.selection import Bands, Epoch
-from iobands.bands.span import Span, covered
 
 __all__ = [
     "ABOVE",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
-
-from iobands.bands.span import Span
 
 if TYPE_CHECKING:
     from dateutil.rrule import rrule, rruleset
@@ -60,3 +59,29 @@ class Window:
 
         start = self.begin.astimezone(ZoneInfo(self.zone)) if self.zone else self.begin
         return rrulestr(self.repeat, dtstart=start)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The time from `begin` to `end`, both included; `why` its samples are left out."""
+
+    begin: datetime
+    end: datetime
+    why: str = ""
+
+    def __contains__(self, when: datetime) -> bool:
+        """Return whether `when` is in it."""
+        return self.begin <= when <= self.end
+
+
+def covered(spans: Iterable[Span], begin: datetime, end: datetime) -> timedelta:
+    """Return how much of the time from `begin` to `end` is in `spans`, overlaps counted once."""
+    found = timedelta()
+    reached = begin
+    for span in sorted(spans, key=lambda each: each.begin):
+        start = max(span.begin, reached)
+        stop = min(span.end, end)
+        if stop > start:
+            found += stop - start
+            reached = stop
+    return found

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from iobands.bands.band import Band, Judgement, Limit
-from iobands.bands.maintenance import Window
-from iobands.bands.span import Span
+from iobands.bands.maintenance import Span, Window
 from iobands.model.fields import VARIABLE_UNITS, canonical
+from iobands.model.schema import FileError
 
 _Values = tuple[float | str | None, ...]
 _Of = TypeVar("_Of", bound=Judgement)
@@ -156,3 +156,33 @@ class Bands:
         epoch = self.epoch_at(when)
         is_of_system = canonical(fields.get("system", self.system)) == canonical(self.system)
         return epoch if is_of_system else None
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """The maintenances of one system that began by now, each with its window."""
+
+    spans: tuple[tuple[Span, Window], ...] = ()
+
+    def of(self, file_system: object) -> tuple[Span, ...]:
+        """Return the maintenances of a file system."""
+        return tuple(span for span, window in self.spans if window.is_of(file_system))
+
+
+def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
+    """Return the maintenances that a bands file declares and that began by `now`.
+
+    Raises:
+        FileError: a rule of repetition is none.
+    """
+    found = []
+    for window in bands.maintenance:
+        try:
+            found += [(span, window) for span in window.spans(now)]
+            window.following(now)  # which pages show
+        except (ValueError, OverflowError) as error:
+            raise FileError(
+                f"maintenance of {bands.system}, {window.reason!r}: repeat is "
+                f"{window.repeat!r}: {error}; write a rule such as FREQ=MONTHLY;BYDAY=1WE"
+            ) from error
+    return Maintenance(tuple(found))

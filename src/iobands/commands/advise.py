@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
-from iobands.reporting.advice import advice_lines, advice_section
-from iobands.reporting.document import Format, written
-from iobands.site.advise import advise as advise_on
+from iobands.judge.advise import advise as advise_on
 from iobands.source.perflog import read_perflogs
+from iobands.views.advice import advice_lines, advice_section
+from iobands.views.document import Format, written
 
 
 def advise(

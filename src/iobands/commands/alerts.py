@@ -12,14 +12,6 @@ from typing import Annotated, Final
 
 import typer
 
-from iobands.alerts.log import append, as_line, path_of
-from iobands.alerts.request import (
-    Request,
-    RequestError,
-    action_of,
-    selected,
-    subjects_of,
-)
 from iobands.bands import Span
 from iobands.commands.options import (
     DryRunOption,
@@ -29,8 +21,16 @@ from iobands.commands.options import (
     time_of,
 )
 from iobands.commands.site import SiteOptions, site_of
+from iobands.judge.requests import (
+    Request,
+    RequestError,
+    action_of,
+    selected,
+    subjects_of,
+)
 from iobands.model.series import SeriesKey
-from iobands.snapshot.action import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO
+from iobands.snapshot import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO
+from iobands.source.action_log import append, as_line, path_of
 
 
 class Verdict(str, Enum):

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from iobands.bands import Band, Epoch, load_bands
-from iobands.bands.epoch_file import epoch_text, path_of, write_epoch
+from iobands.bands.file import epoch_text, path_of, write_epoch
 from iobands.commands.options import (
     ConfigOption,
     DryRunOption,
@@ -22,9 +22,9 @@ from iobands.commands.options import (
     time_of,
 )
 from iobands.commands.site import SiteOptions, judgement_of
-from iobands.reporting.format import plural
-from iobands.site.calibrate import Learned, epoch_by_hand
-from iobands.site.calibrate import calibrate as learn
+from iobands.judge.calibrate import Learned, epoch_by_hand
+from iobands.judge.calibrate import calibrate as learn
+from iobands.views.format import plural
 
 
 def calibrate(

@@ -11,9 +11,9 @@ import typer
 from iobands.commands.options import DryRunOption, RootOption, SystemOption, root_of
 from iobands.measure.notes import all_notes, read_leftovers
 from iobands.measure.sweep import Outcome, Roots, sweep
-from iobands.reporting.format import printable, size_text
-from iobands.site.site_file import read_site_file
-from iobands.snapshot.alert import OK, WARNING
+from iobands.model.exit_status import OK, WARNING
+from iobands.source.site_file import read_site_file
+from iobands.views.format import printable, size_text
 
 
 def clean(

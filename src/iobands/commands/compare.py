@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
-from iobands.reporting.comparison import comparison_lines
-from iobands.site.compare import FIELDS
-from iobands.site.compare import compare as compared
+from iobands.judge.compare import compare as compared
+from iobands.snapshot import COMPARABLE
 from iobands.source.perflog import read_perflogs
+from iobands.views.advice import comparison_lines
 
 
 def compare(
@@ -33,8 +33,8 @@ def compare(
     test; it takes six pairs. A case that compares by itself has its ratio as a result: see
     `iobands status`.
     """
-    if field not in FIELDS:
-        raise failure(f"{field}: cannot be compared; one of {', '.join(FIELDS)} can")
+    if field not in COMPARABLE:
+        raise failure(f"{field}: cannot be compared; one of {', '.join(COMPARABLE)} can")
     directory = perflogs or default_path(Path("perflogs"))
     histories = read_perflogs(directory, system).histories()
     found = compared(histories, field, against=against)

@@ -13,8 +13,8 @@ from rich.table import Table
 from iobands.commands.options import AsSystemOption, RootOption, TagOption, failure, root_of
 from iobands.measure.cost import GIB_PER_TIB, costs_of
 from iobands.measure.reframe import RunError, describe
-from iobands.reporting.digest import MAIL_WIDTH
-from iobands.site.site_file import read_site_file
+from iobands.source.site_file import read_site_file
+from iobands.views.digest import MAIL_WIDTH
 
 _DAYS_A_YEAR = 365
 

@@ -25,7 +25,7 @@ def demo(
     Two file systems, a year up to today, with an upgrade, an incident, a maintenance, gaps, a drop
     that was repaired and one that lasts. Nothing in it was measured.
     """
-    from iobands.site.demo import write_demo  # noqa: PLC0415
+    from iobands.source.demo import write_demo  # noqa: PLC0415
 
     mine = directory / "perflogs" / MADE_UP
     if directory.is_dir() and any(directory.iterdir()) and not mine.is_dir():

@@ -10,9 +10,9 @@ import typer
 from iobands.commands.options import SeriesArgument, failure
 from iobands.commands.site import PastSiteOptions, site_of
 from iobands.model.replaced import naming
-from iobands.reporting.explain import chosen, explanation, name_of
-from iobands.reporting.format import nearest
-from iobands.snapshot.peers import NODE
+from iobands.snapshot import NODE
+from iobands.views.explain import chosen, explanation, name_of
+from iobands.views.format import nearest
 
 
 def explain(
@@ -49,7 +49,7 @@ def explain(
         raise failure(f"no series or alert is called {wanted}; the series are:{names}")
     typer.echo(explanation(site, found[0]), nl=False)
     if figure:
-        from iobands.reporting.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
+        from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)
 
         drawn = evidence(site, found[0], form)
         if drawn is None:

@@ -12,9 +12,9 @@ import typer
 from iobands.commands.options import failure
 from iobands.commands.site import SiteOptions, site_of
 from iobands.model.replaced import naming, replace_file
-from iobands.reporting.openmetrics import history_metrics, state_metrics
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
+from iobands.views.openmetrics import history_metrics, state_metrics
 
 
 class Format(str, Enum):

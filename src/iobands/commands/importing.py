@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from iobands.commands.options import PerflogsOption, default_path, failure
-from iobands.reporting.format import plural
+from iobands.views.format import plural
 
 _SHOWN = 10  # rejected lines
 

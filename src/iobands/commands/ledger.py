@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from iobands.commands.site import PastSiteOptions, site_of
-from iobands.reporting.digest import MAIL_WIDTH
-from iobands.reporting.format import percent, plural, printable
-from iobands.snapshot.alert import Ledger
+from iobands.snapshot import Ledger
+from iobands.views.digest import MAIL_WIDTH
+from iobands.views.format import percent, plural, printable
 
 _SHOWN: Final = 30
 _DAY: Final = len("2026-11-21")

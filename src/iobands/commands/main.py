@@ -16,9 +16,9 @@ from typer.core import TyperGroup
 from iobands import __version__
 from iobands.commands.options import failure
 from iobands.commands.site import with_site_options
+from iobands.model.exit_status import UNKNOWN
 from iobands.model.replaced import mask_others
 from iobands.model.schema import FileError
-from iobands.snapshot.alert import UNKNOWN
 
 #: By the headings of the help: of each command the module below, its function, and what it does.
 COMMANDS: Final = {

@@ -11,13 +11,13 @@ import typer
 
 from iobands.commands.options import DryRunOption
 from iobands.commands.site import SiteOptions, site_of
+from iobands.model.exit_status import OK, UNKNOWN
 from iobands.model.schema import FileError
 from iobands.notify import deliver, monitor
 from iobands.notify.outbox import Outbox, State
 from iobands.notify.settings import Settings, read_settings
-from iobands.reporting.format import printable, summary
-from iobands.snapshot.alert import OK, UNKNOWN
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Snapshot
+from iobands.views.format import printable, summary
 
 
 def notify(

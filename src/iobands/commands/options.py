@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from iobands.model.exit_status import UNKNOWN
 from iobands.model.times import parse_time
-from iobands.snapshot.alert import UNKNOWN
 
 PerflogsOption = Annotated[
     Path | None,

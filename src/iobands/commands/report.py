@@ -13,11 +13,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from iobands.commands.site import PastSiteOptions, site_of
 from iobands.model.replaced import naming, replace_file
 from iobands.model.series import slug
-from iobands.reporting.dashboard.write import write_dashboard
-from iobands.reporting.format import plural
-from iobands.site.site_file import read_site_file
-from iobands.snapshot.public import public as public_part
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Snapshot
+from iobands.snapshot import public as public_part
+from iobands.source.site_file import read_site_file
+from iobands.views.dashboard.write import write_dashboard
+from iobands.views.format import plural
 
 
 class Format(str, Enum):
@@ -93,7 +93,7 @@ def report_to(
 
 def _figures_to(directory: Path, site: Snapshot, form: str) -> None:
     """Write a figure of each series that has a sample."""
-    from iobands.reporting.figures import time_series  # noqa: PLC0415 (matplotlib is slow to load)
+    from iobands.views.figures import time_series  # noqa: PLC0415 (matplotlib is slow to load)
 
     drawn = [series for series in site.series if series.status.runs]
     with naming(directory):

@@ -27,11 +27,11 @@ from iobands.commands.status import print_digest
 from iobands.measure.cost import DailyBudget
 from iobands.measure.reframe import RunError
 from iobands.measure.session import DAILY_BUDGET, DailyBudgets, Outcome, Selection, measure
+from iobands.model.exit_status import OK, UNKNOWN, worst
 from iobands.model.schema import FileError
 from iobands.notify.settings import Settings
-from iobands.reporting.format import summary
-from iobands.site.site_file import read_site_file
-from iobands.snapshot.alert import OK, UNKNOWN, worst
+from iobands.source.site_file import read_site_file
+from iobands.views.format import summary
 
 
 def run(

@@ -21,10 +21,10 @@ from iobands.commands.options import (
     failure,
     time_of,
 )
+from iobands.judge.site import Judgement, judge
 from iobands.measure.lock import clock_problem
-from iobands.site.judge import Judgement, judge
-from iobands.site.known import read_known
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Snapshot
+from iobands.source.known import read_known
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import typer
 from rich.console import Console
 
 from iobands.commands.site import PastSiteOptions, site_of
-from iobands.reporting.digest import MAIL_WIDTH, digest_text
-from iobands.reporting.json import as_json
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Snapshot
+from iobands.views.digest import MAIL_WIDTH, digest_text
+from iobands.views.json import as_json
 
 
 class Format(str, Enum):

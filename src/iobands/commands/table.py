@@ -10,14 +10,13 @@ import typer
 
 from iobands.commands.options import failure
 from iobands.commands.site import SiteOptions, site_of
-from iobands.reporting.document import Block, Format, written
-from iobands.reporting.drift import comment, drift
-from iobands.reporting.published import section
-from iobands.site.advise import advise
-from iobands.site.published import HOLDS, Recommended, published
-from iobands.site.site_file import read_site_file
-from iobands.snapshot.alert import OK, WARNING
-from iobands.snapshot.site import Snapshot
+from iobands.judge.advise import advise
+from iobands.judge.published import published
+from iobands.model.exit_status import OK, WARNING
+from iobands.snapshot import HOLDS, Recommended, Snapshot
+from iobands.source.site_file import read_site_file
+from iobands.views.document import Block, Format, written
+from iobands.views.published import comment, drift, section
 
 
 def table(

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from iobands.commands.site import PastSiteOptions, site_of
-from iobands.reporting.peers import peers_text
-from iobands.snapshot.peers import NODE, TARGET
+from iobands.snapshot import NODE, TARGET
+from iobands.views.peers import peers_text
 
 
 def targets(

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from iobands.measure.lock import SessionRefusedError, name_of, refusal
+from iobands.measure.run_reports import entries_of, load, report_files, session_of
 from iobands.model.fields import FIELDS, NULLS, TIME, VALUE, VARIABLE
 from iobands.model.rejected import Unusable
 from iobands.model.replaced import naming
 from iobands.model.series import path_part
-from iobands.source.run_reports import entries_of, load, report_files, session_of
 
 _ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
 _PROBE: Final = ".writable"

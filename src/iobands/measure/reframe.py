@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands.measure.jobs import SILENT
+from iobands.measure.run_reports import entries_of, load
 from iobands.model.rejected import Unusable
 from iobands.model.session import COMPLETED, INTERRUPTED, LIMIT
-from iobands.source.run_reports import entries_of, load
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")

@@ -41,9 +41,9 @@ from iobands.measure.reframe import (
     run_reframe,
     spoilt,
 )
+from iobands.measure.run_reports import case_counts, load, report_files, seconds_spent
 from iobands.measure.sweep import prune
 from iobands.model.session import COMPLETED, FAILED, INTERRUPTED, LIMIT
-from iobands.source.run_reports import case_counts, load, report_files, seconds_spent
 
 _FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _LOG: Final = "iobands-run.log"

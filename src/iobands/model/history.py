@@ -65,3 +65,14 @@ def moment_of(time: np.datetime64) -> datetime:
     """Return `time`, which is in UTC, to the microsecond."""
     moment: datetime = time.astype("datetime64[us]").item()
     return moment.replace(tzinfo=timezone.utc)
+
+
+def in_utc(when: datetime) -> np.datetime64:
+    """Return `when`, which has an offset, as numpy time in UTC."""
+    return np.datetime64(when.astimezone(timezone.utc).replace(tzinfo=None), "ns")
+
+
+def moment(time: np.datetime64) -> datetime:
+    """Return `time`, which is in UTC, to the second."""
+    seconds = int(time.astype("datetime64[s]").astype(np.int64))
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)

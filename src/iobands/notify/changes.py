@@ -15,10 +15,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from iobands.model.series import slug
-from iobands.reporting.digest import subject
-from iobands.reporting.format import printable, worst_member
-from iobands.snapshot.alert import Alert, Severity
-from iobands.snapshot.site import CLOCK, Snapshot
+from iobands.snapshot import CLOCK, Alert, Severity, Snapshot
+from iobands.views.digest import subject
+from iobands.views.format import printable, worst_member
 
 BEGAN: Final = "began"
 WORSE: Final = "worse"

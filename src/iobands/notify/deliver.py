@@ -16,8 +16,8 @@ from iobands.notify.changes import changes
 from iobands.notify.message import Message, message_of
 from iobands.notify.outbox import Entry, Outbox, State
 from iobands.notify.settings import Channel, SendError, Settings, scrubbed
-from iobands.reporting.format import printable
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Snapshot
+from iobands.views.format import printable
 
 # A server may answer a byte at a time.
 _SECONDS: Final = 300

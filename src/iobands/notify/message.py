@@ -8,8 +8,9 @@ from typing import Final
 
 from iobands.model.series import slug
 from iobands.notify.changes import RECOVERED, Cause, Event
-from iobands.reporting.digest import details, number, subject
-from iobands.reporting.format import (
+from iobands.snapshot import REBASELINE, RESOLVE, Alert, Snapshot, in_force
+from iobands.views.digest import details, number, subject
+from iobands.views.format import (
     action_text,
     command_text,
     day_text,
@@ -17,9 +18,6 @@ from iobands.reporting.format import (
     ratio_text,
     summary,
 )
-from iobands.snapshot.action import REBASELINE, RESOLVE, in_force
-from iobands.snapshot.alert import Alert
-from iobands.snapshot.site import Snapshot
 
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from iobands.model.exit_status import CRITICAL, UNKNOWN
 from iobands.model.replaced import read_small
 from iobands.model.yaml_document import load_schema, parse_yaml, read_content
-from iobands.snapshot.alert import CRITICAL, UNKNOWN, Severity
+from iobands.snapshot import Severity
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("notify.schema.yaml")
 #: What messages are about unless the file says otherwise: alerts with exit status 2 or 3.

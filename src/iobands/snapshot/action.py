@@ -24,14 +24,14 @@ RETIRE: Final = "retire"
 
 DISCARD: Final = "discard"
 
-KINDS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE, DISCARD)
+ACTIONS: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO, RETIRE, DISCARD)
 
 #: What a person says of an alert that was resolved.
 REAL: Final = "real"
 
 FALSE: Final = "false"
 
-VERDICTS: Final = (REAL, FALSE)
+ANSWERS: Final = (REAL, FALSE)
 
 #: Clocks of different machines differ by no more than this.
 CLOCKS: Final = timedelta(hours=1)

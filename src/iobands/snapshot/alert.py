@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
+from iobands.model.exit_status import CRITICAL, OK, UNKNOWN, WARNING
 from iobands.model.series import SeriesKey
 from iobands.snapshot.action import Action
 from iobands.snapshot.change import Change, Ratio
@@ -29,12 +30,6 @@ class Acknowledgement:
     def holds(self) -> bool:
         """Whether the alert stays quiet."""
         return self.worse is None
-
-
-#: Exit statuses of a monitoring plug-in.
-OK, WARNING, CRITICAL, UNKNOWN = range(4)
-
-_WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
 
 
 class Severity(str, Enum):
@@ -145,16 +140,6 @@ class Alert:
         """The exit status of a monitoring plug-in for this alert."""
         status = self.severity.exit_status
         return WARNING if self.is_quiet and status == CRITICAL else status
-
-
-def worst(statuses: Iterable[int]) -> int:
-    """Return the exit status for all of `statuses`: 2 before 3 before 1 before 0.
-
-    A known loss must not be hidden by a missing sample elsewhere, and a missing sample may be as
-    bad, while `watch` is a suspicion that the next runs settle.
-    """
-    found = set(statuses)
-    return next((status for status in _WORST_FIRST if status in found), OK)
 
 
 def ordered(alerts: Iterable[Alert]) -> tuple[Alert, ...]:

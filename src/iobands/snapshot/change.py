@@ -130,3 +130,34 @@ class Evidence:
     def today(self) -> float:
         """The larger evidence after the last run, in nats; 0 before the first."""
         return max(float(self.down[-1]), float(self.up[-1])) if len(self.rows) else 0.0
+
+
+_NORMAL_95: Final = 1.96
+
+# The size of a change is taken from so many of its runs at most, the oldest and the newest.
+_MOST_RUNS: Final = 400
+
+
+def level_ratio(
+    before: NDArray[np.float64], after: NDArray[np.float64], inflation: float = 1.0
+) -> Ratio:
+    """Return the ratio of two levels from the logarithms of the runs `before` and `after`.
+
+    The shift is the Hodges-Lehmann estimate, the median of all differences; its interval belongs
+    to the rank-sum test (Hollander and Wolfe, "Nonparametric statistical methods", section 4.3),
+    widened by `inflation` for runs that depend on each other.
+    """
+    if not (len(before) and len(after)):
+        return Ratio(math.nan, 0.0, math.inf)
+    if len(after) > _MOST_RUNS:
+        after = np.concatenate((after[: _MOST_RUNS // 2], after[-_MOST_RUNS // 2 :]))
+    differences = np.subtract.outer(after, before).ravel()
+    pairs = len(differences)
+    spread = np.sqrt(pairs * (len(before) + len(after) + 1) / 12)
+    rank = int(pairs / 2 - _NORMAL_95 * inflation * spread)
+    wanted = [(pairs - 1) // 2, pairs // 2, max(rank, 0), pairs - 1 - max(rank, 0)]
+    differences.partition(sorted(set(wanted)))  # faster than sorting them all
+    left, right, low, high = differences[wanted]
+    if rank <= 0:
+        low, high = -math.inf, math.inf
+    return Ratio(float(np.exp((left + right) / 2)), float(np.exp(low)), float(np.exp(high)))

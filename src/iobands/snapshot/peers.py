@@ -135,11 +135,11 @@ class Place:
 
 
 #: What is compared, and the column that has its speeds.
-KINDS: Final = {TARGET: "target_bandwidths", NODE: "node_speeds"}
+SPEED_COLUMNS: Final = {TARGET: "target_bandwidths", NODE: "node_speeds"}
 #: What tells runs of the same time apart.
 WHERE: Final = ("system", "partition", "environ", "file_system")
 #: The columns that `slowest` adds.
-SLOWEST: Final = {kind: f"slowest_{kind}" for kind in KINDS}
+SLOWEST: Final = {kind: f"slowest_{kind}" for kind in SPEED_COLUMNS}
 
 
 def slowest(speeds: pl.DataFrame) -> dict[tuple[object, ...], pl.DataFrame]:

@@ -12,11 +12,12 @@ from typing import Final
 import polars as pl
 
 from iobands.bands import Window
+from iobands.model.exit_status import OK, UNKNOWN, WARNING, worst
 from iobands.model.rejected import Rejected
 from iobands.model.series import MADE_UP, SeriesKey
 from iobands.model.session import LastSession, Leftover
 from iobands.snapshot.action import Action
-from iobands.snapshot.alert import OK, UNKNOWN, WARNING, Alert, Incident, Ledger, worst
+from iobands.snapshot.alert import Alert, Incident, Ledger
 from iobands.snapshot.peers import PeerName, Place
 from iobands.snapshot.series import Finding, Obstacle, Outliers, Series, State
 

@@ -1,1 +1,1 @@
-"""Source: perflogs and run reports in, one frame of samples and the missing runs out."""
+"""Results: perflogs and run reports in, one frame of samples and the missing runs out."""

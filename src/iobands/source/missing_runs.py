@@ -14,10 +14,10 @@ from typing import Any, Final
 
 import polars as pl
 
+from iobands.measure.run_reports import CheckRun, RunReports
 from iobands.model.fields import LATER_FIELDS, SERIES_FIELDS, TIME, canonical
 from iobands.model.series import SeriesKey
-from iobands.snapshot.series import Finding, MissingRun
-from iobands.source.run_reports import CheckRun, RunReports
+from iobands.snapshot import Finding, MissingRun
 from iobands.source.samples import KEY, Samples
 
 #: The results of a check that did what was asked of it, which may be to stop.

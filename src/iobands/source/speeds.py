@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from iobands.model.fields import TIME, VARIABLE_UNITS
-from iobands.snapshot.peers import KINDS
+from iobands.snapshot import SPEED_COLUMNS
 from iobands.source.lines import FILE, LINE
 
 #: What tells the runs of one check from others on the same day.
@@ -45,11 +45,11 @@ def speeds_of(
     of_run = rows.select(TIME, pl.col(_OF_RUN).cast(pl.Categorical), FILE, LINE)
     runs = of_run.join(said, on=[FILE, LINE]).unique([TIME, *_OF_RUN], keep="first")
     runs = runs.sort(TIME, FILE, LINE).with_row_index("run")
-    every = pl.concat([_speeds(runs, kind, column) for kind, column in KINDS.items()])
+    every = pl.concat([_speeds(runs, kind, column) for kind, column in SPEED_COLUMNS.items()])
     bad = every.filter(~_GOOD).unique(["run", "kind"], keep="first")
     places = runs.select("run", FILE, LINE)
     rejected = [
-        (file, line, f"{KINDS[kind]}: {part!r} is no speed; no speed of this run counts")
+        (file, line, f"{SPEED_COLUMNS[kind]}: {part!r} is no speed; no speed of this run counts")
         for kind, part, file, line in bad.join(places, on="run")
         .select("kind", "part", FILE, LINE)
         .iter_rows()

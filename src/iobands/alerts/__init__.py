@@ -1,1 +1,0 @@
-"""Alerts: what people act on, what they did about it, and which series belong together."""

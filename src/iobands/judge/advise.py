@@ -1,0 +1,208 @@
+"""Advice: which settings are best for a pattern, as far as paired samples support it.
+
+Series that differ in one setting are compared by samples of one day. All such comparisons of a
+site share an error of 5 % (Bonferroni), so that the best of many is not best by chance. Where
+there are enough pairs, the newer half decides: what only the older half supports is withdrawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.judge.compare import paired
+from iobands.judge.propose import correlation_of, interval
+from iobands.model.fields import RATIO_UNIT
+from iobands.model.history import History, moment_of
+from iobands.model.series import SeriesKey
+from iobands.snapshot import (
+    COMPARABLE,
+    FILE_SYSTEM,
+    MARGIN,
+    MOST_MORE,
+    SETTINGS,
+    Advice,
+    Advised,
+    CaseAdvice,
+    Conclusion,
+    PairedEvidence,
+)
+
+#: The case of which each point differs from others in one of these alone, and in size.
+SWEEP: Final = "bulk-lustre-stripe-counts"
+#: How sure all advice of a site is together.
+CONFIDENCE: Final = 0.95
+
+
+_RATIOS: Final = frozenset({"write_ratio", "read_ratio", "list_ratio"})
+
+
+Ratios = NDArray[np.float64]
+
+
+def advise(
+    histories: Mapping[SeriesKey, History],
+) -> tuple[list[Advised], list[CaseAdvice]]:
+    """Return the advice for each pattern and variable of which settings can be compared."""
+    groups: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
+    for key in sorted(histories, key=SeriesKey.sort_key):
+        if key.case in {None, SWEEP} and key.unit != RATIO_UNIT and len(histories[key]):
+            groups[_without(key, FILE_SYSTEM, *SETTINGS)].append(key)
+    cases = [key for key in histories if key.variable in _RATIOS and len(histories[key])]
+    number = sum(_comparisons(group) for group in groups.values()) + len(cases)
+    if not number:
+        return [], []
+    # each looks at two halves and the whole, which share the error too
+    confidence = 1 - (1 - CONFIDENCE) / (3 * number)
+    found = [_advised(group, histories, confidence) for group in groups.values()]
+    of_cases = [_of_case(key, histories[key], confidence) for key in cases]
+    return [each for each in found if each.advice], of_cases
+
+
+def fewest_pairs(confidence: float) -> int:
+    """Return how many pairs an interval of the median takes: 2 / 2**n is 1 - confidence."""
+    return math.ceil(math.log2(2 / (1 - confidence)))
+
+
+def _without(key: SeriesKey, *settings: str) -> SeriesKey:
+    free: dict[str, Any] = {
+        name: None for setting in settings for name in (setting, *COMPARABLE[setting])
+    }
+    return replace(key, **free)
+
+
+def _differ_in(one: SeriesKey, other: SeriesKey) -> str | None:
+    """Return the one setting that two series of a file system differ in, or None."""
+    differing = [name for name in SETTINGS if getattr(one, name) != getattr(other, name)]
+    return differing[0] if len(differing) == 1 else None
+
+
+def _comparisons(group: Sequence[SeriesKey]) -> int:
+    """Return how many comparisons a group allows: of settings, and of file systems."""
+    places = _by_file_system(group)
+    of_settings = sum(
+        _differ_in(one, other) is not None
+        for keys in places.values()
+        for one, other in combinations(keys, 2)
+    )
+    return of_settings + math.comb(len(places), 2)
+
+
+def _by_file_system(group: Iterable[SeriesKey]) -> dict[str | None, list[SeriesKey]]:
+    places: defaultdict[str | None, list[SeriesKey]] = defaultdict(list)
+    for key in group:
+        places[key.file_system].append(key)
+    return dict(places)
+
+
+def _advised(
+    group: Sequence[SeriesKey], histories: Mapping[SeriesKey, History], confidence: float
+) -> Advised:
+    enough = fewest_pairs(confidence)
+    medians = {}
+    for key in group:
+        values = histories[key].values
+        medians[key] = float(np.median(values[len(values) // 2 :]))
+
+    def rank(key: SeriesKey) -> tuple[bool, float]:
+        return (len(histories[key]) >= enough, medians[key])
+
+    places = _by_file_system(group)
+    best = sorted((max(keys, key=rank) for keys in places.values()), key=rank, reverse=True)
+    pairs = [(FILE_SYSTEM, best[0], other) for other in best[1:]]
+    for leader in best:
+        pairs += [
+            (setting, leader, other)
+            for other in places[leader.file_system]
+            if (setting := _differ_in(leader, other))
+        ]
+    found = (_compared(setting, one, other, histories, confidence) for setting, one, other in pairs)
+    return Advised(tuple(best), medians, tuple(each for each in found if each))
+
+
+def _compared(  # noqa: PLR0911 (one a finding)
+    setting: str,
+    key: SeriesKey,
+    other: SeriesKey,
+    histories: Mapping[SeriesKey, History],
+    confidence: float,
+) -> Advice | None:
+    """Return the outcome of a comparison; None where no samples lie near each other."""
+    one, two = histories[key], histories[other]
+    mine, theirs = paired(one, two)
+    if not len(mine):
+        return None
+    ratios, times = one.values[mine] / two.values[theirs], one.times[mine]
+    half = len(ratios) // 2
+    whole = newer = _evidence(ratios, times, confidence)
+    older = None
+    if half >= 2 * fewest_pairs(confidence):
+        older = _evidence(ratios[:half], times[:half], confidence)
+        newer = _evidence(ratios[half:], times[half:], confidence)
+    pair = (key, other)
+    if newer.ratio < 1:  # the other is better of late, whatever the medians of all samples
+        pair, whole, newer = (other, key), _inverse(whole), _inverse(newer)
+        older = _inverse(older) if older else None
+    if newer.is_better:
+        return Advice(setting, *pair, Conclusion.BETTER, newer)
+    if newer.makes_no_difference or not whole.is_better:
+        if older and older.is_better:
+            return Advice(setting, *pair, Conclusion.WITHDRAWN, newer, before=older)
+        if older and _inverse(older).is_better:
+            pair = (pair[1], pair[0])
+            before = _inverse(older)
+            return Advice(setting, *pair, Conclusion.WITHDRAWN, _inverse(newer), before=before)
+    elif older:
+        return Advice(setting, *pair, Conclusion.BETTER, whole)
+    if newer.makes_no_difference:
+        return Advice(setting, *pair, Conclusion.NO_DIFFERENCE, newer)
+    more = _more(newer, fewest_pairs(confidence))
+    return Advice(setting, *pair, Conclusion.TOO_FEW, newer, more=more)
+
+
+def _of_case(key: SeriesKey, history: History, confidence: float) -> CaseAdvice:
+    found = _evidence(history.values, history.times, confidence)
+    if found.is_better:
+        return CaseAdvice(key, Conclusion.BETTER, found)
+    if _inverse(found).is_better:
+        return CaseAdvice(key, Conclusion.WORSE, found)
+    if found.makes_no_difference:
+        return CaseAdvice(key, Conclusion.NO_DIFFERENCE, found)
+    return CaseAdvice(key, Conclusion.TOO_FEW, found, _more(found, fewest_pairs(confidence)))
+
+
+def _more(evidence: PairedEvidence, fewest: int) -> int:
+    """Return about how many more pairs would show a difference, or that it makes none.
+
+    The interval narrows by the root of the number of pairs.
+    """
+    if evidence.interval is None:
+        return max(1, fewest - evidence.pairs)
+    log = abs(math.log(evidence.ratio))
+    width = math.log(evidence.interval[1] / evidence.interval[0]) / 2
+    wanted = max(log, math.log(MARGIN) - log)
+    needed = evidence.pairs * (width / wanted) ** 2 - evidence.pairs
+    return min(MOST_MORE, max(1, math.ceil(needed)))
+
+
+def _evidence(ratios: Ratios, times: NDArray[np.datetime64], confidence: float) -> PairedEvidence:
+    """Return the median and its interval, which is wider for serial correlation."""
+    found = interval(ratios, 0.5, confidence=confidence, correlation=correlation_of(ratios))
+    median = float(np.exp(np.median(np.log(ratios))))
+    return PairedEvidence(median, found, len(ratios), moment_of(times[0]), moment_of(times[-1]))
+
+
+def _inverse(evidence: PairedEvidence) -> PairedEvidence:
+    interval = evidence.interval
+    return replace(
+        evidence,
+        ratio=1 / evidence.ratio,
+        interval=None if interval is None else (1 / interval[1], 1 / interval[0]),
+    )

@@ -1,0 +1,188 @@
+"""New bands from a site's own runs, and why a series gets none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from iobands.bands import FROZEN, Band, Bands, Epoch
+from iobands.judge.detection import Detection
+from iobands.judge.propose import NoProposal, Proposal, propose
+from iobands.judge.site import Judgement
+from iobands.judge.verdicts import band_in_force
+from iobands.model.history import in_utc, moment
+from iobands.snapshot import RECOVERED, Series
+
+#: The source of an epoch that was learned, and of one that a person began.
+SOURCE: Final = "own history, by iobands calibrate"
+BY_HAND: Final = "iobands epoch"
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A series and its new band; `before` is the one in force, None without one."""
+
+    label: str
+    band: Band
+    before: Band | None
+    proposal: Proposal
+    notes: tuple[str, ...]
+    runs_since: datetime
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A series that gets no new band, and why."""
+
+    label: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The bands that a system's runs give; `epoch` is None where no band would change."""
+
+    system: str
+    learned: tuple[Learned, ...]
+    left_out: tuple[LeftOut, ...]
+    epoch: Epoch | None
+
+
+def calibrate(
+    judgement: Judgement, part: str = "", since: datetime | None = None
+) -> Iterator[Calibration]:
+    """Yield for each system the bands of its series with `part` in their label.
+
+    Runs from before `since` do not count.
+    """
+    site = judgement.snapshot
+    chosen = [series for series in site.series if part in series.label]
+    for system in sorted({series.key.system for series in chosen}):
+        learned: list[Learned] = []
+        left_out: list[LeftOut] = []
+        for series in chosen:
+            if series.key.system == system:
+                try:
+                    learned.append(_learn(series, judgement, since))
+                except NoProposal as why:
+                    left_out.append(LeftOut(series.label, str(why)))
+        bands = next(judgement.bands[each.key] for each in chosen if each.key.system == system)
+        epoch = _epoch(learned, bands, site.now) if learned else None
+        yield Calibration(system, tuple(learned), tuple(left_out), epoch)
+
+
+def epoch_by_hand(name: str, since: datetime, reason: str, bands: Bands, keep_bands: bool) -> Epoch:
+    """Return an epoch that a person begins; with `keep_bands` the bands in force then hold on."""
+    before = bands.epoch_at(since)
+    if before is None or not keep_bands:
+        return Epoch(name, since, BY_HAND, (), reason)
+    return Epoch(name, since, BY_HAND, before.bands, reason, limits=before.limits)
+
+
+def _learn(series: Series, judgement: Judgement, since: datetime | None) -> Learned:
+    """Return the band that the runs of a series give now.
+
+    Raises:
+        NoProposal: they give none, or the one in force stays.
+    """
+    site, detection = judgement.snapshot, judgement.detections.get(series.key)
+    if detection is None:
+        raise NoProposal("no run")
+    for alert in site.alerts_on(series.key):
+        if alert.direction is not None:
+            raise NoProposal(
+                f"under the alert {alert.subject!r}; resolve it when it was repaired, or "
+                "rebaseline it if it stays so"
+            )
+    if detection.suspicion is not None:
+        raise NoProposal("the newest runs may be a drop; wait until that is settled")
+    history, bands = series.history, judgement.bands[series.key]
+    in_force = band_in_force(series.key, history.newest, site.now, bands)
+    compared = np.zeros(len(history), dtype=bool)
+    compared[detection.rows] = True
+    notes = []
+    others = int(np.count_nonzero(history.passed & ~compared))
+    if others:
+        notes.append(f"{others} runs of another version, fsync or epoch, or resolved, left out")
+    stale = bool(others) and _is_stale(in_force, detection, bands)
+    if in_force is not None and in_force.state == FROZEN and not stale:
+        raise NoProposal("frozen; begin anew by `iobands rebaseline`, or `iobands epoch`")
+    usable = history.passed[detection.rows] & detection.healthy
+    usable[: _level_begins(detection)] = False
+    if since is not None:
+        usable &= detection.times >= in_utc(since)
+    hidden = int(np.count_nonzero(history.passed[detection.rows] & ~usable))
+    if hidden:
+        notes.append(f"{hidden} runs of earlier levels and alerts left out")
+    proposal = propose(detection.values[usable])
+    band = _band(series, proposal)
+    if in_force is not None and _is_same(band, in_force):
+        raise NoProposal("the band in force is the same")
+    first = moment(detection.times[usable][0])
+    return Learned(series.label, band, in_force, proposal, (*notes, *proposal.notes), first)
+
+
+def _level_begins(detection: Detection) -> int:
+    """Return the first run of the level that is the baseline now."""
+    ends = [each.onset for each in detection.chart.changes if each.end not in {None, RECOVERED}]
+    return max(ends, default=0)
+
+
+def _is_stale(band: Band | None, detection: Detection, bands: Bands) -> bool:
+    """Return whether a learned band is of other runs than those that compare with the newest.
+
+    Then fewer of these had been made when it first came up than it was learned from.
+    """
+    if band is None or band.state is None or band.runs is None:
+        return False
+    first = min(
+        epoch.since for epoch in bands.epochs if any(_is_same(one, band) for one in epoch.bands)
+    )
+    return int(np.count_nonzero(detection.times < in_utc(first))) < band.runs
+
+
+def _band(series: Series, proposal: Proposal) -> Band:
+    fields = series.key.fields().items()
+    return Band(
+        match={name: value for name, value in fields if name != "system"},
+        unit=series.key.unit,
+        lower_quartile=proposal.lower_quartile,
+        median=proposal.median,
+        upper_quartile=proposal.upper_quartile,
+        maximum=proposal.maximum,
+        floor=proposal.floor,
+        runs=proposal.runs,
+        epoch="",
+        source=SOURCE,
+        state=proposal.state,
+        intervals=proposal.intervals,
+    )
+
+
+def _is_same(band: Band, other: Band) -> bool:
+    alike = replace(other, epoch=band.epoch, source=band.source, match=band.match)
+    return band == alike and band.wanted == other.wanted
+
+
+def _epoch(learned: list[Learned], bands: Bands, now: datetime) -> Epoch:
+    """Return the epoch of the new bands; bands in force for other series hold on in it."""
+    names = {epoch.name for epoch in bands.epochs}
+    day = f"learned-{now:%Y-%m-%d}"
+    numbered = (day if number == 1 else f"{day}-{number}" for number in range(1, len(names) + 2))
+    before = bands.epoch_at(now)
+    new = [each.band.wanted for each in learned]
+    kept = [band for band in (before.bands if before else ()) if band.wanted not in new]
+    return Epoch(
+        name=next(name for name in numbered if name not in names),
+        since=now,
+        source=SOURCE,
+        bands=(*(each.band for each in learned), *kept),
+        reason="calibrated: the bands are new, what is measured is not",
+        continues=True,
+        runs_since=min(each.runs_since for each in learned),
+        limits=before.limits if before else (),
+    )

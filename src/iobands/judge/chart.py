@@ -1,0 +1,168 @@
+"""The chart of one series: evidence run by run, and the lasting changes found in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.judge.baseline import Baseline
+from iobands.judge.scores import DESIGNS, DROPS, Array
+from iobands.snapshot import DOWN, UP, Ratio, level_ratio
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What the detector found in all runs of a series; made by `detector.follow`.
+
+    Of shape (runs,): `logarithms` of the values, `down` and `up`, the evidence after each run for
+    a drop and for a rise, in nats. Of shape (runs, designs): `increments`, what each run added
+    to the evidence of each design. `sums` and `starts`, of shape (designs,), are the evidence
+    after the last run and the run at which it began. `baseline` judges the next run, `changes`
+    are in the order of time and the last of them may be open. A change smaller than `least`, a
+    share of the level, does not count.
+    """
+
+    baseline: Baseline
+    threshold: float
+    watch: float
+    least: float
+    logarithms: Array
+    increments: NDArray[np.float32]
+    down: Array
+    up: Array
+    sums: Array
+    starts: NDArray[np.int_]
+    changes: tuple[ChangePoint, ...]
+    scale: float
+
+    @property
+    def runs(self) -> int:
+        """The number of runs."""
+        return len(self.logarithms)
+
+    @property
+    def evidence(self) -> float:
+        """The larger evidence after the last run, in nats; 0 before the first."""
+        return max(float(self.down[-1]), float(self.up[-1])) if self.runs else 0.0
+
+    @property
+    def can_judge(self) -> bool:
+        """Whether there is a band or enough history for evidence."""
+        return self.baseline.can_judge
+
+    @property
+    def open_change(self) -> ChangePoint | None:
+        """The change that lasts, or None."""
+        return self.changes[-1] if self.changes and self.changes[-1].is_open else None
+
+    @cached_property
+    def suspicion(self) -> tuple[int, Ratio] | None:
+        """The first run and the size of a suspected drop, or None.
+
+        A drop is suspected while its evidence is over `watch`, no change is open, and the level
+        of the runs that speak for it is off by `least`.
+        """
+        if self.open_change is not None or self.runs == 0 or float(self.down[-1]) < self.watch:
+            return None
+        design = int(np.argmax(self.sums[SIDES[DOWN]]))
+        start = min(int(self.starts[design]), self.runs - 1)
+        speaking = self.increments[start:, design].astype(float)
+        onset = start + onset_interval(speaking, self.runs - 1 - start)[0]
+        ratio = level_ratio(self.baseline.level(), self.logarithms[onset:])
+        return None if ratio.is_small(self.least) else (onset, ratio)
+
+
+# Half the 95 % point of chi-squared with one degree of freedom.
+_LIKELY: Final = 1.92
+
+
+@dataclass(frozen=True)
+class ChangePoint:
+    """A lasting change; runs count from 0.
+
+    The change began with run `onset`, most likely between `onset_low` and `onset_high`. The
+    evidence `score` passed `threshold` (both in nats) at run `raised`. `ratio` is the level since
+    over the baseline, and `baseline` the median of what the runs were judged by. `ended` is the
+    first run after the change, `closed` the run at which that was known, `end` how it ended; all
+    three are None while the change lasts.
+    """
+
+    direction: str
+    raised: int
+    onset: int
+    onset_low: int
+    onset_high: int
+    ratio: Ratio
+    baseline: float
+    score: float
+    threshold: float
+    ended: int | None = None
+    closed: int | None = None
+    end: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the change lasts."""
+        return self.ended is None
+
+
+def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:
+    """Return the likeliest first run of a change, and the earliest and latest likely ones.
+
+    `scores` is the evidence of each run for the change, so the log-likelihood of an onset at k,
+    up to the run `raised`, is the sum from k on. The interval holds every onset within 1.92 of
+    the largest, a 95 % interval where the likelihood is smooth.
+    """
+    likelihood = np.cumsum(scores[::-1])[::-1][: raised + 1]
+    # Among equals the latest: the runs before it gave no evidence.
+    best = raised - int(np.argmax(likelihood[::-1]))
+    near = np.flatnonzero(likelihood >= likelihood[best] - _LIKELY)
+    return best, int(near[0]), int(near[-1])
+
+
+#: The designs of each direction, as columns.
+SIDES: Final = {DOWN: slice(0, len(DROPS)), UP: slice(len(DROPS), len(DESIGNS))}
+
+# A little under a half, so that 0.9 goes with 0.8.
+_RECOVERY_SHARE: Final = 0.45
+
+
+def direction_of(design: int) -> str:
+    """Return the direction of a design."""
+    return DOWN if design < len(DROPS) else UP
+
+
+def recovery_designs(design: int) -> list[int]:
+    """Return the designs that must all show recovery: from half the size of `design` up to it.
+
+    The design that fitted best when the change was found may be larger than the change. The true
+    level then lies between it and the baseline, and that design alone would see a recovery.
+    """
+    size = abs(np.log(DESIGNS[design]))
+    return [
+        column
+        for column in range(SIDES[direction_of(design)].start, design + 1)
+        if abs(np.log(DESIGNS[column])) >= _RECOVERY_SHARE * size
+    ]
+
+
+def cusum(scores: Array, begun: Array) -> Array:
+    """Return the sums after each run by column, starting from `begun`, never below zero."""
+    total = np.cumsum(scores, axis=0)
+    return total - np.minimum(np.minimum.accumulate(total, axis=0), -begun)
+
+
+def after_last_zero(sums: Array, first: int, otherwise: int) -> int:
+    """Return the run after the last zero of `sums`, whose first run is `first`."""
+    zeros = np.flatnonzero(sums == 0)
+    return first + int(zeros[-1]) + 1 if zeros.size else otherwise
+
+
+def first_true(flags: NDArray[np.bool_], otherwise: int) -> int:
+    """Return the index of the first true flag, or `otherwise`."""
+    found = int(np.argmax(flags)) if flags.size else 0
+    return found if flags.size and flags[found] else otherwise

@@ -1,0 +1,247 @@
+"""One series through the detector: its samples in, changes in terms of time out."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.bands import Band
+from iobands.judge.baseline import Prior
+from iobands.judge.chart import ChangePoint, Chart
+from iobands.judge.detector import DEGRADED, LEAST, WATCH, follow
+from iobands.judge.scores import DESIGNS, DROPS, Array
+from iobands.model.history import History, Times, moment
+from iobands.model.sessions import DAILY
+from iobands.snapshot import DOWN, LARGE_DROP, Change, Evidence, Suspicion
+
+#: The drops, as ratios, that the power of a series is given for.
+POWER_DROPS: Final = (0.8, LARGE_DROP)
+_QUARTERS: Final = 4
+
+
+@dataclass(frozen=True)
+class Budget:
+    """The false-alarm budget of a site; `runs_a_year` is of all series and groups together."""
+
+    false_alarms_a_year: float = 1.0
+    runs_a_year: float = DAILY
+
+    @cached_property
+    def threshold(self) -> float:
+        """The evidence for an alert, in nats, rounded up to a quarter, `DEGRADED` at the least.
+
+        Rounded, because the runs a year are an estimate that changes every day, and an alert must
+        not come and go with it.
+        """
+        exact = threshold_for(self.false_alarms_a_year, 1, max(self.runs_a_year, 1.0))
+        return max(DEGRADED, math.ceil(exact * _QUARTERS) / _QUARTERS)
+
+    def years_to_false_alarm(self, score: float) -> float:
+        """Return the mean number of years between false alarms of `score` on this site."""
+        return runs_between_false_alarms(score) / max(self.runs_a_year, 1.0)
+
+
+@dataclass(frozen=True)
+class Detection:
+    """The chart of a series and the runs that it saw.
+
+    `rows` are the places of these runs among the samples, `times` are in UTC, `values` in the
+    unit of the series.
+    """
+
+    rows: NDArray[np.int_]
+    times: Times
+    values: NDArray[np.float64]
+    chart: Chart
+
+    @cached_property
+    def changes(self) -> tuple[Change, ...]:
+        """All lasting changes in the order of time; the last may be open."""
+        return tuple(change_of(point, self.times) for point in self.chart.changes)
+
+    @property
+    def open_change(self) -> Change | None:
+        """The change that lasts, or None."""
+        return self.changes[-1] if self.chart.open_change else None
+
+    @cached_property
+    def suspicion(self) -> Suspicion | None:
+        """What `watch` is about, or None."""
+        suspected = self.chart.suspicion
+        if suspected is None:
+            return None
+        since, ratio = suspected
+        return Suspicion(
+            moment(self.times[since]),
+            ratio,
+            float(np.exp(np.median(self.chart.baseline.level()))),
+            float(self.chart.down[-1]),
+            self.chart.threshold,
+        )
+
+    def evidence(self, *, with_power: bool) -> Evidence:
+        """Return what there is to say of it; `with_power` takes its time."""
+        chart = self.chart
+        level = chart.baseline.level()
+        delays = {f"{drop:g}": power(chart, drop) for drop in POWER_DROPS} if with_power else {}
+        return Evidence(
+            self.rows,
+            chart.down,
+            chart.up,
+            self.changes,
+            self.suspicion,
+            chart.watch,
+            chart.threshold,
+            chart.can_judge,
+            float(np.exp(np.median(level))) if chart.can_judge else None,
+            len(chart.baseline.runs),
+            chart.baseline.correlation,
+            chart.scale,
+            {drop: runs if math.isfinite(runs) else None for drop, runs in delays.items()},
+        )
+
+    @cached_property
+    def healthy(self) -> NDArray[np.bool_]:
+        """Which runs are in no drop and in no open change: a band may be learned from them."""
+        found = np.ones(len(self.rows), dtype=bool)
+        for point in self.chart.changes:
+            if point.is_open or point.direction == DOWN:
+                found[point.onset : point.ended] = False
+        return found
+
+
+def detect(
+    history: History,
+    rows: NDArray[np.int_],
+    band: Band | None,
+    budget: Budget,
+    prior: Prior = Prior(),  # noqa: B008 (frozen)
+    least: float | None = None,
+) -> Detection:
+    """Return the detection on the samples at `rows`, which are in the order of time.
+
+    `prior` is what all series of the file system say about one of them, `least` the smallest
+    change of level that counts, `LEAST` unless given.
+    """
+    values, times = history.values[rows], history.times[rows]
+    measured = np.isfinite(values) & (values > 0)
+    if not measured.all():
+        rows, values, times = rows[measured], values[measured], times[measured]
+    least = LEAST if least is None else least
+    chart = follow(values, band, threshold=budget.threshold, least=least, prior=prior)
+    return Detection(rows, times, values, chart)
+
+
+def change_of(point: ChangePoint, times: Times) -> Change:
+    """Return `point` in terms of `times`, one a run of its chart."""
+    return Change(
+        direction=point.direction,
+        since=moment(times[point.onset]),
+        since_low=moment(times[point.onset_low]),
+        since_high=moment(times[point.onset_high]),
+        raised=moment(times[point.raised]),
+        ratio=point.ratio,
+        baseline=math.exp(point.baseline),
+        score=point.score,
+        threshold=point.threshold,
+        ended=None if point.ended is None else moment(times[min(point.ended, len(times) - 1)]),
+        end=point.end,
+        delay=point.raised - point.onset + 1,
+    )
+
+
+#: Runs to a false alarm at threshold h are at least exp(SLOPE * h) / DIVISOR: the least that was
+#: measured for any band, tail and size of history (docs/error-rates.md).
+SLOPE: Final = 0.6
+
+DIVISOR: Final = math.exp(-3.6)
+
+#: A threshold below this would make single runs an alarm.
+LOWEST: Final = WATCH
+
+# Evidence grows with each run of a drop that lasts, and numbers end at exp(709).
+_LARGEST_EXPONENT: Final = 700.0
+
+# How finely the evidence is cut for the Markov chain.
+_STATES: Final = 60
+
+
+def runs_between_false_alarms(threshold: float) -> float:
+    """Return the mean number of runs of one healthy series to a false alarm at `threshold`."""
+    return max(1.0, math.exp(min(SLOPE * threshold, _LARGEST_EXPONENT)) / DIVISOR)
+
+
+def threshold_for(
+    false_alarms_a_year: float = 1.0, series: int = 1, runs_a_year: float = 365.0
+) -> float:
+    """Return the threshold at which a whole site has at most so many false alarms a year.
+
+    Args:
+        false_alarms_a_year: how many the site allows itself, all series together.
+        series: how many series and groups the site has.
+        runs_a_year: how often each of them runs in a year.
+
+    Raises:
+        ValueError: one of them is not a positive finite number.
+    """
+    for number in (false_alarms_a_year, series, runs_a_year):
+        if not (math.isfinite(number) and number > 0):
+            raise ValueError(f"not a positive finite number: {number}")
+    runs = series * runs_a_year / false_alarms_a_year
+    return max(LOWEST, math.log(max(runs * DIVISOR, 1.0)) / SLOPE)
+
+
+def power(chart: Chart, drop: float = 0.7, threshold: float | None = None) -> float:
+    """Return the mean detection delay, in runs, of all values times `drop` on this series.
+
+    `math.inf` where the chart cannot see the drop or would take more than a million runs. The
+    evidence starts at 0. For each design the run length of its CUSUM is exact apart from a grid
+    of 60 steps (Brook and Evans, "An approach to the probability distribution of CUSUM run
+    length", Biometrika 59, 1972); the least of them is returned. `threshold` is the chart's own
+    unless given.
+
+    Raises:
+        ValueError: `drop` or `threshold` is not a positive finite number.
+    """
+    height = chart.threshold if threshold is None else threshold
+    for number in (drop, height):
+        if not (math.isfinite(number) and number > 0):
+            raise ValueError(f"not a positive finite number: {number}")
+    if chart.baseline.scores is None:
+        return math.inf
+    scores, weights = _scores_after(chart, drop)
+    columns = range(len(DROPS)) if drop < 1 else range(len(DROPS), len(DESIGNS))
+    return min(_run_length(scores[:, column], weights, height) for column in columns)
+
+
+def _scores_after(chart: Chart, drop: float) -> tuple[Array, Array]:
+    """Return the scores of runs spread like the baseline, times `drop`, and their weights."""
+    assert chart.baseline.scores is not None
+    values = chart.baseline.level() + math.log(drop)
+    found = chart.baseline.scores.scores(values) / chart.scale
+    return found, np.full(len(values), 1 / len(values))
+
+
+def _run_length(scores: Array, weights: Array, threshold: float) -> float:
+    step = threshold / _STATES
+    # the states are the middles of the steps; the first is everything around zero
+    moves = np.clip(
+        np.rint(np.arange(_STATES)[:, None] + scores[None, :] / step), 0, _STATES
+    ).astype(int)
+    chain = np.zeros((_STATES, _STATES + 1))
+    np.add.at(
+        chain,
+        (np.repeat(np.arange(_STATES), len(scores)), moves.ravel()),
+        np.tile(weights, _STATES),
+    )
+    try:
+        lengths = np.linalg.solve(np.eye(_STATES) - chain[:, :_STATES], np.ones(_STATES))
+    except np.linalg.LinAlgError:
+        return math.inf
+    length = float(lengths[0])
+    return length if 1 <= length <= 1e6 else math.inf  # noqa: PLR2004

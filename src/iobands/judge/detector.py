@@ -1,0 +1,362 @@
+"""The detector: runs of a series in, evidence and lasting changes out.
+
+A CUSUM of robust likelihood ratios for each design change, on the ranks of the runs among the
+baseline. Runs join the baseline once `LAG` later runs were quiet, never while a change is open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike
+
+from iobands.judge.baseline import (
+    FIRST_BASELINE,
+    FULL_BASELINE,
+    LARGEST_BASELINE,
+    MOST,
+    Baseline,
+    Prior,
+    scale_for,
+)
+from iobands.judge.chart import (
+    SIDES,
+    ChangePoint,
+    Chart,
+    after_last_zero,
+    cusum,
+    direction_of,
+    first_true,
+    onset_interval,
+    recovery_designs,
+)
+from iobands.judge.scores import DESIGNS, Array, Quartiles, band_cells
+from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, level_ratio
+
+#: How many later runs must have been quiet before a run joins the baseline.
+LAG: Final = 30
+#: Evidence thresholds in nats; `threshold.threshold_for` gives the one for a site.
+WATCH: Final = 5.7
+DEGRADED: Final = 9.0
+#: The evidence for recovery that ends a change.
+RECOVERY: Final = 8.0
+#: A level matters that is off by this share of the baseline.
+LEAST: Final = 0.05
+#: An improvement that lasted for so many runs becomes the baseline.
+ADOPTION: Final = 30
+
+# The baseline is learned again when it has grown to one of these sizes.
+_GROWTH: Final = (FIRST_BASELINE, 30, 40, FULL_BASELINE, 90, 130, LARGEST_BASELINE)
+_CHUNK: Final = 64
+# So many runs are scored at a time: the rest of years is scored again after each change.
+_AT_A_TIME: Final = 256
+# So many runs whose level is that of the baseline end a change, however steady they are.
+_BACK: Final = 8
+# How far back from the last zero an onset may lie, and how far on from where it was raised.
+_BEFORE_ONSET: Final = 60
+_AFTER_RAISED: Final = 30
+
+
+def follow(
+    values: ArrayLike,
+    band: Quartiles | None = None,
+    *,
+    history: ArrayLike = (),
+    threshold: float = DEGRADED,
+    watch: float = WATCH,
+    least: float = LEAST,
+    prior: Prior = Prior(),  # noqa: B008 (frozen)
+) -> Chart:
+    """Return the chart of a series.
+
+    Args:
+        values: positive values in the order of time, one a job, of shape (runs,).
+        band: published quartiles in the unit of the series.
+        history: earlier healthy values in the order of time: a baseline from the first run on.
+            The newest `LARGEST_BASELINE` are used.
+        threshold: the evidence in nats at which a change is found.
+        watch: the evidence at which the baseline stops growing.
+        least: the smallest change of level that counts, as a share of it.
+        prior: what all series of the file system say about one of them.
+
+    Raises:
+        ValueError: a value, a quartile or a setting is out of its range.
+    """
+    if not (threshold > 0 and watch > 0 and 0 <= least < 1):
+        raise ValueError(f"not in range: threshold {threshold}, watch {watch}, least {least}")
+    if band is not None:
+        band_cells(band)  # raises for quartiles that are none
+    logarithms = logarithms_of(values)
+    baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
+    return _Detector(logarithms, baseline, threshold, watch, least, prior).chart()
+
+
+def logarithms_of(values: ArrayLike) -> Array:
+    """Return the logarithms of `values`, of shape (n,).
+
+    Raises:
+        ValueError: one of them is not a positive finite number.
+    """
+    numbers = np.atleast_1d(np.asarray(values, dtype=float))
+    if numbers.ndim != 1:
+        raise ValueError(f"the values of one series have one dimension, not {numbers.ndim}")
+    wrong = np.flatnonzero(~(np.isfinite(numbers) & (numbers > 0)))
+    if wrong.size:
+        raise ValueError(f"value {wrong[0]} is {numbers[wrong[0]]}: not a positive finite number")
+    return np.log(numbers)
+
+
+@dataclass(frozen=True)
+class _Open:
+    """A change that lasts: its design, the runs of its onset and size so far, and recovery."""
+
+    design: int
+    start: int
+    point: ChangePoint
+    before: Array
+    recovery: Array
+    recovery_start: int
+
+
+class _Detector:
+    """One pass over the runs; arrays are filled in place."""
+
+    def __init__(
+        self,
+        logarithms: Array,
+        baseline: Baseline,
+        threshold: float,
+        watch: float,
+        least: float,
+        prior: Prior,
+    ) -> None:
+        self.prior = prior
+        self.logarithms = logarithms
+        self.total = len(logarithms)
+        self.threshold, self.watch, self.least = threshold, watch, least
+        self.increments = np.zeros((self.total, len(DESIGNS)), dtype=np.float32)
+        self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
+        self.sums, self.starts = np.zeros(len(DESIGNS)), np.zeros(len(DESIGNS), dtype=int)
+        self.usable = np.ones(self.total, dtype=bool)
+        self.changes: list[ChangePoint] = []
+        self.open: _Open | None = None
+        self.at = 0
+        self.dismissed = 0
+        self._learn(baseline, 0)
+
+    def chart(self) -> Chart:
+        """Judge all runs."""
+        while self.at < self.total:
+            self._step()
+        if self.open is not None:
+            self.changes.append(self._dated(self.open))
+        return Chart(
+            baseline=self.baseline,
+            threshold=self.threshold,
+            watch=self.watch,
+            least=self.least,
+            logarithms=self.logarithms,
+            increments=self.increments,
+            down=self.evidence[DOWN],
+            up=self.evidence[UP],
+            sums=self.sums,
+            starts=self.starts,
+            changes=tuple(self.changes),
+            scale=self.scale,
+        )
+
+    def _step(self) -> None:
+        if self.open is not None:
+            self._while_open(self.open)
+        elif not self.baseline.can_judge:
+            self._while_learning()
+        else:
+            self._while_quiet()
+
+    def _learn(self, baseline: Baseline, joined: int) -> None:
+        """Judge by `baseline`, which has the usable runs before `joined`."""
+        self.baseline, self.joined = baseline, joined
+        self.scale = scale_for(baseline.correlation, self.threshold, WATCH, baseline.youth)
+        # how often runs are deep is known from all series, and so is how they depend on each other
+        known = self.prior.correlation
+        correlation = baseline.likely_correlation if known is None else min(max(known, 0.0), MOST)
+        self.deep_scale = scale_for(correlation, self.threshold, WATCH)
+
+    def _scored(self, stop: int) -> Array:
+        """Return the scores of the runs up to `stop`, of shape (runs, designs)."""
+        assert self.baseline.scores is not None
+        values = self.logarithms[self.at : stop]
+        scores = self.baseline.scores.scores(values) / self.scale
+        deep = values < self.baseline.deep
+        if deep.any():
+            before = self.at > 0 and self.logarithms[self.at - 1] < self.baseline.deep
+            again = np.concatenate(([before], deep[:-1]))
+            first = self.prior.first_of(self.baseline.deep_runs, len(self.baseline.runs))
+            rates = np.where(again, max(self.prior.again, first), first)
+            shares = self.baseline.deep_shares[SIDES[DOWN]]
+            scores[deep, SIDES[DOWN]] = np.log1p(shares / rates[deep, None]) / self.deep_scale
+        return scores
+
+    def _while_learning(self) -> None:
+        end = min(self.total, self.at + FIRST_BASELINE - len(self.baseline.runs))
+        runs = np.concatenate((self.baseline.runs, self.logarithms[self.at : end]))
+        self.starts[:] = end
+        self._learn(replace(self.baseline, runs=runs), end)
+        self.at = end
+
+    def _while_quiet(self) -> None:
+        joining, due = self._next_growth()
+        end = min(self.total, max(due, self.at) + _CHUNK, self.at + _AT_A_TIME)
+        scores = self._scored(end)
+        sums = cusum(scores, self.sums)
+        best = {name: sums[:, columns].max(axis=1) for name, columns in SIDES.items()}
+        most = np.maximum(best[DOWN], best[UP])
+        last = len(most) - 1
+        found = first_true(most >= self.threshold, last + 1)
+        grow = max(due - self.at, 0)
+        grow += first_true(most[grow:] < self.watch, last + 1)
+        event = min(found, grow, last)
+        begun, done = self.at, self.at + event + 1
+        self.increments[begun:done] = scores[: event + 1]
+        for name, evidence in best.items():
+            self.evidence[name][begun:done] = evidence[: event + 1]
+        zeros = sums[: event + 1] == 0
+        latest = event - np.argmax(zeros[::-1], axis=0)
+        self.starts = np.where(zeros.any(axis=0), begun + latest + 1, self.starts)
+        self.sums = sums[event].copy()
+        self.at = done
+        if found == event:
+            self._raise(done - 1)
+        elif grow == event:
+            joined = self.logarithms[self.joined : joining][self.usable[self.joined : joining]]
+            runs = np.concatenate((self.baseline.runs, joined))
+            self._learn(replace(self.baseline, runs=runs), joining)
+
+    def _next_growth(self) -> tuple[int, int]:
+        """Return up to which run the baseline grows next, and the run after which it may."""
+        size = len(self.baseline.runs)
+        target = next((milestone for milestone in _GROWTH if milestone > size), None)
+        usable = np.flatnonzero(self.usable[self.joined :])
+        if target is None or len(usable) < target - size:
+            return 0, self.total
+        newest = self.joined + int(usable[target - size - 1])
+        return newest + 1, newest + LAG
+
+    def _raise(self, raised: int) -> None:
+        design = int(np.argmax(self.sums))
+        direction, start = direction_of(design), int(self.starts[design])
+        before = self.baseline.level()
+        since = level_ratio(before, self.logarithms[start : raised + 1])
+        point = ChangePoint(
+            direction=direction,
+            raised=raised,
+            onset=start,
+            onset_low=start,
+            onset_high=start,
+            ratio=since,
+            baseline=float(np.median(before)),
+            score=float(self.sums[design]),
+            threshold=self.threshold,
+        )
+        empty = np.zeros(len(recovery_designs(design)))
+        found = _Open(design, start, point, before, empty, raised + 1)
+        dated = self._dated(found, raised + 1)
+        # Of a history with two levels, leaving one may look like any change: what is no lower
+        # than the baseline is no drop. A change that is too small to matter is none either.
+        size = level_ratio(before, self.logarithms[dated.onset : raised + 1])
+        if (since.value < 1) != (direction == DOWN) or size.is_small(self.least):
+            self.sums[SIDES[direction]], self.starts[SIDES[direction]] = 0.0, raised + 1
+            self.dismissed = raised + 1  # what follows is another change
+        else:
+            self.open = found
+
+    def _while_open(self, change: _Open) -> None:
+        assert self.baseline.scores is not None
+        scores = self._scored(min(self.total, self.at + _AT_A_TIME))
+        columns = recovery_designs(change.design)
+        # without what is taken off for the error of the baseline, which no longer matters
+        penalty = self.baseline.scores.penalty[columns] / self.scale
+        back = cusum(-scores[:, columns] - penalty, change.recovery)
+        last = len(back) - 1
+        recovered = first_true(back.min(axis=1) >= RECOVERY, last + 1)
+        level = self._back_to_baseline(change, self.at + min(recovered, last))
+        lasted = change.point.direction == UP
+        adopted = max(change.start + ADOPTION - self.at, 0) if lasted else last + 1
+        event = min(recovered, last, adopted, last if level is None else level - self.at)
+        begun, done = self.at, self.at + event + 1
+        self.increments[begun:done] = scores[: event + 1]
+        start = after_last_zero(
+            back[: event + 1, columns.index(change.design)], begun, change.recovery_start
+        )
+        # for the figure: an open change ends by evidence for recovery alone
+        shown = self.sums[change.design] + np.cumsum(scores[: event + 1, change.design])
+        self.evidence[change.point.direction][begun:done] = np.maximum(shown, 0.0)
+        self.sums[change.design] = shown[-1]
+        self.at = done
+        if level is not None and event == level - begun:
+            self._recover(change, self._after_last_off(change, level), level)
+        elif event == recovered:
+            self._recover(change, start, done - 1)
+        elif event == adopted:
+            self._adopt(change)
+        else:
+            self.open = replace(change, recovery=back[event].copy(), recovery_start=start)
+
+    def _back_to_baseline(self, change: _Open, newest: int) -> int | None:
+        """Return the first run up to `newest` with which the level surely is the baseline's."""
+        first = max(change.point.raised + 1, self.at - _BACK + 1)
+        if newest + 1 - first < _BACK:
+            return None
+        windows = sliding_window_view(self.logarithms[first : newest + 1], _BACK)
+        off = np.abs(np.median(windows, axis=1) - change.point.baseline)
+        for place in np.flatnonzero(off < -np.log1p(-self.least)):
+            ratio = level_ratio(change.before, windows[place], self.baseline.inflation)
+            if ratio.is_surely_small(self.least):
+                return first + int(place) + _BACK - 1
+        return None
+
+    def _after_last_off(self, change: _Open, newest: int) -> int:
+        """Return the run after the last of those up to `newest` that is off the baseline."""
+        first = newest + 1 - _BACK
+        off = np.abs(self.logarithms[first:newest] - change.point.baseline)
+        far = np.flatnonzero(off >= -np.log1p(-self.least))
+        return first + (int(far[-1]) + 1 if far.size else 0)
+
+    def _recover(self, change: _Open, ended: int, closed: int) -> None:
+        """End the change with `ended`, and judge the runs since again, from no evidence."""
+        self._end(ended, closed, RECOVERED)
+        self.usable[change.start : ended] = False
+        self.sums[:], self.starts[:] = 0.0, ended
+        self.at = ended
+
+    def _adopt(self, change: _Open) -> None:
+        """Make an improvement that lasted the baseline, from its onset on."""
+        onset = self._dated(change).onset
+        self._end(self.at, self.at - 1, ADOPTED)
+        self.sums[:], self.starts[:] = 0.0, self.at
+        runs = self.logarithms[onset : self.at]
+        self._learn(Baseline(runs, None, self.prior.correlation), self.at)
+
+    def _end(self, ended: int, closed: int, end: str) -> None:
+        assert self.open is not None
+        dated = self._dated(self.open, ended)
+        self.changes.append(replace(dated, ended=ended, closed=closed, end=end))
+        self.open = None
+
+    def _dated(self, change: _Open, ended: int | None = None) -> ChangePoint:
+        """Return the change with its onset and its size by the runs up to `ended`, or all."""
+        point = change.point
+        known = self.at if ended is None else ended
+        stop = max(point.raised + 1, min(known, point.raised + 1 + _AFTER_RAISED))
+        first = max(0, min(change.start, max(change.start - _BEFORE_ONSET, self.dismissed)))
+        first = max([first, *(each.ended for each in self.changes if each.ended is not None)])
+        # runs that the baseline was learned from were never judged, and have no increments
+        unjudged = np.flatnonzero(~self.increments[first : change.start].any(axis=1))
+        first += int(unjudged[-1]) + 1 if unjudged.size else 0
+        speaking = self.increments[first:stop, change.design].astype(float)
+        onset, low, high = (first + i for i in onset_interval(speaking, point.raised - first))
+        ratio = level_ratio(change.before, self.logarithms[onset:known], self.baseline.inflation)
+        return replace(point, onset=onset, onset_low=low, onset_high=high, ratio=ratio)

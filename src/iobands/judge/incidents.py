@@ -1,0 +1,100 @@
+"""Incidents, as docs/glossary.md defines them: most series of a file system far down at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.judge.verdicts import TransientRuns
+from iobands.model.history import moment
+from iobands.model.series import SeriesKey
+from iobands.model.sessions import sessions_of
+from iobands.snapshot import Incident
+
+_WINDOW: Final = 3
+_BAD: Final = 2
+_SEVERAL: Final = 2
+_DAYS: Final = 7
+
+
+def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tuple[Incident, ...]:
+    """Return all incidents in the order of time, those that are open at `now` included."""
+    sessions = sessions_of({key: each.times for key, each in runs.items()})
+    week = _DAYS * sessions.a_day
+    groups: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
+    for key in runs:
+        if key.file_system is not None and key.case is None:
+            groups[key.system, key.file_system, key.variable].append(key)
+    found = []
+    for place, keys in groups.items():
+        if len(keys) >= _SEVERAL:
+            mine = {key: (runs[key], sessions.numbers[key]) for key in keys}
+            spans = _spans(list(mine.values()), week)
+            found += [_incident(place, mine, *span, now) for span in spans]
+    return tuple(sorted(found, key=lambda each: each.since))
+
+
+_Runs = tuple[TransientRuns, NDArray[np.int_]]
+
+
+def _spans(runs: Sequence[_Runs], week: int) -> list[tuple[int, int, int, bool]]:
+    """Return of each incident the first bad session, the opening and the last bad one.
+
+    `week` is how much the numbers of sessions rise in a week.
+    """
+    numbers, places = np.unique(
+        np.concatenate([sessions for _, sessions in runs]), return_inverse=True
+    )
+    ran = np.bincount(places, minlength=len(numbers))
+    low = np.bincount(places, np.concatenate([each.low for each, _ in runs]), len(numbers))
+    judged = ran >= _SEVERAL
+    numbers, bad = numbers[judged], (2 * low > ran)[judged]
+    found = []
+    begun: int | None = None
+    raised = last = 0
+    for place in range(_WINDOW - 1, len(bad)):
+        window = slice(place - _WINDOW + 1, place + 1)
+        over = numbers[place] - numbers[last] >= week or not bad[window].any()
+        if begun is not None and over:
+            found.append((numbers[begun], numbers[raised], numbers[last], False))
+            begun = None
+        recent = bad[window] & (numbers[window] > numbers[place] - week)
+        if begun is None and recent.sum() >= _BAD:
+            begun, raised = window.start + int(np.argmax(recent)), place
+        last = place if bad[place] else last
+    if begun is not None:
+        found.append((numbers[begun], numbers[raised], numbers[last], True))
+    return found
+
+
+def _incident(
+    place: tuple[str, str, str],
+    runs: Mapping[SeriesKey, _Runs],
+    first: int,
+    raised: int,
+    last: int,
+    is_open: bool,
+    now: datetime,
+) -> Incident:
+    ratios: dict[SeriesKey, float] = {}
+    times: dict[int, list[np.datetime64]] = {first: [], raised: [], last: []}
+    for key, (each, sessions) in runs.items():
+        within = (sessions >= first) & (sessions <= last) & each.low
+        if within.any():
+            ratios[key] = float(np.median(each.ratios[within]))
+        for session, found in times.items():
+            found += list(each.times[sessions == session])
+    until = moment(max(times[last]))
+    return Incident(
+        *place,
+        since=moment(min(times[first])),
+        raised=moment(max(times[raised])),
+        until=until,
+        is_open=is_open and now - until < timedelta(days=_DAYS),
+        ratios=dict(sorted(ratios.items(), key=lambda item: item[1])),
+    )

@@ -1,0 +1,191 @@
+"""Peers, the targets of a file system or the nodes of a system: which is slower than the others.
+
+A run says how fast each of its peers was over the median one, so what moves all of them cancels
+out. Each session adds to the evidence of a peer a Huberised log-likelihood ratio: normal noise
+around the level of the others, or around a design level below it, clipped at both ends (Huber,
+"A robust version of the probability ratio test", Ann. Math. Statist. 36, 1965).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.judge.detection import Budget
+from iobands.judge.detector import WATCH
+from iobands.judge.scores import Array
+from iobands.model.history import moment
+from iobands.model.sessions import DAILY, runs_a_year
+from iobands.snapshot import Peer, PeerState, Ratio, Speeds
+
+# Speeds over that of the others, of which the likeliest counts.
+_DESIGNS: Final = np.log([0.75, 0.5])[:, None]
+# The median of two hides which one is slow.
+_FEWEST_PEERS: Final = 3
+# Of a slow peer so many sessions may look healthy, and of a healthy one so many slow, for no
+# lasting reason; the second is learned from the others, and worth so many cells before.
+_HEALTHY_BY_CHANCE: Final = 0.10
+_SLOW_BY_CHANCE: Final = 0.02
+_PRIOR_CELLS: Final = 50
+# Of a slow peer so many of the sessions that use it may say nothing, where bytes explain all.
+_TELLS_NOTHING: Final = 0.5
+# Speeds have three digits, and nobody acts on less.
+_LEAST_NOISE: Final = 0.03
+_MAD_TO_SIGMA: Final = 1.4826
+_NORMAL_95: Final = 1.96
+# The standard error of a median over that of a mean, of normal noise.
+_MEDIAN: Final = 1.2533
+# A slow peer is like the others again after so many sessions in a row that say so.
+_RECOVERED: Final = 3
+# A peer is gone when the newest sessions miss it: so many at the least, and so many that drawing
+# their share of all peers at random would miss it with this chance.
+_FEWEST_MISSED: Final = 3
+_MISSED_BY_CHANCE: Final = 0.01
+# The speed of a peer that is not slow is taken from so many of its newest sessions, those in which
+# it was slow left out.
+_NEWEST: Final = 20
+
+
+def compare(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:
+    """Return the peers in their order."""
+    seen, shows = speeds.used, np.isfinite(speeds.values)
+    compared = np.flatnonzero((seen.sum(1) >= _FEWEST_PEERS) & shows.any(1))
+    not_used = len(seen) - _gone_after(seen.mean())
+    not_compared = len(seen) - _gone_after(shows[compared].sum() / seen.size)
+    values, times = speeds.values[compared], speeds.times[compared]
+    noise = _noise(values)
+    *evidence, alarms, ends = _follow(
+        _scores(values, noise, seen[compared]), shows[compared], budget.threshold
+    )
+    found = []
+    for place, name in enumerate(speeds.peers):
+        used = np.flatnonzero(seen[:, place])
+        if not len(used):
+            continue
+        onset, is_slow, score = (each[place] for each in evidence)
+        shown = np.flatnonzero(np.isfinite(values[:, place]))
+        over = np.flatnonzero(ends[:, place])
+        recovered = np.searchsorted(shown, over[-1]) + 1 - _RECOVERED if len(over) else 0
+        recent = shown[shown >= onset] if is_slow else shown[recovered:][-_NEWEST:]
+        state = PeerState.SLOW if is_slow else PeerState.HEALTHY
+        if not is_slow and score >= WATCH:
+            state = PeerState.WATCH
+        if not len(shown) or compared[shown[-1]] < not_compared:
+            state = PeerState.UNKNOWN
+        if used[-1] < not_used:
+            state = PeerState.UNUSED
+        since = since_low = None
+        if state is PeerState.SLOW:
+            since = moment(times[onset])
+            since_low = moment(times[shown[max(np.searchsorted(shown, onset) - 1, 0)]])
+        found.append(
+            Peer(
+                name,
+                state,
+                len(used),
+                moment(speeds.times[used[-1]]),
+                _ratio(values[recent, place], noise[recent]),
+                float(score),
+                since,
+                since_low,
+                tuple(
+                    (moment(raised), None if ended is None else moment(ended))
+                    for raised, ended in zip_longest(times[alarms[:, place]], times[ends[:, place]])
+                ),
+            )
+        )
+    return tuple(found)
+
+
+def comparisons_a_year(speeds: Sequence[Speeds]) -> float:
+    """Return how often a year a peer is compared with the others, all of them together."""
+    found = 0.0
+    for each in speeds:
+        used = np.isfinite(each.values).sum()
+        if used:
+            a_year = runs_a_year(each.times) if len(each.times) > 1 else DAILY
+            found += used / len(each.times) * a_year
+    return found
+
+
+def _gone_after(share: float) -> int:
+    """Return how many sessions without a peer are no chance, where each uses this share of all."""
+    if not 0 < share < 1:
+        return _FEWEST_MISSED
+    return max(_FEWEST_MISSED, math.ceil(math.log(_MISSED_BY_CHANCE) / math.log1p(-share)))
+
+
+def _noise(values: Array) -> Array:
+    """Return the spread of healthy peers in each session, that of all sessions at the least.
+
+    One or two alone may be the slow ones.
+    """
+    sizes = np.abs(values)
+    every = np.nanmedian(sizes) if len(sizes) else 0.0
+    enough = np.isfinite(sizes).sum(1) >= _FEWEST_PEERS
+    spread = np.where(enough, np.nanmedian(sizes, axis=1), every)
+    return np.maximum(_MAD_TO_SIGMA * np.maximum(spread, every), _LEAST_NOISE)
+
+
+def _scores(values: Array, noise: Array, used: NDArray[np.bool_]) -> Array:
+    """Return what each session says for each design, of shape (designs, sessions, peers).
+
+    Beyond its level a design is not contradicted: much slower is slow, too. A session that says
+    nothing of a peer that it used is no proof, but where most are so the others are chance.
+    """
+    levels = _DESIGNS[:, :, None]
+    near = np.maximum(values, levels)
+    ratios = levels * (near - levels / 2) / noise[None, :, None] ** 2
+    low = (ratios > 0).sum(1)
+    cells = used.sum(0)
+    others = cells.sum() - cells
+    chance = (low.sum(1, keepdims=True) - low + _SLOW_BY_CHANCE * _PRIOR_CELLS) / (
+        others + _PRIOR_CELLS
+    )
+    most = np.log((1 - _HEALTHY_BY_CHANCE) / np.clip(chance, _SLOW_BY_CHANCE, 0.5))
+    least = math.log(_HEALTHY_BY_CHANCE / (1 - _SLOW_BY_CHANCE))
+    found = np.clip(ratios, least, most[:, None, :])
+    return np.where(used & np.isnan(values), math.log(_TELLS_NOTHING), found)
+
+
+def _follow(
+    scores: Array, shown: NDArray[np.bool_], threshold: float
+) -> tuple[NDArray[np.int_], NDArray[np.bool_], Array, NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return of each peer the onset, −1 for none, whether it is slow, and the evidence.
+
+    What is not `shown` neither ends nor keeps an alert. Also at which sessions it was found to be
+    slow, and at which that was over, each of shape (sessions, peers).
+    """
+    designs, sessions, peers = scores.shape
+    evidence = np.zeros((designs, peers))
+    onsets = np.full((designs, peers), -1)
+    alarms, ends = np.zeros((2, sessions, peers), dtype=bool)
+    is_slow = np.zeros(peers, dtype=bool)
+    healthy = np.zeros(peers, dtype=int)
+    for session in range(sessions):
+        seen = shown[session]
+        step = np.where(np.isnan(scores[:, session]) | (is_slow & ~seen), 0.0, scores[:, session])
+        onsets = np.where((evidence == 0) & (step > 0), session, onsets)
+        evidence = np.maximum(evidence + step, 0.0)
+        alarms[session] = ~is_slow & (evidence.max(0) >= threshold)
+        is_slow |= alarms[session]
+        healthy = np.where(seen, np.where((step < 0).all(0), healthy + 1, 0), healthy)
+        ends[session] = is_slow & (healthy >= _RECOVERED)
+        is_slow &= ~ends[session]
+        evidence[:, ends[session]] = 0.0
+    chosen = (evidence.argmax(0), np.arange(peers))
+    return onsets[chosen], is_slow, evidence[chosen], alarms, ends
+
+
+def _ratio(values: Array, noise: Array) -> Ratio:
+    """Return the median speed over that of the others, with a normal 95 % interval."""
+    if not len(values):
+        return Ratio(math.nan, 0.0, math.inf)
+    middle = float(np.median(values))
+    error = _NORMAL_95 * _MEDIAN * float(np.median(noise)) / math.sqrt(len(values))
+    return Ratio(math.exp(middle), math.exp(middle - error), math.exp(middle + error))

@@ -1,0 +1,310 @@
+"""From what a person asks for to the action that is logged: which alert, since when."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any, Final
+
+from iobands.bands import Span
+from iobands.model.history import moment_of
+from iobands.model.series import SeriesKey, slug
+from iobands.snapshot import (
+    ACKNOWLEDGE,
+    DISCARD,
+    FIELD_OF,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    UNDO,
+    Action,
+    Alert,
+    Member,
+    PeerName,
+    Series,
+    Severity,
+    in_force,
+)
+
+#: The alerts that can be acted on: those of a change.
+CHANGES: Final = (Severity.INCIDENT, Severity.DEGRADED, Severity.IMPROVED)
+
+# After the newest sample, whose time may have a fraction.
+_NEXT: Final = timedelta(seconds=1)
+_NAMED: Final = 8
+
+
+_Log = Mapping[SeriesKey | PeerName, Sequence[Action]]
+
+
+class RequestError(ValueError):
+    """There is nothing to act on; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asks for; `since` is None unless given, `at` the samples to discard."""
+
+    kind: str
+    who: str
+    reason: str
+    since: datetime | None = None
+    force: bool = False
+    verdict: str | None = None
+    at: Span | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What can be acted on: an alert with its members, or one series, which may be of an alert.
+
+    Of a slow `peer` that is the alert, and no series.
+    """
+
+    name: str
+    series: tuple[Series, ...]
+    alert: Alert | None = None
+    peer: PeerName | None = None
+
+    @property
+    def keys(self) -> tuple[SeriesKey | PeerName, ...]:
+        """What actions name."""
+        return (self.peer,) if self.peer else tuple(each.key for each in self.series)
+
+    @property
+    def system(self) -> str:
+        """The system of the series."""
+        return self.keys[0].system
+
+
+def subjects_of(
+    series: Sequence[Series], alerts: Sequence[Alert], log: _Log, now: datetime
+) -> list[Subject]:
+    """Return what can be acted on: alerts of several series, alerts of the past, every series."""
+    changed = [alert for alert in alerts if alert.severity in CHANGES]
+    shared: dict[str, Subject] = {}
+    for alert in changed:
+        members = tuple(member.series for member in alert.members)
+        if alert.peer:
+            shared[alert.subject] = Subject(alert.subject, (), alert, alert.peer.name)
+        elif len(members) > 1:
+            shared[alert.subject] = Subject(alert.subject, members, alert)
+    for name, done in log.items():  # what an undo names
+        peer = name if isinstance(name, PeerName) else None
+        for action in in_force(done, now):
+            named = tuple(each for each in series if action.names(each.key))
+            if action.subject and (peer or len(named) > 1):
+                shared.setdefault(action.subject, Subject(action.subject, named, None, peer))
+    of_series = {key: alert for alert in changed for key in alert.keys}
+    own = (Subject(each.label, (each,), of_series.get(each.key)) for each in series)
+    return [*shared.values(), *own]
+
+
+def selected(
+    subjects: Sequence[Subject], words: str, request: Request, *, every: bool, log: _Log
+) -> list[Subject]:
+    """Return the subjects that `words` name: exactly, or else all words in any order.
+
+    Of those the ones are meant that there is something to do about. Members of a shared alert
+    that is meant are not acted on again.
+
+    Raises:
+        RequestError: nothing or, without `every`, more than one subject is meant.
+    """
+    exact = [each for each in subjects if words in {each.name, _slug(each)}]
+    asked = words.split()
+    matching = exact or [
+        each for each in subjects if asked and all(word in each.name.split() for word in asked)
+    ]
+    if not matching:
+        known = ", ".join(each.name for each in subjects if each.alert) or "none has an alert"
+        raise RequestError(f"no series or alert is named {words!r}; alerts: {known}")
+    able = [each for each in matching if _is_possible(each, request, log)] or matching
+    shared = [each.alert for each in able if len(each.series) != 1]
+    able = [each for each in able if len(each.series) != 1 or each.alert not in shared or exact]
+    if len(able) > 1 and not every:
+        names = "; ".join(each.name for each in able[:_NAMED])
+        more = f"; and {len(able) - _NAMED} more" if len(able) > _NAMED else ""
+        raise RequestError(f"{words!r} may mean {names}{more}: name one, or give --all")
+    return able
+
+
+def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
+    subject: Subject,
+    request: Request,
+    every: Sequence[Series],
+    log: _Log,
+    now: datetime,
+    future: Mapping[SeriesKey, Sequence[datetime]] = MappingProxyType({}),
+) -> Action | None:
+    """Return the action to log, or None where the same was done already.
+
+    `every` are all series of the site, `log` has all actions about each, and `future` has the
+    times of samples that no history has, as they are dated in the future.
+
+    Raises:
+        RequestError: there is no such alert, nothing to undo, or the time cannot be.
+    """
+    if request.since and request.since > now:
+        raise RequestError(f"{request.since.isoformat()} is in the future; act when it has come")
+    action = _about(subject, request, every, now)
+    last = last_action(subject, log, now)
+    if request.kind == UNDO:
+        if last is None:
+            raise RequestError(f"{subject.name}: there is nothing to undo")
+        return replace(action, of=last.when)
+    if subject.peer and request.kind not in (ACKNOWLEDGE, RESOLVE):
+        raise RequestError(f"{subject.name}: acknowledge or resolve it")
+    if request.kind == RETIRE:
+        is_done = last is not None and last.kind == RETIRE
+        return None if is_done else action
+    if request.kind == DISCARD:
+        span = _discarded(subject, request, future)
+        return replace(action, since=span.begin, until=span.end)
+    alert = subject.alert
+    if alert is None:
+        if request.kind == REBASELINE and request.since:
+            return replace(action, since=request.since)
+        done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""
+        own = "" if subject.peer else subject.series[0].status.state.value
+        state = f"its state is {own}" if own else "it is as fast as the others"
+        raise RequestError(f"{subject.name} has no open alert: {state}{done}")
+    known = alert.acknowledgement
+    same = known is not None and known.holds and known.action.reason == request.reason
+    if request.kind == ACKNOWLEDGE and same:
+        return None
+    action = replace(action, direction=alert.direction, verdict=request.verdict)
+    if subject.peer and alert.peer:
+        ratio = round(alert.peer.ratio.value, 4)
+        return replace(action, since=alert.since_low, until=request.since or now, ratio=ratio)
+    members = [each for each in alert.members if each.series in subject.series]
+    if request.kind == RESOLVE and not request.force:
+        _refuse_if_low(members)
+    action = replace(action, ratio=_ratio(members))
+    assert alert.since is not None and alert.since_low is not None
+    if request.kind == REBASELINE:
+        return replace(action, since=request.since or alert.since)
+    changes = [each.series.status.change for each in members]
+    begins = [alert.since_low, *(each.since_low for each in changes if each)]
+    if request.since and request.since < min(begins):
+        raise RequestError(f"{subject.name}: the change began later, at {alert.since.isoformat()}")
+    newest = max(each.status.when for each in subject.series if each.status.when)
+    # Samples seen by now are of the alert, also where the clock that dated them is ahead of ours.
+    until = request.since or max(now, newest + _NEXT)
+    return replace(action, since=min(begins), until=until)
+
+
+def _about(subject: Subject, request: Request, every: Sequence[Series], now: datetime) -> Action:
+    """Return the action with what it is about: a target or a node, or else series."""
+    peer = subject.peer
+    matches = ({FIELD_OF[peer.kind]: peer.where},) if peer else _matches(subject.series, every)
+    action = Action(request.kind, now, request.who, request.reason, matches, subject=subject.name)
+    if peer is None:
+        return action
+    named: dict[str, Any] = {peer.kind: peer.name}
+    return replace(action, **named)
+
+
+def _discarded(
+    subject: Subject, request: Request, future: Mapping[SeriesKey, Sequence[datetime]]
+) -> Span:
+    """Return the span of the samples to discard: those asked for, or else the newest.
+
+    Raises:
+        RequestError: a series has none there.
+    """
+    times = {
+        each.label: [*map(moment_of, each.history.times), *future.get(each.key, ())]
+        for each in subject.series
+    }
+    newest = [max(found) for found in times.values() if found]
+    if not newest:
+        raise RequestError(f"{subject.name} has no sample")
+    span = request.at or Span(min(newest), max(newest))
+    for label, found in times.items():
+        if found and not any(when in span for when in found):
+            near = min(found, key=lambda when: abs(when - span.begin))
+            raise RequestError(
+                f"{label} has no sample at {span.begin.isoformat()}; the nearest is of "
+                f"{near.isoformat()}"
+            )
+    return span
+
+
+def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
+    """Return the newest action in force about all series of `subject`, or None."""
+    of_each = [in_force(log.get(key, ()), now) for key in subject.keys]
+    common = [action for action in of_each[0] if all(action in others for others in of_each)]
+    return common[-1] if common else None
+
+
+def _slug(subject: Subject) -> str | None:
+    return slug(subject.series[0].key) if len(subject.series) == 1 else None
+
+
+def _is_possible(subject: Subject, request: Request, log: _Log) -> bool:
+    if request.kind == UNDO:
+        return any(log.get(key) for key in subject.keys)
+    if request.kind in (RETIRE, DISCARD):
+        return len(subject.series) == 1
+    return subject.alert is not None or (request.kind == REBASELINE and request.since is not None)
+
+
+def _ratio(members: Sequence[Member]) -> float | None:
+    found = members[0].ratio if members else None
+    return round(found.value, 4) if found and math.isfinite(found.value) else None
+
+
+def _refuse_if_low(members: Sequence[Member]) -> None:
+    """Refuse to resolve a drop whose newest runs are still nearer to it than to the baseline.
+
+    Of series that changed only as a group their median counts: one of many is low by chance.
+
+    Raises:
+        RequestError: they are.
+    """
+    of_group: list[tuple[float, float]] = []
+    for each in members:
+        value, change = each.series.status.value, each.series.status.change
+        if value is not None and change and change.is_drop:
+            ratio = value / change.baseline
+            _refuse_low(each.series.label, ratio, change.ratio.value)
+        elif value is not None and change is None and each.ratio and each.baseline:
+            of_group.append((value / each.baseline, each.ratio.value))
+    if of_group:
+        ratio, dropped = (statistics.median(each) for each in zip(*of_group, strict=True))
+        _refuse_low(f"{len(of_group)} series of the group", ratio, dropped)
+
+
+def _refuse_low(name: str, ratio: float, dropped: float) -> None:
+    if ratio < math.sqrt(min(dropped, 1.0)):
+        raise RequestError(
+            f"{name}: the newest run is still at {ratio:.2f} × the baseline. The runs since the "
+            "change would no longer count; give --force if that is right, `iobands acknowledge` "
+            "if the cause is known, `iobands rebaseline` if it stays so"
+        )
+
+
+def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping[str, object], ...]:
+    """Return what names `series`: the fields that they share, if no other series has them all."""
+    system = series[0].key.system
+    fields = [
+        {name: value for name, value in each.key.fields().items() if name != "system"}
+        for each in series
+    ]
+    shared = {
+        name: value
+        for name, value in fields[0].items()
+        if all(other[name] == value for other in fields)
+    }
+    alike = [
+        each
+        for each in every
+        if each.key.system == system
+        and all(getattr(each.key, name) == value for name, value in shared.items())
+    ]
+    return (shared,) if len(alike) == len(series) else tuple(fields)

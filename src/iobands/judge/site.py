@@ -1,0 +1,419 @@
+"""From what is known of a site to its snapshot: series first, then several series together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.bands import Bands
+from iobands.bands.selection import Maintenance
+from iobands.judge.actions import bands_after
+from iobands.judge.baseline import Prior, prior_of
+from iobands.judge.causes import alerts_of, of_failures, of_preflight, of_session
+from iobands.judge.detection import Budget, Detection
+from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
+from iobands.judge.incidents import incidents_of
+from iobands.judge.ledger import ledger_of
+from iobands.judge.obstacles import obstacles
+from iobands.judge.places import places_of
+from iobands.judge.set_aside import (
+    future_samples,
+    is_retired,
+    only_in_future,
+    outside_maintenance,
+    spans_of_peers,
+)
+from iobands.judge.slow_peers import actions_on_peers, with_slow_peers
+from iobands.judge.state import Terms, assess, unjudged
+from iobands.judge.verdicts import NONE as NO_TRANSIENT_RUNS
+from iobands.judge.verdicts import TransientRuns, transient_runs, verdicts_of
+from iobands.measure.run_reports import CheckRun, RunReports
+from iobands.model.history import NOTHING, History
+from iobands.model.rejected import Rejected, Unread
+from iobands.model.series import SeriesKey, labels
+from iobands.model.session import LastSession
+from iobands.model.sessions import runs_a_year, sessions_of
+from iobands.snapshot import (
+    CLOCK,
+    CLOCK_OFF,
+    Action,
+    Alert,
+    FileSystem,
+    FutureSample,
+    Incident,
+    MissingRun,
+    Obstacle,
+    Outliers,
+    Series,
+    Severity,
+    Snapshot,
+    in_force,
+    ordered,
+)
+from iobands.source.expected import missed_schedule
+from iobands.source.known import AHEAD, OVERDUE, Attempts, Known, read_known, why
+from iobands.source.missing_runs import (
+    FINE,
+    findings,
+    missing_in_perflogs,
+    missing_in_reports,
+    runs_of_series,
+    sightings,
+    superseded,
+)
+
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_NO_ROWS: Final = np.empty(0, np.uint32)
+_NO_PRIORS: Final = defaultdict[tuple[str, str | None], Prior](Prior)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The snapshot, and what it was judged by: of each series the detection and the bands."""
+
+    snapshot: Snapshot
+    detections: Mapping[SeriesKey, Detection]
+    bands: Mapping[SeriesKey, Bands]
+
+
+def read_site(
+    perflogs: Path,
+    bands: Path,
+    alerts: Path,
+    *,
+    now: datetime,
+    as_of: bool = False,
+    false_alarms: float = 1.0,
+) -> Snapshot:
+    """Read everything below three directories and return the snapshot; see `judge`.
+
+    Raises:
+        FileNotFoundError: there are no perflogs.
+    """
+    known = read_known(perflogs, bands, alerts, now=now, as_of=as_of)
+    return judge(known, false_alarms=false_alarms).snapshot
+
+
+def judge(
+    known: Known,
+    *,
+    false_alarms: float = 1.0,
+    clock: str | None = None,
+    with_power: bool = True,
+) -> Judgement:
+    """Judge a site.
+
+    `false_alarms` is the budget of false alarms a year, all series together. `clock` says what is
+    wrong with the clock that gave the time. `with_power` says which drops each series can show,
+    which takes its time. What cannot be judged is an alert, and costs nothing else.
+    """
+    now, attempts, stage = known.now, Attempts([*known.problems]), _Stage.of(known)
+    gone, standing = stage.gone, stage.standing
+    budget, groups = _budget(stage, false_alarms)
+    judged = _judged(stage, attempts, budget, with_power=with_power)
+    kept = {key: each for key, each in judged.items() if key not in gone}
+    series = [each.series for each in kept.values()]
+    detections = {key: each.detection for key, each in kept.items() if each.detection}
+    drops = attempts.of("groups", partial(group_drops, groups, detections, budget), ())
+    transient = {key: each.transient for key, each in kept.items()}
+    incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
+    stopped = obstacles(stage.runs, stage.reports.newest, OVERDUE)
+    peers = "targets and nodes"
+    spans_of = partial(spans_of_peers, known.bands, known.maintenance, known.logs, now)
+    places = attempts.of(
+        peers, partial(places_of, known.samples.speeds, spans_of, now, false_alarms), ()
+    )
+    peer_actions = actions_on_peers(places, known.logs)
+    unfit = frozenset(key for each in stopped for key in each.keys)
+    found = _alerts(attempts, series, drops, incidents, standing, budget, detections, unfit)
+    named = partial(with_slow_peers, found, places, peer_actions, now, false_alarms)
+    alerts = ordered(
+        [
+            *attempts.of(peers, named, found),
+            *_of_site(known, stage, series, stopped, clock),
+            *of_unread(known.rejected),
+            *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),
+        ]
+    )
+    in_their_time = partial(in_force, now=now)
+    acted = [*map(in_their_time, (*stage.actions.values(), *peer_actions.values()))]
+    skipped = findings(stage.runs[None], stage.reports, OVERDUE, lambda result: result == "skip")
+    snapshot = Snapshot(
+        now=now,
+        series=tuple(series),
+        ledger=ledger_of(alerts, series, drops, incidents, acted, places),
+        false_alarms_a_year=budget.false_alarms_a_year,
+        threshold=budget.threshold,
+        samples=known.samples.measured,
+        speeds=known.samples.speeds,
+        alerts=alerts,
+        skipped=tuple(skipped),
+        superseded=tuple(stage.names[key] for key in sorted(stage.past, key=SeriesKey.sort_key)),
+        retired=tuple(each.series for key, each in judged.items() if key in gone),
+        future=stage.future,
+        maintenance={name: each.maintenance for name, each in known.bands.items()},
+        rejected=known.rejected,
+        obstacles=stopped,
+        incidents=incidents,
+        file_systems=_file_systems(series, stage.reports),
+        last_session=known.last_session,
+        leftovers=known.leftovers,
+        places=places,
+        peer_actions=peer_actions,
+        warnings=tuple(text for each in known.bands.values() for text in each.warnings),
+        clock=clock,
+    )
+    return Judgement(snapshot, detections, {key: each.bands for key, each in judged.items()})
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """What of a site is judged: its series and their runs, without what people set aside.
+
+    `names` are the labels of all series, `past` those that are superseded, `gone` the retired.
+    `actions` are all about each series, `standing` those in force. `runs` are by series, None for
+    those of no series; `missing` are runs without a sample, by the perflogs.
+    """
+
+    known: Known
+    keys: tuple[SeriesKey, ...]
+    names: Mapping[SeriesKey, str]
+    past: frozenset[SeriesKey]
+    future: tuple[FutureSample, ...]
+    missing: Mapping[SeriesKey, Sequence[MissingRun]]
+    actions: Mapping[SeriesKey, tuple[Action, ...]]
+    standing: Mapping[SeriesKey, tuple[Action, ...]]
+    reports: RunReports
+    runs: Mapping[SeriesKey | None, Sequence[CheckRun]]
+    gone: frozenset[SeriesKey]
+
+    @classmethod
+    def of(cls, known: Known) -> _Stage:
+        """Return what of a site is judged."""
+        now, histories, logs = known.now, known.histories, known.logs
+        missing = missing_in_perflogs(known.samples.missed)
+        seen = sightings(known.samples)
+        past = superseded(seen)
+        runs = outside_maintenance(known.reports.runs, known.maintenance)
+        reports = replace(known.reports, runs=runs)
+        names = labels({*histories, *missing, *(key for key, _ in known.future)})
+        future = future_samples(known.future, names, logs, now)
+        missing = {**only_in_future(future, histories), **missing}
+        keys = sorted({*histories, *missing} - past, key=SeriesKey.sort_key)
+        actions = {key: logs[key.system].of(key) for key in keys}
+        standing = {key: in_force(each, now) for key, each in actions.items()}
+        gone = {key for key in keys if is_retired(standing[key], histories.get(key, NOTHING))}
+        return cls(
+            known,
+            tuple(keys),
+            names,
+            frozenset(past),
+            future,
+            missing,
+            actions,
+            standing,
+            reports,
+            runs_of_series(keys, seen, reports.runs),
+            frozenset(gone),
+        )
+
+    @property
+    def measured(self) -> dict[SeriesKey, History]:
+        """The histories of the series that are judged."""
+        known = self.known.histories
+        return {key: known[key] for key in self.keys if key in known and key not in self.gone}
+
+
+def _budget(stage: _Stage, false_alarms: float) -> tuple[Budget, tuple[Group, ...]]:
+    """Return the budget of false alarms of the site, and its groups, which take part in it."""
+    measured = stage.measured
+    sessions = sessions_of({key: each.times for key, each in measured.items()})
+    groups = groups_of({key: each.newest.get("medium") for key, each in measured.items()})
+    of_series = sum(runs_a_year(each.times) for each in measured.values())
+    return Budget(
+        false_alarms, of_series + sum(sessions.a_year(group.keys) for group in groups)
+    ), groups
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A series, and what it was judged by."""
+
+    series: Series
+    bands: Bands
+    detection: Detection | None
+    transient: TransientRuns
+
+
+def _judged(
+    stage: _Stage, attempts: Attempts, budget: Budget, *, with_power: bool
+) -> dict[SeriesKey, _Judged]:
+    """Return every series with its status, which says so where it could not be judged."""
+    known, labelled = stage.known, labels(stage.keys)
+    priors = attempts.of("priors", partial(_priors, stage.measured, stage.keys), _NO_PRIORS)
+    found = {}
+    for key in stage.keys:
+        history = known.histories.get(key, NOTHING)
+        spans = known.maintenance[key.system].of(key.file_system)
+        bands = bands_after(known.bands[key.system], stage.standing[key]).leaving_out(*spans)
+        # of two at the same time max() takes the first, and reports know more
+        missing = [*missing_in_reports(key, stage.runs.get(key, ())), *stage.missing.get(key, ())]
+        missing = [each for each in missing if not any(each.when in span for span in spans)]
+        terms = Terms(known.now, spans, budget, priors[key.system, key.file_system], with_power)
+        try:
+            status, detection = assess(key, history, missing, bands, terms)
+            transient = transient_runs(key, history, bands, detection)
+        except Exception as error:
+            status, detection = unjudged(history, why(error)), None
+            transient = NO_TRANSIENT_RUNS
+        lacking = {each.when: each for each in reversed(missing)}
+        epoch = bands.epoch_at(status.when) if status.when else None
+        series = Series(
+            key=key,
+            label=labelled[key],
+            history=history,
+            rows=known.samples.rows.get(key, _NO_ROWS),
+            status=status,
+            outliers=transient.outliers,
+            verdicts=verdicts_of(key, history, bands, status.band if status.provisional else None),
+            epoch=epoch and replace(epoch, bands=(), limits=()),
+            epochs=tuple(replace(each, bands=(), limits=()) for each in bands.epochs),
+            missing=tuple(lacking[when] for when in sorted(lacking)),
+            actions=stage.actions[key],
+        )
+        found[key] = _Judged(series, bands, detection, transient)
+    return found
+
+
+def _of_site(
+    known: Known,
+    stage: _Stage,
+    series: Sequence[Series],
+    stopped: Sequence[Obstacle],
+    clock: str | None,
+) -> list[Alert]:
+    """Return the alerts that are about no series."""
+    partitions = {(each.key.system, each.key.partition) for each in series}
+    partitions |= {(each.system, each.partition) for each in stopped}
+    failed = findings(stage.runs[None], stage.reports, OVERDUE, lambda result: result not in FINE)
+    last, measured = known.last_session, stage.measured
+    return [
+        *of_preflight(stopped, len(partitions) > 1),
+        *of_failures(failed),
+        *_of_session(last, measured, known.maintenance, known.now),
+        *([] if known.as_of else _of_clock(clock, stage.future, last, measured, known.now)),
+    ]
+
+
+def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
+    """Return an alert for each directory of which something could not be read."""
+    found: defaultdict[tuple[Path, str], list[Path]] = defaultdict(list)
+    for each in rejected:
+        if isinstance(each, Unread):
+            found[each.path.parent, each.reason].append(each.path)
+    return [
+        Alert(
+            Severity.FAILED,
+            str(paths[0]) if len(paths) == 1 else f"{len(paths)} files in {directory}",
+            reason=f"{reason}; what it has is not judged",
+        )
+        for (directory, reason), paths in found.items()
+    ]
+
+
+def _alerts(
+    attempts: Attempts,
+    series: Sequence[Series],
+    drops: Sequence[GroupDrop],
+    incidents: Sequence[Incident],
+    standing: Mapping[SeriesKey, Sequence[Action]],
+    budget: Budget,
+    detections: Mapping[SeriesKey, Detection],
+    unfit: frozenset[SeriesKey],
+) -> tuple[Alert, ...]:
+    """Return the alerts of all series, or where that fails those of each alone."""
+    work = partial(alerts_of, series, drops, incidents, standing, budget, detections, unfit)
+    found = attempts.of("alerts of several series", work, None)
+    if found is not None:
+        return found
+    alone = (
+        attempts.of(
+            each.label,
+            partial(alerts_of, [each], (), (), standing, budget, detections, unfit),
+            (),
+        )
+        for each in series
+    )
+    return tuple(alert for of_one in alone for alert in of_one)
+
+
+def _of_session(
+    last: LastSession | None,
+    histories: Mapping[SeriesKey, History],
+    windows: Mapping[str, Maintenance],
+    now: datetime,
+) -> list[Alert]:
+    """Return the alert of the last session, or of those that were due since."""
+    if last is None:
+        return []
+    spans = [span for each in windows.values() for span in each.of(None)]
+    # a wrong clock dated it: only the samples say when one ran
+    began = last.began if last.began <= now + AHEAD else _LONG_AGO
+    return of_session(last, missed_schedule(began, histories.values(), spans, now))
+
+
+def _of_clock(
+    clock: str | None,
+    future: Sequence[FutureSample],
+    last: LastSession | None,
+    histories: Mapping[SeriesKey, History],
+    now: datetime,
+) -> list[Alert]:
+    """Return an alert of the clock where it is off, or something is dated well after `now`."""
+    if clock:
+        return [Alert(Severity.FAILED, CLOCK, reason=clock)]
+    dated = {"a sample": max((each.when for each in future), default=now)}
+    dated["the newest sample"] = max((each.last for each in histories.values()), default=now)
+    dated["the last session"] = last.began if last else now
+    what, when = max(dated.items(), key=lambda each: each[1])
+    if when - now < CLOCK_OFF:
+        return []
+    reason = (
+        f"{what} is dated {when:%Y-%m-%d %H:%M}, which is to come: the clock that dated it is "
+        "wrong, or this one"
+    )
+    return [Alert(Severity.FAILED, CLOCK, reason=reason)]
+
+
+def _priors(
+    histories: Mapping[SeriesKey, History], keys: Sequence[SeriesKey]
+) -> dict[tuple[str, str | None], Prior]:
+    """Return the prior of each system and file system."""
+    found: defaultdict[tuple[str, str | None], list[NDArray[np.float64]]] = defaultdict(list)
+    for key in keys:
+        values = histories[key].values if key in histories else NOTHING.values
+        found[key.system, key.file_system].append(np.log(values[values > 0]))
+    return {place: prior_of(each) for place, each in found.items()}
+
+
+def _file_systems(series: Sequence[Series], reports: RunReports) -> tuple[FileSystem, ...]:
+    """Return what is known of the file systems that have series."""
+    found: defaultdict[tuple[str, str], Outliers] = defaultdict(Outliers)
+    for each in series:
+        found[each.key.system, each.key.file_system or "none"] += each.outliers
+    sizes = {
+        (run.system, run.examines): run.size_gib
+        for run in reports.runs  # in the order of time
+        if run.examines and run.size_gib
+    }
+    return tuple(
+        FileSystem(*place, outliers, sizes.get(place)) for place, outliers in sorted(found.items())
+    )

@@ -1,0 +1,121 @@
+"""The state of a series: whether a person has to look, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from iobands.bands import NO_BAND, Bands, Span, covered
+from iobands.judge.baseline import Prior
+from iobands.judge.detection import Budget, Detection, detect
+from iobands.judge.verdicts import band_in_force, comparable, judged, learned_band, limit_in_force
+from iobands.model.history import History
+from iobands.model.series import SeriesKey
+from iobands.snapshot import ENOUGH_RUNS, MissingRun, State, Status
+from iobands.source.expected import overdue_after
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a series is judged at `now`.
+
+    No sample is expected in the maintenances `spans`. `prior` is what all series of its file
+    system say about one of them. `with_power` says which drops it can show.
+    """
+
+    now: datetime
+    spans: Sequence[Span]
+    budget: Budget
+    prior: Prior
+    with_power: bool
+
+
+def assess(
+    key: SeriesKey,
+    history: History,
+    missing_runs: Sequence[MissingRun],
+    bands: Bands,
+    terms: Terms,
+) -> tuple[Status, Detection | None]:
+    """Return the status of a series from its samples and its missing runs, and its detection.
+
+    No sample of a case is expected that the site file puts into no tag with an interval.
+    """
+    if not len(history):
+        newest = max(missing_runs, key=lambda miss: miss.when, default=None)
+        why = newest.what if newest else "no sample"
+        status = Status(State.NO_DATA, why, None, None, NO_BAND, None, False, 0, 0, missing=why)
+        return status, None
+    value, when = float(history.values[-1]), history.last
+    published = band_in_force(key, history.newest, when, bands)
+    rows = judged(history, bands)
+    detection = detect(history, rows, published, terms.budget, terms.prior, bands.least_change)
+    usable = comparable(history, bands)
+    healthy = usable.copy()
+    # A run under an open alert must not join the band.
+    healthy[detection.rows[~detection.healthy]] = False
+    band = published or learned_band(key, history.values[healthy])
+    state, why = _state(detection), ""
+    out = next((span.why for span in bands.left_out if when in span), "")
+    if out:
+        why = f"its newest sample is not judged, {out}"
+    if band is None:
+        state = State.CALIBRATING
+        why = f"{np.count_nonzero(usable) + history.passed[-1]} of {ENOUGH_RUNS} runs"
+    missing = _missing(key, history, missing_runs, terms)
+    # A series that has degraded stays so while samples are missing.
+    if missing and state is not State.DEGRADED:
+        state = State.NO_DATA
+    limit = limit_in_force(key, history.newest, when, bands)
+    judge = band or limit
+    status = Status(
+        state=state,
+        why=why,
+        value=value,
+        when=when,
+        verdict=judge.verdict(value) if judge else NO_BAND,
+        band=band,
+        provisional=band is not None and published is None,
+        runs=len(history),
+        usable=int(np.count_nonzero(usable)),
+        evidence=detection.evidence(with_power=terms.with_power),
+        missing=missing,
+        left_out=out,
+        limit=limit,
+    )
+    return status, detection
+
+
+def unjudged(history: History, why: str) -> Status:
+    """Return the status of a series that could not be judged, and why: its alert is `no data`."""
+    value, when = (float(history.values[-1]), history.last) if len(history) else (None, None)
+    runs = len(history)
+    return Status(State.NO_DATA, why, value, when, NO_BAND, None, False, runs, 0, missing=why)
+
+
+def _state(detection: Detection) -> State:
+    change = detection.open_change
+    if change:
+        return State.DEGRADED if change.is_drop else State.IMPROVED
+    return State.WATCH if detection.suspicion else State.HEALTHY
+
+
+def _missing(
+    key: SeriesKey,
+    history: History,
+    missing_runs: Sequence[MissingRun],
+    terms: Terms,
+) -> str | None:
+    """Return why the newest sample is not the expected one, or None."""
+    now, newest = terms.now, history.last
+    later = [miss for miss in missing_runs if miss.when > newest]
+    if later:
+        return max(later, key=lambda miss: miss.when).what
+    on_demand = key.case is not None and not history.newest.get("interval_days")
+    overdue = None if on_demand else overdue_after(history)
+    if overdue is not None and now - newest - covered(terms.spans, newest, now) > overdue:
+        return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"
+    return None

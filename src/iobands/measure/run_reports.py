@@ -1,0 +1,394 @@
+"""ReFrame's run reports: the runs that failed before they could leave a line in a perflog.
+
+The form is that of ReFrame 4.10 (data version 4).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from iobands.model.fields import SERIES_FIELDS, canonical
+from iobands.model.rejected import Rejected, Unusable, entries, not_read
+from iobands.model.series import PATH_PART
+from iobands.model.times import from_unix, interval_of, overdue
+
+_VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
+_NOT_RUN: Final = frozenset({"skip", "fail_deps"})
+#: Where an entry has the name of what it examines, by what kind of thing that is.
+_NAMED_IN: Final = {
+    "file system": "file_system",
+    "environment": "environ",
+    "partition": "partition",
+}
+
+#: A test case in a report, or another part of it.
+Entry = Mapping[str, Any]
+_Key = tuple[str, ...]  # name, system with partition, and environment
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """A check in a run report, on one partition with one environment.
+
+    `fields` are the series fields that the check had set by the end; `recorded` are the variables
+    for which it recorded a value. `when` is when its job completed, or when ReFrame ended where
+    there was no job, in whole seconds as in perflogs. `reason` is a single line.
+    `interval` is within what time the site's schedule runs the check again, None if not declared.
+    `examines` names the file system, environment or partition that a check of the environment
+    looks at, and `lacks` the one that it found unfit, or without which another was not run.
+    `size_gib` is that of a file system that it looked at, None where it was not seen.
+    """
+
+    name: str
+    system: str
+    partition: str
+    environ: str
+    fields: Mapping[str, float | str | None]
+    fixture: bool
+    result: str
+    phase: str | None
+    reason: str | None
+    recorded: frozenset[str]
+    when: datetime
+    report: Path
+    examines: str | None = None
+    lacks: str | None = None
+    size_gib: float | None = None
+    interval: timedelta | None = None
+
+    @property
+    def overdue(self) -> timedelta | None:
+        """After what time it is overdue; None where no interval is declared."""
+        return overdue(self.interval) if self.interval else None
+
+    @property
+    def identity(self) -> tuple[str, str, str, str]:
+        """What every run of one check has in common."""
+        return (self.system, self.partition, self.environ, self.name)
+
+
+@dataclass(frozen=True)
+class RunReports:
+    """The runs of all reports, in the order of time, and the reports that could not be read.
+
+    `newest` is when the last session ended.
+    """
+
+    runs: tuple[CheckRun, ...]
+    newest: datetime | None
+    rejected: tuple[Rejected, ...]
+
+
+def read_run_reports(
+    directory: Path,
+    system: str | None = None,
+    within: timedelta = timedelta.max,
+    until: datetime | None = None,
+) -> RunReports:
+    """Read the `<system>/reports/*.json` below `directory` of sessions `within` the newest one.
+
+    Older ones need not be read where a series is overdue after `within`: what they report is older
+    than that, and so is the newest sample of every series that it is news of. A report is never
+    older than its file, so that the newest files are read until one is out of reach. Sessions that
+    ended after `until` are left out. Of a check that ran more than once in one report, as with
+    retries, the last time counts. Damaged reports are rejected.
+    """
+    runs: list[CheckRun] = []
+    newest: datetime | None = None
+    rejected: list[Rejected] = []
+    files = report_files(directory, system, rejected)
+    for changed, path in sorted(_changes(files), reverse=True):
+        if newest and newest.timestamp() - changed > within.total_seconds():
+            break
+        try:
+            found = read_report(path)
+        except Unusable as reason:
+            if isinstance(reason.__cause__, OSError):
+                rejected.append(not_read(path, reason.__cause__))
+            else:
+                rejected.append(Rejected(path, 0, str(reason)))
+        else:
+            if found and (until is None or found[0] <= until):
+                end, of_report = found
+                newest = max(newest or end, end)
+                runs += of_report
+    runs.sort(key=lambda run: (run.when, run.report))
+    return RunReports(tuple(runs), newest, tuple(sorted(rejected, key=lambda each: each.path)))
+
+
+def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
+    """Return when the session ended and its runs, or None for a dry run, which ran nothing.
+
+    Raises:
+        Unusable: the report cannot be read.
+    """
+    report = load(path)
+    session = session_of(report)
+    end = from_unix(number_of(session, "time_end_unix"))
+    if end is None:
+        raise Unusable("not a run report: no time_end_unix")
+    if "--dry-run" in str(session.get("cmdline")).split():
+        return None
+    entries = list(entries_of(report))
+    by_key = {_key(entry): entry for entry in entries}
+    runs = (_run(entry, end, path, by_key) for entry in entries)
+    return end, list({run.identity: run for run in runs}.values())
+
+
+def _changes(paths: Iterable[Path]) -> Iterator[tuple[float, Path]]:
+    """Yield each file after the time of its last change."""
+    for path in paths:
+        try:
+            yield path.stat().st_mtime, path
+        except OSError:
+            yield math.inf, path  # reading it will show what is wrong
+
+
+def _run(entry: Entry, end: datetime, path: Path, entries: Mapping[_Key, Entry]) -> CheckRun:
+    def text(name: str) -> str:
+        value = entry.get(name)
+        return value if isinstance(value, str) else ""
+
+    def place(name: str) -> str:
+        return text(name) if re.fullmatch(PATH_PART, text(name)) else "unnamed"
+
+    fields = {
+        name: canonical(value)
+        for name in SERIES_FIELDS
+        if isinstance(value := entry.get(name), str | int | float | None)
+        if name in entry and value != "<undefined>"
+    }
+    lacks, why = _lacks(entry, entries) or (None, None)
+    return CheckRun(
+        name=text("display_name") or text("name"),
+        system=place("system"),
+        partition=place("partition"),
+        environ=text("environ"),
+        fields=fields,
+        fixture=entry.get("fixture") is True,
+        result=text("result"),
+        phase=text("fail_phase") or None,
+        reason=(why if lacks else _reason(text("fail_reason"), entry)) or None,
+        recorded=_recorded(entry.get("perfvalues")),
+        when=from_unix(number_of(entry, "job_completion_time_unix")) or end,
+        report=path,
+        examines=_examined(entry),
+        lacks=lacks,
+        size_gib=number_of(entry, "size_gib"),
+        interval=interval_of(number_of(entry, "interval_days")),
+    )
+
+
+def _reason(said: str, entry: Entry) -> str:
+    """Return why a check failed in one line, without the source lines that ReFrame quotes."""
+    if entry.get("result") == "fail_deps":
+        return "not run, as a check that it depends on failed"
+    if entry.get("result") == "skip":
+        # ReFrame leaves its own out; the checks say it in a variable
+        said = str(canonical(entry.get("skip_reason")) or "")
+    if words := words_of_command(said):
+        return words
+    lines = [line for line in said.splitlines() if not line.startswith("|")]
+    reason = " ".join(" ".join(lines).split()).removesuffix(":")
+    if entry.get("fail_phase") == "compile_wait" and entry.get("build_stderr"):
+        # The compiler's messages are in a file that ReFrame does not quote; no compiler ran where
+        # the session was ended before.
+        reason += f"; see {entry.get('stagedir')}/{entry['build_stderr']}"
+    return reason
+
+
+def _examined(entry: Entry) -> str | None:
+    """Return what an entry examines, if it is a preflight check."""
+    name = entry.get(_NAMED_IN.get(str(entry.get("examines")), ""))
+    return name if isinstance(name, str) else None
+
+
+def _lacks(
+    entry: Entry, entries: Mapping[_Key, Entry], seen: frozenset[_Key] = frozenset()
+) -> tuple[str, str] | None:
+    """Return what `entry` found unfit, or could not be run without, and why; None if not known.
+
+    ReFrame says of the latter only that a dependency failed. `seen` are the entries that led here:
+    a damaged report may go in circles.
+    """
+    subject, not_run = _examined(entry), entry.get("not_run")
+    result = str(entry.get("result"))
+    if subject and result == "fail":
+        reason = str(entry.get("fail_reason"))
+        first = (reason.splitlines() or [""])[0].removeprefix("sanity error: ")
+        return subject, words_of_command(reason) or first
+    if result not in _NOT_RUN:
+        return None
+    if isinstance(not_run, str) and isinstance(entry.get("file_system"), str):
+        return entry["file_system"], not_run
+    needed = entry.get("dependencies_actual")
+    for names in needed if isinstance(needed, list) else ():
+        key = tuple(map(str, names)) if isinstance(names, list) else ()
+        if key in entries and key not in seen:
+            lack = _lacks(entries[key], entries, seen | {key})
+            if lack:
+                return lack
+    return None
+
+
+def _key(entry: Entry) -> _Key:
+    where = f"{entry.get('system')}:{entry.get('partition')}"
+    return str(entry.get("unique_name")), where, str(entry.get("environ"))
+
+
+def _recorded(values: object) -> frozenset[str]:
+    """Return the variables with a value; ReFrame's keys are `system:partition:variable`."""
+    if not isinstance(values, dict):
+        return frozenset()
+    return frozenset(
+        key.rsplit(":", 1)[-1]
+        for key, figures in values.items()
+        if isinstance(figures, list) and figures and isinstance(canonical(figures[_VALUE]), float)
+    )
+
+
+def report_files(
+    perflogs: Path, system: str | None = None, rejected: list[Rejected] | None = None
+) -> list[Path]:
+    """Return the run reports of `system`, or of all systems, in the order of their names.
+
+    `rejected` takes what cannot be listed.
+    """
+    failed = [] if rejected is None else rejected
+    return [
+        path
+        for place in entries(perflogs, failed)
+        if system in {None, place.name}
+        for path in entries(place / "reports", failed)
+        if path.suffix == ".json"
+    ]
+
+
+def load(path: Path) -> Entry:
+    """Return the content of a run report.
+
+    Raises:
+        Unusable: it cannot be read, or is no JSON object; of the first, the cause is an OSError.
+    """
+    try:
+        if path.is_fifo() or path.is_char_device():  # reading one waits for a writer, or never ends
+            raise Unusable("cannot be read: no regular file")
+        report = json.loads(path.read_bytes())
+    except OSError as error:
+        raise Unusable(not_read(path, error).reason) from error
+    except (ValueError, RecursionError) as error:  # not JSON, or not UTF-8
+        raise Unusable(f"not JSON: {error}".splitlines()[0]) from error
+    if not isinstance(report, dict):
+        raise Unusable("not a run report: not an object")
+    return report
+
+
+def entries_of(report: Entry) -> Iterator[Entry]:
+    """Yield the test cases of a report.
+
+    Raises:
+        Unusable: the report has none.
+    """
+    runs = report.get("runs")
+    if not isinstance(runs, list):
+        raise Unusable("not a run report: no runs")
+    for run in runs:
+        entries = run.get("testcases") if isinstance(run, dict) else None
+        if not isinstance(entries, list):
+            raise Unusable("not a run report: a run without testcases")
+        for entry in entries:
+            if not isinstance(entry, dict):
+                raise Unusable("not a run report: a test case that is not an object")
+            yield entry
+
+
+def session_of(report: Entry) -> Entry:
+    """Return what a report says of its session.
+
+    Raises:
+        Unusable: the report says nothing of it.
+    """
+    value = report.get("session_info")
+    if not isinstance(value, dict):
+        raise Unusable("not a run report: no session_info")
+    return value
+
+
+def number_of(table: Entry, name: str) -> float | None:
+    """Return a finite number in a part of a report, None if there is none of that name."""
+    value = table.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) <= sys.float_info.max else None
+
+
+def case_counts(report: Entry) -> dict[str, int]:
+    """Return how many test cases of the report `ran`, `failed`, were `aborted` and `skipped`.
+
+    Raises:
+        Unusable: the report is not one of ReFrame's.
+    """
+    said = session_of(report)
+    names = {"ran": "cases", "failed": "failures", "aborted": "aborted", "skipped": "skipped"}
+    counts = {name: number_of(said, f"num_{key}") for name, key in names.items()}
+    if counts["ran"] is None:
+        raise Unusable("not a run report: no num_cases")
+    return {name: int(count) for name, count in counts.items() if count is not None}
+
+
+def seconds_spent(report: Entry) -> dict[str, float]:
+    """Return where the time of a session went, as far as the report says so, in seconds.
+
+    `total`; of it `build` and `checks`, those that measured; of these `program`, and of that `io`,
+    which was measured. The rest of `program` starts MPI, makes data and verifies it.
+
+    Raises:
+        Unusable: the report is not one of ReFrame's.
+    """
+    found = dict.fromkeys(("total", "build", "checks", "program", "io"), 0.0)
+    found["total"] = number_of(session_of(report), "time_elapsed") or 0.0
+    for entry in entries_of(report):
+        found["build"] += number_of(entry, "time_compile") or 0.0
+        if measured := number_of(entry, "seconds_io"):
+            found["checks"] += number_of(entry, "time_total") or 0.0
+            found["program"] += number_of(entry, "seconds_program") or 0.0
+            found["io"] += measured
+    return {name: round(seconds, 2) for name, seconds in found.items()}
+
+
+# As SpawnedProcessError of ReFrame 4.10 has it.
+_QUOTED: Final = re.compile(
+    r"command '(?P<command>[^']*)'.*? exit code \d+:.*?"
+    r"--- stderr ---\n(?P<said>.*?)\n?--- stderr ---",
+    re.DOTALL,
+)
+
+#: The entries of a site file that a scheduler may refuse, with their variables.
+_ENTRIES: Final = {
+    "account": "IOBANDS_ACCOUNT",
+    "reservation": "IOBANDS_RESERVATION",
+    "qos": "IOBANDS_QOS",
+}
+
+
+def words_of_command(reason: str) -> str | None:
+    """Return what a failed command said and which entry to set; None if no command failed.
+
+    The words come first, as the digest cuts long reasons off.
+    """
+    found = _QUOTED.search(reason)
+    if found is None:
+        return None
+    said = " ".join(found["said"].split()) or "it said nothing"
+    entry = next((name for name in _ENTRIES if name in said.lower()), None)
+    remedy = f"; set {entry} in the site file, or {_ENTRIES[entry]}" if entry else ""
+    program = found["command"].partition(" ")[0]
+    return f"{program}: {said.removeprefix(f'{program}: error: ')}{remedy}"

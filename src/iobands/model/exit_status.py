@@ -1,0 +1,21 @@
+"""The exit statuses of a monitoring plug-in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+#: Exit statuses of a monitoring plug-in.
+OK, WARNING, CRITICAL, UNKNOWN = range(4)
+
+_WORST_FIRST: Final = (CRITICAL, UNKNOWN, WARNING, OK)
+
+
+def worst(statuses: Iterable[int]) -> int:
+    """Return the exit status for all of `statuses`: 2 before 3 before 1 before 0.
+
+    A known loss must not be hidden by a missing sample elsewhere, and a missing sample may be as
+    bad, while `watch` is a suspicion that the next runs settle.
+    """
+    found = set(statuses)
+    return next((status for status in _WORST_FIRST if status in found), OK)

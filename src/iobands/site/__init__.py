@@ -1,1 +1,0 @@
-"""Site: perflogs, run reports, bands and actions brought together, and questions about them all."""

@@ -1,0 +1,194 @@
+"""What settings are worth: comparisons, advice, and the rates that a site publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Any, Final
+
+from iobands.model.ratios import PairedRatio
+from iobands.model.series import ALL_TARGETS, SeriesKey
+
+#: The fields that can be compared, and those that follow from each.
+COMPARABLE: Final[Mapping[str, tuple[str, ...]]] = {
+    "transport": ("environ",),
+    "environ": ("transport",),
+    "file_system": (),
+    "stripe_count_asked": (),
+    "hints": (),
+    "pattern": ("interface",),
+    "interface": (),
+    "tasks": ("nodes", "gib"),
+    "tool": (),
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The ratio of the values of `key` to those of `against`, which differs from it in one field.
+
+    `ratio` is None where no samples of the two were measured near each other.
+    """
+
+    key: SeriesKey
+    against: SeriesKey
+    ratio: PairedRatio | None
+
+
+def value_of(key: SeriesKey, field: str) -> str:
+    """Return the value of a field as people write it."""
+    value = getattr(key, field)
+    if field == "stripe_count_asked" and value == ALL_TARGETS:
+        return "all"
+    if value is None:
+        return "null"
+    return f"{value:g}" if isinstance(value, float | int) else str(value)
+
+
+#: The settings that advice is about, beside the file system.
+SETTINGS: Final = ("stripe_count_asked", "transport", "hints")
+
+FILE_SYSTEM: Final = "file_system"
+
+#: Of more runs than these it is not said how many are missing.
+MOST_MORE: Final = 1000
+
+
+class Conclusion(str, Enum):
+    """The outcome of a comparison."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    NO_DIFFERENCE = "no difference"
+    TOO_FEW = "not enough runs"
+    WITHDRAWN = "withdrawn"
+
+
+@dataclass(frozen=True)
+class PairedEvidence:
+    """The median of paired ratios, with an interval where there are enough pairs."""
+
+    ratio: float
+    interval: Interval
+    pairs: int
+    first: datetime
+    last: datetime
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the ratio is above 1 for sure."""
+        return self.interval is not None and self.interval[0] > 1
+
+    @property
+    def makes_no_difference(self) -> bool:
+        """Whether the ratio is within the margin for sure."""
+        return self.interval is not None and (
+            self.interval[0] > 1 / MARGIN and self.interval[1] < MARGIN
+        )
+
+
+@dataclass(frozen=True)
+class Advice:
+    """`key` beside `other`, which differs from it in `setting`; the ratio is key to other.
+
+    `before` is the evidence of an advice that is withdrawn. `more` is about how many more runs
+    are needed where there are not enough.
+    """
+
+    setting: str
+    key: SeriesKey
+    other: SeriesKey
+    finding: Conclusion
+    evidence: PairedEvidence
+    before: PairedEvidence | None = None
+    more: int | None = None
+
+
+@dataclass(frozen=True)
+class Advised:
+    """The settings of a pattern and variable, compared.
+
+    `best` has those with the highest median of each file system, the highest first. A median is of
+    the newer half of the runs, in the unit of the variable.
+    """
+
+    best: tuple[SeriesKey, ...]
+    medians: Mapping[SeriesKey, float]
+    advice: tuple[Advice, ...]
+
+
+@dataclass(frozen=True)
+class CaseAdvice:
+    """What a case that compares by itself shows: the ratio with its setting to that without."""
+
+    key: SeriesKey
+    finding: Conclusion
+    evidence: PairedEvidence
+    more: int | None = None
+
+
+Interval = tuple[float, float] | None
+
+
+#: The figures that are published, and the quantile that each is.
+QUANTILES: Final = {"upper_quartile": 0.75, "median": 0.5, "lower_quartile": 0.25}
+
+FIGURES: Final = ("maximum", *QUANTILES)
+
+#: For how long after the newest run figures hold.
+HOLDS: Final = timedelta(days=92)
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A file system whose level has changed since; `ratio` is the level to that before."""
+
+    file_system: str
+    since: datetime
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Rates:
+    """The rates of a pattern on a medium in one direction, which is the variable, in `unit`.
+
+    They are of the runs from `first` to `last`, which compare: one epoch, one level, outliers
+    included. `intervals` has the 95 % interval of each quartile, None of too few runs. `holds`
+    is until when they hold: the first of `changed`, else some time after the newest run.
+    """
+
+    pattern: str
+    medium: str
+    file_systems: tuple[str, ...]
+    variable: str
+    unit: str
+    figures: Mapping[str, float]
+    intervals: Mapping[str, Interval]
+    runs: int
+    first: datetime
+    last: datetime
+    epoch: str
+    holds: datetime
+    changed: tuple[Changed, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recommended:
+    """Settings of a pattern, the commands that set them, and what the rates were measured with.
+
+    `newest` has the fields of the newest sample. `commands` are by the file systems that they are
+    for. `is_asked` tells that the site file recommends the settings; otherwise they are the best
+    that was measured.
+    """
+
+    key: SeriesKey
+    newest: Mapping[str, Any]
+    commands: Mapping[tuple[str, ...], tuple[str, ...]]
+    rates: tuple[Rates, ...]
+    is_asked: bool
+
+
+#: Ratios between this and its inverse make no difference to a user.
+MARGIN: Final = 1.1

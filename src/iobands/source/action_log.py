@@ -1,0 +1,206 @@
+"""The log of actions, `config/alerts/<system>.jsonl`: one JSON object a line, only appended to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from iobands.model.fields import SERIES_FIELDS
+from iobands.model.rejected import Rejected, Unusable
+from iobands.model.replaced import naming, read_small
+from iobands.model.schema import shown
+from iobands.model.series import SeriesKey, path_part
+from iobands.model.times import is_of_this_age, utc_text
+from iobands.snapshot import (
+    ACKNOWLEDGE,
+    ACTIONS,
+    ANSWERS,
+    DISCARD,
+    DOWN,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    UNDO,
+    UP,
+    Action,
+    PeerName,
+    is_future,
+)
+
+#: The version of contract 5 that is written.
+SCHEMA: Final = 3
+
+_FIELDS: Final = tuple(field.name for field in fields(Action) if field.name != "kind")
+_TIMES: Final = ("when", "since", "until", "of")
+_NEEDED: Final = {
+    ACKNOWLEDGE: ("since", "until", "direction"),
+    RESOLVE: ("since", "until"),
+    REBASELINE: ("since",),
+    UNDO: ("of",),
+    RETIRE: (),
+    DISCARD: ("since", "until"),
+}
+# The actions of version 1; its lines stay valid.
+_FIRST: Final = (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO)
+_MATCHES: Final = frozenset((*SERIES_FIELDS, "variable")) - {"system"}
+_LARGEST_RATIO: Final = 2.0**60
+_LOCK_SECONDS: Final = 10
+
+
+@dataclass(frozen=True)
+class Log:
+    """All actions of one system in the order of the file, and the lines that are none."""
+
+    actions: tuple[Action, ...] = ()
+    rejected: tuple[Rejected, ...] = ()
+
+    def of(self, key: SeriesKey | PeerName) -> tuple[Action, ...]:
+        """Return the actions about a series, a target or a node, undone ones included."""
+        return tuple(action for action in self.actions if action.names(key))
+
+
+def path_of(directory: Path, system: str) -> Path:
+    """Return the log of a system."""
+    return directory / f"{path_part(system)}.jsonl"
+
+
+def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False) -> Log:
+    """Return the log of `system`, which is empty where there is no file.
+
+    A line that is not an action, or one of the future, is rejected and the others hold. With
+    `as_of` later actions had not been taken yet.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    path = path_of(directory, system)
+    if not path.exists():
+        return Log()
+    actions, rejected = [], []
+    for number, line in enumerate(read_small(path).splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            action = parse(line)
+            if as_of and action.when > now:
+                continue
+            if is_future(action, now):
+                raise Unusable(f"{action.when.isoformat()} is in the future: it does not hold yet")
+            actions.append(action)
+        except Unusable as error:
+            rejected.append(Rejected(path, number, str(error)))
+    return Log(tuple(actions), tuple(rejected))
+
+
+def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
+    """Append `actions` to the log of `system` and return its path.
+
+    Raises:
+        OSError: the file cannot be written; it is as it was.
+    """
+    from filelock import FileLock  # noqa: PLC0415 (slow to load, and only writing needs it)
+
+    path = path_of(directory, system)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f"{path}.lock", timeout=_LOCK_SECONDS)
+    lines = "".join(f"{as_line(action)}\n" for action in actions)
+    with naming(path), lock, path.open("a+b", buffering=0) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        rest = lines.encode(errors="replace")  # of arguments that are not UTF-8
+        if size:
+            stream.seek(size - 1)
+            if stream.read(1) != b"\n":  # somebody's editor, or a line that was cut off
+                rest = b"\n" + rest
+        try:
+            while rest:
+                rest = rest[stream.write(rest) :]
+            os.fsync(stream.fileno())
+        except OSError:
+            stream.truncate(size)  # what was not logged does not hold
+            raise
+    return path
+
+
+def as_line(action: Action) -> str:
+    """Return an action as JSON on one line."""
+    said: dict[str, object] = {"schema": SCHEMA, "action": action.kind}
+    for name in _FIELDS:
+        value = getattr(action, name)
+        if isinstance(value, datetime):
+            value = utc_text(value)
+        if value is not None:
+            said[name] = value
+    return json.dumps(said, ensure_ascii=False)
+
+
+def parse(line: bytes) -> Action:
+    """Return the action on a line.
+
+    Raises:
+        Unusable: it is none; the message says why.
+    """
+    try:
+        said = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"not JSON: {error}") from None
+    if not isinstance(said, dict):
+        raise Unusable("not an object")
+    schema = said.get("schema")
+    if schema not in range(1, SCHEMA + 1) or isinstance(schema, bool):
+        raise Unusable(f"schema is {schema!r}; this version reads 1 to {SCHEMA}")
+    kind, kinds = said.get("action"), _FIRST if schema == 1 else ACTIONS
+    if not isinstance(kind, str) or kind not in kinds:
+        raise Unusable(f"action is {kind!r}; one of {', '.join(kinds)}")
+    unknown = sorted(said.keys() - {"schema", "action", *_FIELDS})
+    if unknown:
+        raise Unusable(f"unknown field {unknown[0]!r}")
+    times = {name: _time(said, name) for name in _TIMES if name in said}
+    for name in ("when", "who", "reason", "series", *_NEEDED[kind]):
+        if not said.get(name):
+            raise Unusable(f"{name} is missing")
+    for name in ("who", "reason", "subject", "target", "node"):
+        if not isinstance(said.get(name, ""), str):
+            raise Unusable(f"{name} is {said[name]!r}, not a text")
+    if said.get("direction") not in (None, DOWN, UP):
+        raise Unusable(f"direction is {said['direction']!r}; one of {DOWN}, {UP}")
+    if said.get("verdict") not in (None, *ANSWERS):
+        raise Unusable(f"verdict is {said['verdict']!r}; one of {', '.join(ANSWERS)}")
+    ratio = said.get("ratio", 1)
+    if type(ratio) not in (int, float, type(None)) or not 0 < (ratio or 1) < _LARGEST_RATIO:
+        raise Unusable(f"ratio is {shown(ratio)}, no number that a ratio can be")
+    given = {name: said[name] for name in _FIELDS if name in said}
+    return Action(kind, **{**given, **times, "series": _matches(said["series"])})
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def _time(fields: Mapping[str, Any], name: str) -> datetime:
+    text = fields[name]
+    try:
+        found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        raise Unusable(f"{name} is {text!r}, not a time") from None
+    if not is_of_this_age(found):
+        raise Unusable(f"{name} is of the year {found.year}")
+    if found.utcoffset() is None:
+        raise Unusable(f"{name} {text!r} has no UTC offset")
+    return found
+
+
+def _matches(series: object) -> tuple[Mapping[str, object], ...]:
+    if not isinstance(series, list) or not all(isinstance(each, dict) and each for each in series):
+        raise Unusable("series is not a list of objects that name series fields")
+    for match in series:
+        unknown = sorted(match.keys() - _MATCHES)
+        if unknown:
+            raise Unusable(f"series names the unknown field {unknown[0]!r}")
+        if any(isinstance(value, dict | list) for value in match.values()):
+            raise Unusable("a field of series is not a plain value")
+    return tuple(series)

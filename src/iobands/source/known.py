@@ -1,0 +1,165 @@
+"""What is known of a site: everything that is read, before anything is judged.
+
+Perflogs are one source of it; nothing above knows of their files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeVar
+
+import polars as pl
+
+from iobands.bands import Bands, load_bands
+from iobands.bands.selection import Maintenance, maintenance_of
+from iobands.measure.notes import read_leftovers
+from iobands.measure.record import read_last_session
+from iobands.measure.run_reports import RunReports, read_run_reports
+from iobands.model.fields import TIME
+from iobands.model.history import History
+from iobands.model.rejected import Rejected
+from iobands.model.schema import FileError
+from iobands.model.series import SeriesKey
+from iobands.model.session import LastSession, Leftover
+from iobands.model.times import overdue
+from iobands.source.action_log import Log, path_of, read_log
+from iobands.source.expected import overdue_after
+from iobands.source.perflog import read_perflogs
+from iobands.source.samples import KEY, Samples
+
+#: Failures of checks without an interval are dropped when they were not run for so long.
+OVERDUE: Final = overdue(timedelta(days=1))
+#: How far the clock that dated a sample may be ahead of ours.
+AHEAD: Final = timedelta(days=1)
+
+_T = TypeVar("_T")
+_U = TypeVar("_U")
+
+
+@dataclass
+class Attempts:
+    """One thing at a time: what cannot be read or judged is a problem, and all else goes on.
+
+    `problems` has what each of them is about, and why it failed.
+    """
+
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+    def of(self, subject: object, work: Callable[[], _T], otherwise: _U) -> _T | _U:
+        """Return what `work` returns, or `otherwise` if it fails, which is a problem."""
+        try:
+            return work()
+        except Exception as error:
+            self.problems.append((str(subject), why(error)))
+            return otherwise
+
+
+def why(error: Exception) -> str:
+    """Return why something could not be judged."""
+    if isinstance(error, FileError):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"cannot be read: {error.strerror or error}"
+    return f"cannot be judged: {type(error).__name__}: {error}; report this"
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of a site, or of one of its systems, at `now`.
+
+    `samples` are those up to `now`, `future` series and time of those that are dated later, and
+    `histories` are the series of `samples`. By system: `bands`, `maintenance` and `logs` of what
+    people did. With `as_of` the time is in the past: later runs and actions do not count.
+    `problems` has what could not be read, and why.
+    """
+
+    now: datetime
+    as_of: bool
+    samples: Samples
+    future: tuple[tuple[SeriesKey, datetime], ...]
+    histories: Mapping[SeriesKey, History]
+    reports: RunReports
+    bands: Mapping[str, Bands]
+    maintenance: Mapping[str, Maintenance]
+    logs: Mapping[str, Log]
+    last_session: LastSession | None
+    leftovers: tuple[Leftover, ...]
+    rejected: tuple[Rejected, ...]
+    problems: tuple[tuple[str, str], ...]
+
+
+def read_known(
+    perflogs: Path,
+    bands: Path,
+    alerts: Path,
+    *,
+    now: datetime,
+    system: str | None = None,
+    as_of: bool = False,
+) -> Known:
+    """Read everything; `bands` and `alerts` are directories.
+
+    What cannot be read is a problem and costs nothing else; a system whose bands cannot be used
+    has none.
+
+    Raises:
+        FileNotFoundError: there are no perflogs.
+    """
+    samples = read_perflogs(perflogs, system)
+    if as_of:
+        samples = samples.until(now)
+    later = samples.measured.filter(pl.col(TIME) > now + AHEAD).select(*KEY, TIME).iter_rows()
+    future = tuple((SeriesKey(*key), when) for *key, when in later)
+    if future or len(samples.missed):
+        samples = samples.until(now + AHEAD)
+    histories = samples.histories()
+    longest = max(filter(None, map(overdue_after, histories.values())), default=OVERDUE)
+    within = timedelta.max if as_of else max(longest, OVERDUE)
+    reports = read_run_reports(perflogs, system, within, now if as_of else now + AHEAD)
+    missed = samples.missed["system"].cast(pl.String).to_list()
+    systems = {key.system for key in {*histories, *(key for key, _ in future)}}
+    systems |= {*missed, *(run.system for run in reports.runs)}
+    attempts = Attempts()
+    found = {
+        name: attempts.of(
+            f"bands of {name}", partial(_bands, bands, name, now), (Bands(name, ()), Maintenance())
+        )
+        for name in sorted(systems)
+    }
+    logs = {
+        name: attempts.of(
+            path_of(alerts, name), partial(read_log, alerts, name, now, as_of=as_of), Log()
+        )
+        for name in sorted(systems)
+    }
+    rejected = [*samples.rejected, *reports.rejected]
+    rejected += [line for name in sorted(logs) for line in logs[name].rejected]
+    return Known(
+        now=now,
+        as_of=as_of,
+        samples=samples,
+        future=future,
+        histories=histories,
+        reports=reports,
+        bands={name: each for name, (each, _) in found.items()},
+        maintenance={name: each for name, (_, each) in found.items()},
+        logs=logs,
+        last_session=None if as_of else read_last_session(perflogs, rejected),
+        leftovers=() if as_of else read_leftovers(perflogs, system),
+        rejected=tuple(rejected),
+        problems=tuple(attempts.problems),
+    )
+
+
+def _bands(directory: Path, system: str, now: datetime) -> tuple[Bands, Maintenance]:
+    """Return the bands of a system and its maintenances.
+
+    Raises:
+        FileError: a file cannot be used.
+    """
+    found = load_bands(directory, system)
+    return found, maintenance_of(found, now)

@@ -1,1 +1,0 @@
-"""Status: the verdict and the state of each series, its outliers, and what preflight found."""

@@ -1,0 +1,183 @@
+"""Advice as lines for a terminal, and as a section of a site's documentation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from iobands.model.ratios import PairedRatio
+from iobands.model.series import SeriesKey, labels
+from iobands.snapshot import (
+    COMPARABLE,
+    FILE_SYSTEM,
+    MOST_MORE,
+    SETTINGS,
+    Advice,
+    Advised,
+    CaseAdvice,
+    Comparison,
+    Conclusion,
+    PairedEvidence,
+    Ratio,
+    value_of,
+)
+from iobands.views.document import Block, Bullets, Heading, Paragraph, Table
+from iobands.views.format import figure, plural, printable, ratio_text
+from iobands.views.published import CAVEAT, PATTERNS, direction, interval_text, scale_text
+
+_NAMES = {FILE_SYSTEM: "file system", "stripe_count_asked": "stripe count"}
+_HEADINGS = ("On", "Setting", "Advice", "Ratio", "Interval", "Paired runs", "From", "To")
+_CASES = ("Case", "Conclusion", "Ratio", "Interval", "Runs", "From", "To")
+_HOW = (
+    "Ratios are of runs of one day, in pairs; all intervals hold together with 95 % confidence. "
+    "Where there are enough pairs, the newer half of them decides."
+)
+
+
+def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> list[str]:
+    """Return the advice for a terminal."""
+    lines: list[str] = []
+    for each in advised:
+        lines += [*([""] if lines else []), _title(each)]
+        lines += [f"  highest median: {_settings(each, key)}" for key in each.best[:1]]
+        for one in each.advice:
+            where = "" if one.setting == FILE_SYSTEM else f"{one.key.file_system}: "
+            text = f"{where}{_name(one.setting)} {_text(one)}: {_evidence(one.evidence)}"
+            lines.append(f"  {text}, {plural(one.evidence.pairs, 'paired run')}{_caveat(one)}")
+    if cases:
+        lines += ["", "Cases, with their setting against without it"]
+    for case in cases:
+        runs = plural(case.evidence.pairs, "run")
+        lines.append(
+            f"  {_case(case)}: {_finding(case.finding, case.more)}: {_evidence(case.evidence)}, "
+            f"{runs}"
+        )
+    return [printable(line) for line in lines]
+
+
+def advice_section(
+    system: str, advised: Sequence[Advised], cases: Sequence[CaseAdvice]
+) -> list[Block]:
+    """Return the advice for a system as a section."""
+    blocks: list[Block] = [Heading(f"Settings compared on {system}", 1), Paragraph(_HOW)]
+    for each in advised:
+        rows = [
+            (
+                "all" if one.setting == FILE_SYSTEM else str(one.key.file_system),
+                _name(one.setting),
+                _text(one),
+                *_cells(one.evidence),
+            )
+            for one in each.advice
+        ]
+        best = tuple(
+            f"Highest median on {key.file_system}: {_settings(each, key)}" for key in each.best
+        )
+        blocks += [Heading(_title(each), 2), Bullets(best), Table(_HEADINGS, tuple(rows))]
+        if any(map(_caveat, each.advice)):
+            blocks.append(Paragraph(f"Of a transport: {CAVEAT}."))
+    if cases:
+        rows = [
+            (_case(case), _finding(case.finding, case.more), *_cells(case.evidence))
+            for case in cases
+        ]
+        blocks += [Heading("Cases", 2), Table(_CASES, tuple(rows))]
+    return blocks
+
+
+def _title(each: Advised) -> str:
+    key = each.best[0]
+    pattern = PATTERNS.get(str(key.pattern), str(key.pattern))
+    size = f", a file of {figure(key.gib or 0)} GiB" if key.case else ""
+    return f"{pattern}, {direction(key.variable)}, {key.interface}, {scale_text(key)}{size}"
+
+
+def _settings(each: Advised, key: SeriesKey) -> str:
+    settings = [f"{_name(name)} {value_of(key, name)}" for name in (FILE_SYSTEM, *SETTINGS)
+                if getattr(key, name) is not None]  # fmt: skip
+    return f"{', '.join(settings)}: {figure(each.medians[key])} {key.unit}"
+
+
+def _name(setting: str) -> str:
+    return _NAMES.get(setting, setting)
+
+
+def _text(one: Advice) -> str:
+    key, other = (value_of(each, one.setting) for each in (one.key, one.other))
+    if one.finding is Conclusion.BETTER:
+        return f"{key} rather than {other}"
+    if one.finding is Conclusion.WITHDRAWN and one.before:
+        before = f"{_evidence(one.before)} until {one.before.last:%Y-%m-%d}"
+        return f"{key} rather than {other} is withdrawn (it was {before})"
+    return f"{key} or {other}, {_finding(one.finding, one.more)}"
+
+
+def _caveat(one: Advice) -> str:
+    """Return what to mind where a transport is said to be better."""
+    is_better = one.setting == "transport" and one.finding is Conclusion.BETTER
+    return f"; {CAVEAT}" if is_better else ""
+
+
+def _finding(finding: Conclusion, more: int | None) -> str:
+    if not more:
+        return finding.value
+    return f"{finding.value} ({'over' if more >= MOST_MORE else 'about'} {more} more)"
+
+
+def _evidence(evidence: PairedEvidence) -> str:
+    return ratio_text(Ratio(evidence.ratio, *(evidence.interval or (0.0, math.inf))))
+
+
+def _cells(evidence: PairedEvidence) -> tuple[str, ...]:
+    return (
+        f"{evidence.ratio:.2f}",
+        interval_text(evidence.interval),
+        str(evidence.pairs),
+        f"{evidence.first:%Y-%m-%d}",
+        f"{evidence.last:%Y-%m-%d}",
+    )
+
+
+def _case(case: CaseAdvice) -> str:
+    key = case.key
+    return f"{key.case}, {direction(key.variable).replace(' ratio', '')} on {key.file_system}"
+
+
+#: What a line says of a field that is compared, where it must say something.
+_ANY: Final = "*"
+
+
+def comparison_lines(comparisons: Sequence[Comparison], field: str) -> list[str]:
+    """Return a line for each of `comparisons` of `field`, with what tells one from another."""
+    # What is compared is any; system and partition come first in every line.
+    free: dict[str, Any] = {**dict.fromkeys(COMPARABLE[field]), field: _ANY}
+    alike = {each.key: replace(each.key, system="", partition="", **free) for each in comparisons}
+    names = labels(alike.values())
+    lines = []
+    for each in comparisons:
+        case, name = each.key.case, names[alike[each.key]]
+        if case and case not in name:
+            name = f"{name} of {case}"
+        one, other = (_shown(key, field) for key in (each.key, each.against))
+        where = f"{each.key.system} {each.key.partition} {name}"
+        lines.append(f"{where}: {one} / {other}: {_ratio(each.ratio)}")
+    return lines
+
+
+def _shown(key: SeriesKey, field: str) -> str:
+    text = value_of(key, field)
+    # several environments may have one transport
+    return f"{text} ({key.environ})" if field == "transport" else text
+
+
+def _ratio(ratio: PairedRatio | None) -> str:
+    if ratio is None:
+        return "never measured near each other"
+    pairs = plural(ratio.pairs, "pair")
+    if ratio.lower is None or ratio.upper is None:
+        return f"{ratio.median:.3g} from {pairs}, too few for an interval"
+    note = "" if ratio.differs else ", no difference shown"
+    interval = f"{ratio.lower:.3g} to {ratio.upper:.3g} ({ratio.confidence:.1%})"
+    return f"{ratio.median:.3g}, {interval}, from {pairs}{note}"

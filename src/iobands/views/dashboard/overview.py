@@ -1,0 +1,176 @@
+"""What the front page shows, and what is known of every series at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from iobands import __version__
+from iobands.model.fields import SERIES_FIELDS
+from iobands.snapshot import (
+    COMPARABLE,
+    ENOUGH_RUNS,
+    Alert,
+    Entry,
+    Series,
+    Snapshot,
+    State,
+    value_of,
+)
+from iobands.views import format as texts
+from iobands.views.dashboard.heat_map import heat_map, peer_maps
+from iobands.views.dashboard.names import job_id, seconds, series_id
+from iobands.views.digest import (
+    details,
+    finding,
+    leftover_text,
+    leftovers_heading,
+    maintenance_lines,
+    not_measured,
+    number,
+    sections,
+    subject,
+)
+from iobands.views.explain import moved_with
+from iobands.views.table import RECENT, sparkline
+
+#: The version of the form of the data.
+SCHEMA: Final = 1
+
+_LATELY: Final = 30
+_MOST_REJECTED: Final = 100
+_COVARIATES: Final = ("fullness_percent", "targets_active", "targets_inactive")
+
+
+def overview(
+    site: Snapshot,
+    paths: Mapping[tuple[str, str], str],
+    *,
+    past: bool,
+) -> dict[str, object]:
+    """Return it as plain data; times are in seconds since 1970.
+
+    `paths` are those of the file systems of each system. `past` says that the site is shown as it
+    was, so that its age does not count.
+    """
+    newest = max((each.status.when for each in site.series if each.status.when), default=None)
+    last = site.last_session
+    found = {
+        "schema": SCHEMA,
+        "version": __version__,
+        "made": seconds(site.now),
+        "past": past,
+        "made_up": site.is_made_up,
+        "public": site.is_public,
+        "word": texts.WORDS[site.exit_status],
+        "counts": texts.counts(site),
+        "newest": newest and seconds(newest),
+        "session": last and {"began": seconds(last.began), "how": last.how},
+        "alerts": [
+            {"heading": heading, **_alert(alert, site)}
+            for heading, alerts in sections(site).items()
+            for alert in alerts
+        ],
+        "lately": [_entry(each) for each in site.ledger.entries[:_LATELY]],
+        **heat_map(site),
+        "enough": ENOUGH_RUNS,
+        "places": peer_maps(site),
+        "file_systems": _file_systems(site, paths),
+        "comparable": {name: list(follows) for name, follows in COMPARABLE.items()},
+        "series": [_series(each, site) for each in site.series],
+        "superseded": site.superseded,
+    }
+    if not site.is_public:
+        found["maintenance"] = [": ".join(line) for line in maintenance_lines(site)]
+        found["not_measured"] = [": ".join(line) for line in not_measured(site)]
+        found["leftovers"] = [leftover_text(each) for each in site.leftovers]
+        found["left_behind"] = leftovers_heading(site.leftovers)
+        found["rejected"] = [str(each) for each in site.rejected[:_MOST_REJECTED]]
+        found["rejected_lines"] = site.rejected_lines
+    return found
+
+
+def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
+    if not site.is_public:
+        says = details(alert, site)
+    else:
+        says = [*finding(alert, site)] if alert.has_level else []
+        says += ["acknowledged"] if alert.is_quiet else []
+    if len(alert.members) > 1 and len(says) > 1 and alert.peer is None:
+        says = [f"the worst at {says[0]}", *says[1:]]
+    return {
+        "severity": alert.severity.value,
+        "quiet": alert.is_quiet,
+        "subject": subject(alert),
+        "number": number(alert, site),
+        "says": [text for text in says if text],
+        "moved": [] if site.is_public else moved_with(site, alert),
+        "certainty": alert.certainty and alert.certainty.value,
+        "since": alert.since and seconds(alert.since),
+        "series": [series_id(member.series.key) for member in alert.members],
+    }
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    return {
+        "subject": entry.subject,
+        "since": seconds(entry.since),
+        "ended": entry.ended and seconds(entry.ended),
+        "change": texts.percent(entry.ratio) if entry.ratio else "",
+        "end": entry.ending,
+    }
+
+
+def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
+    """Return what the newest sample of each file system says of it."""
+    newest: dict[tuple[str, str], Series] = {}
+    for each in site.series:
+        place = (each.key.system, each.key.file_system or "none")
+        when, known = each.status.when, newest.get(place)
+        if when and (known is None or known.status.when is None or known.status.when < when):
+            newest[place] = each
+    found = []
+    for (system, name), each in newest.items():
+        sample, known_of = each.history.newest, site.file_system(system, name)
+        found.append(
+            {
+                "name": name,
+                "system": system,
+                "path": paths.get((system, name)),
+                "size_gib": known_of.size_gib,
+                "type": sample.get("file_system_type"),
+                "medium": sample.get("medium"),
+                **{field: sample.get(field) for field in _COVARIATES},
+                "when": each.status.when and seconds(each.status.when),
+                "outliers": known_of.outliers.runs
+                and f"{known_of.outliers.outliers} of {known_of.outliers.runs}",
+            }
+        )
+    return found
+
+
+def _series(series: Series, site: Snapshot) -> dict[str, object]:
+    status, key = series.status, series.key
+    quiet = any(alert.is_quiet for alert in site.alerts_on(key))
+    band = status.band
+    return {
+        "id": series_id(key),
+        "job": job_id(key),
+        "label": series.label,
+        "fields": {
+            name: value_of(key, name) for name in SERIES_FIELDS if getattr(key, name) is not None
+        },
+        "variable": key.variable,
+        "unit": key.unit,
+        "effect": series.in_effect.brief(),
+        "state": status.state.value,
+        "says": texts.state_text(status, quiet),
+        "quiet": quiet,
+        "verdict": status.verdict,
+        "value": None if status.value is None else texts.figure(status.value),
+        "band": texts.band_text(band, status.provisional) if band else "",
+        "left": texts.runs_left(series) if status.state is State.CALIBRATING else 0,
+        "runs": status.runs,
+        "when": status.when and seconds(status.when),
+        "trend": sparkline(series.history.values[-RECENT:].tolist()),
+    }

@@ -1,0 +1,174 @@
+"""The runs of the series that the same jobs measure: a part a half-year, and the earlier ones.
+
+The tables are JSON, deflated, in base64: a script can be loaded from a disk, and other data not.
+Numbers are a text for each of their digits to the base 91, which deflates to a quarter less than a
+list of them. Of runs before the last half-year less is kept, as most of a dashboard is in them:
+figures with the digits that are printed, and not where each run went.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from iobands.model.fields import FIELDS, TIME, VALUE
+from iobands.snapshot import SLOWEST, WHERE, Series, Snapshot
+
+_PLACES: Final = ("jobid", "job_nodelist", *SLOWEST.values(), "attempt")
+_EVIDENCE: Final = tuple(field for field in FIELDS if field.role in {"in_effect", "covariate"})
+_NUMBERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "number")
+_INTEGERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "integer")
+_TEXTS: Final = tuple(field.name for field in _EVIDENCE if field.type == "text")
+
+#: Whole numbers up to here are exact in a float.
+_MOST_OF_A_FLOAT: Final = 2.0**53
+#: 91 characters that JSON has as they are.
+_DIGITS: Final = np.array([each for each in range(ord("#"), 127) if each != ord("\\")], np.uint8)
+
+#: What is known of a run beside its value, in the order in which people want to know it.
+COLUMNS: Final = (
+    *_PLACES,
+    *(field.name for field in _EVIDENCE if field.role == "covariate"),
+    *sorted(
+        (field.name for field in _EVIDENCE if field.role == "in_effect"),
+        key=lambda name: name.endswith("version"),
+    ),
+)
+
+_Table = dict[str, object]
+
+
+@dataclass(frozen=True)
+class _Detail:
+    """How many digits of a value and of the largest covariate, and whether where a run went."""
+
+    of_values: int
+    of_covariates: int
+    places: bool
+
+
+_RECENT: Final = _Detail(4, 3, places=True)
+_EARLIER: Final = _Detail(3, 2, places=False)
+
+
+def parts_of(
+    site: Snapshot,
+    group: Sequence[Series],
+    slowest: Mapping[tuple[object, ...], pl.DataFrame],
+) -> Iterator[tuple[str, str]]:
+    """Yield the name of each part that has runs of the series of `group`, and its runs as text.
+
+    Parts are half-years such as `2026-1`, and `earlier`, all before the last of them. Series whose
+    samples are of the same times share a table. `slowest` is by `WHERE`, as in `results.speeds`.
+    """
+    tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
+    for series in group:
+        frame = site.samples_of(series)
+        if not len(frame):
+            continue
+        for known, values in tables:
+            if known[TIME].equals(frame[TIME]) and known["jobid"].equals(frame["jobid"]):
+                values[series.key.variable] = frame[VALUE]
+                break
+        else:
+            tables.append(
+                (_with_slowest(frame, series, slowest), {series.key.variable: frame[VALUE]})
+            )
+    parts: dict[str, list[_Table]] = {}
+    for frame, values in tables:
+        # the number of a half-year
+        half = 2 * frame[TIME].dt.year() + (frame[TIME].dt.month() - 1) // 6
+        this = 2 * site.now.year + (site.now.month - 1) // 6
+        for name, mine, detail in (
+            ("earlier", half < this - 1, _EARLIER),
+            (f"{(this - 1) // 2}-{(this - 1) % 2 + 1}", half == this - 1, _RECENT),
+            (f"{this // 2}-{this % 2 + 1}", half >= this, _RECENT),
+        ):
+            if mine.any():
+                of_part = {name: each.filter(mine) for name, each in values.items()}
+                table = _table(frame.filter(mine), of_part, detail)
+                parts.setdefault(name, []).append(table)
+    for name in sorted(parts, key=lambda name: (name != "earlier", name)):
+        yield name, packed(parts[name])
+
+
+def _with_slowest(
+    frame: pl.DataFrame, series: Series, slowest: Mapping[tuple[object, ...], pl.DataFrame]
+) -> pl.DataFrame:
+    known = slowest.get(tuple(getattr(series.key, name) for name in WHERE))
+    if known is None:
+        return frame.with_columns(pl.lit(None, pl.String).alias(name) for name in SLOWEST.values())
+    return frame.join(known, on=TIME, how="left", maintain_order="left")
+
+
+def packed(data: object) -> str:
+    """Return plain data as base64 of deflated JSON."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode("ascii")
+
+
+def _decimals(numbers: pl.Series, digits: int) -> int:
+    """Return how many decimals leave so many digits of each of `numbers`, which are not zero."""
+    return (
+        max(0, digits - 1 - math.floor(math.log10(numbers.to_numpy().min()))) if len(numbers) else 0
+    )
+
+
+def _digits(column: pl.Series, decimals: int) -> object:
+    """Return whole multiples of 10**-decimals as a text for each digit, the last digits first.
+
+    Digits are to the base 91, a null is a blank in each text. What has more digits than a float, or
+    a sign, remains a list.
+    """
+    numbers = column.cast(pl.Float64).round(decimals)
+    known = numbers.is_not_null().to_numpy()
+    scaled = np.rint(numbers.fill_null(0).to_numpy() * 10.0**decimals)
+    if scaled.min() < 0 or scaled.max() >= _MOST_OF_A_FLOAT:
+        return numbers.to_list()
+    whole = scaled.astype(np.int64)
+    texts: list[str] = []
+    while not texts or whole.any():
+        whole, digits = np.divmod(whole, len(_DIGITS))
+        texts.append(np.where(known, _DIGITS[digits], ord(" ")).tobytes().decode("ascii"))
+    return {"decimals": decimals, "digits": texts}
+
+
+def _table(frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail) -> _Table:
+    """Return a column as its only value or as a list; of times the first and the differences."""
+    places = _PLACES if detail.places else ()
+    columns: dict[str, object] = {}
+    for name in (*places, *_TEXTS, *_INTEGERS, *_NUMBERS):
+        column = frame[name]
+        if column.null_count() == len(column):
+            continue
+        decimals = 0
+        if name in _NUMBERS:
+            largest = column.abs().max()
+            decimals = _decimals(pl.Series([largest or 1]), detail.of_covariates)
+            column = column.round(decimals)
+        first = column[0]
+        if first is not None and column.n_unique() == 1:
+            columns[name] = first
+        elif name in _NUMBERS or name in _INTEGERS:
+            columns[name] = _digits(column, decimals)
+        else:
+            columns[name] = column.to_list()
+    times = frame[TIME].dt.epoch("s")
+    return {
+        "times": [times[0], *times.diff()[1:].to_list()],
+        "values": {name: _values(each, detail.of_values) for name, each in values.items()},
+        "columns": columns,
+    }
+
+
+def _values(values: pl.Series, digits: int) -> object:
+    rounded = values.round_sig_figs(digits)
+    return _digits(rounded, _decimals(rounded.filter(rounded > 0), digits))

@@ -1,0 +1,193 @@
+"""Writes the dashboard: only files whose content has changed are replaced."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from errno import EAGAIN, EEXIST
+from importlib.resources import files
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Final
+
+from iobands.model.replaced import (
+    naming,
+    opened_below,
+    read_regular,
+    refuse_link,
+    replace_file,
+)
+from iobands.snapshot import Snapshot, slowest
+from iobands.views.dashboard.details import details
+from iobands.views.dashboard.names import by_job
+from iobands.views.dashboard.overview import overview
+from iobands.views.dashboard.runs import COLUMNS, packed, parts_of
+from iobands.views.format import printable
+
+# Whatever the umask: a web server reads them as another user.
+_READABLE: Final = 0o644
+_ENTERED: Final = 0o755
+#: Says that a directory is a dashboard, whose files may be replaced and removed.
+_MARK: Final = ".iobands-dashboard"
+#: What could end a script, or a line of one, inside of a text.
+_UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_DATA: Final = "data"
+#: How our data files begin; others are not ours to remove.
+_RECEIVE: Final = b"iobands.receive("
+_PATIENCE_SECONDS: Final = 60
+
+
+@dataclass(frozen=True)
+class Written:
+    """The page, and how many of the files were replaced."""
+
+    page: Path
+    files: int
+    replaced: int
+
+
+def write_dashboard(
+    site: Snapshot,
+    directory: Path,
+    *,
+    paths: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    past: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _of: None,
+) -> Written:
+    """Write the dashboard below `directory`; `paths` are those of each system's file systems.
+
+    `past` says that the site is shown as it was. `progress` is given how many of the parts are
+    written.
+
+    The page comes last: a reader meanwhile finds all that it names. Files of an earlier dashboard
+    that are no part of this one are removed.
+
+    Raises:
+        OSError: the directory cannot be written, or is something else.
+    """
+    with _alone(directory):
+        made: set[Path] = set()
+        replaced = 0
+        for name, content in _contents(site, paths, past, progress):
+            path = directory / name
+            with opened_below(directory, PurePath(name).parts[:-1], _ENTERED) as parent:
+                replaced += replace_file(path, content, mode=_READABLE, directory=parent)
+            made.add(path)
+        with opened_below(directory, [_DATA], _ENTERED) as data:
+            _remove_others(directory / _DATA, data, made)
+    return Written(directory / "index.html", len(made), replaced)
+
+
+def prepare_directory(directory: Path) -> None:
+    """Make and mark the directory of a dashboard.
+
+    Raises:
+        FileExistsError: something else is there that would be replaced, or a symbolic link.
+        OSError: it cannot be made.
+    """
+    if not directory.is_dir():
+        missing = [each.name for each in directory.parents if not each.exists()]
+        top = directory.parents[len(missing)]
+        with opened_below(top, [*reversed(missing), directory.name], _ENTERED):
+            pass
+    with opened_below(directory, (), _ENTERED) as opened:
+        for name in ("index.html", "app", _DATA, _MARK):
+            path = directory / name
+            refuse_link(path, opened)
+            if path.exists() and not (directory / _MARK).exists():
+                problem = "is there and no dashboard of iobands; name another directory"
+                raise FileExistsError(EEXIST, problem, str(path))
+        replace_file(directory / _MARK, b"", mode=_READABLE, directory=opened)
+
+
+@contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Wait until no other report is written to `directory`, which is made if necessary.
+
+    Raises:
+        OSError: another one is still being written after a while, or it cannot be made.
+    """
+    prepare_directory(directory)
+    until = time.monotonic() + _PATIENCE_SECONDS
+    with naming(directory), (directory / _MARK).open("rb+") as mark:
+        while True:
+            try:
+                fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    said = "another report is being written there; try again when it has ended"
+                    raise BlockingIOError(EAGAIN, said, str(directory)) from None
+                time.sleep(0.1)
+            except OSError:  # a file system without locks
+                break
+        yield
+
+
+def _remove_others(path: Path, data: int, made: set[Path]) -> None:
+    """Remove the data files of ours that are not in `made`; `data` is open at `path`."""
+    for where, _, names, parent in os.fwalk(dir_fd=data, topdown=False):
+        for name in names:
+            if path / where / name in made or not name.endswith(".js"):
+                continue
+            with suppress(FileNotFoundError):
+                if read_regular(name, parent, len(_RECEIVE)) == _RECEIVE:
+                    os.unlink(name, dir_fd=parent)
+        if where != ".":
+            with suppress(OSError):  # not empty
+                os.rmdir(where, dir_fd=data)
+
+
+def _contents(
+    site: Snapshot,
+    paths: Mapping[tuple[str, str], str],
+    past: bool,
+    progress: Callable[[int, int], None],
+) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and the content of each file."""
+    assets = files("iobands.views.dashboard") / "assets"
+    for asset in sorted(assets.iterdir(), key=lambda each: each.name):
+        if asset.name != "index.html":
+            yield f"app/{asset.name}", asset.read_bytes()
+    for name in ("uPlot.iife.js", "uPlot.min.css"):
+        yield f"app/{name}", (files("uplot") / "static" / name).read_bytes()
+    groups = by_job(site.series)
+    slow = slowest(site.speeds)
+    for done, (job, group) in enumerate(groups.items()):
+        progress(done, len(groups))
+        of_series = [details(site, each) for each in group]
+        parts = []
+        for part, runs in parts_of(site, group, slow):
+            parts.append(part)
+            yield f"{_DATA}/{job}/{part}.js", _call(f"{job}/{part}", runs)
+        about = packed(_printable({"parts": parts, "columns": COLUMNS, "series": of_series}))
+        yield f"{_DATA}/{job}/series.js", _call(f"{job}/series", about)
+    found = overview(site, paths, past=past)
+    yield f"{_DATA}/site.js", _call("site", found)
+    yield "index.html", (assets / "index.html").read_bytes()
+    progress(len(groups), len(groups))
+
+
+def _call(name: str, data: object) -> bytes:
+    """Return a script that hands plain data to data.js under a name."""
+    text = json.dumps(_printable(data), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    for character, escaped in _UNSAFE.items():
+        text = text.replace(character, escaped)
+    return _RECEIVE + f'"{name}",{text});\n'.encode("utf-8", "replace")
+
+
+def _printable(value: object) -> object:
+    """Return plain data whose texts have nothing that could upset a page."""
+    match value:
+        case str():
+            return printable(value)
+        case Mapping():
+            return {str(name): _printable(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_printable(each) for each in value]
+    return value

@@ -1,0 +1,123 @@
+"""A short document of headings, texts, commands and tables, written in several formats."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from iobands.views.format import printable
+
+
+class Format(str, Enum):
+    """A format of documents."""
+
+    MARKDOWN = "markdown"
+    RST = "rst"
+    HTML = "html"
+    CSV = "csv"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading of level 1, 2, …."""
+
+    text: str
+    level: int
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of short lines."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Shell commands, a line each."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; each row has as many cells as there are headings."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A line that programs read and readers do not see."""
+
+    text: str
+
+
+Block = Comment | Heading | Paragraph | Bullets | Commands | Table
+
+_TEMPLATES: Final = {
+    Format.MARKDOWN: "document.md",
+    Format.RST: "document.rst",
+    Format.HTML: "document.html",
+}
+_FORMULA: Final = re.compile(r"(?![-+]?\d+(\.\d+)?$)[=+\-@\t\r]")  # numbers are none
+_UNDERLINES: Final = "=-~^"
+_MARKDOWN: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#"} | {"<": "&lt;", "&": "&amp;"})
+_RST: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_|"})
+
+
+def written(blocks: Sequence[Block], form: Format) -> str:
+    """Return the document; as CSV only its tables."""
+    if form is Format.CSV:
+        return "".join(csv_text(each) for each in blocks if isinstance(each, Table))
+    environment = Environment(
+        loader=PackageLoader("iobands.views"),
+        autoescape=form is Format.HTML,  # noqa: S701 (the others have filters of their own)
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters.update(
+        markdown=lambda text: printable(text).translate(_MARKDOWN),
+        rst=lambda text: printable(text).translate(_RST),
+        printable=printable,
+        underline=lambda heading: _UNDERLINES[heading.level - 1] * len(printable(heading.text)),
+        csv=lambda row: csv_line([printable(cell).translate(_RST) for cell in row]),
+    )
+    text = environment.get_template(_TEMPLATES[form]).render(
+        blocks=[(type(each).__name__, each) for each in blocks]
+    )
+    return f"{text.strip()}\n"
+
+
+def csv_text(table: Table) -> str:
+    """Return a table as CSV with a header line; no spreadsheet takes a text for a formula."""
+    rows = (table.headings, *table.rows)
+    return "".join(f"{csv_line([_no_formula(cell) for cell in row])}\n" for row in rows)
+
+
+def _no_formula(cell: str) -> str:
+    return f"'{cell}" if _FORMULA.match(cell) else cell
+
+
+def csv_line(cells: Sequence[str]) -> str:
+    """Return the cells as a line of CSV without its end."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="").writerow(cells)
+    return stream.getvalue()

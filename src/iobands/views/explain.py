@@ -1,0 +1,161 @@
+"""What `iobands explain` says of a series, or of an alert that several series share."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from iobands.model.series import slug
+from iobands.snapshot import DOWN, Alert, Series, Snapshot
+from iobands.views.covariates import covariates
+from iobands.views.digest import number
+from iobands.views.explain_series import of_series
+from iobands.views.format import (
+    acknowledgement_text,
+    between_text,
+    day_text,
+    level_text,
+    plural,
+    printable,
+    ratio_text,
+    time_text,
+)
+from iobands.views.lines import aligned, move, section, some
+from iobands.views.peers import of_peer
+from iobands.views.related import Onset, Related, related, sharing, value_of
+
+_SHARE: Final = 0.5  # of the members: from then on a covariate moved with the alert
+_WHERE: Final = {
+    "file_system": "the file system itself: its servers, targets and fullness",
+    "partition": "what all runs of the partition share: clients, network, system software",
+    "transport": "the transport: fabric, drivers, MPI library and environment",
+    "pattern": "what the pattern alone uses: its library and hints",
+    "medium": "the devices of this kind",
+}
+
+
+def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
+    """Return what `wanted` may mean: exactly that, or else all with each of its words.
+
+    If no series or alert has them in its name, series with the words as values of their fields.
+    """
+    alerts = {
+        each.subject: each for each in reversed(site.alerts) if len(each.members) != 1 or each.peer
+    }
+    series = {name: each for each in site.series for name in (slug(each.key), each.label)}
+    exact = alerts.get(wanted) or series.get(wanted)
+    if exact:
+        return [exact]
+    words = wanted.casefold().split()
+    named: list[Alert | Series] = [*alerts.values(), *site.series]
+    found = [
+        each for each in named if words and all(word in name_of(each).casefold() for word in words)
+    ]
+    return found or [
+        each
+        for each in site.series
+        if words and set(words) <= {str(value).casefold() for value in each.key.fields().values()}
+    ]
+
+
+def name_of(found: Alert | Series) -> str:
+    """Return what an alert or a series is called."""
+    return found.subject if isinstance(found, Alert) else found.label
+
+
+def explanation(site: Snapshot, found: Alert | Series) -> str:
+    """Return an explanation as text."""
+    lines = of_alert(site, found) if isinstance(found, Alert) else of_series(site, found)
+    return "\n".join(printable(line) for line in lines) + "\n"
+
+
+def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
+    """Yield the explanation of an alert, line by line."""
+    certainty = f", {alert.certainty.value}" if alert.certainty else ""
+    since = f" since {day_text(alert.since, site.now)}" if alert.since else ""
+    yield f"{alert.subject}: {alert.severity.value}{since}{certainty}"
+    yield f"at {time_text(site.now)} UTC; all times are UTC"
+    if alert.reason:
+        yield f"Why: {alert.reason}"
+    if alert.acknowledgement:
+        yield acknowledgement_text(alert)
+    if alert.since_low and alert.since_high and alert.since_low < alert.since_high:
+        yield f"It began {between_text(alert.since_low, alert.since_high, site.now)}."
+    if alert.peer:
+        yield from of_peer(site, alert.peer)
+    if not alert.members:
+        return
+    field, alike = sharing(site, alert)
+    count = len(alert.members)
+    some_of = number(alert, site) or plural(count, "series")
+    yield from ("", f"Series that fell with it: {count}" if alert.peer else f"Series: {some_of}")
+    yield from aligned(
+        [
+            (each.series.label, level_text(each), ratio_text(each.ratio) if each.ratio else "")
+            for each in alert.members
+        ]
+    )
+    onset = _onset(alert)
+    if onset is None:
+        return
+    lead = alert.members[0].series
+    others = [each for each in related(site, lead, onset) if each.series.key not in alert.keys]
+    near = [each for each in others if each.series in alike]
+    moved = [f"{each.series.label}: {move(site, each)}" for each in near if each.direction]
+    changed, still = _common(site, alert, onset)
+    if moved or changed:
+        yield from section("Moved too", [*moved, *changed])
+    names = [each.series.label for each in near if not each.direction]
+    unmoved = [f"{plural(len(names), 'series')}: {some(names)}"] if names else []
+    yield from section("Did not move", [*unmoved, *_elsewhere(others, field, alert), *still])
+    if changed:
+        yield from ("", "Look next: what changed with them, before the rest")
+    elif field:
+        yield from ("", f"Look next: {_WHERE[field]}")
+
+
+def moved_with(site: Snapshot, alert: Alert) -> list[str]:
+    """Return the covariates that changed when the series of an alert did."""
+    onset = _onset(alert)
+    return _common(site, alert, onset)[0] if onset else []
+
+
+def _onset(alert: Alert) -> Onset | None:
+    """Return when a change began; None for an alert that is none."""
+    if not alert.members or alert.since is None or alert.direction is None:
+        return None
+    return Onset(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
+
+
+def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[str]:
+    """Yield how many series moved that have another value of `field`."""
+    direction = alert.direction or DOWN
+    found: defaultdict[str, list[bool]] = defaultdict(list)
+    own = value_of(alert.members[0].series, field) if field else None
+    for each in others:
+        value = value_of(each.series, field) if field else None
+        if value is not None and value != own:
+            found[value].append(bool(each.change) and each.direction == direction)
+    for value, moved in sorted(found.items()):
+        number = plural(len(moved), "series")
+        yield f"{value}: {sum(moved) or 'none'} of {number} went {direction}"
+
+
+def _common(site: Snapshot, alert: Alert, onset: Onset) -> tuple[list[str], list[str]]:
+    """Return the covariates that changed with half of the members or more, and the others."""
+    found = [covariates(site, each.series, onset.since) for each in alert.members]
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for each in found:
+        for name, text in {**each.changed, **each.moved}.items():
+            counts[name][text] += 1
+    least = _SHARE * len(found)
+    moved = {name: texts for name, texts in counts.items() if texts.total() >= least}
+    still = [
+        name for name in dict.fromkeys(n for each in found for n in each.still) if name not in moved
+    ]
+    lines = [
+        f"{name}: {texts.most_common(1)[0][0]} (in {texts.total()} of {len(found)} series)"
+        for name, texts in moved.items()
+    ]
+    return lines, [f"as before: {', '.join(still)}"] if still else []

@@ -1,0 +1,292 @@
+"""The explanation of a series: its state, and what else moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iobands.model.series import slug
+from iobands.snapshot import ADOPTED, DOWN, Alert, Evidence, Outliers, Series, Snapshot, State
+from iobands.views.covariates import Covariates, covariates, uneven
+from iobands.views.digest import details
+from iobands.views.format import (
+    acknowledgement_text,
+    action_text,
+    band_source,
+    band_text,
+    between_text,
+    command_text,
+    day_text,
+    epoch_text,
+    figure,
+    intervals_text,
+    limit_text,
+    listed,
+    maintenance_text,
+    percent,
+    plural,
+    ratio_text,
+    time_text,
+)
+from iobands.views.how_run import how_run
+from iobands.views.lines import fact, move, section, some
+from iobands.views.related import SHARED_FIELDS, Related, onset_of, related
+
+#: A heading and what is said under it.
+Fact = tuple[str, str]
+
+_MOST_MOVED: Final = 12
+_MOST_INCIDENTS: Final = 5
+
+
+def of_series(site: Snapshot, series: Series) -> Iterator[str]:
+    """Yield the explanation of a series, line by line."""
+    onset = onset_of(series)
+    others = related(site, series, onset)
+    yield f"{series.label}: {_state(series)}"
+    yield f"at {time_text(site.now)} UTC; all times are UTC; name in files: {slug(series.key)}"
+    yield ""
+    for heading, text in facts(site, series):
+        yield from fact(heading, text)
+    found = Covariates()
+    if onset:
+        found = covariates(site, series, onset.since)
+        yield from section(
+            f"Moved at the same time, about {day_text(onset.since, site.now)}",
+            _moved(site, others, found),
+        )
+        still = [*_still([each for each in others if not each.direction])]
+        if found.still:
+            same = (f"{name} {text}" for name, text in found.still.items())
+            still.append(f"as before: {'; '.join(same)}")
+        yield from section("Did not move", still)
+    yield from ("", f"Look next: {_advice(site, series, others, found)}")
+    yield from _newest(series)
+
+
+def moved(site: Snapshot, series: Series) -> Iterator[str]:
+    """Yield what moved when the series did; nothing where it did not."""
+    onset = onset_of(series)
+    if onset:
+        others = related(site, series, onset)
+        yield from _moved(site, others, covariates(site, series, onset.since))
+
+
+def _moved(site: Snapshot, others: Sequence[Related], found: Covariates) -> Iterator[str]:
+    yield from (f"{name}: {text}" for name, text in {**found.changed, **found.moved}.items())
+    near = [each for each in others if each.direction]
+    near.sort(key=lambda each: each.change is None)
+    yield from (f"{each.series.label}: {move(site, each)}" for each in near[:_MOST_MOVED])
+    if len(near) > _MOST_MOVED:
+        yield f"and {len(near) - _MOST_MOVED} more that lean without an alert"
+
+
+def _state(series: Series) -> str:
+    status = series.status
+    if status.state is State.NO_DATA:
+        return f"no data: {status.missing or status.why}"
+    return f"{status.state.value}{f': {status.why}' if status.why else ''}"
+
+
+def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
+    """Yield what is known of a series; an empty heading goes on with the one before."""
+    status, unit, evidence = series.status, series.key.unit, series.status.evidence
+    for alert in site.alerts_on(series.key):
+        yield "Alert", _alert(site, alert)
+    if evidence is None or status.value is None or status.when is None:
+        yield "Runs", "no sample"
+        return
+    yield from _change(site, series, evidence)
+    times, values = series.judged
+    rank = _rank(values)
+    newest = f"{figure(status.value)} {unit} at {time_text(status.when)}: {status.verdict}"
+    yield "Newest", f"{newest}{rank}"
+    yield from how_run(series.key, series.history.newest)
+    if len(times):
+        first, last = (str(each.astype("datetime64[D]")) for each in times[[0, -1]])
+        judged = f"{len(times)} of {plural(status.runs, 'run')}"
+        yield "Runs", f"{judged} compare with the newest, from {first} to {last}"
+    if text := uneven(series.history.newest):
+        yield "Targets", text
+    if status.band:
+        text = f"{band_text(status.band, status.provisional)} {unit} (quartiles), floor "
+        source = band_source(status.band, status.provisional)
+        yield "Band", f"{text}{figure(status.band.floor)} {unit}; {source}"
+        if status.band.intervals:
+            yield "", f"95 % intervals: {intervals_text(status.band)}"
+    if status.limit:
+        yield "Published", f"{limit_text(status.limit)} {unit}; {status.limit.source}"
+    if series.epoch:
+        yield "Epoch", epoch_text(series.epoch)
+    yield from _maintenance(site, series)
+    yield from _evidence(evidence, unit)
+    yield from _earlier(site, evidence)
+    yield from _incidents(site, series)
+    place = site.file_system(series.key.system, series.key.file_system)
+    outliers = f"{_outliers(site, series.outliers)}; of all {place.name}: "
+    yield "Outliers", f"{outliers}{_outliers(site, place.outliers)}"
+    for action in series.actions:
+        undone = any(each.of == action.when for each in series.actions)
+        yield "Action", f"{action_text(action)}{' (undone)' if undone else ''}"
+
+
+def _maintenance(site: Snapshot, series: Series) -> Iterator[tuple[str, str]]:
+    for window in site.maintenance.get(series.key.system, ()):
+        text = maintenance_text(window, site.now)
+        if text and window.is_of(series.key.file_system):
+            yield "Maintenance", text
+
+
+def _alert(site: Snapshot, alert: Alert) -> str:
+    """Return the alert; of an alert of several series all of it, else what has no other line."""
+    if len(alert.members) > 1:
+        text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
+        return f"{alert.subject}: {text}; {command_text('explain', alert.subject)}"
+    certainty = alert.certainty.value if alert.certainty else ""
+    known = acknowledgement_text(alert)
+    return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
+
+
+def _change(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
+    """Yield the size and the time of the open change, or of what `watch` is about."""
+    unit = series.key.unit
+    if change := evidence.open_change:
+        word = "Drop" if change.is_drop else "Rise"
+        level = f"{figure(change.level)} {unit} since {day_text(change.since, site.now)}, was "
+        yield word, f"{level}{figure(change.baseline)}: {ratio_text(change.ratio)}"
+        began = f"began {between_text(change.since_low, change.since_high, site.now)}"
+        yield "", f"{began}; alert raised {day_text(change.raised, site.now)}"
+    elif suspicion := evidence.suspicion:
+        since = f"since about {day_text(suspicion.since, site.now)}"
+        yield "Suspicion", f"{ratio_text(suspicion.ratio)} the baseline {since}"
+
+
+def _evidence(evidence: Evidence, unit: str) -> Iterator[Fact]:
+    if evidence.level is None or not len(evidence.rows):
+        return
+    runs = f"median of {plural(evidence.baseline_runs, 'accepted run')}"
+    of_what = runs if evidence.baseline_runs else "of the band"
+    yield "Baseline", f"{figure(evidence.level)} {unit}, {of_what}"
+    yield (
+        "Evidence",
+        f"{evidence.down[-1]:.1f} for a drop, {evidence.up[-1]:.1f} for a rise; watch from "
+        f"{evidence.watch:g}, alert from {evidence.threshold:g} (nats)",
+    )
+    if evidence.correlation:
+        yield (
+            "",
+            f"divided by {evidence.scale:.2f}, as successive runs correlate by "
+            f"{evidence.correlation:.2f}",
+        )
+    seen = (_seen(float(drop), runs) for drop, runs in evidence.power.items())
+    yield "Power", f"sees {', '.join(seen)}"
+
+
+def _seen(drop: float, runs: float | None) -> str:
+    when = "not at all" if runs is None else f"in about {plural(round(runs), 'run')}"
+    return f"{percent(drop)} {when}"
+
+
+def _earlier(site: Snapshot, evidence: Evidence) -> Iterator[Fact]:
+    for change in evidence.changes:
+        if change.ended is None:
+            continue
+        since, ended = (day_text(each, site.now) for each in (change.since, change.ended))
+        size = ratio_text(change.ratio)
+        if change.end == ADOPTED:
+            text = f"the improvement of {since}, {size}, became the baseline on {ended}"
+        else:
+            word = "drop" if change.is_drop else "rise"
+            text = f"{word} from {since} to {ended}, {size}: {change.end}"
+        yield "Earlier", text
+
+
+def _incidents(site: Snapshot, series: Series) -> Iterator[Fact]:
+    past = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
+    for each in past[-_MOST_INCIDENTS:]:
+        since, until = (day_text(time, site.now) for time in (each.since, each.until))
+        ratio = f"{each.ratios[series.key]:.2f} × the band here"
+        yield "Incident", f"{each.name} from {since} to {until}: {ratio}"
+
+
+def _outliers(site: Snapshot, found: Outliers) -> str:
+    newest = f", the newest on {day_text(found.newest, site.now)}" if found.newest else ""
+    return f"{found.outliers} of {plural(found.runs, 'run')}{newest}"
+
+
+def _rank(values: NDArray[np.float64]) -> str:
+    """Return the place of the newest run among the earlier ones that compare."""
+    if len(values) < 3:  # noqa: PLR2004 (the place among one says nothing)
+        return ""
+    lower = int(np.count_nonzero(values[:-1] < values[-1]))
+    same = int(np.count_nonzero(values[:-1] == values[-1]))
+    ties = f", {same} the same" if same else ""
+    return f"; {lower} of {plural(len(values) - 1, 'earlier run')} were lower{ties}"
+
+
+def _still(others: Sequence[Related]) -> Iterator[str]:
+    near = [each for each in others if "file_system" in each.shared]
+    far = [each for each in others if "file_system" not in each.shared]
+    for group, where in ((near, "the same file system"), (far, "other file systems")):
+        if group:
+            names = some([each.series.label for each in group])
+            yield f"{plural(len(group), 'series')} of {where}: {names}"
+
+
+def _advice(site: Snapshot, series: Series, others: Sequence[Related], found: Covariates) -> str:
+    """Return where to look next, by what moved and what did not."""
+    status = series.status
+    alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
+    whole = [command_text("explain", each.subject) for each in alerts[:1]]
+    shared = "".join(f"; all of it: {each}" for each in whole)
+    if status.state is State.NO_DATA:
+        return f"the check, whether it runs and how it ended{shared}"
+    if status.state is State.CALIBRATING:
+        return "again when there are enough runs"
+    if onset_of(series) is None:
+        return f"what it shares with other series{shared}" if shared else "nothing stands out"
+    if found.changed:
+        return f"what changed with it ({', '.join(found.changed)}), before the file system{shared}"
+    also = f"; its {listed(list(found.moved))} moved with it" if found.moved else ""
+    return f"{_advice_by_related(series, others)}{also}{shared}"
+
+
+def _advice_by_related(series: Series, others: Sequence[Related]) -> str:
+    direction = series.status.change.direction if series.status.change else DOWN
+    alike = [each for each in others if each.direction == direction]
+    with_it = [each for each in alike if "file_system" in each.shared]
+    without = [each for each in others if each not in alike and "file_system" in each.shared]
+    # Of many other series some always lean: elsewhere only changes count.
+    elsewhere = [each for each in alike if "file_system" not in each.shared and each.change]
+    if elsewhere:
+        number = plural(len(elsewhere), "series")
+        return (
+            f"what several file systems share: clients, network, system software ({number} of "
+            f"other file systems went {direction} too)"
+        )
+    if with_it and not without:
+        name = series.key.file_system
+        return f"the file system {name}: all its series moved, and none of another did"
+    if with_it:
+        common = set.intersection(*(set(each.shared) for each in with_it))
+        telling = sorted(common - {name for each in without for name in each.shared})
+        words = listed([SHARED_FIELDS[name] for name in telling]) if telling else ""
+        same = f", which have the same {words}" if words else ""
+        return f"the {len(with_it) + 1} series of {series.key.file_system} that moved{same}"
+    return f"what this series alone uses: no other went {direction}. Run its check once more"
+
+
+def _newest(series: Series) -> Iterator[str]:
+    """Yield every column of the newest sample."""
+    if not series.status.runs:
+        return
+    cells = series.history.newest.items()
+    texts = (
+        f"{name}: {f'{value:.6g}' if isinstance(value, float) else value}"
+        for name, value in cells
+        if value is not None
+    )
+    yield from section("Newest sample", ["; ".join(texts)])

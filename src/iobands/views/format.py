@@ -1,0 +1,295 @@
+"""How numbers, times and other people's text are written in every view."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta, timezone
+from difflib import get_close_matches
+from typing import Final
+
+from iobands.bands import PROVISIONAL, Band, Epoch, Limit, Window
+from iobands.model.exit_status import CRITICAL, OK, UNKNOWN, WARNING
+from iobands.snapshot import (
+    ACKNOWLEDGE,
+    CLOCK_OFF,
+    DISCARD,
+    ENOUGH_RUNS,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    UNDO,
+    Action,
+    Alert,
+    Member,
+    Ratio,
+    Series,
+    Severity,
+    Snapshot,
+    State,
+    Status,
+)
+
+#: Times of the last so many days are written without their year.
+THIS_YEAR: Final = timedelta(days=300)
+#: What the exit statuses are called.
+WORDS: Final = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
+
+_MOST_NAMES: Final = 30
+_DONE: Final = {
+    ACKNOWLEDGE: "acknowledged",
+    RESOLVE: "resolved",
+    REBASELINE: "rebaselined",
+    UNDO: "undone",
+    RETIRE: "retired",
+    DISCARD: "discarded",
+}
+# These are not counted in the first line: nobody has to act on them.
+_UNCOUNTED: Final = (Severity.COLLAPSED,)
+
+
+def figure(value: float) -> str:
+    """Return `value` with three significant digits; below 10,000 all digits before the point."""
+    hundred, ten_thousand = 100, 10_000
+    if abs(value) < hundred:
+        return f"{value:.3g}"
+    return f"{value if abs(value) < ten_thousand else float(f'{value:.3g}'):.0f}"
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes in GiB, or in MiB where that is below one."""
+    gib = size / 2**30
+    return f"{figure(gib)} GiB" if gib >= 1 else f"{figure(size / 2**20)} MiB"
+
+
+def percent(ratio: float) -> str:
+    """Return a ratio of levels as a change, such as `−29 %` for 0.71."""
+    change = round(100 * (ratio - 1))
+    return f"{'−' if change < 0 else '+'}{abs(change)} %"
+
+
+def ratio_text(ratio: Ratio) -> str:
+    """Return a ratio with its 95 % interval, as far as that is known."""
+    if not math.isfinite(ratio.value):
+        return "not known yet"
+    known = 0 < ratio.low < ratio.high < math.inf
+    interval = f" ({ratio.low:.2f}–{ratio.high:.2f})" if known else ""
+    return f"{ratio.value:.2f} ×{interval}"
+
+
+def level_text(member: Member, *, short: bool = False) -> str:
+    """Return the level of a member now and before, such as `2.7 GiB/s, was 17.6 (−85 %)`."""
+    ratio, baseline, unit = member.ratio, member.baseline, member.series.key.unit
+    if ratio is None or baseline is None or not math.isfinite(ratio.value):
+        value = member.series.status.value
+        return "" if value is None else f"{figure(value)} {unit}"
+    now = f"{figure(baseline * ratio.value)} {unit}"
+    change = percent(ratio.value)
+    return f"{now} ({change})" if short else f"{now}, was {figure(baseline)} ({change})"
+
+
+def worst_member(alert: Alert) -> Member:
+    """Return the member whose level is furthest off in the direction of the alert."""
+    known = [each for each in alert.members if each.ratio and math.isfinite(each.ratio.value)]
+    furthest = max if alert.severity is Severity.IMPROVED else min
+    if not known:
+        return alert.members[0]
+    return furthest(known, key=lambda each: each.ratio.value if each.ratio else 1.0)
+
+
+def time_text(when: datetime) -> str:
+    """Return `when`, which is in UTC, to the minute."""
+    return f"{when:%Y-%m-%d %H:%M}"
+
+
+def day_text(when: datetime, now: datetime) -> str:
+    """Return the day of `when`, with its year where it is not clear: `4 Aug`, `4 Aug 2017`."""
+    year = "" if abs(now - when) < THIS_YEAR else f" {when:%Y}"
+    return f"{when.day} {when:%b}{year}"
+
+
+def between_text(low: datetime, high: datetime, now: datetime) -> str:
+    """Return an interval of days, as one day where both are the same."""
+    first, last = day_text(low, now), day_text(high, now)
+    return f"on {first}" if first == last else f"between {first} and {last}"
+
+
+def age_text(age: timedelta) -> str:
+    """Return how long ago, in minutes, hours or days."""
+    if age < -CLOCK_OFF:
+        return "dated in the future"
+    minutes = max(0, round(age / timedelta(minutes=1)))
+    if minutes < 60:  # noqa: PLR2004
+        return f"{plural(minutes, 'minute')} ago"
+    hours = round(age / timedelta(hours=1))
+    return f"{plural(hours, 'hour')} ago" if hours < 48 else f"{age.days} days ago"  # noqa: PLR2004
+
+
+def plural(count: int, noun: str) -> str:
+    """Return `count` with its noun; `series` stays as it is."""
+    return f"{count} {noun}" if count == 1 or noun.endswith("s") else f"{count} {noun}s"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return `words` as a list in a sentence."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def nearest(names: Sequence[str], wanted: str) -> str:
+    """Return a line for each of `names`; of many, those most like what was `wanted`."""
+    shown = list(names)
+    if len(names) > _MOST_NAMES:
+        shown = get_close_matches(wanted, names, _MOST_NAMES, cutoff=0)
+    more = len(names) - len(shown)
+    rest = [f"and {more} more; `iobands status` lists every series"] if more else []
+    return "".join(f"\n  {line}" for line in (*shown, *rest))
+
+
+def printable(text: str) -> str:
+    """Return `text` without what could upset a terminal: it may come from anywhere."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def command_text(command: str, name: str, options: str = "") -> str:
+    """Return a command about a series or an alert, to be pasted: a shell takes it for a name."""
+    words = ["iobands", command]
+    quoted = shlex.quote(printable(name))
+    words += [options, "--", quoted] if quoted.startswith(("-", "'-")) else [quoted, options]
+    return " ".join(filter(None, words))
+
+
+def state_text(status: Status, is_quiet: bool = False) -> str:
+    """Return the state, and whether its alert is acknowledged or its newest sample not judged."""
+    if is_quiet:
+        return f"{status.state.value} (ack)"
+    if status.left_out and status.state is State.HEALTHY:
+        return f"{status.state.value} ({status.left_out.partition(':')[0]})"
+    return status.state.value
+
+
+def band_text(band: Band, provisional: bool) -> str:
+    """Return the quartiles of a band, lower, median, upper; `~` marks a provisional one."""
+    quartiles = (band.lower_quartile, band.median, band.upper_quartile)
+    is_young = provisional or band.state == PROVISIONAL
+    return ("~" if is_young else "") + "–".join(figure(value) for value in quartiles)
+
+
+def limit_text(limit: Limit) -> str:
+    """Return a single published figure, such as `at most 9.31`."""
+    return f"{limit.kind.replace('_', ' ')} {figure(limit.value)}"
+
+
+def band_source(band: Band, provisional: bool) -> str:
+    """Return how far a band is settled, how many runs it is from, and its source."""
+    state = "" if provisional or not band.state else band.state
+    runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
+    return ", ".join(part for part in (state, runs, band.source or "the bands file") if part)
+
+
+def intervals_text(band: Band) -> str:
+    """Return the 95 % intervals of a band's figures, such as `median 1.4 to 1.6`; maybe empty."""
+    order = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
+    return ", ".join(
+        f"{name.replace('_', ' ')} {figure(band.intervals[name][0])} to "
+        f"{figure(band.intervals[name][1])}"
+        for name in order
+        if name in band.intervals
+    )
+
+
+def epoch_text(epoch: Epoch) -> str:
+    """Return the name of an epoch, when it began and why."""
+    since = time_text(epoch.since.astimezone(timezone.utc))
+    reason = epoch.reason or epoch.source
+    return f"{epoch.name}, since {since}{f': {reason}' if reason else ''}"
+
+
+def maintenance_text(window: Window, now: datetime) -> str:
+    """Return the last maintenance of a window that began by `now`, and the next; maybe empty."""
+    last, following = window.spans(now)[-1:], window.following(now)
+    spans = [("now, " if now in span else "", span) for span in last]
+    spans += [("next ", following)] if following else []
+    times = [f"{word}{time_text(span.begin)} to {time_text(span.end)}" for word, span in spans]
+    return f"{'; '.join(times)}: {window.reason}" if times else ""
+
+
+def action_text(action: Action) -> str:
+    """Return what was done, when, by whom and why."""
+    span = ""
+    if action.kind == RESOLVE and action.since and action.until:
+        span = f" (runs of {action.since:%Y-%m-%d} to {action.until:%Y-%m-%d} do not count)"
+    if action.kind == DISCARD and action.since:
+        span = f" (of {time_text(action.since)})"
+    if action.kind == REBASELINE and action.since:
+        span = f" (from {action.since:%Y-%m-%d} on)"
+    return f"{_DONE[action.kind]} {time_text(action.when)} by {action.who}: {action.reason}{span}"
+
+
+def acknowledgement_text(alert: Alert) -> str:
+    """Return who acknowledged an alert and why, and whether it is worse since; maybe empty."""
+    known = alert.acknowledgement
+    if known is None:
+        return ""
+    text = action_text(known.action)
+    if known.worse is None:
+        return text
+    worse = f"worse since {known.worse.since:%Y-%m-%d}: {known.worse.ratio.value:.2f} × the level"
+    return f"{worse} that was {text}"
+
+
+def summary(site: Snapshot) -> str:
+    """Return the first line: the state of the site now, as monitoring plug-ins print it."""
+    word = WORDS[site.exit_status]
+    parts = [*(["made up, nothing was measured"] if site.is_made_up else []), counts(site)]
+    times = [series.status.when for series in site.series if series.status.when]
+    if times:
+        parts.append(f"newest run {age_text(site.now - max(times))}")
+    if left := sum(not each.is_closed for each in site.leftovers):
+        parts.append(f"{left} left behind")
+    if site.rejected:
+        parts.append(f"{plural(site.rejected_lines, 'line')} rejected")
+    return f"IOBANDS {word}: {'; '.join(parts)}"
+
+
+def counts(site: Snapshot) -> str:
+    """Return how many alerts of each severity there are, and how many series."""
+    return "; ".join([*_alert_counts(site), _series_counts(site)])
+
+
+def _alert_counts(site: Snapshot) -> Iterable[str]:
+    found = []
+    for severity in Severity:
+        if severity not in _UNCOUNTED:
+            alike = [alert for alert in site.alerts if alert.severity is severity]
+            quiet = sum(alert.is_quiet for alert in alike)
+            loud = len(alike) - quiet
+            found += [f"{loud} {severity.value}"] if loud else []
+            found += [f"{quiet} {severity.value} (acknowledged)"] if quiet else []
+    if found:
+        yield ", ".join(found)
+    elif site.series:
+        calibrating = set(site.counts()) == {State.CALIBRATING}
+        yield _calibrating(site) if calibrating else "no alerts"
+
+
+def _calibrating(site: Snapshot) -> str:
+    left = min(map(runs_left, site.series))
+    return f"calibrating: {plural(left, 'more run')}" if left else "calibrating: one more run"
+
+
+def _series_counts(site: Snapshot) -> str:
+    if not site.series:
+        return "no samples"
+    number = plural(len(site.series), "series")
+    calibrating = site.counts().get(State.CALIBRATING, 0)
+    some = 0 < calibrating < len(site.series)
+    return f"{number}, {calibrating} of them calibrating" if some else number
+
+
+def runs_left(series: Series) -> int:
+    """Return how many runs a series lacks for a band."""
+    newest = int(series.history.passed[-1]) if len(series.history) else 0
+    return max(0, ENOUGH_RUNS - series.status.usable - newest)

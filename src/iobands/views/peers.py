@@ -1,0 +1,99 @@
+"""The table of targets or nodes as text, the slow ones first."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Iterator
+from typing import Final
+
+from iobands.model.fields import VARIABLE_UNITS
+from iobands.snapshot import NODE, TARGET, Peer, PeerState, Place, SlowPeer, Snapshot
+from iobands.views.format import day_text, printable, ratio_text
+from iobands.views.lines import aligned
+
+#: How many peers are shown without being asked: the slow ones and the next.
+MOST: Final = 30
+WORST_FIRST: Final = tuple(PeerState)
+_GAP: Final = "  "
+_NOTHING: Final = {
+    TARGET: "targets: that needs a file per process and a layout that names its targets "
+    "(Lustre, BeeGFS)",
+    NODE: "nodes: that needs a file per process on two nodes or more",
+}
+_WHY: Final = {
+    PeerState.UNKNOWN: "no new run tells it from two other {noun}s, or from its share of files",
+    PeerState.UNUSED: "missing from the newest sessions, as after a drain",
+}
+
+
+def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
+    """Return the tables of all targets or of all nodes, and what to do about slow ones."""
+    places = [each for each in site.places if each.kind == kind]
+    places.sort(key=lambda each: not each.slow())
+    nothing = f"No run of the last 200 days compares {_NOTHING[kind]}."
+    tables = ["\n".join(map(printable, _place(each, site, every))) for each in places]
+    return "\n\n".join(tables or [nothing]) + "\n"
+
+
+def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
+    variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
+    yield f"{place.name}: speed relative to the median {place.noun}, from the times of the ranks"
+    peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
+    shown = peers if every else peers[:MOST]
+    rows = [(place.noun.upper(), "RUNS", *map(str.upper, variables), "STATE", "SINCE")]
+    for name, found, worst in shown:
+        since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)
+        known = {} if worst.state is PeerState.UNKNOWN else found
+        ratios = (ratio_text(known[each].ratio) if each in known else "-" for each in variables)
+        runs = str(max(each.runs for each in found.values()))
+        state = worst.state.value
+        rows.append((name, runs, *ratios, state, day_text(since, site.now) if since else ""))
+    yield from aligned(rows)
+    if len(peers) > len(shown):
+        yield f"{_GAP}and {len(peers) - len(shown)} more: --all"
+    states = {worst.state for *_, worst in peers}
+    yield from (
+        f"{_GAP}{state.value}: {why.format(noun=place.noun)}"
+        for state, why in _WHY.items()
+        if state in states
+    )
+    yield from confirmation(place)
+
+
+def with_worst(place: Place) -> list[tuple[str, dict[str, Peer], Peer]]:
+    """Return each peer, what is known of it by variable, and the worst of that."""
+    every = place.peers().items()
+    return [(name, known, min(known.values(), key=_badness)) for name, known in every]
+
+
+def _badness(peer: Peer) -> tuple[int, float]:
+    return WORST_FIRST.index(peer.state), peer.ratio.value
+
+
+def of_peer(site: Snapshot, peer: SlowPeer) -> Iterator[str]:
+    """Yield how fast a slow peer is, and what to do about it."""
+    name = peer.name
+    ratios = [f"{variable} {ratio_text(each)}" for variable, each in sorted(peer.ratios.items())]
+    yield f"Speed relative to the others: {', '.join(ratios)}"
+    for place in site.places:
+        if (place.kind, place.system, place.where) == (name.kind, name.system, name.where):
+            yield f"All {place.name}: iobands targets{' --nodes' if name.kind == NODE else ''}"
+            yield from confirmation(place, name.name)
+
+
+def confirmation(place: Place, named: str | None = None) -> Iterator[str]:
+    """Yield the commands that confirm a slow target, where users can choose the target."""
+    slow = [named] if named else list(place.slow())
+    if not slow or place.kind != TARGET or place.file_system_type != "lustre":
+        return
+    peers = [each for found in place.found.values() for each in found]
+    healthy = [each for each in peers if each.state is PeerState.HEALTHY and each.name not in slow]
+    usual = sorted(healthy, key=lambda each: abs(math.log(each.ratio.value)))
+    yield f"{_GAP}Confirm it beside a healthy one, then compare the rates:"
+    for target in [slow[0], *(each.name for each in usual[:1])]:
+        where = f"file_system == {json.dumps(place.where)}"  # Python, which ReFrame evaluates
+        command = ["reframe", "-C", "config/site.py", "-c", "checks", "-R", "-r"]
+        command += [f"--system={place.system}", "-n", "BenchioFPP", "-E", where]
+        yield f"{_GAP * 2}{shlex.join([*command, '-S', f'BenchioFPP.target={target}'])}"
