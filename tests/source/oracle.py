@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 
-from iobands.model.fields import FIELD, NULLS, READ, REQUIRED, VARIABLE_UNITS, number
+from iobands.model.fields import FIELD, NULLS, READ, REQUIRED, SPEEDS, VARIABLE_UNITS, number
 
 Row = dict[str, object]
 
@@ -38,7 +38,9 @@ def read(content: bytes) -> tuple[list[Row], set[int]]:
 
 
 def usable(columns: list[str]) -> bool:
-    return set(REQUIRED) <= set(columns) and all(columns.count(name) <= 1 for name in READ)
+    return set(REQUIRED) <= set(columns) and all(
+        columns.count(name) <= 1 for name in (*READ, *SPEEDS)
+    )
 
 
 def row(line: bytes, columns: list[str] | None) -> Row:

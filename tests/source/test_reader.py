@@ -38,7 +38,14 @@ STRUCK = st.tuples(st.integers(0, len(line()) - 1), st.binary(max_size=2)).map(
     lambda hit: line().encode()[: hit[0]] + hit[1] + line().encode()[hit[0] + 1 :]
 )
 HEADERS = st.sampled_from(
-    [COLUMNS, f"more|{COLUMNS}", COLUMNS.replace("|gib", ""), f"{COLUMNS}|gib", f"{COLUMNS}|"]
+    [
+        COLUMNS,
+        f"more|{COLUMNS}",
+        COLUMNS.replace("|gib", ""),
+        f"{COLUMNS}|gib",
+        f"{COLUMNS}|targets",
+        f"{COLUMNS}|",
+    ]
 ).map(str.encode)
 LINES = st.lists(
     st.one_of(st.just(line().encode()), DAMAGED, DAMAGED, CUT, STRUCK, HEADERS), max_size=12

@@ -66,6 +66,7 @@ _EXPECTED: Final[Mapping[Type, str]] = {
 }
 
 _BLOCK: Final = 2**24  # bytes that are parsed at once
+# All but bars and control characters.
 _NO_MARKS: Final = bytes(range(ord(" "), 2**8)).replace(b"|", b"")
 
 
@@ -92,8 +93,8 @@ class Layout:
         """Take whole lines of a file from its line `first` on, and return how many they are."""
         count = text.count(b"\n")
         numbers = pl.int_range(first, first + count, dtype=pl.UInt32, eager=True)
-        bars = len(self.columns) - 1
-        if not text.isascii() or text.translate(None, _NO_MARKS) != (b"|" * bars + b"\n") * count:
+        marks = (b"|" * (len(self.columns) - 1) + b"\n") * count
+        if text.translate(None, _NO_MARKS) != marks or not _is_utf8(text):
             good = []
             for number, line in enumerate(text.split(b"\n")[:-1], first):
                 reason = _damage(line, len(self.columns))
@@ -163,14 +164,21 @@ def _damage(line: bytes, columns: int) -> str | None:
         return "empty line"
     if len(line) > LONGEST:
         return f"longer than {LONGEST // 2**20} MiB"
-    if any(character < ord(" ") for character in line):
+    marks = line.translate(None, _NO_MARKS)
+    if marks.strip(b"|"):
         return "control characters"
-    try:
-        line.decode()
-    except UnicodeDecodeError:
+    if not _is_utf8(line):
         return "bytes that are not UTF-8"
-    cells = line.count(b"|") + 1
+    cells = len(marks) + 1
     return None if cells == columns else f"{cells} columns instead of {columns}"
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _parsed(name: str) -> pl.Expr:
