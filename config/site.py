@@ -18,7 +18,7 @@ CONFIG = Path(__file__).resolve().parent
 sys.path.insert(0, str(CONFIG.parent / "src"))
 
 from iobands.measure.inside import begin_in_reframe, is_run  # noqa: E402
-from iobands.measure.lock import SessionRefusedError  # noqa: E402
+from iobands.measure.lock import SessionError  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
 from iobands.model.schema import FileError  # noqa: E402
 
@@ -60,7 +60,7 @@ def _begin_session(perflogs: Path, system: str) -> str:
     """Begin the session before anything is measured, and return its identifier."""
     try:
         return begin_in_reframe(perflogs, system)
-    except SessionRefusedError as error:
+    except SessionError as error:
         raise SystemExit(f"ERROR: {error}") from None
 
 

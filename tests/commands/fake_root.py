@@ -12,14 +12,14 @@ CONFIG = """\
 import sys
 from pathlib import Path
 
-from iobands.measure.lock import SessionRefusedError
+from iobands.measure.lock import SessionError
 from iobands.measure.inside import begin_in_reframe, is_run
 
 ROOT = Path(__file__).resolve().parents[1]
 if is_run(sys.argv[1:]):
     try:
         begin_in_reframe(ROOT / "perflogs", "here")
-    except SessionRefusedError as error:
+    except SessionError as error:
         raise SystemExit(f"ERROR: {{error}}") from None
 COLUMNS = "{columns}"
 

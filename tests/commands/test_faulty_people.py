@@ -237,10 +237,10 @@ def test_an_action_that_cannot_be_made_durable(
 REQUIRE = """\
 from pathlib import Path
 from iobands.measure.perflogs import require_writable
-from iobands.measure.lock import SessionRefusedError
+from iobands.measure.lock import SessionError
 try:
     require_writable(Path("perflogs"), "here")
-except SessionRefusedError as error:
+except SessionError as error:
     raise SystemExit(f"ERROR: {error}")
 """
 

@@ -22,7 +22,7 @@ from iobands.judge.causes import of_session
 from iobands.judge.site import read_site
 from iobands.measure import cost, jobs, lock
 from iobands.measure.inside import drop_secrets
-from iobands.measure.lock import SessionRefusedError, new_holder
+from iobands.measure.lock import SessionError, new_holder
 from iobands.measure.notes import new_note, read_leftovers
 from iobands.measure.record import NAME as RECORD_NAME
 from iobands.measure.record import begin_record, end_record, read_last_session
@@ -297,7 +297,7 @@ def test_locks(tmp_path_factory, data):
     try:
         former = lock.acquire(perflogs, new_holder("iobands run"))
         assert former is None or former.is_stale
-    except SessionRefusedError as refused:
+    except SessionError as refused:
         assert str(refused).isprintable()
     assert [path.name for path in perflogs.iterdir()] == [lock.NAME]
 

@@ -169,12 +169,12 @@ HOLD = """\
 import socket, sys
 from pathlib import Path
 from iobands.measure.lock import acquire, new_holder, release
-from iobands.measure.lock import SessionRefusedError
+from iobands.measure.lock import SessionError
 socket.sethostname(sys.argv[2])
 holder = new_holder("iobands run")
 try:
     acquire(Path(sys.argv[1]), holder)
-except SessionRefusedError as error:
+except SessionError as error:
     print(error)
 else:
     print("held", flush=True)

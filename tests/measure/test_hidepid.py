@@ -30,10 +30,10 @@ TAKE = """\
 import sys
 from pathlib import Path
 from iobands.measure.lock import acquire, new_holder
-from iobands.measure.lock import SessionRefusedError
+from iobands.measure.lock import SessionError
 try:
     acquire(Path(sys.argv[1]), new_holder("iobands run"))
-except SessionRefusedError as error:
+except SessionError as error:
     raise SystemExit(f"IOBANDS UNKNOWN: {error}")
 """
 

@@ -25,7 +25,7 @@ from iobands.measure import lock as lock_module
 from iobands.measure import processes
 from iobands.measure.lock import (
     NAME,
-    SessionRefusedError,
+    SessionError,
     acquire,
     join,
     new_holder,
@@ -41,7 +41,7 @@ from tests.fault_table import Observed
 def test_one_at_a_time(tmp_path: Path) -> None:
     first, second = new_holder("iobands run"), replace(new_holder("reframe -r"), session="second")
     assert acquire(tmp_path, first) is None
-    with pytest.raises(SessionRefusedError) as refused:
+    with pytest.raises(SessionError) as refused:
         acquire(tmp_path, second)
     assert all(text in str(refused.value) for text in ("iobands run", first.began, first.host))
     release(tmp_path, second.session)  # who does not hold it
@@ -59,7 +59,7 @@ def test_it_is_held_as_long_as_one_of_its_processes_runs(tmp_path: Path) -> None
     killed = replace(new_holder("iobands run"), processes=(process,))
     assert acquire(tmp_path, killed) is None
     join(tmp_path, killed)  # as ReFrame does
-    with pytest.raises(SessionRefusedError):
+    with pytest.raises(SessionError):
         acquire(tmp_path, new_holder("iobands run"))
     release(tmp_path, killed.session)
     assert acquire(tmp_path, killed) is None
@@ -126,7 +126,7 @@ def test_of_another_machine_or_container_nothing_is_known(
     elsewhere = replace(Process.this(), **where)
     holder = replace(new_holder("iobands run"), processes=(elsewhere,))
     acquire(tmp_path, holder)
-    with pytest.raises(SessionRefusedError) as refused:
+    with pytest.raises(SessionError) as refused:
         acquire(tmp_path, new_holder("iobands run"))
     assert f"cannot be seen from here: if it is over, remove {path_of(tmp_path)}, or wait" in str(
         refused.value
@@ -155,7 +155,7 @@ def test_without_a_sign_of_life_it_is_taken_over(tmp_path: Path) -> None:
     past = time.time() - lock_module.STOPPED
 
     os.utime(path, (past + 60, past + 60))
-    with pytest.raises(SessionRefusedError):  # too early to tell
+    with pytest.raises(SessionError):  # too early to tell
         acquire(tmp_path, new)
 
     # of a machine whose clock is years behind: its time is old and moves
@@ -171,7 +171,7 @@ def test_without_a_sign_of_life_it_is_taken_over(tmp_path: Path) -> None:
     thread = threading.Thread(target=touch)
     thread.start()
     try:
-        with pytest.raises(SessionRefusedError):
+        with pytest.raises(SessionError):
             acquire(tmp_path, new)
     finally:
         moving.set()
@@ -187,7 +187,7 @@ def test_one_of_an_older_version_gives_no_signs_of_life(tmp_path: Path) -> None:
     said = {"session": "old", "command": "iobands run", "user": "me", "began": "then"}
     path_of(tmp_path).write_text(json.dumps({**said, "processes": [process]}))
     os.utime(path_of(tmp_path), (1, 1))
-    with pytest.raises(SessionRefusedError, match=r"if it is over, remove \S+json$"):
+    with pytest.raises(SessionError, match=r"if it is over, remove \S+json$"):
         acquire(tmp_path, new_holder("iobands run"))
     here = {**process, "host": socket.gethostname()}  # a restart, for all that is known
     path_of(tmp_path).write_text(json.dumps({**said, "processes": [here]}))
@@ -235,7 +235,7 @@ def test_an_answer_of_the_server_that_was_lost(
     first = new_holder("iobands run")
     assert acquire(tmp_path, first) is None
     assert [path.name for path in tmp_path.iterdir()] == [NAME]
-    with pytest.raises(SessionRefusedError):
+    with pytest.raises(SessionError):
         acquire(tmp_path, replace(first, session="second"))
     release(tmp_path, first.session)
     right = acquire(tmp_path, first) is None
@@ -247,7 +247,7 @@ def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.Mo
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "link", no_links)
-    with pytest.raises(SessionRefusedError, match="a file system with hard links"):
+    with pytest.raises(SessionError, match="a file system with hard links"):
         acquire(tmp_path, new_holder("iobands run"))
     assert list(tmp_path.iterdir()) == []
 
@@ -260,13 +260,13 @@ from pathlib import Path
 def flock(*_): raise OSError(errno.ENOSYS, "no locks here")
 fcntl.flock = fcntl.lockf = flock
 from iobands.measure.lock import acquire, new_holder
-from iobands.measure.lock import SessionRefusedError
+from iobands.measure.lock import SessionError
 print("ready", flush=True)
 for _ in sys.stdin:
     try:
         acquire(Path(sys.argv[1]), new_holder("iobands run"))
         print("held", flush=True)
-    except SessionRefusedError as error:
+    except SessionError as error:
         print("refused", flush=True)
 """
 
@@ -295,7 +295,7 @@ def test_of_three_beside_a_stale_lock_one_takes_it(tmp_path: Path, observed: Obs
             assert [path.name for path in tmp_path.iterdir()] == [NAME]
     holder = read_holder(tmp_path)
     assert holder is not None
-    with pytest.raises(SessionRefusedError) as refused:
+    with pytest.raises(SessionError) as refused:
         acquire(tmp_path, replace(holder, session="late", processes=(Process.this(),)))
         acquire(tmp_path, new_holder("iobands run"))
     observed(message=str(refused.value), exit_status=3, left=[], next_run=True)
@@ -323,5 +323,5 @@ def test_one_that_was_killed_as_it_took_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"processes": 1}', b"[1]", b"[" * 999])
 def test_a_damaged_lock_is_said(tmp_path: Path, content: bytes) -> None:
     path_of(tmp_path).write_bytes(content)
-    with pytest.raises(SessionRefusedError, match="damaged; remove it"):
+    with pytest.raises(SessionError, match="damaged; remove it"):
         acquire(tmp_path, new_holder("iobands run"))

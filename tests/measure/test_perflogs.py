@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.lock import SessionRefusedError, refusal
+from iobands.measure.lock import SessionError, refusal
 from iobands.measure.perflogs import end_lines, open_to_all, require_writable
 
 
@@ -22,7 +22,7 @@ def perflog(tmp_path: Path) -> Path:
 
 
 def refused(perflogs: Path) -> str:
-    with pytest.raises(SessionRefusedError) as error:
+    with pytest.raises(SessionError) as error:
         require_writable(perflogs, "here")
     return str(error.value)
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
+from functools import partial
 
 import typer
 
 from iobands.commands.options import DryRunOption, RootOption, SystemOption, root_of
-from iobands.measure.notes import all_notes, read_leftovers
-from iobands.measure.sweep import Outcome, Roots, sweep
+from iobands.measure.notes import read_leftovers
+from iobands.measure.sweep import Outcome, clean_up
 from iobands.model.exit_status import OK, WARNING
 from iobands.source.site_file import read_site_file
 from iobands.views.format import printable, size_text
@@ -27,7 +25,8 @@ def clean(
     live job. The exit status is 1 if something stays, else 0.
     """
     found = root_of(root)
-    outcomes = clean_up(found, system, dry_run=dry_run)
+    read = partial(read_site_file, found / "config" / "systems")
+    outcomes = clean_up(found, system, read, dry_run=dry_run)
     for outcome in outcomes:
         typer.echo(_line(outcome, dry_run))
     left = [] if dry_run else read_leftovers(found / "perflogs", system)
@@ -38,30 +37,6 @@ def clean(
         typer.echo("Nothing is left behind.")
     stays = left or any(outcome.state != "gone" for outcome in outcomes)
     raise typer.Exit(WARNING if stays else OK)
-
-
-def clean_up(root: Path, system: str | None, *, dry_run: bool = False) -> list[Outcome]:
-    """Sweep the notes of `system`, or of all systems that have some."""
-    return [
-        outcome
-        for notes in all_notes(root / "perflogs", system)
-        for outcome in sweep(notes, _roots(root, notes.parent.name), dry_run=dry_run)
-    ]
-
-
-def _roots(root: Path, system: str) -> Roots:
-    """Return the places of run directories by the site file; none if there is no such file."""
-    partitions = read_site_file(root / "config" / "systems", system).partitions
-    if not partitions:
-        return {}
-    if str(root) not in sys.path:
-        sys.path.append(str(root))
-    types = importlib.import_module("checks.filesystems")
-    return {
-        Path(entry["path"]): types.mount_names(entry, types.BACKENDS[entry["type"]])
-        for extras in partitions.values()
-        for entry in extras.get("filesystems", {}).values()
-    }
 
 
 def _line(outcome: Outcome, dry_run: bool) -> str:

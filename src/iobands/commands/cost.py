@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from pathlib import Path
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from iobands.commands.options import AsSystemOption, RootOption, TagOption, failure, root_of
-from iobands.measure.cost import GIB_PER_TIB, costs_of
-from iobands.measure.reframe import RunError, describe
+from iobands.measure.cost import GIB_PER_TIB, capacities, costs_of
+from iobands.measure.lock import SessionError
+from iobands.measure.reframe import Selection, describe
 from iobands.source.site_file import read_site_file
 from iobands.views.digest import MAIL_WIDTH
 
@@ -33,10 +34,9 @@ def cost(
     capacity is written. Nothing is measured.
     """
     found = root_of(root)
-    arguments = ["-t", tag, *([f"--system={system}"] if system else [])]
     try:
-        costs = costs_of(describe(found, arguments))
-    except (RunError, ValueError) as error:
+        costs = costs_of(describe(found, Selection(tag, system).arguments()))
+    except (SessionError, ValueError) as error:
         raise failure(str(error)) from error
     if not costs:
         raise failure(f"no check that measures has the tag {tag} and runs on this system")
@@ -53,7 +53,8 @@ def cost(
     )
     for heading in headings:
         table.add_column(heading, justify="right")
-    capacities = _capacities(found, {each.partition for each in costs})
+    read = partial(read_site_file, found / "config" / "systems")
+    capacity_of = capacities({each.partition for each in costs}, read)
     by_file_system = defaultdict(list)
     for each in costs:
         by_file_system[each.file_system].append(each)
@@ -61,7 +62,7 @@ def cost(
         tib = sum(each.written_gib for each in group) / GIB_PER_TIB
         hours = sum(each.node_hours for each in group)
         a_year = _DAYS_A_YEAR / every
-        capacity = capacities.get(name)
+        capacity = capacity_of.get(name)
         table.add_row(
             name,
             str(len(group)),
@@ -77,14 +78,3 @@ def cost(
     unknown = sum(not each.written_gib and not each.node_hours for each in costs)
     if unknown:
         typer.echo(f"Without {unknown} checks whose nodes the scheduler decides on at their time.")
-
-
-def _capacities(root: Path, partitions: set[str]) -> dict[str, float]:
-    """Return the declared capacities of the file systems of these partitions, in TiB."""
-    capacities: dict[str, float] = {}
-    for system, name in (each.split(":") for each in sorted(partitions)):
-        extras = read_site_file(root / "config" / "systems", system).partitions[name]
-        for file_system, entry in extras["filesystems"].items():
-            if "capacity_tib" in entry:
-                capacities[file_system] = entry["capacity_tib"]
-    return capacities

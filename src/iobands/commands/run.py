@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from iobands.commands.clean import clean_up
 from iobands.commands.notify import ping, settings_of, tell_of
 from iobands.commands.options import (
     AsSystemOption,
@@ -24,9 +24,9 @@ from iobands.commands.options import (
 from iobands.commands.report import report_to
 from iobands.commands.site import SiteOptions, site_of
 from iobands.commands.status import print_digest
-from iobands.measure.cost import DailyBudget
-from iobands.measure.reframe import RunError
-from iobands.measure.session import DAILY_BUDGET, DailyBudgets, Outcome, Selection, measure
+from iobands.measure.lock import SessionError
+from iobands.measure.reframe import Listener, Selection
+from iobands.measure.session import Outcome, measure
 from iobands.model.exit_status import OK, UNKNOWN, worst
 from iobands.model.schema import FileError
 from iobands.notify.settings import Settings
@@ -79,7 +79,6 @@ def run(
     except typer.Exit as end:
         ping(people, "fail", str(end.__cause__ or ""))
         raise
-    clean_up(found, system)
     site = site_of(options, with_power=dashboard is not None)
     print_digest(site)
     if dashboard:
@@ -111,39 +110,17 @@ def _seconds(text: str) -> float:
 
 def _measure(root: Path, selection: Selection, limit: float, verbose: bool) -> Outcome:
     """Run ReFrame with a line of progress where somebody looks on, or with all that it says."""
-    budgets = _daily_budgets(root / "config" / "systems")
+    read = partial(read_site_file, root / "config" / "systems")
     console = Console(stderr=True, highlight=False, markup=False)
     try:
         if verbose:
-            return measure(
-                root,
-                selection,
-                budgets=budgets,
-                limit=limit,
-                show=typer.echo,
-                progress=lambda _: None,
+            listener = Listener(line=typer.echo, step=lambda _: None)
+            return measure(root, selection, read, limit, listener)
+        with console.status("iobands run") as status:  # prints nothing unless on a terminal
+            listener = Listener(
+                line=lambda _: None,
+                step=lambda text: status.update(Text(f"iobands run: {text}")),
             )
-        with console.status("iobands run") as line:  # prints nothing unless on a terminal
-            return measure(
-                root,
-                selection,
-                budgets=budgets,
-                limit=limit,
-                show=lambda _: None,
-                progress=lambda text: line.update(Text(f"iobands run: {text}")),
-            )
-    except RunError as error:
+            return measure(root, selection, read, limit, listener)
+    except SessionError as error:
         raise failure(str(error)) from error
-
-
-def _daily_budgets(directory: Path) -> DailyBudgets | None:
-    """Return what gives the budgets of systems by their site files, None where no file has one."""
-    texts = (path.read_text(encoding="utf-8", errors="replace") for path in directory.glob("*.py"))
-    if not any(DAILY_BUDGET in text for text in texts):
-        return None
-    return lambda systems: {
-        f"{system}:{name}": DailyBudget(**extras[DAILY_BUDGET])
-        for system in systems
-        for name, extras in read_site_file(directory, system).partitions.items()
-        if DAILY_BUDGET in extras
-    }

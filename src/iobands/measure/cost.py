@@ -9,15 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, timezone
 from math import inf
 from pathlib import Path
 from typing import Any, Final
 
+from iobands.measure import ReadSiteFile
+from iobands.measure.lock import SessionError
+from iobands.measure.reframe import Selection, describe
 from iobands.model.replaced import read_small, replace_file
 
 NAME: Final = ".budget.json"
 GIB_PER_TIB: Final = 1024
+_BUDGET: Final = "daily_budget"  # of a partition in a site file
 #: Which checks are kept first, by tag.
 _PRIORITY: Final = ("smoke", "daily", "weekly")
 
@@ -72,6 +76,41 @@ def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
         if check.get("tool") and "gib" in check
         for partition in check["valid_systems"]
     ]
+
+
+def over_budget(root: Path, selection: Selection, read_site_file: ReadSiteFile) -> list[Cost]:
+    """Reserve what a selection may cost today, and return what exceeds the budgets of site files.
+
+    Without a budget in any of them, ReFrame is not asked what the selection is.
+
+    Raises:
+        SessionError: the costs or a site file cannot be read.
+        OSError: the reservation cannot be recorded.
+    """
+    files = (root / "config" / "systems").glob("*.py")
+    if not any(_BUDGET in path.read_text(encoding="utf-8", errors="replace") for path in files):
+        return []
+    try:
+        costs = costs_of(describe(root, selection.arguments()))
+        budgets = {
+            f"{system}:{name}": DailyBudget(**extras[_BUDGET])
+            for system in {cost.partition.partition(":")[0] for cost in costs}
+            for name, extras in read_site_file(system).partitions.items()
+            if _BUDGET in extras
+        }
+    except ValueError as error:
+        raise SessionError(str(error)) from error
+    return reserve(root / "perflogs", costs, budgets, datetime.now(timezone.utc).date())
+
+
+def capacities(partitions: Iterable[str], read_site_file: ReadSiteFile) -> dict[str, float]:
+    """Return the declared capacities of the file systems of these partitions, in TiB."""
+    return {
+        file_system: entry["capacity_tib"]
+        for system, name in (each.split(":") for each in sorted(partitions))
+        for file_system, entry in read_site_file(system).partitions[name]["filesystems"].items()
+        if "capacity_tib" in entry
+    }
 
 
 def reserve(

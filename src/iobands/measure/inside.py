@@ -26,7 +26,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from iobands.measure.jobs import SILENT
-from iobands.measure.lock import Holder, SessionRefusedError, join, read_holder
+from iobands.measure.lock import Holder, SessionError, join, read_holder
 from iobands.measure.perflogs import end_lines, reconcile, require_writable
 from iobands.measure.processes import SESSION_ENV
 from iobands.measure.run_reports import report_files
@@ -70,7 +70,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
     with the process. The perflogs can be written from here on, or the session is refused.
 
     Raises:
-        SessionRefusedError: another session runs, or a sample could not be recorded.
+        SessionError: another session runs, or a sample could not be recorded.
     """
     mask_others()
     drop_secrets(perflogs.parent / "config" / "notify.yaml")
@@ -85,7 +85,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
     holder, notes = open_session(perflogs, "reframe -r")
     try:
         require_writable(perflogs, system)
-    except SessionRefusedError:
+    except SessionError:
         close_session(perflogs, holder.session)
         raise
     end_lines(perflogs, system)
@@ -99,7 +99,7 @@ def _end_with_parent(holder: Holder) -> None:
     """Have the kernel ask this process to end when `iobands run` does, by SIGKILL too."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if not holder.processes[0].is_alive():  # it ended before
-        raise SessionRefusedError("iobands run has ended")
+        raise SessionError("iobands run has ended")
 
 
 def _close_by_hand(perflogs: Path, session: str, before: frozenset[Path]) -> None:

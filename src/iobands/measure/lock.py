@@ -39,13 +39,13 @@ _WATCH: Final = 3 * _BEAT
 _CLOCK_OFF: Final = 300.0  # seconds by which two clocks may differ
 
 
-class SessionRefusedError(Exception):
-    """No session can begin; the message says why and what to do."""
+class SessionError(Exception):
+    """Nothing was measured, or not to the end; the message says why and what to do."""
 
 
-def refusal(error: OSError, path: Path) -> SessionRefusedError:
+def refusal(error: OSError, path: Path) -> SessionError:
     """Return the refusal for an error of the system on `path` below the perflogs."""
-    return SessionRefusedError(
+    return SessionError(
         f"{path}: {error.strerror or error}; nothing was measured, as no sample could be "
         f"recorded: {_remedy(error, path)}"
     )
@@ -132,7 +132,7 @@ def read_holder(perflogs: Path) -> Holder | None:
     """Return the holder of the lock, None if nobody holds it.
 
     Raises:
-        SessionRefusedError: the lock cannot be read.
+        SessionError: the lock cannot be read.
     """
     return _read(path_of(perflogs))
 
@@ -141,7 +141,7 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
     """Take the lock for `holder`; return the one of a killed session that it was taken from.
 
     Raises:
-        SessionRefusedError: another session holds the lock, or it cannot be made.
+        SessionError: another session holds the lock, or it cannot be made.
     """
     path = path_of(perflogs)
     with _written(path, holder) as new:
@@ -160,14 +160,14 @@ def _take(path: Path, new: Path) -> Holder | None:
         former.is_stale or (former.is_out_of_sight and former.beats and has_stopped(path))
     )
     if former is None or not over:
-        raise SessionRefusedError(_refusal(path, former))
+        raise SessionError(_refusal(path, former))
     name = hashlib.sha256(former.session.encode()).hexdigest()[:32]
     claim = path.with_name(f"{NAME}.{name}")
     _take(claim, new)
     found = _read(path)
     if found != former:  # it was taken, or given back, since
         claim.unlink()
-        raise SessionRefusedError(_refusal(path, found))
+        raise SessionError(_refusal(path, found))
     claim.replace(path)
     return former
 
@@ -183,7 +183,7 @@ def _linked(new: Path, path: Path) -> bool:
         return False
     except OSError as error:
         if error.errno in _NO_LINKS:
-            raise SessionRefusedError(
+            raise SessionError(
                 f"{path}: {error.strerror}; nothing was measured: the lock needs a file system "
                 f"with hard links; let {path.parent} be a link to a directory on one"
             ) from error
@@ -204,11 +204,9 @@ def _read(path: Path) -> Holder | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise SessionRefusedError(f"{path}: {error.strerror}") from error
+        raise SessionError(f"{path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise SessionRefusedError(
-            f"{path} is damaged; remove it if nobody measures here now"
-        ) from None
+        raise SessionError(f"{path} is damaged; remove it if nobody measures here now") from None
 
 
 def join(perflogs: Path, holder: Holder) -> None:
@@ -220,7 +218,7 @@ def join(perflogs: Path, holder: Holder) -> None:
 
 def release(perflogs: Path, session: str) -> None:
     """Give the lock back, if `session` still holds it."""
-    with contextlib.suppress(SessionRefusedError, FileNotFoundError):
+    with contextlib.suppress(SessionError, FileNotFoundError):
         holder = read_holder(perflogs)
         if holder and holder.session == session:
             path_of(perflogs).unlink()

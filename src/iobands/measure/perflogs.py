@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from iobands.measure.lock import SessionRefusedError, name_of, refusal
+from iobands.measure.lock import SessionError, name_of, refusal
 from iobands.measure.run_reports import entries_of, load, report_files, session_of
 from iobands.model.fields import FIELDS, NULLS, TIME, VALUE, VARIABLE
 from iobands.model.rejected import Unusable
@@ -66,7 +66,7 @@ def require_writable(perflogs: Path, system: str) -> None:
     """Refuse the session where perflogs or run reports of `system` could not be written.
 
     Raises:
-        SessionRefusedError: the message names the file and the remedy.
+        SessionError: the message names the file and the remedy.
     """
     below = perflogs / path_part(system)
     files = [*below.glob("*/*.log"), *below.glob("*/.*.lock")]
@@ -147,7 +147,7 @@ def require_room(directory: Path) -> None:
 def _require_file(path: Path) -> None:
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
-        raise SessionRefusedError(f"{path}: is no regular file; remove it")
+        raise SessionError(f"{path}: is no regular file; remove it")
     with naming(path):
         os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
 
@@ -158,7 +158,7 @@ def _refuse_root(paths: list[Path]) -> None:
         owner = path.stat().st_uid
         if owner != 0:
             name = name_of(owner)
-            raise SessionRefusedError(
+            raise SessionError(
                 f"{path} belongs to {name}, who could not write what root adds; "
                 f"run it as {name}: sudo -u {name} iobands run"
             )

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure.lock import Holder, SessionRefusedError, read_holder
+from iobands.measure.lock import Holder, SessionError, read_holder
 from iobands.model.rejected import Rejected, not_read
 from iobands.model.replaced import read_small, replace_file
 from iobands.model.session import KILLED, LastSession
@@ -111,7 +111,7 @@ def _record(said: dict[str, Any]) -> LastSession:
 def _runs(perflogs: Path, record: LastSession) -> bool:
     try:
         holder = read_holder(perflogs)
-    except SessionRefusedError:
+    except SessionError:
         return False
     return holder is not None and holder.session == record.session and not holder.is_stale
 

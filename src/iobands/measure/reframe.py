@@ -1,4 +1,8 @@
-"""One ReFrame process: its output, its limit, and how it is asked to end."""
+"""ReFrame as a process: its command line, its output, its limit, and how it is asked to end.
+
+Nothing of it is imported. Cases that infrastructure spoilt, as when a launch failed or a node was
+lost, are run once more. A case with a rate has one, however low.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from iobands.measure.jobs import SILENT
-from iobands.measure.run_reports import entries_of, load
+from iobands.measure.lock import SessionError
+from iobands.measure.processes import ATTEMPT_ENV, SESSION_ENV
+from iobands.measure.run_reports import entries_of, load, report_files
 from iobands.model.rejected import Unusable
 from iobands.model.session import COMPLETED, INTERRUPTED, LIMIT
 
@@ -29,6 +36,9 @@ _NOT_LOADED: Final = re.compile(r"skipping test.*")
 _PLACE: Final = re.compile(r'^File "(.+)", (line \d+)')
 _RAISED: Final = re.compile(r"^[\w.]*(?:Error|Exception)\b.*")
 _GIVEN_UP: Final = re.compile(f"iobands: ({SILENT}.*)")
+#: The output of the last session, below the perflogs.
+LOG: Final = "iobands-run.log"
+_FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
 _TAIL: Final = 5  # lines of the output in a message
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _GRACE_SECONDS: Final = 180  # to cancel jobs, and for these to clean up
@@ -44,8 +54,21 @@ _SPOILT: Final = re.compile(
 )
 
 
-class RunError(Exception):
-    """Nothing was measured, or not to the end; the message says why and what to do."""
+@dataclass(frozen=True)
+class Selection:
+    """What to measure: the checks with `tag`, on `system` or where ReFrame finds itself to be.
+
+    `extra` are further arguments for ReFrame.
+    """
+
+    tag: str
+    system: str | None = None
+    extra: tuple[str, ...] = ()
+
+    def arguments(self) -> list[str]:
+        """Return the selection as arguments of ReFrame."""
+        system = [f"--system={self.system}"] if self.system else []
+        return ["-t", self.tag, *system, *self.extra]
 
 
 @dataclass(frozen=True)
@@ -54,7 +77,8 @@ class Ended:
 
     `cases` is how many test cases it had before it, None if it never got so far. `not_loaded` is
     what it could not load, and `said` its first error, the end of its traceback, or its last words.
-    `given_up` says of which jobs it did not hear.
+    `given_up` names the jobs of which the scheduler said nothing, and `reports` the run reports
+    that it left. `repeated` has the reasons for running cases once more, by ReFrame's hash.
     """
 
     status: int
@@ -62,7 +86,22 @@ class Ended:
     cases: int | None
     not_loaded: tuple[str, ...]
     said: str
-    given_up: tuple[str, ...] = ()
+    given_up: tuple[str, ...]
+    reports: tuple[Path, ...]
+    repeated: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def was_complete(self) -> bool:
+        """Whether it came to its end by itself, whatever its checks found."""
+        return self.how == COMPLETED and self.status in {0, _FAILED_CASES}
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who follows a session, and gets each `line` of ReFrame, and a short text at each `step`."""
+
+    line: Callable[[str], None]
+    step: Callable[[str], None]
 
 
 def reframe_command(root: Path) -> list[str]:
@@ -71,12 +110,14 @@ def reframe_command(root: Path) -> list[str]:
     It is the one on PATH, else the one beside this Python.
 
     Raises:
-        RunError: there is none.
+        SessionError: there is none.
     """
     beside = Path(sys.executable).with_name("reframe")
     found = shutil.which("reframe") or (str(beside) if beside.is_file() else None)
     if found is None:
-        raise RunError("reframe is not on PATH; load its module, or pip install 'iobands[checks]'")
+        raise SessionError(
+            "reframe is not on PATH; load its module, or pip install 'iobands[checks]'"
+        )
     return [found, "-C", str(root / "config" / "site.py"), "-c", str(root / "checks"), "-R"]
 
 
@@ -85,7 +126,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
 
     Raises:
         OSError: it cannot be started.
-        RunError: it fails; the message is its own.
+        SessionError: it fails; the message is its own.
     """
     done = subprocess.run(
         [*reframe_command(root), *arguments, "--describe"],
@@ -98,7 +139,7 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
         check=False,
     )
     if done.returncode:
-        raise RunError(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
+        raise SessionError(_reason(f"{done.stdout}\n{done.stderr}".splitlines()))
     return json.loads(done.stdout)
 
 
@@ -115,33 +156,64 @@ def _environment() -> dict[str, str]:
     }
 
 
-def run_reframe(
-    command: Sequence[str],
+def run_checks(
     root: Path,
-    *,
-    environment: dict[str, str],
+    selection: Selection,
+    arguments: Sequence[str],
+    session: str,
     limit: float,
-    log: Path,
-    show: Callable[[str], None],
-    progress: Callable[[str], None],
+    listener: Listener,
 ) -> Ended:
-    """Run ReFrame to its end, for at most `limit` seconds of the monotonic clock.
+    """Run the selected checks, and those that infrastructure spoilt once more.
 
-    Its output is added to `log` and goes line by line to `show`; `progress` is given a short text
-    at each step. At the limit, and at a signal to this process, ReFrame is asked to end: it cancels
-    its jobs and writes its report.
+    At the `limit` in seconds, and at a signal to this process, ReFrame is asked to end: it cancels
+    its jobs and writes its report. Its output is added to `LOG`.
 
     Raises:
+        SessionError: there is no ReFrame.
         OSError: it cannot be started, or the log cannot be written.
     """
+    perflogs = root / "perflogs"
+    command = [*reframe_command(root), "-r", "--exec-policy=serial", *selection.arguments()]
+    until = time.monotonic() + limit
+
+    def attempt(more: Iterable[str], number: int) -> Ended:
+        before = set(report_files(perflogs))
+        environment = {SESSION_ENV: session, ATTEMPT_ENV: str(number)}
+        seconds = max(until - time.monotonic(), 0)
+        ended = _run([*command, *arguments, *more], root, environment, seconds, listener)
+        return replace(ended, reports=tuple(sorted(set(report_files(perflogs)) - before)))
+
+    ended = attempt([], 1)
+    # names among the arguments would select other checks
+    is_named = any(word.startswith(("-n", "--name")) for word in selection.extra)
+    if ended.how != COMPLETED or is_named:
+        return ended
+    again = {code: why for report in ended.reports for code, why in _spoilt(report).items()}
+    if not again:
+        return ended
+    listener.step(f"repeating {len(again)}")
+    second = attempt([word for code in again for word in ("-n", f"/{code}")], 2)
+    reports = ended.reports + second.reports
+    return replace(ended, how=second.how, reports=reports, repeated=again)
+
+
+def _run(
+    command: Sequence[str],
+    root: Path,
+    environment: Mapping[str, str],
+    limit: float,
+    listener: Listener,
+) -> Ended:
+    """Run ReFrame to its end, for at most `limit` seconds of the monotonic clock."""
     lines: list[str] = []
     cases = None
     with (
-        log.open("a", encoding="utf-8") as kept,
+        (root / "perflogs" / LOG).open("a", encoding="utf-8") as kept,
         subprocess.Popen(
             command,
             cwd=root,
-            env=_environment() | environment,
+            env={**_environment(), **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -157,11 +229,11 @@ def run_reframe(
             kept.write(line)
             kept.flush()
             lines.append(line.strip())
-            show(line.rstrip("\n"))
+            listener.line(line.rstrip("\n"))
             step = _PROGRESS.search(line)
             if step:
                 cases = int(step[2])
-                progress(f"{step[1]}/{step[2]} {step[3]}")
+                listener.step(f"{step[1]}/{step[2]} {step[3]}")
         status = child.wait()
     return Ended(
         status,
@@ -170,6 +242,7 @@ def run_reframe(
         tuple(found[0] for line in lines if (found := _NOT_LOADED.search(line))),
         _reason(lines),
         tuple(found[1] for line in lines if (found := _GIVEN_UP.search(line))),
+        reports=(),
     )
 
 
@@ -218,7 +291,7 @@ def _ended_orderly(child: subprocess.Popen[str], limit: float) -> Iterator[_Endi
             signal.signal(number, handler)
 
 
-def spoilt(report: Path) -> dict[str, str]:
+def _spoilt(report: Path) -> dict[str, str]:
     """Return the cases of `report` that infrastructure spoilt, the reason by ReFrame's hash."""
     try:
         return {

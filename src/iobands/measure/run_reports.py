@@ -29,6 +29,18 @@ _NAMED_IN: Final = {
     "partition": "partition",
 }
 
+# As SpawnedProcessError of ReFrame 4.10 has it.
+_QUOTED: Final = re.compile(
+    r"command '(?P<command>[^']*)'.*? exit code \d+:.*?"
+    r"--- stderr ---\n(?P<said>.*?)\n?--- stderr ---",
+    re.DOTALL,
+)
+#: The entries of a site file that a scheduler may refuse, with their variables.
+_ENTRIES: Final = {
+    "account": "IOBANDS_ACCOUNT",
+    "reservation": "IOBANDS_RESERVATION",
+    "qos": "IOBANDS_QOS",
+}
 #: A test case in a report, or another part of it.
 Entry = Mapping[str, Any]
 _Key = tuple[str, ...]  # name, system with partition, and environment
@@ -194,7 +206,7 @@ def _reason(said: str, entry: Entry) -> str:
     if entry.get("result") == "skip":
         # ReFrame leaves its own out; the checks say it in a variable
         said = str(canonical(entry.get("skip_reason")) or "")
-    if words := words_of_command(said):
+    if words := _words_of_command(said):
         return words
     lines = [line for line in said.splitlines() if not line.startswith("|")]
     reason = " ".join(" ".join(lines).split()).removesuffix(":")
@@ -203,6 +215,21 @@ def _reason(said: str, entry: Entry) -> str:
         # the session was ended before.
         reason += f"; see {entry.get('stagedir')}/{entry['build_stderr']}"
     return reason
+
+
+def _words_of_command(reason: str) -> str | None:
+    """Return what a failed command, such as `sbatch`, said and which entry to set, if one failed.
+
+    The words come first, as the digest cuts long reasons off.
+    """
+    found = _QUOTED.search(reason)
+    if found is None:
+        return None
+    said = " ".join(found["said"].split()) or "it said nothing"
+    entry = next((name for name in _ENTRIES if name in said.lower()), None)
+    remedy = f"; set {entry} in the site file, or {_ENTRIES[entry]}" if entry else ""
+    program = found["command"].partition(" ")[0]
+    return f"{program}: {said.removeprefix(f'{program}: error: ')}{remedy}"
 
 
 def _examined(entry: Entry) -> str | None:
@@ -224,7 +251,7 @@ def _lacks(
     if subject and result == "fail":
         reason = str(entry.get("fail_reason"))
         first = (reason.splitlines() or [""])[0].removeprefix("sanity error: ")
-        return subject, words_of_command(reason) or first
+        return subject, _words_of_command(reason) or first
     if result not in _NOT_RUN:
         return None
     if isinstance(not_run, str) and isinstance(entry.get("file_system"), str):
@@ -330,8 +357,12 @@ def number_of(table: Entry, name: str) -> float | None:
     return float(value) if abs(value) <= sys.float_info.max else None
 
 
-def case_counts(report: Entry) -> dict[str, int]:
-    """Return how many test cases of the report `ran`, `failed`, were `aborted` and `skipped`.
+def totals_of(report: Entry) -> tuple[dict[str, int], dict[str, float]]:
+    """Return how many test cases a session had, and where its time went, in seconds.
+
+    The cases that `ran`, and of these `failed`, were `aborted` or `skipped`. The `total` time; of
+    it `build` and `checks`, those that measured; of these `program`, and of that `io`, which was
+    measured. The rest of `program` starts MPI, makes data and verifies it.
 
     Raises:
         Unusable: the report is not one of ReFrame's.
@@ -341,54 +372,15 @@ def case_counts(report: Entry) -> dict[str, int]:
     counts = {name: number_of(said, f"num_{key}") for name, key in names.items()}
     if counts["ran"] is None:
         raise Unusable("not a run report: no num_cases")
-    return {name: int(count) for name, count in counts.items() if count is not None}
-
-
-def seconds_spent(report: Entry) -> dict[str, float]:
-    """Return where the time of a session went, as far as the report says so, in seconds.
-
-    `total`; of it `build` and `checks`, those that measured; of these `program`, and of that `io`,
-    which was measured. The rest of `program` starts MPI, makes data and verifies it.
-
-    Raises:
-        Unusable: the report is not one of ReFrame's.
-    """
-    found = dict.fromkeys(("total", "build", "checks", "program", "io"), 0.0)
-    found["total"] = number_of(session_of(report), "time_elapsed") or 0.0
+    spent = dict.fromkeys(("total", "build", "checks", "program", "io"), 0.0)
+    spent["total"] = number_of(said, "time_elapsed") or 0.0
     for entry in entries_of(report):
-        found["build"] += number_of(entry, "time_compile") or 0.0
+        spent["build"] += number_of(entry, "time_compile") or 0.0
         if measured := number_of(entry, "seconds_io"):
-            found["checks"] += number_of(entry, "time_total") or 0.0
-            found["program"] += number_of(entry, "seconds_program") or 0.0
-            found["io"] += measured
-    return {name: round(seconds, 2) for name, seconds in found.items()}
-
-
-# As SpawnedProcessError of ReFrame 4.10 has it.
-_QUOTED: Final = re.compile(
-    r"command '(?P<command>[^']*)'.*? exit code \d+:.*?"
-    r"--- stderr ---\n(?P<said>.*?)\n?--- stderr ---",
-    re.DOTALL,
-)
-
-#: The entries of a site file that a scheduler may refuse, with their variables.
-_ENTRIES: Final = {
-    "account": "IOBANDS_ACCOUNT",
-    "reservation": "IOBANDS_RESERVATION",
-    "qos": "IOBANDS_QOS",
-}
-
-
-def words_of_command(reason: str) -> str | None:
-    """Return what a failed command said and which entry to set; None if no command failed.
-
-    The words come first, as the digest cuts long reasons off.
-    """
-    found = _QUOTED.search(reason)
-    if found is None:
-        return None
-    said = " ".join(found["said"].split()) or "it said nothing"
-    entry = next((name for name in _ENTRIES if name in said.lower()), None)
-    remedy = f"; set {entry} in the site file, or {_ENTRIES[entry]}" if entry else ""
-    program = found["command"].partition(" ")[0]
-    return f"{program}: {said.removeprefix(f'{program}: error: ')}{remedy}"
+            spent["checks"] += number_of(entry, "time_total") or 0.0
+            spent["program"] += number_of(entry, "seconds_program") or 0.0
+            spent["io"] += measured
+    return (
+        {name: int(count) for name, count in counts.items() if count is not None},
+        {name: round(seconds, 2) for name, seconds in spent.items()},
+    )

@@ -7,20 +7,18 @@ output and its run report are looked at. Calls its command line, and imports not
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final
 
-from iobands.measure.cost import Cost, DailyBudget, costs_of, reserve
+from iobands.measure import ReadSiteFile
+from iobands.measure.cost import over_budget
 from iobands.measure.jobs import cancel_jobs, forget_jobs
 from iobands.measure.lock import (
     Holder,
-    SessionRefusedError,
+    SessionError,
     acquire,
     clock_problem,
     new_holder,
@@ -31,48 +29,18 @@ from iobands.measure.lock import (
     start_beating,
 )
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
-from iobands.measure.processes import ATTEMPT_ENV, SESSION_ENV, end_session
+from iobands.measure.processes import end_session
 from iobands.measure.record import begin_record, end_record, read_last_session, restore_record
-from iobands.measure.reframe import (
-    Ended,
-    RunError,
-    describe,
-    reframe_command,
-    run_reframe,
-    spoilt,
-)
-from iobands.measure.run_reports import case_counts, load, report_files, seconds_spent
-from iobands.measure.sweep import prune
+from iobands.measure.reframe import LOG, Ended, Listener, Selection, describe, run_checks
+from iobands.measure.run_reports import load, totals_of
+from iobands.measure.sweep import clean_up, prune
 from iobands.model.session import COMPLETED, FAILED, INTERRUPTED, LIMIT
 
-_FAILED_CASES: Final = 1  # ReFrame's exit status when some case failed
-_LOG: Final = "iobands-run.log"
-#: The entry of a partition in a site file.
-DAILY_BUDGET: Final = "daily_budget"
-#: Gives the budgets of systems by `system:partition`. Only with one is ReFrame asked for the costs.
-DailyBudgets = Callable[[Iterable[str]], Mapping[str, DailyBudget]]
 _stop_beating: dict[str, Callable[[], None]] = {}  # by session
 
 
-class NothingSelectedError(RunError):
+class NothingSelectedError(SessionError):
     """No check has the tag: nothing was measured, and nothing has failed."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What to measure: the checks with `tag`, on `system` or where ReFrame finds itself to be.
-
-    `extra` are further arguments for ReFrame.
-    """
-
-    tag: str
-    system: str | None = None
-    extra: tuple[str, ...] = ()
-
-    def arguments(self) -> list[str]:
-        """Return the selection as arguments of ReFrame."""
-        system = [f"--system={self.system}"] if self.system else []
-        return ["-t", self.tag, *system, *self.extra]
 
 
 @dataclass(frozen=True)
@@ -90,39 +58,30 @@ class Outcome:
 
 
 def measure(
-    root: Path,
-    selection: Selection,
-    *,
-    budgets: DailyBudgets | None,
-    limit: float,
-    show: Callable[[str], None],
-    progress: Callable[[str], None],
+    root: Path, selection: Selection, read_site_file: ReadSiteFile, limit: float, listener: Listener
 ) -> Outcome:
     """Run the selected checks one after the other, and return what came of it.
 
-    After `limit` seconds the session ends. `show` is given each line of ReFrame's output, and
-    `progress` a short text at each step. The output of the last session is also kept as
-    `perflogs/iobands-run.log`, and how it ended as `perflogs/last-session.json`.
+    After `limit` seconds the session ends. When it has ended, orphans are removed. The output of
+    the last session is also kept as `perflogs/iobands-run.log`, and how it ended as
+    `perflogs/last-session.json`.
 
     Raises:
-        RunError: another session runs, no check was selected, ReFrame did not run, or it was
+        SessionError: another session runs, no check was selected, ReFrame did not run, or it was
             interrupted.
     """
     perflogs = root / "perflogs"
-    try:
-        holder, notes = open_session(perflogs, f"iobands run --tag {selection.tag}")
-    except SessionRefusedError as error:
-        raise RunError(str(error)) from error
+    holder, notes = open_session(perflogs, f"iobands run --tag {selection.tag}")
     try:
         clock = clock_problem(perflogs)
         former = read_last_session(perflogs)
         record = begin_record(perflogs, holder, selection.tag, selection.system)
         try:
-            outcome = _session(root, selection, budgets, holder, limit, show, progress)
+            outcome = _session(root, selection, read_site_file, holder.session, limit, listener)
         except NothingSelectedError:
             restore_record(perflogs, former)
             raise
-        except (RunError, OSError) as error:
+        except (SessionError, OSError) as error:
             end_record(perflogs, record, FAILED, {}, str(error))
             raise
         problems = (*([clock] if clock else []), *outcome.problems)
@@ -132,105 +91,68 @@ def measure(
         if not clock:
             prune(root)
     except OSError as error:
-        raise RunError(str(refusal(error, Path(error.filename or perflogs)))) from error
+        raise refusal(error, Path(error.filename or perflogs)) from error
     finally:
         close_session(perflogs, holder.session)
     if outcome.how == INTERRUPTED:
-        raise RunError("; ".join(outcome.problems))
+        raise SessionError("; ".join(outcome.problems))
+    clean_up(root, selection.system, read_site_file)
     return outcome
 
 
 def _session(
     root: Path,
     selection: Selection,
-    budgets: DailyBudgets | None,
-    holder: Holder,
+    read_site_file: ReadSiteFile,
+    session: str,
     limit: float,
-    show: Callable[[str], None],
-    progress: Callable[[str], None],
+    listener: Listener,
 ) -> Outcome:
-    """Run ReFrame in the session of `holder`, and look at what it left."""
+    """Run ReFrame in a session, and look at what it left."""
     perflogs = root / "perflogs"
-    command = [*reframe_command(root), "-r", "--exec-policy=serial", *selection.arguments()]
-    progress("selecting checks")
-    (perflogs / _LOG).write_bytes(b"")
-    cut = _over_budget(root, selection, budgets) if budgets else []
-    command += [word for cost in cut for word in ("-x", _exactly(cost.name))]
-    until = time.monotonic() + limit
-
-    def attempt(arguments: Sequence[str], number: int) -> tuple[Ended, list[Path]]:
-        before = set(report_files(perflogs))
-        ended = run_reframe(
-            [*command, *arguments],
-            root,
-            environment={SESSION_ENV: holder.session, ATTEMPT_ENV: str(number)},
-            limit=max(until - time.monotonic(), 0),
-            log=perflogs / _LOG,
-            show=show,
-            progress=progress,
-        )
-        return ended, sorted(set(report_files(perflogs)) - before)
-
-    ended, reports = attempt([], 1)
+    listener.step("selecting checks")
+    (perflogs / LOG).write_bytes(b"")
+    cut = over_budget(root, selection, read_site_file)
+    without = [word for cost in cut for word in ("-x", _exactly(cost.name))]
+    ended = run_checks(root, selection, without, session, limit, listener)
     problems = [f"not loaded: {each}" for each in ended.not_loaded]
+    counts: dict[str, int] = {}
     seconds: dict[str, float] = {}
-    counts = {"expected": ended.cases or 0} if reports else {}
-    if reports:
+    if ended.reports:
+        counts["expected"] = ended.cases or 0
+        first = ended.reports[0]
         try:
-            report = load(reports[-1])
-            counts |= case_counts(report)
-            seconds = seconds_spent(report)
+            found, seconds = totals_of(load(first))
+            counts |= found
         except ValueError as error:
-            problems.append(f"{reports[-1]}: {_why_damaged(reports[-1], perflogs, error)}")
-    again = _spoilt(reports, selection) if ended.how == COMPLETED else {}
-    if again:
-        counts["repeated"] = len(again)
-        progress(f"repeating {len(again)}")
-        second, more = attempt([word for code in again for word in ("-n", f"/{code}")], 2)
-        ended = replace(ended, how=second.how)
-        reports += more
-    waited = ended.how == COMPLETED and ended.status in {0, _FAILED_CASES}
+            problems.append(f"{first}: {_why_damaged(first, perflogs, error)}")
+    if ended.repeated:
+        counts["repeated"] = len(ended.repeated)
     notes = [
-        *(f"run once more, as infrastructure failed: {why}" for why in again.values()),
-        *end_rest(perflogs, holder.session, waited=waited),
+        *(f"run once more, as infrastructure failed: {why}" for why in ended.repeated.values()),
+        *end_rest(perflogs, session, waited=ended.was_complete),
     ]
+    names = ", ".join(cost.name for cost in cut)
+    left_out = f"left out, as over the daily budget of the site file: {names}"
     if cut:
-        names = ", ".join(cost.name for cost in cut)
-        problems.append(f"left out, as over the daily budget of the site file: {names}")
-    for these in (reports, sorted({*recent_reports(perflogs)} - {*reports})):
-        found = reconcile(these, perflogs)
-        notes += found.notes
-        problems += found.lost
+        problems.append(left_out)
+    for these in (ended.reports, sorted({*recent_reports(perflogs)} - {*ended.reports})):
+        reconciled = reconcile(these, perflogs)
+        notes += reconciled.notes
+        problems += reconciled.lost
     if ended.how != COMPLETED:
         what = f"its limit of {limit:g} s" if ended.how == LIMIT else "a signal"
         ran = f"{counts.get('ran', 0)} of {ended.cases or 'the'} test cases were begun"
         problems[:0] = [f"the session was ended by {what}: {ran}", *ended.given_up]
-    elif cut and not reports and ended.cases is None and ended.status == 0:
-        raise RunError(problems[-1])
+    elif ended.cases is None and ended.status == 0 and cut and not ended.reports:
+        raise SessionError(left_out)
     elif ended.cases is None and ended.status == 0 and not ended.not_loaded:
         raise NothingSelectedError(_why_none(root, selection))
-    elif not reports or ended.status not in {0, _FAILED_CASES}:
-        raise RunError(_why_nothing(ended, len(reports), perflogs))
+    elif not ended.reports or not ended.was_complete:
+        raise SessionError(_why_nothing(ended, perflogs))
     elif counts.get("ran", counts["expected"]) < counts["expected"]:
         problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
     return Outcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
-
-
-def _over_budget(root: Path, selection: Selection, budgets: DailyBudgets) -> list[Cost]:
-    """Reserve what the selection may cost today, and return what exceeds the daily budgets."""
-    try:
-        costs = costs_of(describe(root, selection.arguments()))
-        allowed = budgets({cost.partition.partition(":")[0] for cost in costs})
-    except ValueError as error:
-        raise RunError(str(error)) from error
-    return reserve(root / "perflogs", costs, allowed, datetime.now(timezone.utc).date())
-
-
-def _spoilt(reports: Iterable[Path], selection: Selection) -> dict[str, str]:
-    """Return what is to be run once more; names among the arguments would select other checks."""
-    if any(word.startswith(("-n", "--name")) for word in selection.extra):
-        return {}
-    return {code: why for report in reports for code, why in spoilt(report).items()}
 
 
 def _exactly(name: str) -> str:
@@ -244,7 +166,7 @@ def _why_damaged(report: Path, perflogs: Path, error: ValueError) -> str:
         require_room(report.parent)
     except OSError as why:
         return why.strerror or str(why)
-    return f"{error}; ReFrame's output is in {perflogs / _LOG}"
+    return f"{error}; ReFrame's output is in {perflogs / LOG}"
 
 
 def _why_none(root: Path, selection: Selection) -> str:
@@ -259,14 +181,14 @@ def _why_none(root: Path, selection: Selection) -> str:
     )
 
 
-def _why_nothing(ended: Ended, reports: int, perflogs: Path) -> str:
+def _why_nothing(ended: Ended, perflogs: Path) -> str:
     if ended.cases is None and ended.not_loaded and ended.status == 0:
         return "; ".join(f"not loaded: {each}" for each in ended.not_loaded)
     if ended.cases is None:
         return ended.said
     return (
-        f"ReFrame ended with status {ended.status} and left {reports} run reports; "
-        f"its output is in {perflogs / _LOG}: {ended.said}"
+        f"ReFrame ended with status {ended.status} and left {len(ended.reports)} run reports; "
+        f"its output is in {perflogs / LOG}: {ended.said}"
     )
 
 
@@ -276,7 +198,7 @@ def open_session(perflogs: Path, command: str) -> tuple[Holder, list[str]]:
     Return the session, and notes on what was found.
 
     Raises:
-        SessionRefusedError: another session runs, or the lock cannot be made.
+        SessionError: another session runs, or the lock cannot be made.
     """
     try:
         perflogs.mkdir(exist_ok=True)
@@ -286,7 +208,7 @@ def open_session(perflogs: Path, command: str) -> tuple[Holder, list[str]]:
     former = acquire(perflogs, holder)
 
     def is_ours() -> bool:
-        with suppress(SessionRefusedError):
+        with suppress(SessionError):
             found = read_holder(perflogs)
             return found is None or found.session == holder.session
         return True

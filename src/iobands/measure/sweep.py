@@ -15,14 +15,17 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from iobands.measure import ReadSiteFile
 from iobands.measure.jobs import cluster_of, has_ended
-from iobands.measure.notes import Note, read_notes
+from iobands.measure.notes import Note, all_notes, read_notes
 from iobands.measure.processes import Process
 
 #: How long the removals on one file system may take: one that hangs must not hold up a session.
@@ -90,6 +93,33 @@ def sweep(
     if not dry_run:
         settle(notes, outcomes)
     return outcomes
+
+
+def clean_up(
+    root: Path, system: str | None, read_site_file: ReadSiteFile, *, dry_run: bool = False
+) -> list[Outcome]:
+    """Sweep the notes of `system`, or of all systems that have some."""
+    return [
+        outcome
+        for notes in all_notes(root / "perflogs", system)
+        for outcome in sweep(
+            notes, _roots(root, read_site_file(notes.parent.name).partitions), dry_run=dry_run
+        )
+    ]
+
+
+def _roots(root: Path, partitions: Mapping[str, Mapping[str, Any]]) -> Roots:
+    """Return the places of run directories by the site file; none if there is no such file."""
+    if not partitions:
+        return {}
+    if str(root) not in sys.path:
+        sys.path.append(str(root))
+    types = import_module("checks.filesystems")
+    return {
+        Path(entry["path"]): types.mount_names(entry, types.BACKENDS[entry["type"]])
+        for extras in partitions.values()
+        for entry in extras.get("filesystems", {}).values()
+    }
 
 
 def is_live(note: Note) -> bool:
