@@ -27,7 +27,7 @@ STARTS = {
     "src/iobands/measure/jobs.py": {"subprocess"},
     # site files by their names in config/systems
     "config/site.py": {"exec_module"},
-    "src/iobands/site/site_file.py": {"run_path"},
+    "src/iobands/source/site_file.py": {"run_path"},
     # what site files share, in a file beside them
     **{
         f"config/systems/{name}.py": {"run_path"}
