@@ -1,9 +1,13 @@
 """ARCHER2's page on I/O: its two patterns as published, and each thing that it recommends."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
 from ..base import site
+from . import shapes
 from .base import Case, Published
 from .compared import AgainstFewestStripes, ComparedCase, Setting
 from .unpacking import UnpackingCase
@@ -184,6 +188,42 @@ class Archer2Transport(Archer2Case):
                 f"compares MPI transports: the site file has environments of one, {first}"
             )
         return reasons
+
+
+@rfm.simple_test
+class Archer2Program(Archer2Case):
+    """A simulation over each MPI transport: its time steps without I/O, beside it, and with it."""
+
+    layer = "snapshot-nonblocking"
+    # Non-blocking collective writes crash in the ROMIO of Open MPI; other libraries ignore this.
+    env_vars = {"OMPI_MCA_io": "ompio"}
+    stripes = "all"
+    metrics = (*Archer2Case.metrics, "step_rate", "step_rate_beside", "program_rate")
+
+    #: The MPI transport: each is an environment of its own, and so a job.
+    transport = parameter(site.transports(), loggable=True)
+
+    def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
+        shape = shapes.snapshots(volume)
+        return replace(shape, options=(*shape.options, "--exchange"))
+
+    def result_problems(self, stage: Path) -> list[str]:
+        problems = super().result_problems(stage)
+        writes = [record for record in self.records if record["operation"] == "write"]
+        if not problems and None in (record["seconds_step_beside"] for record in writes):
+            problems.append("no time step had a write pending beside it")
+        if not problems:
+            self.samples |= {
+                "step_rate": [1 / record["seconds_step"] for record in writes],
+                "step_rate_beside": [1 / record["seconds_step_beside"] for record in writes],
+                "program_rate": [
+                    record["settings"]["steps"]
+                    * record["settings"]["every"]
+                    / (record["seconds"] + record["seconds_compute"])
+                    for record in writes
+                ],
+            }
+        return problems
 
 
 @rfm.simple_test

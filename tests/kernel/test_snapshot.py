@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -105,6 +106,59 @@ def test_time_computed_is_told_from_time_waited(benchio):
         )
         for record in writes
     ]
+
+
+def test_a_time_step_is_timed_without_io_and_beside_it(benchio):
+    done = benchio.run(
+        6, 4, 2, "local", *BOTH, "unstriped", "--steps=3", "--every=10", "--compute=0.01",
+        "--exchange", "--verify", "--keep", f"--seed={SEED}", "--decomposition=block",
+        "--result=result.jsonl", ranks=4,
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    # What is exchanged changes nothing of what is written.
+    assert files(benchio) == {f"{layer}.dat": snapshots(6 * 4 * 2 * 4, 3) for layer in BOTH}
+    blocking, *_ = records = benchio.records()
+    nonblocking = records[2]
+    for record in records:
+        assert record["settings"]["exchange"] is True
+        if record["operation"] == "read":
+            assert record["seconds_step"] is record["seconds_step_beside"] is None
+    assert blocking["seconds_step_beside"] is None
+    assert min(blocking["seconds_step"], nonblocking["seconds_step"]) >= 0.01
+    assert nonblocking["seconds_step_beside"] >= 0.01
+    # Of 30 steps: the mean of the slowest rank is at least that of any.
+    assert blocking["seconds_step"] >= blocking["seconds_compute"] / 30 * 0.999
+    assert done.out.count("s without I/O, ") == 1
+
+
+# Blocks of 6 x 8 x 4 elements: a face along the third axis has 48, one along the second 24.
+@pytest.mark.parametrize(
+    ("decomposition", "ranks", "sent"),
+    [
+        ("slab", 3, {(a, 48, b): 1 for a in range(3) for b in range(3) if a != b}),
+        # In a grid of 1 x 2 x 2 the one before and the one after are the same.
+        (
+            "block",
+            4,
+            {
+                **{(rank, 48, to): 2 for rank, to in ((0, 1), (1, 0), (2, 3), (3, 2))},
+                **{(rank, 24, to): 2 for rank, to in ((0, 2), (2, 0), (1, 3), (3, 1))},
+            },
+        ),
+        ("block", 1, {}),
+    ],
+)
+def test_each_step_sends_faces_to_the_neighbours(benchio, preloaded, decomposition, ranks, sent):
+    done = benchio.run(
+        6, 8, 4, "local", "snapshot", "unstriped", "--steps=1", "--every=5", "--compute=0",
+        "--exchange", f"--decomposition={decomposition}", ranks=ranks,
+        wrapper=preloaded("messages"),
+    )  # fmt: skip
+    assert done.status == 0, done.err
+    seen = Counter(
+        tuple(map(int, each)) for each in re.findall(r"rank (\d+) sent (\d+) to (\d+)", done.err)
+    )
+    assert seen == {each: 5 * number for each, number in sent.items()}
 
 
 @pytest.fixture

@@ -153,6 +153,8 @@ contains
          res%task%direct = .true.
       case ("--latency")
          res%task%latency = .true.
+      case ("--exchange")
+         res%task%exchanges = .true.
       case default ! --require-hints
          res%require_hints = .true.
       end select

@@ -47,6 +47,7 @@ module option_table
       option_t("--steps=N", "time steps to write (5, 16)", "", "btio snapshot"), &
       option_t("--every=N", "time steps computed before each one written (100)", "", "snapshot"), &
       option_t("--compute=S", "seconds of computing in a time step (0.001)", "", "snapshot"), &
+      option_t("--exchange", "swap the faces of the blocks in each time step", "", "snapshot"), &
       option_t("--record=SIZE", "bytes of a record (those of N1 elements)", "", "strided mapped"), &
       option_t("--files=N", "divide the data among N files (1)", "", "group aligned"), &
       option_t("--layout=FILE", "a table of lines `path stripe_size ost ost ...`", "", "aligned"), &

@@ -44,6 +44,8 @@ module task
       !> takes.
       integer :: every = 100
       real(real64) :: compute_seconds = 0.001_real64
+      !> snapshot: whether the processes exchange the faces of their blocks in each time step.
+      logical :: exchanges = .false.
       !> strided, mapped: bytes of a record; 0 for a row of N1 elements.
       integer(int64) :: record_bytes = 0_int64
       !> group, aligned: the number of files.

@@ -43,6 +43,8 @@ module backend
       !> For a layer that computes between writes: the seconds computed, and those of them
       !> with I/O pending. `untimed` includes both.
       real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
+      !> The time steps computed in them.
+      integer(int64) :: computed_steps = 0_int64, hidden_steps = 0_int64
    end type outcome_t
 
    type, abstract, extends(identity_t) :: backend_t

@@ -43,6 +43,9 @@ module phase
       !> seconds, and the minimum of those with I/O pending, over the processes.
       logical :: computes = .false.
       real(real64) :: computed_seconds = 0.0_real64, hidden_seconds = 0.0_real64
+      !> The mean time of a time step without I/O pending, and with: the maximum over the
+      !> processes, 0 if there was none.
+      real(real64) :: step_seconds = 0.0_real64, beside_seconds = 0.0_real64
       !> For each rank: the times of open, transfer, sync and close, and their sum.
       real(real64), allocatable :: rank_seconds(:, :)
       !> Statistics of those sums, and the rank of the maximum.
@@ -175,22 +178,41 @@ contains
       call team%share_text(res%slowest_host, res%slowest_rank, error)
    end subroutine collect_times
 
-   !> Collects the computed and hidden seconds; collective.
+   !> Collects the computed and hidden seconds, and those of a time step; collective.
    subroutine collect_computing(team, layer, res, error)
       type(team_t), intent(in) :: team
       class(backend_t), intent(in) :: layer
       type(phase_t), intent(inout) :: res
       type(error_t), allocatable, intent(out) :: error
-      real(real64) :: mine(2), most(2)
+      real(real64) :: mine(4), most(4)
       integer :: ierr
 
       ! The minimum of the hidden seconds is the negative of the maximum of their negatives.
-      mine = [layer%outcome%computed_seconds, -layer%outcome%hidden_seconds]
+      associate (outcome => layer%outcome)
+         mine(1:2) = [outcome%computed_seconds, -outcome%hidden_seconds]
+         mine(3) = mean(outcome%computed_seconds - outcome%hidden_seconds, &
+                        outcome%computed_steps - outcome%hidden_steps)
+         mine(4) = mean(outcome%hidden_seconds, outcome%hidden_steps)
+      end associate
       call MPI_Allreduce(mine, most, size(mine), MPI_DOUBLE_PRECISION, MPI_MAX, team%world, ierr)
       call check(ierr, "MPI_Allreduce", error)
       res%computes = .true.
       res%computed_seconds = most(1)
       res%hidden_seconds = -most(2)
+      res%step_seconds = most(3)
+      res%beside_seconds = most(4)
+
+   contains
+
+      pure function mean(seconds, steps) result(each)
+         real(real64), intent(in) :: seconds
+         integer(int64), intent(in) :: steps
+         real(real64) :: each
+
+         each = 0.0_real64
+         if (steps > 0) each = seconds/real(steps, real64)
+      end function mean
+
    end subroutine collect_computing
 
 end module phase

@@ -100,6 +100,10 @@ contains
       if (phase%computes) then
          call print_line("computing = "//decimal(phase%computed_seconds)//" s, of which " &
                          //decimal(phase%hidden_seconds)//" s with I/O pending")
+         if (phase%beside_seconds > 0.0_real64) then
+            call print_line("a time step = "//decimal(phase%step_seconds)//" s without I/O, " &
+                            //decimal(phase%beside_seconds)//" s beside it")
+         end if
       end if
       if (phase%latency%calls > 0_int64) call print_latency(phase%latency)
       if (.not. phase%writing) call print_read(phase)

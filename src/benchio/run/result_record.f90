@@ -1,7 +1,7 @@
 !> A line of the result file: one JSON object for each measured phase. docs/contracts.md
 !> defines the fields.
 module result_record
-   use, intrinsic :: iso_fortran_env, only: int64
+   use, intrinsic :: iso_fortran_env, only: int64, real64
    use backend, only: backend_t
    use block_backend, only: block_backend_t
    use call_times, only: latency_t, percentiles
@@ -76,6 +76,8 @@ contains
          call object%add_null("seconds_compute")
          call object%add_null("seconds_hidden")
       end if
+      call add_known(object, "seconds_step", phase%step_seconds)
+      call add_known(object, "seconds_step_beside", phase%beside_seconds)
       if (phase%latency%calls > 0_int64) then
          call object%add_object("latency", latency_object(phase%latency))
       else
@@ -106,6 +108,19 @@ contains
       call object%add_object("environment", texts_object(task%environment))
       res = object%complete()
    end function result_line
+
+   !> A time, or null if there was none.
+   subroutine add_known(object, name, seconds)
+      type(json_object_t), intent(inout) :: object
+      character(len=*), intent(in) :: name
+      real(real64), intent(in) :: seconds
+
+      if (seconds > 0.0_real64) then
+         call object%add_real(name, seconds)
+      else
+         call object%add_null(name)
+      end if
+   end subroutine add_known
 
    function texts_object(pairs) result(res)
       type(hint_t), intent(in) :: pairs(:)

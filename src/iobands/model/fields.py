@@ -255,6 +255,10 @@ VARIABLE_UNITS: Final[Mapping[str, str]] = {
             ("ratio_upper", RATIO_UNIT),
         )
     },
+    # time steps of a simulation, apart from its I/O and beside it, and with the waits for it
+    "step_rate": "1/s",
+    "step_rate_beside": "1/s",
+    "program_rate": "1/s",
     # layouts of files that are read before the files are written
     "scan_rate": "1/s",
     # metadata: files created, looked at, read and removed

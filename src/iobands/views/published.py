@@ -37,7 +37,7 @@ DEFAULT_TRANSPORT: Final = "default"
 #: What belongs beside advice on a transport.
 CAVEAT: Final = (
     "it carries all messages, so compare the time of the whole program, which may be longer even "
-    "where I/O is faster"
+    "where I/O is faster: the check Archer2Program measures it"
 )
 
 
