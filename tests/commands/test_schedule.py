@@ -1,4 +1,4 @@
-"""Entries for cron, systemd and scrontab, each run as its daemon would or checked by it."""
+"""The line for cron, the script and the units of the page, run as by a daemon or checked by it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from iobands.commands.schedule import _MODULES, Every, Job, _is_safe
+from iobands.measure.schedule import MODULES as MODULES_SYSTEMS
+from iobands.measure.schedule import Every, Job, is_safe
 from tests.commands.calling import call
 from tests.conftest import Command
 from tests.fault_table import Observed
+from tests.site_copy import ROOT
 
 #: What a shell, a crontab and a unit file would each take for something else.
 ODD = 'a site\'s $HOME, 5 % "full"'
@@ -43,7 +45,7 @@ MODULES = {
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A root with an odd name, and a Python beside which a program iobands keeps how it is run."""
-    for name in _MODULES:
+    for name in MODULES_SYSTEMS:
         monkeypatch.delenv(name, raising=False)
     root = tmp_path / ODD
     (root / "config").mkdir(parents=True)
@@ -63,10 +65,10 @@ def entry(*arguments: str) -> str:
     return text
 
 
-def run_as_daemon(command: str, root: Path, home: str = "/") -> list[str]:
+def run_as_daemon(command: str, root: Path, home: str = "/", cwd: Path = Path("/")) -> list[str]:
     """Run a command with the environment that cron gives it; return what the program was given."""
     given = [f"HOME={home}", "LOGNAME=x", "SHELL=/bin/sh", "PATH=/usr/bin:/bin"]
-    subprocess.run(["env", "-i", *given, "/bin/sh", "-c", command], cwd="/", check=True)
+    subprocess.run(["env", "-i", *given, "/bin/sh", "-c", command], cwd=cwd, check=True)
     directory, account, path, *rest = (root / "ran").read_text().splitlines()
     assert (directory, account) == (str(root), "z 19")
     assert path.split(":")[0] == str(root / "bin")
@@ -115,29 +117,34 @@ def test_a_line_of_a_shell_with_modules(
     assert run_as_daemon(command, root, str(home))[-1] == "loaded"
     assert (root / "ran").read_text().splitlines()[2].endswith(":/of/profile")
     (root / "ran").unlink()
-    _, unit = entry("systemd").split('ExecStart=/bin/sh -c "', 1)
-    word = unit.splitlines()[0].removesuffix('"')
-    # as systemd takes it: an escaped character, and doubled % and $
-    command = re.sub(r"\\(.)", r"\1", word).replace("%%", "%").replace("$$", "$")
-    assert run_as_daemon(command, root, str(home))[-1] == "loaded"
+    (root / "script").write_text(entry("script"))
+    assert run_as_daemon("/bin/sh script", root, str(home), root)[-1] == "loaded"
+
+
+def test_a_script(root: Path) -> None:
+    script = root / "script"
+    script.write_text(entry("script", "--tag", "weekly"))
+    assert script.read_text().startswith("#!/bin/sh\n")
+    assert run_as_daemon("/bin/sh script", root, cwd=root)[:3] == ["run", "--tag", "weekly"]
 
 
 def test_lines_of_scrontab(root: Path) -> None:
-    *comments, line = entry("slurm", "--tag", "weekly", "--at", "23:59").splitlines()
-    assert "#SCRON --account=z 19" in comments
-    time, command = re.fullmatch(r"(\S+ \S+ \* \* [01])  (.*)", line).groups()
-    assert re.fullmatch(r"59 23 \* \* 0|[12]?\d 0 \* \* 1", time)
-    assert run_as_daemon(command, root)[:3] == ["run", "--tag", "weekly"]
+    (root / "iobands-daily.sh").write_text(entry("script"))
+    page = (ROOT / "docs/howto/run-every-night.md").read_text()
+    *options, line = re.search(r"```\n((?:#SCRON .*\n)+.*)\n```", page)[1].splitlines()
+    assert all(re.fullmatch(r"#SCRON --[a-z-]+=\S+", option) for option in options)
+    time, command = re.fullmatch(r"(\S+ \S+ \* \* \*)  (.*)", line).groups()
+    assert time == "17 5 * * *"
+    assert run_as_daemon(command, root, str(root))[0] == "run"
 
 
-def test_units_of_systemd(root: Path, tmp_path: Path) -> None:
-    text = entry("systemd", "--at", "4:05", "--jitter", "20")
-    assert "OnCalendar=*-*-* 04:05:00\nRandomizedDelaySec=20min\n" in text
+def test_units_of_systemd(tmp_path: Path) -> None:
     analyze = shutil.which("systemd-analyze")
     if not analyze:
         pytest.skip("no systemd-analyze")
-    _, *parts = re.split(r"^# ~/.config/systemd/user/(\S+)\n", text, flags=re.MULTILINE)
-    units = dict(zip(parts[::2], parts[1::2], strict=True))
+    page = (ROOT / "docs/howto/run-every-night.md").read_text()
+    form = r"`~/.config/systemd/user/(\S+)`:\n\n```ini\n(.*?)```"
+    units = dict(re.findall(form, page, re.DOTALL))
     assert list(units) == ["iobands-daily.service", "iobands-daily.timer"]
     for name, content in units.items():
         (tmp_path / name).write_text(content)
@@ -148,12 +155,12 @@ def test_units_of_systemd(root: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    calendar = [analyze, "calendar", "*-*-* 04:05:00"]
-    assert subprocess.run(calendar, capture_output=True, check=False).returncode == 0
+    calendar = re.search(r"OnCalendar=(.*)", units["iobands-daily.timer"])[1]
+    assert subprocess.run([analyze, "calendar", calendar], check=False).returncode == 0
 
 
 def test_a_delay_over_midnight_is_on_monday(root: Path) -> None:
-    job = Job("x", root, (), {}, Every.WEEK, hour=23, minute=45, jitter=30, offset=15)
+    job = Job("x", root, (), {}, Every.WEEK, hour=23, minute=45, offset=15)
     assert job.cron_time() == "0 0 * * 1"
     assert replace(job, offset=14).cron_time() == "59 23 * * 0"
     assert replace(job, every=Every.DAY).cron_time() == "0 0 * * *"
@@ -197,11 +204,11 @@ def test_no_line_runs_what_others_can_put_there(
 def test_a_directory_below_one_that_others_can_write_to_is_theirs(root: Path) -> None:
     below = planted(root / "open", 0o777) / "bin"
     below.mkdir(mode=0o755)
-    assert not _is_safe(below)
+    assert not is_safe(below)
     (root / "link").symlink_to(below)
-    assert not _is_safe(root / "link")
+    assert not is_safe(root / "link")
     (root / "open").chmod(0o1777)
-    assert _is_safe(below)
+    assert is_safe(below)
 
 
 def test_what_cannot_be_scheduled(root: Path) -> None:

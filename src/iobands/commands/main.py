@@ -30,7 +30,11 @@ COMMANDS: Final = {
         "explain": ("explain", "explain", "say why a series is in its state"),
         "targets": ("targets", "targets", "say which storage target or node is slow"),
         "notify": ("notify", "notify", "tell people what has changed, by mail, chat or issues"),
-        "schedule": ("schedule", "schedule", "print entries for cron, systemd or scrontab"),
+        "schedule": (
+            "schedule",
+            "schedule",
+            "print the line for cron, or a script for another scheduler",
+        ),
         "compare": ("compare", "compare", "give the ratio of series that differ in one field"),
         "clean": ("clean", "clean", "remove what killed runs left on the file systems"),
         "alerts": ("ledger", "alerts", "list open and past alerts, and how each ended"),

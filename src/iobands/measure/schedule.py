@@ -1,0 +1,148 @@
+"""The command that runs a session every night, and its line for cron."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import socket
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Final
+
+_SETTINGS: Final = ("IOBANDS_ACCOUNT", "IOBANDS_RESERVATION", "IOBANDS_QOS")
+#: What a session calls; cron's own PATH may lack it.
+_PROGRAMS: Final = ("reframe", "sbatch", "qsub", "bsub", "flux", "mpirun", "srun")
+#: What the modules systems Lmod and Environment Modules set in a shell that has `module`.
+MODULES: Final = ("LMOD_CMD", "MODULESHOME")
+_USUAL_PATH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
+_SUNDAY: Final = 0
+
+
+class Every(str, Enum):
+    """How often it runs."""
+
+    HOUR = "hour"
+    DAY = "day"
+    WEEK = "week"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What runs when: `arguments` in `root` with `environment`, `offset` minutes after the hour.
+
+    A job with `modules` needs the command `module`, which a login shell has.
+    """
+
+    name: str
+    root: Path
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    every: Every
+    hour: int
+    minute: int
+    offset: int
+    modules: bool = False
+
+    def shell(self) -> str:
+        """Return it as a command of a POSIX shell."""
+        settings = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
+        if self.modules:  # which the profile put on PATH as well
+            settings = [f'{each}:"$PATH"' if each[:5] == "PATH=" else each for each in settings]
+        command = f"{' '.join(settings)} {shlex.join(self.arguments)}"
+        command = f"cd {shlex.quote(str(self.root))} && {command}"
+        return f"bash -lc {shlex.quote(command)}" if self.modules else command
+
+    def cron_time(self) -> str:
+        """Return the five fields of a crontab."""
+        days, at = divmod(self.hour * 60 + self.minute + self.offset, 24 * 60)
+        hour = "*" if self.every is Every.HOUR else str(at // 60)
+        day = str(_SUNDAY + days) if self.every is Every.WEEK else "*"
+        return f"{at % 60} {hour} * * {day}"
+
+    def cron_line(self) -> str:
+        """Return the line for `crontab -e`, in which a percent sign would be a line break."""
+        command = self.shell().replace("%", r"\%")
+        return f"{self.cron_time()}  {command}"
+
+
+def new_job(
+    root: Path,
+    tag: str,
+    options: Sequence[str],
+    *,
+    every: Every,
+    clock: tuple[int, int],
+    jitter: int,
+    account: str | None,
+) -> Job:
+    """Return the job that runs the checks with `tag`, at up to `jitter` minutes after `clock`.
+
+    The delay is derived from host, directory and tag, and so is the same each night.
+
+    Raises:
+        ValueError: no line should run this; the message says why.
+    """
+    arguments = (_program(), "run", "--tag", tag, *options)
+    environment = {name: os.environ[name] for name in _SETTINGS if os.environ.get(name)}
+    if account:
+        environment["IOBANDS_ACCOUNT"] = account
+    environment["PATH"] = ":".join(dict.fromkeys([*_places(), *_USUAL_PATH]))
+    if any(not text.isprintable() for text in (str(root), *arguments, *environment.values())):
+        raise ValueError("a path or an argument has a line break or another control character")
+    seed = f"{socket.gethostname()}:{root}:{tag}".encode()
+    hour, minute = clock
+    return Job(
+        name=f"iobands-{re.sub(r'[^A-Za-z0-9]+', '-', tag)}",
+        root=root,
+        arguments=arguments,
+        environment=environment,
+        every=every,
+        hour=hour,
+        minute=minute,
+        offset=int.from_bytes(hashlib.sha256(seed).digest()[:4], "big") % (jitter + 1),
+        modules=any(os.environ.get(name) for name in MODULES),
+    )
+
+
+def _program() -> str:
+    """Return the program iobands: the one beside this Python, else the one on PATH."""
+    beside = Path(sys.executable).with_name("iobands")
+    found = str(beside) if beside.is_file() else shutil.which("iobands")
+    if not found:
+        raise ValueError("the program iobands is neither beside Python nor on PATH")
+    return found
+
+
+def _places() -> Iterator[str]:
+    """Yield the directories of the programs; others who can write there would run as this user."""
+    every = os.environ.get("PATH", os.defpath).split(":")
+    safe = ":".join(each for each in every if is_safe(Path(each)))
+    found = {name: shutil.which(name, path=safe) or shutil.which(name) for name in _PROGRAMS}
+    for name, program in {"iobands": _program(), **found}.items():
+        place = Path(program or "/").parent
+        if not is_safe(place):
+            raise ValueError(
+                f"{name} would be run from {place}, where others may put another one: it must be "
+                "an absolute path that only you, root and groups can write to"
+            )
+        if program:
+            yield str(place)
+
+
+def is_safe(directory: Path) -> bool:
+    """Whether a directory is absolute, and others can neither write there nor replace it."""
+    own = {directory, directory.resolve()}
+    try:
+        modes = [(e, e.stat().st_mode) for e in own.union(*(each.parents for each in own))]
+    except OSError:
+        return False
+    return directory.is_absolute() and not any(
+        mode & stat.S_IWOTH and (each in own or not mode & stat.S_ISVTX) for each, mode in modes
+    )
