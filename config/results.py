@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from iobands.model.fields import PERFLOG_FORMAT
-from iobands.model.series import path_part
+from iobands.model import PERFLOG_FORMAT, path_part
 
 ROOT = Path(__file__).resolve().parent.parent
 PERFLOGS = ROOT / "perflogs"

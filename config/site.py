@@ -20,7 +20,7 @@ sys.path.insert(0, str(CONFIG.parent / "src"))
 from iobands.measure.inside import begin_in_reframe, is_run  # noqa: E402
 from iobands.measure.lock import SessionError  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
-from iobands.model.schema import FileError  # noqa: E402
+from iobands.model import FileError  # noqa: E402
 
 
 def _load(path: Path) -> ModuleType:

@@ -15,8 +15,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from iobands.model.schema import Document, FileError, unknown
-from iobands.model.yaml_document import load_schema
+from iobands.model import Document, FileError, load_schema, unknown
 
 _CHECKS = Path(__file__).parents[1] / "checks"
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from iobands.measure.lock import new_holder
 from iobands.measure.record import begin_record, end_record
-from iobands.model.session import COMPLETED
+from iobands.model import COMPLETED
 
 #: The header of a perflog, as contract 2 has it.
 COLUMNS = (

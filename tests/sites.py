@@ -11,8 +11,8 @@ import numpy as np
 
 from iobands.bands import Span
 from iobands.judge.requests import Request, action_of, selected, subjects_of
-from iobands.judge.site import Judgement, judge
-from iobands.model.series import SeriesKey
+from iobands.judge.site import JudgedSite, judge
+from iobands.model import SeriesKey
 from iobands.snapshot import Action, Series, Snapshot
 from iobands.source.action_log import append
 from iobands.source.known import read_known
@@ -97,7 +97,7 @@ class SiteFiles:
 
     def judge(
         self, now: datetime = NOW, as_of: bool = False, system: str | None = None, **options: object
-    ) -> Judgement:
+    ) -> JudgedSite:
         """Judge the site."""
         return judge(
             read_known(self.perflogs, self.bands, self.alerts, now=now, system=system, as_of=as_of),

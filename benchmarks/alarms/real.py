@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.alarms.tokio import write_reduced
 from iobands.judge.site import read_site
-from iobands.model.series import SeriesKey
+from iobands.model import SeriesKey
 from iobands.snapshot import Alert, Incident, Series, Severity, Snapshot
 from iobands.source.convert import convert, read_mapping
 from iobands.views.digest import details, number, subject

@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import WORLDS, Array, Banded, normals, with_outliers
 from iobands.judge.baseline import Prior, prior_of
-from iobands.judge.detection import Budget
-from iobands.judge.detector import WATCH, follow
+from iobands.judge.budget import WATCH, Budget
+from iobands.judge.detector import follow
 from iobands.snapshot import DOWN, UP
 
 YEAR: Final = 365

@@ -20,11 +20,10 @@ from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import Array, Random
 from checks.base.speeds import RankTime, node_speeds, target_bandwidths
 from checks.filesystems import BACKENDS
-from iobands.judge.detection import Budget
+from iobands.judge.budget import Budget
 from iobands.judge.peer_scan import compare, comparisons_a_year
 from iobands.judge.places import KEPT
-from iobands.model.history import moment
-from iobands.snapshot import Speeds
+from iobands.snapshot import Speeds, moment
 
 YEAR: Final = 365
 VARIABLES: Final = ("write", "read")

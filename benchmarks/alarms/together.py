@@ -15,11 +15,10 @@ from benchmarks.alarms.worlds import Array, shared, with_outliers
 from iobands.judge.baseline import prior_of
 from iobands.judge.chart import Chart
 from iobands.judge.detector import follow
-from iobands.judge.group_scan import GroupChange, Member, group_changes
+from iobands.judge.groups import GroupChange, Member, group_changes
 from iobands.judge.incidents import incidents_of
 from iobands.judge.verdicts import TransientRuns
-from iobands.model.fields import SERIES_FIELDS
-from iobands.model.series import SeriesKey
+from iobands.model import SERIES_FIELDS, SeriesKey
 from iobands.snapshot import DOWN, Incident
 
 #: How many groups a site of some hundred series has.

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.model.fields import PERFLOG_HEADER, perflog_line
+from iobands.model import PERFLOG_HEADER, perflog_line
 
 #: What the site measures: file systems, patterns with their interface, transports, operations.
 _FILE_SYSTEMS: Final = (

@@ -20,15 +20,17 @@ from iobands.measure.sweep import (
     sweep,
     unknown_owner,
 )
-from iobands.model.fields import (
+from iobands.model import (
     COVARIATES,
+    FEWEST_PAIRS,
     MATCH_FIELDS,
     SERIES_FIELDS,
     SPEEDS,
     VARIABLE_UNITS,
+    PairedRatio,
     canonical,
+    paired_ratio,
 )
-from iobands.model.ratios import FEWEST_PAIRS, PairedRatio, paired_ratio
 
 #: Where the results of this repository are.
 PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"

@@ -1,6 +1,6 @@
 """A series to make others from, by `replace`."""
 
-from iobands.model.series import SeriesKey
+from iobands.model import SeriesKey
 
 KEY = SeriesKey(
     "here", "cpu", "gnu", "benchio", "fpp", "mpiio", "a", None, "ofi", "default", 1, 4, 0.5,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from iobands.judge.budget import Budget
 from iobands.judge.correlated import certainty
-from iobands.judge.detection import Budget
-from iobands.model.exit_status import worst
+from iobands.model import worst
 from iobands.snapshot import (
     ACKNOWLEDGE,
     Acknowledgement,

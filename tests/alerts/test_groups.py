@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iobands.judge.groups import Group, groups_of
-from iobands.model.series import SeriesKey
+from iobands.model import SeriesKey
 from tests.alerts.keys import KEY
 
 

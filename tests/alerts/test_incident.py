@@ -10,9 +10,8 @@ import pytest
 
 from iobands.judge.incidents import incidents_of
 from iobands.judge.verdicts import TransientRuns
-from iobands.model.history import moment
-from iobands.model.series import SeriesKey
-from iobands.snapshot import Alert, Incident, Severity
+from iobands.model import SeriesKey
+from iobands.snapshot import Alert, Incident, Severity, moment
 from tests.alerts.keys import KEY
 from tests.factory import NOW
 from tests.sites import DAY, SiteFiles, slow

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iobands.model.rejected import Unusable
+from iobands.model import Unusable
 from iobands.snapshot import (
     ACKNOWLEDGE,
     ACTIONS,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from iobands.bands import Band, Epoch, load_bands
 from iobands.bands.file import epoch_text, path_of, write_epoch
-from iobands.model.schema import FileError
+from iobands.model import FileError
 
 ROOT = Path(__file__).resolve().parents[2]
 WHEN = datetime(2026, 11, 21, 1, 30, tzinfo=timezone.utc)

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 import iobands
 from iobands.bands import Band, Bands, Epoch, load_bands, parse_bands
-from iobands.model.fields import canonical
-from iobands.model.schema import FileError
+from iobands.model import FileError, canonical
 
 GOOD = """\
 schema: 1

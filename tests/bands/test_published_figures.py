@@ -11,7 +11,7 @@ import yaml
 
 import iobands
 from iobands.bands import load_bands
-from iobands.bands.selection import Bands
+from iobands.bands.band import Bands
 
 BANDS = Path(iobands.__file__).resolve().parents[2] / "config" / "bands"
 SYSTEMS = sorted(path.stem for path in BANDS.glob("*.yaml"))

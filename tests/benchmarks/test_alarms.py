@@ -15,8 +15,7 @@ from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
 from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
 from iobands.judge.verdicts import TransientRuns
-from iobands.model.fields import SERIES_FIELDS
-from iobands.model.series import SeriesKey
+from iobands.model import SERIES_FIELDS, SeriesKey
 
 _FIRST = datetime(2026, 1, 1, 5, tzinfo=timezone.utc)
 _DAYS, _DROP = 45, 30

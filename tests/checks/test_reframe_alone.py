@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from iobands.model.fields import FIELDS
+from iobands.model import FIELDS
 from tests.site_copy import copy_suite
 
 pytestmark = pytest.mark.machine

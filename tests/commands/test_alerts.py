@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.commands.site import SiteOptions, site_of
+from iobands.commands.options import SiteOptions, site_of
 from iobands.snapshot import Action
 from iobands.source.action_log import parse, path_of, read_log
 from tests.commands.calling import call

@@ -19,7 +19,7 @@ from iobands.measure.lock import Holder, acquire, new_holder, read_holder
 from iobands.measure.processes import Process, of_session
 from iobands.measure.record import begin_record, read_last_session
 from iobands.measure.run_reports import report_files
-from iobands.model.session import INTERRUPTED, KILLED, LIMIT
+from iobands.model import INTERRUPTED, KILLED, LIMIT
 from tests.commands.fake_root import by_label, measured, states
 from tests.conftest import Command
 from tests.fault_table import Observed

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from iobands.bands import load_bands
-from iobands.model.fields import canonical
+from iobands.model import canonical
 from tests.config.scripts import dry_run, fill_in
 from tests.config.test_sites import ENVIRONMENT, SITES
 from tests.site_copy import ROOT, copy_suite

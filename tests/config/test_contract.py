@@ -13,7 +13,7 @@ from checks.base.site import _TRANSPORTS
 from checks.base.transport import REPORT_VARIABLES
 from checks.filesystems import BACKENDS, Asked
 from config.validation import SCHEMA, check_environment, check_site, refuse_edit, warnings
-from iobands.model.schema import FileError
+from iobands.model import FileError
 from tests.contracts.documented import DOCUMENT
 
 SITE_FILE = Path("config/systems/mysite.py")

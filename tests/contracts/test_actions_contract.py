@@ -4,7 +4,8 @@ import json
 from datetime import datetime, timezone
 from pathlib import Path
 
-from iobands.snapshot import ACTIONS, PeerName, in_force
+from iobands.model import PeerName
+from iobands.snapshot import ACTIONS, in_force
 from iobands.source.action_log import SCHEMA, as_line, read_log
 from tests.contracts.documented import DOCUMENT, first_column
 

@@ -8,7 +8,7 @@ import pytest
 
 from iobands.bands import load_bands, parse_bands
 from iobands.bands.file import epoch_text
-from iobands.model.schema import FileError
+from iobands.model import FileError
 
 GOLDEN = Path(__file__).parent / "golden"
 BANDS, SECOND, THIRD = (load_bands(GOLDEN, f"golden{number}") for number in ("", "-2", "-3"))

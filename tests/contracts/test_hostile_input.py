@@ -27,10 +27,9 @@ from iobands.measure.notes import new_note, read_leftovers
 from iobands.measure.record import NAME as RECORD_NAME
 from iobands.measure.record import begin_record, end_record, read_last_session
 from iobands.measure.run_reports import read_run_reports
-from iobands.model.schema import FileError
-from iobands.model.session import LIMIT
-from iobands.notify.changes import Cause, changes
-from iobands.notify.message import Message
+from iobands.model import LIMIT, FileError
+from iobands.notify.changes import changes
+from iobands.notify.news import Cause, Message
 from iobands.notify.outbox import Entry, Outbox, State
 from iobands.notify.settings import (
     NOTIFIED,

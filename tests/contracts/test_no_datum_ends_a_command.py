@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iobands.measure.notes import new_note
-from iobands.model.exit_status import CRITICAL, UNKNOWN, WARNING
+from iobands.model import CRITICAL, UNKNOWN, WARNING
 from iobands.snapshot import ACKNOWLEDGE, Action, Snapshot, State
 from iobands.source.action_log import append
 from iobands.views.explain import explanation

@@ -4,7 +4,7 @@ import re
 import runpy
 from pathlib import Path
 
-from iobands.model.fields import FIELDS, SERIES_FIELDS, VARIABLE_UNITS
+from iobands.model import FIELDS, SERIES_FIELDS, VARIABLE_UNITS
 from tests.contracts.documented import DOCUMENT, first_column
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iobands.judge.detector import follow
-from iobands.judge.group_scan import GroupChange, Member, group_changes
+from iobands.judge.groups import GroupChange, Member, group_changes
 
 #: The threshold of a site with some fifty series, rounded up.
 THRESHOLD = 12.0

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from iobands.judge.detection import Budget, runs_between_false_alarms
-from iobands.judge.detector import DEGRADED
-from iobands.model.sessions import runs_a_year, sessions_of
+from iobands.judge.budget import DEGRADED, Budget, runs_between_false_alarms
+from iobands.snapshot import runs_a_year, sessions_of
 
 
 def days(*numbers: float) -> np.ndarray:

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from iobands.model.fields import FIELDS
+from iobands.model import FIELDS
 from tests.site_copy import ROOT, copy_suite
 
 CHECK = "checks/tools/benchio/pencil.py"

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.model.schema import FileError
-from iobands.model.series import path_part
+from iobands.model import FileError, path_part
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [

@@ -12,8 +12,7 @@ from iobands.judge.causes import of_session
 from iobands.measure.lock import acquire, new_holder, release
 from iobands.measure.processes import Process
 from iobands.measure.record import NAME, begin_record, end_record, read_last_session
-from iobands.model.exit_status import UNKNOWN
-from iobands.model.session import COMPLETED, KILLED, LIMIT, RUNNING, LastSession
+from iobands.model import COMPLETED, KILLED, LIMIT, RUNNING, UNKNOWN, LastSession
 from tests.factory import NOW, daily, write_session
 from tests.sites import DAY, SiteFiles
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from iobands.model.ratios import CONFIDENCE, paired_ratio
+from iobands.model import CONFIDENCE, paired_ratio
 
 
 def test_six_pairs_have_their_extremes_as_the_interval() -> None:

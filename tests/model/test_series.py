@@ -7,8 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.model.fields import SERIES_FIELDS
-from iobands.model.series import SeriesKey, labels, slug
+from iobands.model import SERIES_FIELDS, SeriesKey, labels, slug
 
 KEY = SeriesKey(
     "here", "local", "builtin", "benchio", "fpp", "posix", "disk", None, "default", "default",

@@ -6,8 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from iobands.notify.changes import Cause, changes
+from iobands.notify.changes import changes
 from iobands.notify.message import message_of
+from iobands.notify.news import Cause
 from iobands.notify.settings import NOTIFIED
 from iobands.snapshot import ACKNOWLEDGE, RESOLVE, Snapshot
 from tests.factory import NOW, case, daily, write_report

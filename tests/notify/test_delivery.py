@@ -16,8 +16,8 @@ import pytest
 
 from iobands.notify import deliver
 from iobands.notify.deliver import attempt, send
-from iobands.notify.message import Message
 from iobands.notify.monitor import ping, report
+from iobands.notify.news import Message
 from iobands.notify.outbox import Outbox
 from iobands.notify.settings import NOTIFIED, Channel, SendError, read_settings
 from tests.commands.calling import call

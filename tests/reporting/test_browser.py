@@ -11,9 +11,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect, sync_playwright
 
-from iobands.judge.compare import compare
+from iobands.judge.advise import compare
 from iobands.snapshot import Snapshot
-from iobands.views.dashboard.names import series_id
+from iobands.views.dashboard.heat_map import series_id
 from iobands.views.dashboard.write import write_dashboard
 from tests.factory import NOW, daily, write_perflog, write_session
 from tests.reporting.sites import dropped, healthy, look

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from iobands.judge.site import read_site
-from iobands.model.session import Leftover
+from iobands.model import Leftover
 from iobands.snapshot import Snapshot, public
-from iobands.views.dashboard.names import series_id
+from iobands.views.dashboard.heat_map import series_id
 from iobands.views.dashboard.write import write_dashboard
 from tests.factory import (
     NOW,

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.model.series import slug
+from iobands.model import slug
 from iobands.snapshot import Snapshot
-from iobands.views.covariates import covariates
 from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.json import as_json
-from iobands.views.related import onset_of, related
+from iobands.views.related import covariates, onset_of, related
 from tests.factory import daily, write_perflog
 from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
 from tests.reporting.test_digest import text as digest

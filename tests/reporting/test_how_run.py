@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from iobands.model.series import SeriesKey
+from iobands.model import SeriesKey
 from iobands.views.explain import chosen, explanation
 from iobands.views.how_run import how_run, not_followed
 from tests.factory import daily, write_perflog

@@ -10,7 +10,6 @@ import pytest
 
 from iobands.judge.calibrate import calibrate
 from iobands.judge.requests import RequestError
-from iobands.model.history import in_utc
 from iobands.snapshot import (
     ACKNOWLEDGE,
     REBASELINE,
@@ -20,6 +19,7 @@ from iobands.snapshot import (
     Severity,
     Snapshot,
     State,
+    in_utc,
 )
 from iobands.source.action_log import path_of
 from tests.factory import NOW, line, write_bands, write_perflog

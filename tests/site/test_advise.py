@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from iobands.judge.advise import advise, fewest_pairs
-from iobands.model.history import History
-from iobands.model.series import SeriesKey
-from iobands.snapshot import Advice, Conclusion
+from iobands.model import SeriesKey
+from iobands.snapshot import Advice, Conclusion, History
 from iobands.source.perflog import read_perflogs
 from iobands.views.advice import advice_lines
 from tests.factory import daily, write_perflog

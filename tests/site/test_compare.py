@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.judge.compare import compare
+from iobands.judge.advise import compare
 from iobands.source.perflog import read_perflogs
 from iobands.views.advice import comparison_lines
 from tests.factory import daily, write_perflog

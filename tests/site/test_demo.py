@@ -10,9 +10,8 @@ import pytest
 
 from config.validation import check_site
 from iobands.judge.site import read_site
-from iobands.model.history import moment_of
-from iobands.model.series import MADE_UP
-from iobands.snapshot import Severity, Snapshot, State
+from iobands.model import MADE_UP
+from iobands.snapshot import Severity, Snapshot, State, moment_of
 from iobands.source.demo import write_demo
 from iobands.views.format import summary
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.judge.detection import Budget
+from iobands.judge.budget import Budget
 from iobands.snapshot import Severity, State
 from tests.factory import case, daily, write_perflog, write_report
 from tests.sites import DAY, Growing, SiteFiles, levels, only

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import datetime, timedelta, timezone
 
-from iobands.model.fields import FIELD, NULLS, READ, REQUIRED, SPEEDS, VARIABLE_UNITS, number
+from iobands.model import FIELD, NULLS, READ, REQUIRED, SPEEDS, VARIABLE_UNITS, number
 
 Row = dict[str, object]
 

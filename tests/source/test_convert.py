@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.model.schema import FileError
+from iobands.model import FileError
 from iobands.source.convert import Converted, FieldMapping, convert, read_mapping
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import Samples

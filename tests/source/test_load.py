@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import iobands
-from iobands.model.fields import READ
+from iobands.model import READ
 from tests.factory import NOW, daily, write_perflog
 
 

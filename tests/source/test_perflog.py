@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.model.fields import READ
+from iobands.model import READ
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import Samples
 from tests.factory import COLUMNS, ROW, daily, line, write_perflog

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from iobands.model.fields import READ, SPEEDS
+from iobands.model import READ, SPEEDS
 from iobands.source import lines as lines_
 from iobands.source import perflog
 from iobands.source.perflog import read_perflogs

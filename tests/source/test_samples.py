@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from iobands.model.history import History
+from iobands.snapshot import History
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import Samples
 from tests.factory import NOW, daily, line, write_perflog

@@ -13,12 +13,15 @@ from iobands.bands.band import (
     PROVISIONAL,
     WITHIN,
     Band,
+    Bands,
+    Epoch,
     Limit,
+    Span,
+    Window,
+    covered,
     log_fence,
 )
 from iobands.bands.file import load_bands, parse_bands
-from iobands.bands.maintenance import Span, Window, covered
-from iobands.bands.selection import Bands, Epoch
 
 __all__ = [
     "ABOVE",

@@ -13,20 +13,25 @@ from zoneinfo import ZoneInfo
 
 import yaml
 
-from iobands.bands.band import Band, Judgement, Limit, log_fence
-from iobands.bands.maintenance import Window
-from iobands.bands.selection import Bands, Epoch
-from iobands.model.fields import (
+from iobands.bands.band import Band, Bands, Epoch, Judgement, Limit, Window, log_fence
+from iobands.model import (
     MATCH_FIELDS,
     NUMERIC_FIELDS,
     RATIO_UNIT,
     VARIABLE_UNITS,
+    Document,
+    FileError,
+    Steps,
     canonical,
+    load_schema,
+    one_of,
+    parse_time,
+    parse_yaml,
+    path_part,
+    read_content,
+    unknown,
+    utc_text,
 )
-from iobands.model.schema import Document, FileError, Steps, one_of, unknown
-from iobands.model.series import path_part
-from iobands.model.times import parse_time, utc_text
-from iobands.model.yaml_document import load_schema, parse_yaml, read_content
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("bands.schema.yaml")
 _LIMITS: Final = ("at_most", "at_least", "about")

@@ -17,10 +17,11 @@ from iobands.commands.options import (
     DryRunOption,
     SeriesArgument,
     SinceOption,
+    SiteOptions,
     failure,
+    site_of,
     time_of,
 )
-from iobands.commands.site import SiteOptions, site_of
 from iobands.judge.requests import (
     Request,
     RequestError,
@@ -28,7 +29,7 @@ from iobands.judge.requests import (
     selected,
     subjects_of,
 )
-from iobands.model.series import SeriesKey
+from iobands.model import SeriesKey
 from iobands.snapshot import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO
 from iobands.source.action_log import append, as_line, path_of
 

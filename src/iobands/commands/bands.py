@@ -17,11 +17,12 @@ from iobands.commands.options import (
     DryRunOption,
     PerflogsOption,
     SinceOption,
+    SiteOptions,
     YesOption,
     failure,
+    judgement_of,
     time_of,
 )
-from iobands.commands.site import SiteOptions, judgement_of
 from iobands.judge.calibrate import Learned, epoch_by_hand
 from iobands.judge.calibrate import calibrate as learn
 from iobands.views.format import plural

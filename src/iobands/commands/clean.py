@@ -9,7 +9,7 @@ import typer
 from iobands.commands.options import DryRunOption, RootOption, SystemOption, root_of
 from iobands.measure.notes import read_leftovers
 from iobands.measure.sweep import Outcome, clean_up
-from iobands.model.exit_status import OK, WARNING
+from iobands.model import OK, WARNING
 from iobands.source.site_file import read_site_file
 from iobands.views.format import printable, size_text
 

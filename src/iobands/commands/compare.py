@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from iobands.commands.options import PerflogsOption, SystemOption, default_path, failure
-from iobands.judge.compare import compare as compared
+from iobands.judge.advise import compare as compared
 from iobands.snapshot import COMPARABLE
 from iobands.source.perflog import read_perflogs
 from iobands.views.advice import comparison_lines

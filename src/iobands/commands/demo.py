@@ -8,11 +8,9 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import failure
+from iobands.commands.options import SiteOptions, failure, site_of
 from iobands.commands.report import report_to
-from iobands.commands.site import SiteOptions, site_of
-from iobands.model.replaced import naming
-from iobands.model.series import MADE_UP
+from iobands.model import MADE_UP, naming
 
 
 def demo(

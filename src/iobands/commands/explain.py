@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import SeriesArgument, failure
-from iobands.commands.site import PastSiteOptions, site_of
-from iobands.model.replaced import naming
-from iobands.snapshot import NODE
+from iobands.commands.options import PastSiteOptions, SeriesArgument, failure, site_of
+from iobands.model import NODE, naming
 from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.format import nearest
 

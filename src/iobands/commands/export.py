@@ -9,9 +9,8 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import failure
-from iobands.commands.site import SiteOptions, site_of
-from iobands.model.replaced import naming, replace_file
+from iobands.commands.options import SiteOptions, failure, site_of
+from iobands.model import naming, replace_file
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
 from iobands.views.openmetrics import history_metrics, state_metrics

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from iobands.commands.site import PastSiteOptions, site_of
+from iobands.commands.options import PastSiteOptions, site_of
 from iobands.snapshot import Ledger
 from iobands.views.digest import MAIL_WIDTH
 from iobands.views.format import percent, plural, printable

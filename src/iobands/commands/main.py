@@ -14,11 +14,8 @@ import typer
 from typer.core import TyperGroup
 
 from iobands import __version__
-from iobands.commands.options import failure
-from iobands.commands.site import with_site_options
-from iobands.model.exit_status import UNKNOWN
-from iobands.model.replaced import mask_others
-from iobands.model.schema import FileError
+from iobands.commands.options import failure, with_site_options
+from iobands.model import UNKNOWN, FileError, mask_others
 
 #: By the headings of the help: of each command the module below, its function, and what it does.
 COMMANDS: Final = {

@@ -9,10 +9,8 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import DryRunOption
-from iobands.commands.site import SiteOptions, site_of
-from iobands.model.exit_status import OK, UNKNOWN
-from iobands.model.schema import FileError
+from iobands.commands.options import DryRunOption, SiteOptions, site_of
+from iobands.model import OK, UNKNOWN, FileError
 from iobands.notify import deliver, monitor
 from iobands.notify.outbox import Outbox, State
 from iobands.notify.settings import Settings, read_settings

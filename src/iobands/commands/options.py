@@ -1,15 +1,136 @@
-"""Options of the commands and what they stand for, or a message and the exit for unknown."""
+"""The options of the commands that read a site, and the site that they stand for."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from datetime import datetime, timezone
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_type_hints
 
 import typer
 
-from iobands.model.exit_status import UNKNOWN
-from iobands.model.times import parse_time
+from iobands.judge.site import JudgedSite, judge
+from iobands.measure.lock import clock_problem
+from iobands.model import UNKNOWN, parse_time
+from iobands.snapshot import Snapshot
+from iobands.source.known import read_known
+
+
+@dataclass(frozen=True)
+class SiteOptions:
+    """Where the files of a site are and how it is judged; the fields with options are options.
+
+    The default paths are below `root`, or else here or in the repository around. `as_of`
+    is a time in the past, or None for now.
+    """
+
+    perflogs: PerflogsOption = None
+    config: ConfigOption = None
+    system: SystemOption = None
+    false_alarms: FalseAlarmsOption = 1
+    as_of: str | None = None
+    root: Path | None = None
+
+    @property
+    def perflogs_directory(self) -> Path:
+        """The directory of the perflogs."""
+        return self.perflogs or self._default(Path("perflogs"))
+
+    def config_of(self, name: str) -> Path:
+        """Return the path of a part of the configuration, such as `bands`."""
+        return self.config / name if self.config else self._default(Path("config") / name)
+
+    def _default(self, path: Path) -> Path:
+        return self.root / path if self.root else default_path(path)
+
+
+@dataclass(frozen=True)
+class PastSiteOptions(SiteOptions):
+    """The same of a site that may also be seen as it was in the past."""
+
+    as_of: AsOfOption = None
+
+
+def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return `command` with the options of the dataclass that is one of its parameters, if any."""
+    signature = inspect.signature(command, eval_str=True)
+    parameters = dict(signature.parameters)
+    taken = next((each for each in parameters.values() if is_dataclass(each.annotation)), None)
+    if taken is None:
+        return command
+    options = taken.annotation
+    hints = get_type_hints(options, include_extras=True)
+    defaults = {
+        each.name: inspect.Parameter.empty if each.default is MISSING else each.default
+        for each in fields(options)
+        if hasattr(hints[each.name], "__metadata__")
+    }
+    # the command's own before those of every site
+    names = sorted(defaults, key=lambda name: name not in options.__annotations__)
+
+    @wraps(command)
+    def call(**given: object) -> None:
+        site = options(**{name: given.pop(name) for name in names})
+        command(**given, **{taken.name: site})
+
+    del parameters[taken.name]
+    for name in names:
+        parameters[name] = inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=defaults[name],
+            annotation=hints[name],
+        )
+    shown = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters.values()]
+    # where inspect, and so typer, looks for it
+    call.__signature__ = signature.replace(parameters=shown)  # type: ignore[attr-defined]
+    call.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+    return call
+
+
+def site_of(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
+    """Return the snapshot of the site that the options name, as `judgement_of` does."""
+    return judgement_of(options, with_power=with_power).snapshot
+
+
+def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSite:
+    """Judge the site that the options name; end with a message where there is none."""
+    if options.config and not options.config.is_dir():  # the default need not exist
+        raise failure(
+            f"{options.config}: no such directory; give --config that of bands, alerts and systems"
+        )
+    perflogs = options.perflogs_directory
+    as_of = time_of(options.as_of, "--as-of") if options.as_of else None
+    everything = read_known(
+        perflogs,
+        options.config_of("bands"),
+        options.config_of("alerts"),
+        now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
+        system=options.system,
+        as_of=as_of is not None,
+    )
+    found = judge(
+        everything,
+        false_alarms=options.false_alarms,
+        clock=None if as_of else _clock_problem(perflogs),
+        with_power=with_power,
+    )
+    site = found.snapshot
+    if options.system and not (site.series or site.alerts):
+        known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
+        raise failure(f"{perflogs}: nothing of the system {options.system}; systems there: {known}")
+    return found
+
+
+def _clock_problem(perflogs: Path) -> str | None:
+    with suppress(OSError):  # who only reads cannot ask the file system for its time
+        return clock_problem(perflogs)
+    return None
+
 
 PerflogsOption = Annotated[
     Path | None,
@@ -19,6 +140,7 @@ PerflogsOption = Annotated[
         help="Where ReFrame left the perflogs. [default: perflogs, here or in the repository]",
     ),
 ]
+
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
@@ -28,14 +150,18 @@ ConfigOption = Annotated[
         "[default: config, here or in the repository]",
     ),
 ]
+
 SystemOption = Annotated[
     str | None, typer.Option("--system", metavar="NAME", help="Only this system. [default: all]")
 ]
+
 AsSystemOption = Annotated[
     str | None,
     typer.Option("--system", metavar="NAME", help="As this system. [default: as ReFrame finds]"),
 ]
+
 TagOption = Annotated[str, typer.Option("--tag", help="The checks with this tag.")]
+
 SeriesArgument = Annotated[
     list[str],
     typer.Argument(
@@ -44,6 +170,7 @@ SeriesArgument = Annotated[
         show_default=False,
     ),
 ]
+
 RootOption = Annotated[
     Path | None,
     typer.Option(
@@ -52,6 +179,7 @@ RootOption = Annotated[
         help="The repository. [default: the nearest one from here upwards]",
     ),
 ]
+
 FalseAlarmsOption = Annotated[
     float,
     typer.Option(
@@ -61,12 +189,16 @@ FalseAlarmsOption = Annotated[
         help="How many false alarms a year are allowed, all series together.",
     ),
 ]
+
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
+
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show, and write nothing.")]
+
 SinceOption = Annotated[
     str | None,
     typer.Option("--since", metavar="TIME", help="A date (UTC), or a time with its offset."),
 ]
+
 AsOfOption = Annotated[
     str | None,
     typer.Option(

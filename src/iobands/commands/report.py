@@ -10,9 +10,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from iobands.commands.site import PastSiteOptions, site_of
-from iobands.model.replaced import naming, replace_file
-from iobands.model.series import slug
+from iobands.commands.options import PastSiteOptions, site_of
+from iobands.model import naming, replace_file, slug
 from iobands.snapshot import Snapshot
 from iobands.snapshot import public as public_part
 from iobands.source.site_file import read_site_file

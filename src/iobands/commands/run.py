@@ -17,18 +17,18 @@ from iobands.commands.options import (
     AsSystemOption,
     FalseAlarmsOption,
     RootOption,
+    SiteOptions,
     TagOption,
     failure,
     root_of,
+    site_of,
 )
 from iobands.commands.report import report_to
-from iobands.commands.site import SiteOptions, site_of
 from iobands.commands.status import print_digest
 from iobands.measure.lock import SessionError
 from iobands.measure.reframe import Listener, Selection
 from iobands.measure.session import Outcome, measure
-from iobands.model.exit_status import OK, UNKNOWN, worst
-from iobands.model.schema import FileError
+from iobands.model import OK, UNKNOWN, FileError, worst
 from iobands.notify.settings import Settings
 from iobands.source.site_file import read_site_file
 from iobands.views.format import summary

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from iobands.commands.site import PastSiteOptions, site_of
+from iobands.commands.options import PastSiteOptions, site_of
 from iobands.snapshot import Snapshot
 from iobands.views.digest import MAIL_WIDTH, digest_text
 from iobands.views.json import as_json

@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import failure
-from iobands.commands.site import SiteOptions, site_of
+from iobands.commands.options import SiteOptions, failure, site_of
 from iobands.judge.advise import advise
 from iobands.judge.published import published
-from iobands.model.exit_status import OK, WARNING
+from iobands.model import OK, WARNING
 from iobands.snapshot import HOLDS, Recommended, Snapshot
 from iobands.source.site_file import read_site_file
 from iobands.views.document import Block, Format, written

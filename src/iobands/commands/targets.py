@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.site import PastSiteOptions, site_of
-from iobands.snapshot import NODE, TARGET
+from iobands.commands.options import PastSiteOptions, site_of
+from iobands.model import NODE, TARGET
 from iobands.views.peers import peers_text
 
 

@@ -13,7 +13,6 @@ from iobands.bands import Band, Bands, Epoch, Span
 from iobands.judge.baseline import FIRST_BASELINE
 from iobands.judge.detection import Detection, change_of
 from iobands.judge.detector import follow
-from iobands.model.history import in_utc
 from iobands.snapshot import (
     ACKNOWLEDGE,
     DISCARD,
@@ -22,6 +21,7 @@ from iobands.snapshot import (
     RESOLVE,
     Action,
     Change,
+    in_utc,
     level_ratio,
 )
 

@@ -12,10 +12,9 @@ import numpy as np
 from iobands.bands import FROZEN, Band, Bands, Epoch
 from iobands.judge.detection import Detection
 from iobands.judge.propose import NoProposal, Proposal, propose
-from iobands.judge.site import Judgement
+from iobands.judge.site import JudgedSite
 from iobands.judge.verdicts import band_in_force
-from iobands.model.history import in_utc, moment
-from iobands.snapshot import RECOVERED, Series
+from iobands.snapshot import RECOVERED, Series, in_utc, moment
 
 #: The source of an epoch that was learned, and of one that a person began.
 SOURCE: Final = "own history, by iobands calibrate"
@@ -53,7 +52,7 @@ class Calibration:
 
 
 def calibrate(
-    judgement: Judgement, part: str = "", since: datetime | None = None
+    judgement: JudgedSite, part: str = "", since: datetime | None = None
 ) -> Iterator[Calibration]:
     """Yield for each system the bands of its series with `part` in their label.
 
@@ -83,7 +82,7 @@ def epoch_by_hand(name: str, since: datetime, reason: str, bands: Bands, keep_ba
     return Epoch(name, since, BY_HAND, before.bands, reason, limits=before.limits)
 
 
-def _learn(series: Series, judgement: Judgement, since: datetime | None) -> Learned:
+def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Learned:
     """Return the band that the runs of a series give now.
 
     Raises:

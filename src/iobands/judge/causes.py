@@ -14,11 +14,11 @@ from typing import Final
 
 from iobands.bands import COLLAPSED
 from iobands.judge.actions import acknowledging, worse_since
+from iobands.judge.budget import Budget
 from iobands.judge.correlated import NEAR, all_or_part, certainty, common_name, correlated, ratio_of
-from iobands.judge.detection import Budget, Detection
+from iobands.judge.detection import Detection
 from iobands.judge.groups import GroupDrop
-from iobands.model.series import SeriesKey
-from iobands.model.session import COMPLETED, RUNNING, LastSession
+from iobands.model import COMPLETED, RUNNING, LastSession, SeriesKey
 from iobands.snapshot import (
     DOWN,
     Acknowledgement,

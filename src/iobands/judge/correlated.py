@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from iobands.judge.detection import Budget
+from iobands.judge.budget import Budget
 from iobands.snapshot import SHARED, Alert, Certainty, Member, Series
 
 #: Changes that began within so much of each other may have one cause.

@@ -12,38 +12,16 @@ from numpy.typing import NDArray
 
 from iobands.bands import Band
 from iobands.judge.baseline import Prior
+from iobands.judge.budget import (
+    Budget,
+)
 from iobands.judge.chart import ChangePoint, Chart
-from iobands.judge.detector import DEGRADED, LEAST, WATCH, follow
+from iobands.judge.detector import LEAST, follow
 from iobands.judge.scores import DESIGNS, DROPS, Array
-from iobands.model.history import History, Times, moment
-from iobands.model.sessions import DAILY
-from iobands.snapshot import DOWN, LARGE_DROP, Change, Evidence, Suspicion
+from iobands.snapshot import DOWN, LARGE_DROP, Change, Evidence, History, Suspicion, Times, moment
 
 #: The drops, as ratios, that the power of a series is given for.
 POWER_DROPS: Final = (0.8, LARGE_DROP)
-_QUARTERS: Final = 4
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The false-alarm budget of a site; `runs_a_year` is of all series and groups together."""
-
-    false_alarms_a_year: float = 1.0
-    runs_a_year: float = DAILY
-
-    @cached_property
-    def threshold(self) -> float:
-        """The evidence for an alert, in nats, rounded up to a quarter, `DEGRADED` at the least.
-
-        Rounded, because the runs a year are an estimate that changes every day, and an alert must
-        not come and go with it.
-        """
-        exact = threshold_for(self.false_alarms_a_year, 1, max(self.runs_a_year, 1.0))
-        return max(DEGRADED, math.ceil(exact * _QUARTERS) / _QUARTERS)
-
-    def years_to_false_alarm(self, score: float) -> float:
-        """Return the mean number of years between false alarms of `score` on this site."""
-        return runs_between_false_alarms(score) / max(self.runs_a_year, 1.0)
 
 
 @dataclass(frozen=True)
@@ -155,45 +133,8 @@ def change_of(point: ChangePoint, times: Times) -> Change:
     )
 
 
-#: Runs to a false alarm at threshold h are at least exp(SLOPE * h) / DIVISOR: the least that was
-#: measured for any band, tail and size of history (docs/error-rates.md).
-SLOPE: Final = 0.6
-
-DIVISOR: Final = math.exp(-3.6)
-
-#: A threshold below this would make single runs an alarm.
-LOWEST: Final = WATCH
-
-# Evidence grows with each run of a drop that lasts, and numbers end at exp(709).
-_LARGEST_EXPONENT: Final = 700.0
-
 # How finely the evidence is cut for the Markov chain.
 _STATES: Final = 60
-
-
-def runs_between_false_alarms(threshold: float) -> float:
-    """Return the mean number of runs of one healthy series to a false alarm at `threshold`."""
-    return max(1.0, math.exp(min(SLOPE * threshold, _LARGEST_EXPONENT)) / DIVISOR)
-
-
-def threshold_for(
-    false_alarms_a_year: float = 1.0, series: int = 1, runs_a_year: float = 365.0
-) -> float:
-    """Return the threshold at which a whole site has at most so many false alarms a year.
-
-    Args:
-        false_alarms_a_year: how many the site allows itself, all series together.
-        series: how many series and groups the site has.
-        runs_a_year: how often each of them runs in a year.
-
-    Raises:
-        ValueError: one of them is not a positive finite number.
-    """
-    for number in (false_alarms_a_year, series, runs_a_year):
-        if not (math.isfinite(number) and number > 0):
-            raise ValueError(f"not a positive finite number: {number}")
-    runs = series * runs_a_year / false_alarms_a_year
-    return max(LOWEST, math.log(max(runs * DIVISOR, 1.0)) / SLOPE)
 
 
 def power(chart: Chart, drop: float = 0.7, threshold: float | None = None) -> float:

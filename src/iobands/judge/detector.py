@@ -22,6 +22,7 @@ from iobands.judge.baseline import (
     Prior,
     scale_for,
 )
+from iobands.judge.budget import DEGRADED, RECOVERY, WATCH
 from iobands.judge.chart import (
     SIDES,
     ChangePoint,
@@ -38,11 +39,6 @@ from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, level_ratio
 
 #: How many later runs must have been quiet before a run joins the baseline.
 LAG: Final = 30
-#: Evidence thresholds in nats; `threshold.threshold_for` gives the one for a site.
-WATCH: Final = 5.7
-DEGRADED: Final = 9.0
-#: The evidence for recovery that ends a change.
-RECOVERY: Final = 8.0
 #: A level matters that is off by this share of the baseline.
 LEAST: Final = 0.05
 #: An improvement that lasted for so many runs becomes the baseline.

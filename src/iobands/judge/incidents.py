@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.verdicts import TransientRuns
-from iobands.model.history import moment
-from iobands.model.series import SeriesKey
-from iobands.model.sessions import sessions_of
-from iobands.snapshot import Incident
+from iobands.model import SeriesKey
+from iobands.snapshot import Incident, moment, sessions_of
 
 _WINDOW: Final = 3
 _BAD: Final = 2

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from iobands.measure.run_reports import CheckRun
-from iobands.model.series import SeriesKey
+from iobands.model import SeriesKey
 from iobands.snapshot import Obstacle
 
 _Identity = tuple[str, str, str, str]  # of a case

@@ -16,12 +16,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.detection import Budget
-from iobands.judge.detector import WATCH
+from iobands.judge.budget import WATCH, Budget
 from iobands.judge.scores import Array
-from iobands.model.history import moment
-from iobands.model.sessions import DAILY, runs_a_year
-from iobands.snapshot import Peer, PeerState, Ratio, Speeds
+from iobands.snapshot import DAILY, Peer, PeerState, Ratio, Speeds, moment, runs_a_year
 
 # Speeds over that of the others, of which the likeliest counts.
 _DESIGNS: Final = np.log([0.75, 0.5])[:, None]

@@ -9,8 +9,7 @@ from datetime import timedelta
 import numpy as np
 
 from iobands.judge.propose import CONFIDENCE, correlation_of, interval
-from iobands.model.fields import RATIO_UNIT
-from iobands.model.history import in_utc, moment
+from iobands.model import RATIO_UNIT
 from iobands.snapshot import (
     HOLDS,
     QUANTILES,
@@ -20,6 +19,8 @@ from iobands.snapshot import (
     Rates,
     Recommended,
     Series,
+    in_utc,
+    moment,
 )
 from iobands.source.site_file import SiteFile, commands
 

@@ -11,12 +11,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from iobands.bands import Span
-from iobands.model.history import moment_of
-from iobands.model.series import SeriesKey, slug
+from iobands.model import FIELD_OF, PeerName, SeriesKey, slug
 from iobands.snapshot import (
     ACKNOWLEDGE,
     DISCARD,
-    FIELD_OF,
     REBASELINE,
     RESOLVE,
     RETIRE,
@@ -24,10 +22,10 @@ from iobands.snapshot import (
     Action,
     Alert,
     Member,
-    PeerName,
     Series,
     Severity,
     in_force,
+    moment_of,
 )
 
 #: The alerts that can be acted on: those of a change.

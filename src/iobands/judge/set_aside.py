@@ -7,14 +7,12 @@ from datetime import datetime, timedelta, timezone
 from typing import Final
 
 from iobands.bands import Bands, Span
-from iobands.bands.selection import Maintenance
 from iobands.judge.actions import bands_after
-from iobands.judge.slow_peers import resolved_peers
 from iobands.measure.run_reports import CheckRun
-from iobands.model.history import History
-from iobands.model.series import SeriesKey
-from iobands.snapshot import RETIRE, TARGET, Action, FutureSample, MissingRun, in_force
+from iobands.model import TARGET, PeerName, SeriesKey
+from iobands.snapshot import RESOLVE, RETIRE, Action, FutureSample, History, MissingRun, in_force
 from iobands.source.action_log import Log
+from iobands.source.known import Maintenance
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
 #: What is said of a sample of the future.
@@ -91,3 +89,15 @@ def only_in_future(
 
 def _left_out(actions: Iterable[Action], now: datetime) -> tuple[Span, ...]:
     return bands_after(Bands("", ()), in_force(actions, now)).left_out
+
+
+def resolved_peers(
+    log: Log, kind: str, system: str, where: str, now: datetime
+) -> list[tuple[Span, str]]:
+    """Return when each peer of a place was slow for a reason that a person resolved."""
+    return [
+        (Span(action.since, action.until, action.reason), peer)
+        for action in in_force(log.actions, now)
+        if action.kind == RESOLVE and action.since and action.until
+        if (peer := getattr(action, kind)) and action.names(PeerName(kind, system, where, peer))
+    ]

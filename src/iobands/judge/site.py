@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import Bands
-from iobands.bands.selection import Maintenance
 from iobands.judge.actions import bands_after
 from iobands.judge.baseline import Prior, prior_of
+from iobands.judge.budget import Budget
 from iobands.judge.causes import alerts_of, of_failures, of_preflight, of_session
-from iobands.judge.detection import Budget, Detection
+from iobands.judge.detection import Detection
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
 from iobands.judge.incidents import incidents_of
 from iobands.judge.ledger import ledger_of
 from iobands.judge.obstacles import obstacles
-from iobands.judge.places import places_of
+from iobands.judge.places import actions_on_peers, places_of, with_slow_peers
 from iobands.judge.set_aside import (
     future_samples,
     is_retired,
@@ -31,23 +31,20 @@ from iobands.judge.set_aside import (
     outside_maintenance,
     spans_of_peers,
 )
-from iobands.judge.slow_peers import actions_on_peers, with_slow_peers
 from iobands.judge.state import Terms, assess, unjudged
 from iobands.judge.verdicts import NONE as NO_TRANSIENT_RUNS
 from iobands.judge.verdicts import TransientRuns, transient_runs, verdicts_of
 from iobands.measure.run_reports import CheckRun, RunReports
-from iobands.model.history import NOTHING, History
-from iobands.model.rejected import Rejected, Unread
-from iobands.model.series import SeriesKey, labels
-from iobands.model.session import LastSession
-from iobands.model.sessions import runs_a_year, sessions_of
+from iobands.model import LastSession, Rejected, SeriesKey, Unread, labels
 from iobands.snapshot import (
     CLOCK,
     CLOCK_OFF,
+    NOTHING,
     Action,
     Alert,
     FileSystem,
     FutureSample,
+    History,
     Incident,
     MissingRun,
     Obstacle,
@@ -57,9 +54,11 @@ from iobands.snapshot import (
     Snapshot,
     in_force,
     ordered,
+    runs_a_year,
+    sessions_of,
 )
 from iobands.source.expected import missed_schedule
-from iobands.source.known import AHEAD, OVERDUE, Attempts, Known, read_known, why
+from iobands.source.known import AHEAD, OVERDUE, Attempts, Known, Maintenance, read_known, why
 from iobands.source.missing_runs import (
     FINE,
     findings,
@@ -76,7 +75,7 @@ _NO_PRIORS: Final = defaultdict[tuple[str, str | None], Prior](Prior)
 
 
 @dataclass(frozen=True)
-class Judgement:
+class JudgedSite:
     """The snapshot, and what it was judged by: of each series the detection and the bands."""
 
     snapshot: Snapshot
@@ -108,7 +107,7 @@ def judge(
     false_alarms: float = 1.0,
     clock: str | None = None,
     with_power: bool = True,
-) -> Judgement:
+) -> JudgedSite:
     """Judge a site.
 
     `false_alarms` is the budget of false alarms a year, all series together. `clock` says what is
@@ -171,7 +170,7 @@ def judge(
         warnings=tuple(text for each in known.bands.values() for text in each.warnings),
         clock=clock,
     )
-    return Judgement(snapshot, detections, {key: each.bands for key, each in judged.items()})
+    return JudgedSite(snapshot, detections, {key: each.bands for key, each in judged.items()})
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import numpy as np
 
 from iobands.bands import NO_BAND, Bands, Span, covered
 from iobands.judge.baseline import Prior
-from iobands.judge.detection import Budget, Detection, detect
+from iobands.judge.budget import Budget
+from iobands.judge.detection import Detection, detect
 from iobands.judge.verdicts import band_in_force, comparable, judged, learned_band, limit_in_force
-from iobands.model.history import History
-from iobands.model.series import SeriesKey
-from iobands.snapshot import ENOUGH_RUNS, MissingRun, State, Status
+from iobands.model import SeriesKey
+from iobands.snapshot import ENOUGH_RUNS, History, MissingRun, State, Status
 from iobands.source.expected import overdue_after
 
 

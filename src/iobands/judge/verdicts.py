@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 
 from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Bands, Limit, log_fence
 from iobands.judge.detection import Detection
-from iobands.model.history import NOTHING, History, Times, in_utc, moment
-from iobands.model.series import SeriesKey
-from iobands.snapshot import DOWN, ENOUGH_RUNS, VERDICTS, Outliers, Verdicts
+from iobands.model import SeriesKey
+from iobands.snapshot import (
+    DOWN,
+    ENOUGH_RUNS,
+    NOTHING,
+    VERDICTS,
+    History,
+    Outliers,
+    Times,
+    Verdicts,
+    in_utc,
+    moment,
+)
 
 _NEWEST: Final = 100
 #: The source of a learned band.

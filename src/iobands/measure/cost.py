@@ -17,7 +17,7 @@ from typing import Any, Final
 from iobands.measure import ReadSiteFile
 from iobands.measure.lock import SessionError
 from iobands.measure.reframe import Selection, describe
-from iobands.model.replaced import read_small, replace_file
+from iobands.model import read_small, replace_file
 
 NAME: Final = ".budget.json"
 GIB_PER_TIB: Final = 1024

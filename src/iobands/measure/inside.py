@@ -31,7 +31,7 @@ from iobands.measure.perflogs import end_lines, reconcile, require_writable
 from iobands.measure.processes import SESSION_ENV
 from iobands.measure.run_reports import report_files
 from iobands.measure.session import close_session, open_session
-from iobands.model.replaced import mask_others, read_small
+from iobands.model import mask_others, read_small
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 # `env: NAME` in any style of YAML, also in a damaged file

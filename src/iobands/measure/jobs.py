@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from iobands.measure.processes import SESSION_ENV
-from iobands.model.replaced import read_small
+from iobands.model import read_small
 
 NAME: Final = ".session.jobs"
 #: What is said of a job that was given up, as Slurm says nothing of it.

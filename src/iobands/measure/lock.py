@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final
 
 from iobands.measure.processes import Process
-from iobands.model.replaced import read_small
+from iobands.model import read_small
 
 NAME: Final = ".session.json"
 _LARGEST: Final = 64 * 1024  # bytes of a lock that is read

@@ -20,9 +20,7 @@ from typing import Final
 
 from iobands.measure.jobs import cluster_of
 from iobands.measure.processes import SESSION_ENV, Process
-from iobands.model.replaced import replace_file
-from iobands.model.series import path_part
-from iobands.model.session import Leftover
+from iobands.model import Leftover, path_part, replace_file
 
 #: The last part of a run directory's path.
 NAME: Final = re.compile(r"iobands-\w+-\w{10}", re.ASCII)

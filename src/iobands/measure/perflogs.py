@@ -25,10 +25,7 @@ from typing import IO, Any, Final
 
 from iobands.measure.lock import SessionError, name_of, refusal
 from iobands.measure.run_reports import entries_of, load, report_files, session_of
-from iobands.model.fields import FIELDS, NULLS, TIME, VALUE, VARIABLE
-from iobands.model.rejected import Unusable
-from iobands.model.replaced import naming
-from iobands.model.series import path_part
+from iobands.model import FIELDS, NULLS, TIME, VALUE, VARIABLE, Unusable, naming, path_part
 
 _ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
 _PROBE: Final = ".writable"

@@ -14,10 +14,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands.measure.lock import Holder, SessionError, read_holder
-from iobands.model.rejected import Rejected, not_read
-from iobands.model.replaced import read_small, replace_file
-from iobands.model.session import KILLED, LastSession
-from iobands.model.times import parse_time
+from iobands.model import (
+    KILLED,
+    LastSession,
+    Rejected,
+    not_read,
+    parse_time,
+    read_small,
+    replace_file,
+)
 
 NAME: Final = "last-session.json"
 _SCHEMA: Final = 1

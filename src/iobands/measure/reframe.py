@@ -25,8 +25,7 @@ from iobands.measure.jobs import SILENT
 from iobands.measure.lock import SessionError
 from iobands.measure.processes import ATTEMPT_ENV, SESSION_ENV
 from iobands.measure.run_reports import entries_of, load, report_files
-from iobands.model.rejected import Unusable
-from iobands.model.session import COMPLETED, INTERRUPTED, LIMIT
+from iobands.model import COMPLETED, INTERRUPTED, LIMIT, Unusable
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 _PROGRESS: Final = re.compile(r"\(\s*(\d+)/(\d+)\) (\S+)")

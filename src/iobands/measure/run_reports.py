@@ -15,10 +15,18 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.model.fields import SERIES_FIELDS, canonical
-from iobands.model.rejected import Rejected, Unusable, entries, not_read
-from iobands.model.series import PATH_PART
-from iobands.model.times import from_unix, interval_of, overdue
+from iobands.model import (
+    PATH_PART,
+    SERIES_FIELDS,
+    Rejected,
+    Unusable,
+    canonical,
+    entries,
+    from_unix,
+    interval_of,
+    not_read,
+    overdue,
+)
 
 _VALUE: Final = 0  # of a performance tuple: value, reference, lower, upper, unit, result
 _NOT_RUN: Final = frozenset({"skip", "fail_deps"})

@@ -34,7 +34,7 @@ from iobands.measure.record import begin_record, end_record, read_last_session, 
 from iobands.measure.reframe import LOG, Ended, Listener, Selection, describe, run_checks
 from iobands.measure.run_reports import load, totals_of
 from iobands.measure.sweep import clean_up, prune
-from iobands.model.session import COMPLETED, FAILED, INTERRUPTED, LIMIT
+from iobands.model import COMPLETED, FAILED, INTERRUPTED, LIMIT
 
 _stop_beating: dict[str, Callable[[], None]] = {}  # by session
 

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Final
 
 from iobands.model.fields import SERIES_FIELDS, VARIABLE_UNITS
-from iobands.model.schema import FileError
+from iobands.model.files import FileError
 
 # What a label adds to file system, pattern and variable, where series differ in it.
 _FURTHER: Final = (
@@ -153,3 +153,21 @@ def _padded(value: object) -> str:
     if value is None:
         return ""
     return f"{value:020.6f}" if isinstance(value, int | float) else str(value)
+
+
+TARGET: Final = "target"
+
+NODE: Final = "node"
+
+#: The field by whose value peers are compared.
+FIELD_OF: Final = {TARGET: "file_system", NODE: "partition"}
+
+
+@dataclass(frozen=True)
+class PeerName:
+    """A target or a node: `where` is its file system or partition."""
+
+    kind: str
+    system: str
+    where: str
+    name: str

@@ -10,19 +10,15 @@ import math
 import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.model.series import slug
+from iobands.model import slug
+from iobands.notify.news import BEGAN, OPEN, RECOVERED, WORSE, Cause, Event
 from iobands.snapshot import CLOCK, Alert, Severity, Snapshot
 from iobands.views.digest import subject
 from iobands.views.format import printable, worst_member
-
-BEGAN: Final = "began"
-WORSE: Final = "worse"
-RECOVERED: Final = "recovered"
-OPEN: Final = "still open"
 
 #: After this time an open cause is sent once more.
 _REMIND: Final = timedelta(days=7)
@@ -43,44 +39,6 @@ _COUNTED: Final = ("missing", "unfit", "failed")
 _KEPT: Final = ("id", "members", "began", "reminded", "events")
 # What alerts without series are about stands behind this among the members.
 _NAME: Final = "name:"
-
-
-@dataclass(frozen=True)
-class Cause:
-    """A cause that was sent. `members` are series, or what else the alerts are about.
-
-    `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
-    baseline are as last sent. A cause that was acknowledged before it was seen is not `sent`.
-    `events` counts the messages.
-    """
-
-    id: str
-    kind: str
-    title: str
-    severity: str
-    members: tuple[str, ...]
-    number: int
-    began: datetime
-    low: float | None = None
-    high: float | None = None
-    sent: bool = True
-    quiet: bool = False
-    reminded: bool = False
-    events: int = 0
-
-
-@dataclass(frozen=True)
-class Event:
-    """A change of a cause, to be sent; `alerts` are those of the cause now, none of them left."""
-
-    kind: str
-    cause: Cause
-    alerts: tuple[Alert, ...] = ()
-
-    @property
-    def id(self) -> str:
-        """The name of the event; it never changes."""
-        return f"{self.cause.id}-{self.cause.events}"
 
 
 def changes(

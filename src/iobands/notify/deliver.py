@@ -13,7 +13,8 @@ from typing import Final
 
 from iobands.notify import mail, tracker, web
 from iobands.notify.changes import changes
-from iobands.notify.message import Message, message_of
+from iobands.notify.message import message_of
+from iobands.notify.news import Message
 from iobands.notify.outbox import Entry, Outbox, State
 from iobands.notify.settings import Channel, SendError, Settings, scrubbed
 from iobands.snapshot import Snapshot

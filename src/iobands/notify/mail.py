@@ -11,7 +11,7 @@ from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Any, Final
 
-from iobands.notify.message import Message
+from iobands.notify.news import Message
 from iobands.notify.settings import SendError, secret
 
 _SECONDS: Final = 60

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
-from iobands.model.series import slug
-from iobands.notify.changes import RECOVERED, Cause, Event
+from iobands.model import slug
+from iobands.notify.news import RECOVERED, Cause, Event, Message
 from iobands.snapshot import REBASELINE, RESOLVE, Alert, Snapshot, in_force
 from iobands.views.digest import details, number, subject
 from iobands.views.format import (
@@ -21,24 +20,6 @@ from iobands.views.format import (
 
 _MOST_ALERTS: Final = 10
 _MOST_SERIES: Final = 20
-
-
-@dataclass(frozen=True)
-class Message:
-    """What is said of an event, the same in every channel.
-
-    `id` is that of the event, by which a receiver can tell a repetition, and `cause` that of what
-    its messages are about. `when` is when it was written, ISO 8601.
-    """
-
-    id: str
-    cause: str
-    kind: str
-    severity: str
-    title: str
-    text: str
-    when: str
-    page: str = ""
 
 
 def message_of(event: Event, site: Snapshot, page: str) -> Message:

@@ -16,12 +16,8 @@ from typing import Any, Final
 
 from filelock import FileLock, Timeout
 
-from iobands.model.replaced import read_small, replace_file
-from iobands.model.schema import Document, FileError
-from iobands.model.times import parse_time
-from iobands.model.yaml_document import load_schema
-from iobands.notify.changes import Cause
-from iobands.notify.message import Message
+from iobands.model import Document, FileError, load_schema, parse_time, read_small, replace_file
+from iobands.notify.news import Cause, Message
 
 _SCHEMA: Final = 1
 _SCHEMA_FILE: Final = Path(__file__).with_name("outbox.schema.yaml")

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from iobands.model.exit_status import CRITICAL, UNKNOWN
-from iobands.model.replaced import read_small
-from iobands.model.yaml_document import load_schema, parse_yaml, read_content
+from iobands.model import CRITICAL, UNKNOWN, load_schema, parse_yaml, read_content, read_small
 from iobands.snapshot import Severity
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("notify.schema.yaml")

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from iobands.notify.changes import RECOVERED
-from iobands.notify.message import Message
+from iobands.notify.news import RECOVERED, Message
 from iobands.notify.settings import SendError, secret
 from iobands.notify.web import QUOTE, Headers, ask, call, refuse_clear
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import requests
 import urllib3
 
-from iobands.notify.message import Message
+from iobands.notify.news import Message
 from iobands.notify.settings import SendError, secret
 
 _SECONDS: Final = 30

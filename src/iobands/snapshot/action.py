@@ -9,8 +9,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from iobands.model.fields import canonical
-from iobands.model.series import SeriesKey
-from iobands.snapshot.peers import FIELD_OF, PeerName
+from iobands.model.series import FIELD_OF, PeerName, SeriesKey
 
 ACKNOWLEDGE: Final = "acknowledge"
 

@@ -8,8 +8,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any, Final
 
-from iobands.model.ratios import PairedRatio
-from iobands.model.series import ALL_TARGETS, SeriesKey
+from iobands.model import ALL_TARGETS, PairedRatio, SeriesKey
 
 #: The fields that can be compared, and those that follow from each.
 COMPARABLE: Final[Mapping[str, tuple[str, ...]]] = {

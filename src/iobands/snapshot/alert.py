@@ -8,11 +8,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Final
 
-from iobands.model.exit_status import CRITICAL, OK, UNKNOWN, WARNING
-from iobands.model.series import SeriesKey
+from iobands.model import CRITICAL, OK, UNKNOWN, WARNING, PeerName, SeriesKey
 from iobands.snapshot.action import Action
-from iobands.snapshot.change import Change, Ratio
-from iobands.snapshot.peers import PeerName
+from iobands.snapshot.history import Change, Ratio
 from iobands.snapshot.series import Series
 
 

@@ -12,29 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from iobands.model.fields import TIME
-from iobands.model.history import Times
-from iobands.snapshot.change import Ratio
-
-TARGET: Final = "target"
-
-NODE: Final = "node"
+from iobands.model import NODE, TARGET, TIME
+from iobands.snapshot.history import Ratio, Times
 
 # What the targets of a type are called.
 _NAMES: Final = {"lustre": "OST"}
-
-#: The field by whose value peers are compared.
-FIELD_OF: Final = {TARGET: "file_system", NODE: "partition"}
-
-
-@dataclass(frozen=True)
-class PeerName:
-    """A target or a node: `where` is its file system or partition."""
-
-    kind: str
-    system: str
-    where: str
-    name: str
 
 
 class PeerState(str, Enum):

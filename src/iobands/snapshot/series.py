@@ -12,11 +12,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.bands import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Epoch, Limit
-from iobands.model.history import History, Times
-from iobands.model.series import SeriesKey
+from iobands.bands.band import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Epoch, Limit
+from iobands.model import SeriesKey
 from iobands.snapshot.action import Action
-from iobands.snapshot.change import Change, Evidence
+from iobands.snapshot.history import Change, Evidence, History, Times
 
 #: The verdicts by their codes, which grow with what is wrong.
 VERDICTS: Final = (NO_BAND, WITHIN, ABOVE, BELOW, COLLAPSED)

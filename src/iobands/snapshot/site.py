@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final
 
 import polars as pl
 
-from iobands.bands import Window
-from iobands.model.exit_status import OK, UNKNOWN, WARNING, worst
-from iobands.model.rejected import Rejected
-from iobands.model.series import MADE_UP, SeriesKey
-from iobands.model.session import LastSession, Leftover
+from iobands.bands.band import Window
+from iobands.model import (
+    FIELDS,
+    MADE_UP,
+    NODE,
+    OK,
+    UNKNOWN,
+    WARNING,
+    LastSession,
+    Leftover,
+    PeerName,
+    Rejected,
+    SeriesKey,
+    worst,
+)
 from iobands.snapshot.action import Action
 from iobands.snapshot.alert import Alert, Incident, Ledger
-from iobands.snapshot.peers import PeerName, Place
+from iobands.snapshot.peers import Place
 from iobands.snapshot.series import Finding, Obstacle, Outliers, Series, State
 
 
@@ -144,3 +155,99 @@ class Snapshot:
             for key in alert.keys:
                 found[key] += (alert,)
         return found
+
+
+# What names neither people nor nodes: read-back hints may have lists of nodes.
+_SHOWN: Final = frozenset(
+    {"suite_version", "tool_version", "transport_in_effect", "fsync", "cache"}
+)
+
+_PRIVATE: Final = frozenset(
+    {
+        "jobid",
+        "job_nodelist",
+        "attempt",
+        *(each.name for each in FIELDS if each.role == "speeds"),
+        *(
+            each.name
+            for each in FIELDS
+            if each.type == "text" and each.role in {"in_effect", "covariate"}
+        ),
+    }
+    - _SHOWN
+)
+
+
+def public(site: Snapshot) -> Snapshot:
+    """Return what of a snapshot anybody may see."""
+    private = [name for name in _PRIVATE if name in site.samples.columns]
+    last = site.last_session
+    return replace(
+        site,
+        is_public=True,
+        series=tuple(map(_public_series, site.series)),
+        retired=tuple(map(_public_series, site.retired)),
+        alerts=tuple(map(_public_alert, (each for each in site.alerts if not _is_of_node(each)))),
+        ledger=replace(
+            site.ledger,
+            entries=tuple(
+                replace(each, who="", reason="")
+                for each in site.ledger.entries
+                if each.kind != NODE
+            ),
+        ),
+        samples=site.samples.with_columns(
+            pl.lit(None, site.samples[name].dtype).alias(name) for name in private
+        ),
+        speeds=site.speeds.clear(),
+        skipped=(),
+        maintenance={
+            name: tuple(replace(each, reason="") for each in windows)
+            for name, windows in site.maintenance.items()
+        },
+        rejected=(),
+        obstacles=(),
+        last_session=last and replace(last, host="", reason=None),
+        leftovers=(),
+        places=tuple(each for each in site.places if each.kind != NODE),
+        peer_actions={},
+        warnings=(),
+        clock=None,
+    )
+
+
+def _is_of_node(alert: Alert) -> bool:
+    return alert.peer is not None and alert.peer.name.kind == NODE
+
+
+def _public_alert(alert: Alert) -> Alert:
+    known = alert.acknowledgement
+    members = tuple(replace(each, series=_public_series(each.series)) for each in alert.members)
+    if known:
+        known = replace(known, action=replace(known.action, who="", reason=""))
+    return replace(alert, members=members, reason="", acknowledgement=known)
+
+
+def _public_series(series: Series) -> Series:
+    status, history = series.status, series.history
+    newest = {name: None if name in _PRIVATE else each for name, each in history.newest.items()}
+    newest["hints_in_effect"] = _names(history.newest.get("hints_in_effect"))
+    return replace(
+        series,
+        history=replace(history, newest=newest),
+        status=replace(
+            status,
+            why="",
+            missing=status.missing and "no sample",
+            left_out=status.left_out.partition(":")[0],
+        ),
+        epoch=series.epoch and replace(series.epoch, reason="", source=""),
+        epochs=tuple(replace(each, reason="", source="") for each in series.epochs),
+        missing=tuple(replace(each, what="") for each in series.missing),
+        actions=(),
+    )
+
+
+def _names(hints: object) -> str | None:
+    """Return the hints in effect without their values."""
+    return re.sub(r"=[^,]*", "", hints) if isinstance(hints, str) else None

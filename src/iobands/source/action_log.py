@@ -10,12 +10,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.model.fields import SERIES_FIELDS
-from iobands.model.rejected import Rejected, Unusable
-from iobands.model.replaced import naming, read_small
-from iobands.model.schema import shown
-from iobands.model.series import SeriesKey, path_part
-from iobands.model.times import is_of_this_age, utc_text
+from iobands.model import (
+    SERIES_FIELDS,
+    PeerName,
+    Rejected,
+    SeriesKey,
+    Unusable,
+    is_of_this_age,
+    naming,
+    path_part,
+    read_small,
+    shown,
+    utc_text,
+)
 from iobands.snapshot import (
     ACKNOWLEDGE,
     ACTIONS,
@@ -28,7 +35,6 @@ from iobands.snapshot import (
     UNDO,
     UP,
     Action,
-    PeerName,
     is_future,
 )
 

@@ -17,7 +17,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from iobands.model.fields import (
+from iobands.model import (
+    PATH_PART,
     PERFLOG_HEADER,
     READ,
     SERIES_FIELDS,
@@ -26,12 +27,13 @@ from iobands.model.fields import (
     VALUE,
     VARIABLE,
     VARIABLE_UNITS,
+    Rejected,
+    Unusable,
     number,
+    parse_yaml,
     perflog_line,
+    read_content,
 )
-from iobands.model.rejected import Rejected, Unusable
-from iobands.model.series import PATH_PART
-from iobands.model.yaml_document import parse_yaml, read_content
 from iobands.source.foreign import (
     Said,
     epcc_fields,

@@ -16,8 +16,7 @@ from zlib import crc32
 import numpy as np
 import yaml
 
-from iobands.model.fields import PERFLOG_HEADER, VARIABLE_UNITS, perflog_line
-from iobands.model.series import MADE_UP
+from iobands.model import MADE_UP, PERFLOG_HEADER, VARIABLE_UNITS, perflog_line
 from iobands.snapshot import ACKNOWLEDGE, DOWN, REAL, RESOLVE, Action
 from iobands.source.action_log import as_line
 

@@ -8,9 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from iobands.bands.maintenance import Span, covered
-from iobands.model.history import History, Times
-from iobands.model.times import interval_of, overdue
+from iobands.bands.band import Span, covered
+from iobands.model import interval_of, overdue
+from iobands.snapshot import History, Times
 
 # Runs nearer than this are one visit, as when somebody repeats a run by hand.
 _VISIT: Final = np.timedelta64(12, "h")

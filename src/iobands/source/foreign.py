@@ -14,9 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from iobands.model.fields import NULLS, TIME, UNIT, VALUE, VARIABLE, number
-from iobands.model.rejected import Unusable
-from iobands.model.times import from_unix
+from iobands.model import NULLS, TIME, UNIT, VALUE, VARIABLE, Unusable, from_unix, number
 from iobands.source.perflog import perflog_files
 
 _UNIX: Final = "job_completion_time_unix"

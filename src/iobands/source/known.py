@@ -15,17 +15,12 @@ from typing import Final, TypeVar
 import polars as pl
 
 from iobands.bands import Bands, load_bands
-from iobands.bands.selection import Maintenance, maintenance_of
+from iobands.bands.band import Span, Window
 from iobands.measure.notes import read_leftovers
 from iobands.measure.record import read_last_session
 from iobands.measure.run_reports import RunReports, read_run_reports
-from iobands.model.fields import TIME
-from iobands.model.history import History
-from iobands.model.rejected import Rejected
-from iobands.model.schema import FileError
-from iobands.model.series import SeriesKey
-from iobands.model.session import LastSession, Leftover
-from iobands.model.times import overdue
+from iobands.model import TIME, FileError, LastSession, Leftover, Rejected, SeriesKey, overdue
+from iobands.snapshot import History
 from iobands.source.action_log import Log, path_of, read_log
 from iobands.source.expected import overdue_after
 from iobands.source.perflog import read_perflogs
@@ -163,3 +158,33 @@ def _bands(directory: Path, system: str, now: datetime) -> tuple[Bands, Maintena
     """
     found = load_bands(directory, system)
     return found, maintenance_of(found, now)
+
+
+@dataclass(frozen=True)
+class Maintenance:
+    """The maintenances of one system that began by now, each with its window."""
+
+    spans: tuple[tuple[Span, Window], ...] = ()
+
+    def of(self, file_system: object) -> tuple[Span, ...]:
+        """Return the maintenances of a file system."""
+        return tuple(span for span, window in self.spans if window.is_of(file_system))
+
+
+def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
+    """Return the maintenances that a bands file declares and that began by `now`.
+
+    Raises:
+        FileError: a rule of repetition is none.
+    """
+    found = []
+    for window in bands.maintenance:
+        try:
+            found += [(span, window) for span in window.spans(now)]
+            window.following(now)  # which pages show
+        except (ValueError, OverflowError) as error:
+            raise FileError(
+                f"maintenance of {bands.system}, {window.reason!r}: repeat is "
+                f"{window.repeat!r}: {error}; write a rule such as FREQ=MONTHLY;BYDAY=1WE"
+            ) from error
+    return Maintenance(tuple(found))

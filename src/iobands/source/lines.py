@@ -13,9 +13,10 @@ from typing import Any, Final
 
 import polars as pl
 
-from iobands.model.fields import (
+from iobands.model import (
     FIELD,
     NULLS,
+    PATH_PART,
     READ,
     REQUIRED,
     SPEEDS,
@@ -24,10 +25,9 @@ from iobands.model.fields import (
     VALUE,
     VARIABLE,
     VARIABLE_UNITS,
+    Rejections,
     Type,
 )
-from iobands.model.rejected import Rejections
-from iobands.model.series import PATH_PART
 
 #: No line is longer, in bytes: that of 30,000 nodes has a quarter of it.
 LONGEST: Final = 2**22

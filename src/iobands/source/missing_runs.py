@@ -15,8 +15,7 @@ from typing import Any, Final
 import polars as pl
 
 from iobands.measure.run_reports import CheckRun, RunReports
-from iobands.model.fields import LATER_FIELDS, SERIES_FIELDS, TIME, canonical
-from iobands.model.series import SeriesKey
+from iobands.model import LATER_FIELDS, SERIES_FIELDS, TIME, SeriesKey, canonical
 from iobands.snapshot import Finding, MissingRun
 from iobands.source.samples import KEY, Samples
 

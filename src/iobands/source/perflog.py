@@ -18,11 +18,18 @@ from typing import Any, Final
 
 import polars as pl
 
-from iobands.model.fields import SERIES_FIELDS, TIME, VALUE, VARIABLE
-from iobands.model.rejected import Rejected, Rejections, entries, not_read
+from iobands.model import (
+    SERIES_FIELDS,
+    TIME,
+    VALUE,
+    VARIABLE,
+    Rejected,
+    Rejections,
+    entries,
+    not_read,
+)
 from iobands.source.lines import FILE, LINE, LONGEST, ROWS, SAID, Layout
-from iobands.source.samples import Samples
-from iobands.source.speeds import speeds_of
+from iobands.source.samples import Samples, speeds_of
 
 _BLOCK: Final = 2**23  # bytes that are read at once
 _NO_HEADER: Final = "no header line before it"

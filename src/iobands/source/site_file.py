@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.model.schema import FileError
-from iobands.model.series import SeriesKey, path_part
+from iobands.model import FileError, SeriesKey, path_part
 
 #: The directory that published commands stripe.
 DIRECTORY: Final = "results"

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from iobands.model.ratios import PairedRatio
-from iobands.model.series import SeriesKey, labels
+from iobands.model import PairedRatio, SeriesKey, labels
 from iobands.snapshot import (
     COMPARABLE,
     FILE_SYSTEM,

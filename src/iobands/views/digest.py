@@ -12,10 +12,8 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.bands import BELOW, COLLAPSED, NO_BAND
-from iobands.model.exit_status import OK
-from iobands.model.session import Leftover
+from iobands.model import OK, Leftover
 from iobands.snapshot import ENOUGH_RUNS, Alert, Certainty, Series, Severity, Snapshot, State
-from iobands.views.covariates import WEIGHTED_PERCENT, uneven
 from iobands.views.format import (
     acknowledgement_text,
     age_text,
@@ -32,7 +30,7 @@ from iobands.views.format import (
     time_text,
     worst_member,
 )
-from iobands.views.related import sharing
+from iobands.views.related import WEIGHTED_PERCENT, sharing, uneven
 from iobands.views.table import BLOCKS, STYLES, band_cell, series_table
 
 #: The headings of alerts.

@@ -6,9 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iobands.model.series import slug
+from iobands.model import slug
 from iobands.snapshot import DOWN, Alert, Series, Snapshot
-from iobands.views.covariates import covariates
 from iobands.views.digest import number
 from iobands.views.explain_series import of_series
 from iobands.views.format import (
@@ -21,9 +20,19 @@ from iobands.views.format import (
     ratio_text,
     time_text,
 )
-from iobands.views.lines import aligned, move, section, some
 from iobands.views.peers import of_peer
-from iobands.views.related import Onset, Related, related, sharing, value_of
+from iobands.views.related import (
+    Onset,
+    Related,
+    aligned,
+    covariates,
+    move,
+    related,
+    section,
+    sharing,
+    some,
+    value_of,
+)
 
 _SHARE: Final = 0.5  # of the members: from then on a covariate moved with the alert
 _WHERE: Final = {

@@ -8,9 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.model.series import slug
+from iobands.model import slug
 from iobands.snapshot import ADOPTED, DOWN, Alert, Evidence, Outliers, Series, Snapshot, State
-from iobands.views.covariates import Covariates, covariates, uneven
 from iobands.views.digest import details
 from iobands.views.format import (
     acknowledgement_text,
@@ -32,8 +31,19 @@ from iobands.views.format import (
     time_text,
 )
 from iobands.views.how_run import how_run
-from iobands.views.lines import fact, move, section, some
-from iobands.views.related import SHARED_FIELDS, Related, onset_of, related
+from iobands.views.related import (
+    SHARED_FIELDS,
+    Covariates,
+    Related,
+    covariates,
+    fact,
+    move,
+    onset_of,
+    related,
+    section,
+    some,
+    uneven,
+)
 
 #: A heading and what is said under it.
 Fact = tuple[str, str]

@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from iobands.bands import PROVISIONAL, Band, Epoch, Limit, Window
-from iobands.model.exit_status import CRITICAL, OK, UNKNOWN, WARNING
+from iobands.model import CRITICAL, OK, UNKNOWN, WARNING
 from iobands.snapshot import (
     ACKNOWLEDGE,
     CLOCK_OFF,

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from iobands.model.series import SeriesKey
+from iobands.model import SeriesKey
 from iobands.snapshot import in_effect
 from iobands.views.format import plural
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from iobands.model.series import SeriesKey, slug
+from iobands.model import SeriesKey, slug
 from iobands.snapshot import LARGE_DROP, Alert, Evidence, Incident, Series, Snapshot
 from iobands.views.format import summary
 

@@ -12,8 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from iobands.model.fields import SERIES_FIELDS
-from iobands.model.series import SeriesKey
+from iobands.model import SERIES_FIELDS, SeriesKey
 from iobands.snapshot import Severity, Snapshot
 
 #: The quantiles of a band, as labels.

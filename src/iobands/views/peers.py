@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from iobands.model.fields import VARIABLE_UNITS
-from iobands.snapshot import NODE, TARGET, Peer, PeerState, Place, SlowPeer, Snapshot
+from iobands.model import NODE, TARGET, VARIABLE_UNITS
+from iobands.snapshot import Peer, PeerState, Place, SlowPeer, Snapshot
 from iobands.views.format import day_text, printable, ratio_text
-from iobands.views.lines import aligned
+from iobands.views.related import aligned
 
 #: How many peers are shown without being asked: the slow ones and the next.
 MOST: Final = 30

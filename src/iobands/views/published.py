@@ -9,7 +9,7 @@ from datetime import date, datetime
 from html import unescape
 from typing import Any, Final
 
-from iobands.model.series import ALL_TARGETS, MADE_UP, SeriesKey
+from iobands.model import ALL_TARGETS, MADE_UP, SeriesKey
 from iobands.snapshot import FIGURES, Rates, Recommended, in_effect
 from iobands.views.document import Block, Bullets, Commands, Comment, Heading, Paragraph, Table
 from iobands.views.format import figure, listed, percent, plural

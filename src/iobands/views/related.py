@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from iobands.model.history import in_utc
+from iobands.model import CONTEXT, FIELD
 from iobands.snapshot import (
     DOWN,
     REBASELINE,
@@ -22,8 +25,10 @@ from iobands.snapshot import (
     Series,
     Snapshot,
     in_force,
+    in_utc,
     level_ratio,
 )
+from iobands.views.format import action_text, day_text, figure, listed, plural, ratio_text
 
 #: Runs before a change, as many as the largest baseline has, and runs since: later ones may have
 #: moved for another reason.
@@ -109,8 +114,8 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
     For any other alert that is no field, and its members.
     """
     one = alert.members[0].series
-    for field, name in SHARED.items():
-        value = value_of(one, field)
+    for shared, name in SHARED.items():
+        value = value_of(one, shared)
         named = "" if value is None else name.format(value)
         subject = alert.subject.removeprefix("all ").removeprefix("part of ")
         if named and subject in {named, f"{named} {one.key.variable}"}:
@@ -119,9 +124,9 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
                 for each in site.series
                 if each.key.system == one.key.system
                 and each.key.case is None
-                and value_of(each, field) == value
+                and value_of(each, shared) == value
             ]
-            return field, tuple(alike)
+            return shared, tuple(alike)
     return "", tuple(member.series for member in alert.members)
 
 
@@ -160,3 +165,152 @@ def value_of(series: Series, field: str) -> str | None:
     of_sample = field == "medium"
     value = series.history.newest.get(field) if of_sample else getattr(series.key, field)
     return None if value is None else str(value)
+
+
+_LEAST_VALUES: Final = 5
+
+_USUAL: Final = (5, 95)  # percentiles
+
+_FAR: Final = 2.0  # times as many files on the busiest target as in rotation
+
+#: From such a difference in free space on, Lustre no longer places files in rotation.
+WEIGHTED_PERCENT: Final = 17
+
+_FEW_VALUES: Final = 0.5  # more different texts than this share of runs: it always changes
+
+
+@dataclass(frozen=True)
+class Covariates:
+    """Sentences by column: texts that changed, numbers that moved, and the rest."""
+
+    changed: dict[str, str] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+    still: dict[str, str] = field(default_factory=dict)
+
+
+def covariates(site: Snapshot, series: Series, since: datetime) -> Covariates:
+    """Return how the next runs since a change differ from those before, beside their rate."""
+    start = int(np.searchsorted(series.history.times, in_utc(since)))
+    samples = site.samples_of(series)
+    before, after = samples[max(0, start - BEFORE) : start], samples[start : start + NEXT]
+    found = Covariates()
+    for name in CONTEXT:
+        earlier, later = (part[name].drop_nulls().to_list() for part in (before, after))
+        if len(earlier) < _LEAST_VALUES or not later:
+            continue
+        if FIELD[name].type == "text":
+            is_other, text = _text_changed(earlier, later)
+            (found.changed if is_other else found.still)[name] = text
+        else:
+            is_other, text = _number_moved(earlier, later)
+            (found.moved if is_other else found.still)[name] = text
+    if "busiest_target" in found.moved and (why := uneven(after.row(-1, named=True))):
+        found.moved["busiest_target"] += f": {why}"
+    return found
+
+
+def uneven(sample: Mapping[str, Any]) -> str | None:
+    """Return how far from rotation the files of a run lie, and why where free space says it."""
+    busiest = sample.get("busiest_target")
+    if busiest is None or busiest < _FAR:
+        return None
+    text = f"the busiest target has {figure(busiest)} × its files in rotation"
+    spread, fullest = sample.get("free_spread_percent"), sample.get("fullest_target")
+    if spread is None or spread < WEIGHTED_PERCENT or not fullest:
+        return text
+    full = f"{fullest} is {sample['fullest_target_percent']:.0f} % full"
+    return f"{text}: {full}, and targets with more free space get more files"
+
+
+def _number_moved(before: Sequence[float], after: Sequence[float]) -> tuple[bool, str]:
+    """Tell whether the median since lies well outside the middle 90 % of before.
+
+    Well is half of its width: a slow trend, such as a file system that fills up, is always somewhat
+    outside.
+    """
+    low, high = (float(each) for each in np.percentile(before, _USUAL))
+    margin = (high - low) / 2
+    now, was = float(np.median(after)), float(np.median(before))
+    span = f"({_number_text(low)} to {_number_text(high)})" if low < high else ""
+    if low - margin <= now <= high + margin:
+        return False, f"{_number_text(now)} {span}".rstrip()
+    return True, f"{_number_text(was)} {span}".rstrip() + f" before, {_number_text(now)} since"
+
+
+def _number_text(value: float) -> str:
+    """Return a number; of a whole one, such as a stripe size, all digits."""
+    return f"{value:.0f}" if value.is_integer() else figure(value)
+
+
+def _text_changed(before: Sequence[object], after: Sequence[object]) -> tuple[bool, str]:
+    """Tell whether half of the runs since have what no run before had."""
+    earlier, later = Counter(map(str, before)), Counter(map(str, after))
+    usual, newest = earlier.most_common(1)[0][0], later.most_common(1)[0][0]
+    if len(earlier) > max(1, earlier.total() * _FEW_VALUES):
+        return False, "differs from run to run"
+    new = sum(count for value, count in later.items() if value not in earlier)
+    if 2 * new >= later.total():
+        return True, f"{usual} before, {newest} since"
+    return False, newest
+
+
+_WIDTH: Final = 100
+
+_HEADING: Final = 12
+
+_NAMED: Final = 6
+
+
+def fact(heading: str, text: str) -> Iterator[str]:
+    """Yield a fact under its heading, which may be empty."""
+    indent = " " * _HEADING
+    yield from textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=f"{heading:{_HEADING}}",
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+
+
+def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines under a heading."""
+    yield from ("", heading)
+    for line in list(lines) or ["nothing that is recorded"]:
+        yield from textwrap.wrap(
+            line, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+        )
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the rows of a table, indented, with each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        yield f"  {'  '.join(cells)}".rstrip()
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first few of many names."""
+    hidden = len(names) - _NAMED
+    shown = ", ".join(names[:_NAMED])
+    return f"{shown} and {hidden} more" if hidden > 0 else shown
+
+
+def move(site: Snapshot, each: Related) -> str:
+    """Return how another series moved."""
+    shared = (
+        f" (same {listed([SHARED_FIELDS[name] for name in each.shared])})" if each.shared else ""
+    )
+    if change := each.change:
+        until = f" to {day_text(change.ended, site.now)}" if change.ended else ""
+        since = f"{change.direction} since {day_text(change.since, site.now)}{until}"
+        return f"{since}, {ratio_text(change.ratio)}{shared}"
+    if each.action:
+        ratio = f", {each.action.ratio:.2f} ×" if each.action.ratio else ""
+        return f"{each.action.direction}{ratio}; {action_text(each.action)}{shared}"
+    assert each.leaning is not None
+    others = [alert.subject for alert in site.alerts_on(each.series.key) if alert.certainty]
+    where = f"part of '{others[0]}'" if others else "without an alert"
+    runs = plural(each.runs, "run")
+    return f"{ratio_text(each.leaning)} in its next {runs}, {where}{shared}"

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from iobands.bands import NO_BAND
-from iobands.model.fields import RATIO_UNIT
-from iobands.model.series import SeriesKey
+from iobands.model import RATIO_UNIT, SeriesKey
 from iobands.snapshot import Series, Snapshot, State
 from iobands.views.format import THIS_YEAR, band_text, figure, limit_text, printable, state_text
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from iobands.snapshot import Change, Series, Snapshot
 from iobands.views import format as texts
-from iobands.views.dashboard.names import maintenances, seconds, series_id
+from iobands.views.dashboard.heat_map import maintenances, seconds, series_id
 from iobands.views.explain_series import facts, moved
 
 # Without what people wrote, and what names them.

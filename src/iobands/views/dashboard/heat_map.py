@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from functools import cache
 from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
-from iobands.model.fields import RATIO_UNIT
-from iobands.model.history import moment
-from iobands.model.sessions import Sessions, sessions_of
-from iobands.snapshot import PeerState, Place, Series, Snapshot, Verdicts
-from iobands.views.dashboard.names import maintenances, seconds, series_id
+from iobands.bands import Span
+from iobands.model import RATIO_UNIT, SeriesKey, slug
+from iobands.snapshot import (
+    PeerState,
+    Place,
+    Series,
+    Sessions,
+    Snapshot,
+    Verdicts,
+    moment,
+    sessions_of,
+)
 from iobands.views.format import ratio_text
 from iobands.views.peers import WORST_FIRST, with_worst
 
@@ -162,3 +173,42 @@ def _map(place: Place) -> dict[str, object]:
             for name, found, worst in rows[:MOST_ROWS]
         ],
     }
+
+
+_DIGITS = 10
+
+
+@cache
+def series_id(key: SeriesKey) -> str:
+    """Return a short name for the series, for addresses; it does not depend on other series."""
+    return hashlib.sha256(slug(key).encode()).hexdigest()[:_DIGITS]
+
+
+def job_id(key: SeriesKey) -> str:
+    """Return a short name for all series that the same jobs measure, such as write and read."""
+    return series_id(replace(key, variable=""))
+
+
+def by_job(series: Iterable[Series]) -> dict[str, list[Series]]:
+    """Return the series that the same jobs measure, by their common name."""
+    found: defaultdict[str, list[Series]] = defaultdict(list)
+    for each in series:
+        found[job_id(each.key)].append(each)
+    return dict(found)
+
+
+def seconds(when: datetime) -> int:
+    """Return `when` in whole seconds since 1970."""
+    return int(when.astimezone(timezone.utc).timestamp())
+
+
+def maintenances(site: Snapshot, series: Series) -> list[Span]:
+    """Return those between the first run of the series and now, in order, each with its reason."""
+    spans = (
+        replace(span, why=window.reason)
+        for window in site.maintenance.get(series.key.system, ())
+        if window.is_of(series.key.file_system)
+        for span in window.spans(site.now)
+        if len(series.history) and span.end >= series.history.first
+    )
+    return sorted(spans, key=lambda each: each.begin)

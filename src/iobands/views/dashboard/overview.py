@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from iobands import __version__
-from iobands.model.fields import SERIES_FIELDS
+from iobands.model import SERIES_FIELDS
 from iobands.snapshot import (
     COMPARABLE,
     ENOUGH_RUNS,
@@ -18,8 +18,7 @@ from iobands.snapshot import (
     value_of,
 )
 from iobands.views import format as texts
-from iobands.views.dashboard.heat_map import heat_map, peer_maps
-from iobands.views.dashboard.names import job_id, seconds, series_id
+from iobands.views.dashboard.heat_map import heat_map, job_id, peer_maps, seconds, series_id
 from iobands.views.digest import (
     details,
     finding,

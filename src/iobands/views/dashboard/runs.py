@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from iobands.model.fields import FIELDS, TIME, VALUE
+from iobands.model import FIELDS, TIME, VALUE
 from iobands.snapshot import SLOWEST, WHERE, Series, Snapshot
 
 _PLACES: Final = ("jobid", "job_nodelist", *SLOWEST.values(), "attempt")

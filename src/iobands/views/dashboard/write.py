@@ -15,16 +15,10 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Final
 
-from iobands.model.replaced import (
-    naming,
-    opened_below,
-    read_regular,
-    refuse_link,
-    replace_file,
-)
+from iobands.model import naming, opened_below, read_regular, refuse_link, replace_file
 from iobands.snapshot import Snapshot, slowest
 from iobands.views.dashboard.details import details
-from iobands.views.dashboard.names import by_job
+from iobands.views.dashboard.heat_map import by_job
 from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.runs import COLUMNS, packed, parts_of
 from iobands.views.format import printable

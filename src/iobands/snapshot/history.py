@@ -1,15 +1,149 @@
-"""Changes of level, and the evidence for them, as every view reads them."""
+"""The samples of one series as plain arrays, for bands, charts and states."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timezone
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+Times = NDArray[np.datetime64]
+Flags = NDArray[np.bool_]
+
+#: The phase that fails when a run measured its rates and they are too low.
+PERFORMANCE: Final = "performance"
+#: Samples compare with the newest one if they agree in these; of `suite_version` in the major.
+COMPARED: Final = ("tool_version", "fsync", "suite_version")
+
+
+@dataclass(frozen=True)
+class History:
+    """The samples of a series in the order of time; each array is of shape (samples,).
+
+    `times` are in UTC. `passed`: the run did all that was asked of it. `too_slow`: it failed in
+    the performance phase. `alike`: it agrees with the newest sample in `COMPARED`. `newest` has
+    the fields of the newest sample, None where missing.
+    """
+
+    times: Times
+    values: NDArray[np.float64]
+    passed: Flags
+    too_slow: Flags
+    alike: Flags
+    newest: Mapping[str, Any]
+
+    def __len__(self) -> int:
+        """Return how many samples there are."""
+        return len(self.times)
+
+    @property
+    def first(self) -> datetime:
+        """When the first sample was taken."""
+        return moment_of(self.times[0])
+
+    @property
+    def last(self) -> datetime:
+        """When the newest sample was taken."""
+        return moment_of(self.times[-1])
+
+
+#: The history of a series without samples.
+NOTHING: Final = History(
+    np.empty(0, "datetime64[ns]"),
+    np.empty(0),
+    np.empty(0, bool),
+    np.empty(0, bool),
+    np.empty(0, bool),
+    {},
+)
+
+
+def moment_of(time: np.datetime64) -> datetime:
+    """Return `time`, which is in UTC, to the microsecond."""
+    moment: datetime = time.astype("datetime64[us]").item()
+    return moment.replace(tzinfo=timezone.utc)
+
+
+def in_utc(when: datetime) -> np.datetime64:
+    """Return `when`, which has an offset, as numpy time in UTC."""
+    return np.datetime64(when.astimezone(timezone.utc).replace(tzinfo=None), "ns")
+
+
+def moment(time: np.datetime64) -> datetime:
+    """Return `time`, which is in UTC, to the second."""
+    seconds = int(time.astype("datetime64[s]").astype(np.int64))
+    return datetime.fromtimestamp(seconds, tz=timezone.utc)
+
+
+#: How often a series runs in a year while it is too young to know.
+DAILY: Final = 365.0
+
+_YEAR: Final = np.timedelta64(365, "D")
+
+_ENOUGH_TIME: Final = np.timedelta64(30, "D")
+
+
+def runs_a_year(times: Times) -> float:
+    """Return how often a series with runs at the ordered `times` runs in a year.
+
+    From its newest year by the usual gap between days with runs, so that a pause does not change
+    it: a threshold that falls during a pause would raise alerts about the past. A series younger
+    than a month counts as daily.
+    """
+    if len(times) < 2 or times[-1] - times[0] < _ENOUGH_TIME:  # noqa: PLR2004
+        return DAILY
+    recent = times[np.searchsorted(times, times[-1] - _YEAR) :]
+    days = np.unique(recent.astype("datetime64[D]"))
+    if days[-1] - days[0] < _ENOUGH_TIME:
+        return DAILY
+    gap = np.median(np.diff(days).astype(float))
+    return DAILY * max(1, round(len(recent) / len(days))) / float(gap)
+
+
+_DAYS_A_YEAR: Final = 365
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Sessions(Generic[Key]):
+    """The session of each sample of each series, as whole numbers that rise with time.
+
+    A session is a day, and the n-th run of a day goes with the n-th of the others. The day begins
+    at the hour with the fewest runs, so that no night of runs is cut in two. `a_day` is how many
+    sessions a day has room for.
+    """
+
+    numbers: Mapping[Key, NDArray[np.int_]]
+    a_day: int
+
+    def a_year(self, keys: Iterable[Key]) -> float:
+        """Return in how many sessions a year one of the series `keys` has a run."""
+        every = [self.numbers[key] for key in keys]
+        newest = max((int(each[-1]) for each in every if len(each)), default=0)
+        recent = newest - _DAYS_A_YEAR * self.a_day
+        of_year = [each[np.searchsorted(each, recent) :] for each in every]
+        days = np.unique(np.concatenate(of_year)) // self.a_day
+        return runs_a_year(days.astype("datetime64[D]").astype("datetime64[ns]"))
+
+
+def sessions_of(times: Mapping[Key, Times]) -> Sessions[Key]:
+    """Return the sessions of series with runs at the ordered `times`, in UTC."""
+    if not any(len(each) for each in times.values()):
+        return Sessions({key: np.empty(0, dtype=np.int64) for key in times}, 1)
+    hours = np.concatenate(list(times.values())).astype("datetime64[h]").astype(np.int64) % 24
+    begin = np.timedelta64(int(np.argmin(np.bincount(hours, minlength=24))), "h")
+    days = {
+        key: (each - begin).astype("datetime64[D]").astype(np.int64) for key, each in times.items()
+    }
+    nth = {key: np.arange(len(day)) - np.searchsorted(day, day) for key, day in days.items()}
+    a_day = 1 + max(int(each.max(initial=0)) for each in nth.values())
+    return Sessions({key: day * a_day + nth[key] for key, day in days.items()}, a_day)
+
 
 #: How a change ended.
 RECOVERED: Final = "recovered"

@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime, time, timedelta, timezone
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
+
+import yaml
+
+from iobands.model.files import FileError, read_small
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -22,10 +27,6 @@ if TYPE_CHECKING:
 
 #: The keys and list indices that lead to a value.
 Steps = Sequence[str | int]
-
-
-class FileError(ValueError):
-    """A file that cannot be used; the message says where, what is wrong and what to write."""
 
 
 def _is_finite(_checker: object, value: object) -> bool:
@@ -168,3 +169,163 @@ def _meant(value: object) -> Iterator[Any]:
         for kind in (int, float):
             with suppress(ValueError):
                 yield kind(str(value))
+
+
+_WANTED: Final = "write a date, 2023-10-09, or a time with UTC offset, 2023-10-09T06:00:00+01:00"
+
+_MOST_DAYS: Final = 10_000
+
+_YEARS: Final = range(1900, 2200)
+
+#: One missed run is no news yet: another may be on its way.
+_INTERVALS: Final = 2
+
+_GRACE: Final = timedelta(days=1)
+
+
+def interval_of(days: object) -> timedelta | None:
+    """Return the interval that a check declares in `days`; None where there is none."""
+    if isinstance(days, int | float) and 0 < days < _MOST_DAYS:
+        return timedelta(days=days)
+    return None
+
+
+def overdue(interval: timedelta) -> timedelta:
+    """Return the age at which what is measured at `interval` is overdue."""
+    return _INTERVALS * interval + _GRACE
+
+
+def from_unix(seconds: float | None) -> datetime | None:
+    """Return the moment of so many seconds since 1970, whole ones; None where there is none."""
+    try:
+        found = None if seconds is None else datetime.fromtimestamp(seconds // 1, timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found if found and is_of_this_age(found) else None
+
+
+def utc_text(when: datetime) -> str:
+    """Return a moment as ISO 8601 in UTC, with the suffix Z."""
+    return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def is_of_this_age(day: date) -> bool:
+    """Tell whether `day` has a year that fits in every time zone, and in nanoseconds."""
+    return day.year in _YEARS
+
+
+def parse_time(value: object) -> datetime:
+    """Return the moment that YAML or JSON has as `value`; a date alone is 00:00 UTC.
+
+    Raises:
+        ValueError: it is none; the message is the rest of a sentence: what it is, what to write.
+    """
+    problem = ValueError(f"is {shown(value)}; {_WANTED}")
+    if isinstance(value, str):
+        text = value.strip()
+        try:  # Python 3.10 does not know the suffix Z
+            parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
+        except ValueError:
+            raise problem from None
+        value = parsed.date() if len(text) == len("2023-10-09") else parsed
+    if not isinstance(value, date):  # which a datetime is too
+        raise problem
+    if not is_of_this_age(value):
+        raise ValueError(f"is of the year {value.year}; write one in which runs were made")
+    if not isinstance(value, datetime):
+        return datetime.combine(value, time(), timezone.utc)
+    if value.utcoffset() is None:
+        raise ValueError(f"is {shown(value)}, which has no UTC offset; {_WANTED}")
+    return value
+
+
+_MOST_VALUES: Final = 1_000_000
+
+# libyaml where PyYAML was built with it: ten times as fast
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_SafeLoader):  # type: ignore[misc]
+    """A safe loader that refuses a key given twice, where YAML quietly takes the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[Hashable] = set()
+        for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
+            key = self.construct_object(key_node, deep=True)
+            if isinstance(key, Hashable):
+                if key in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"the key {key!r} is given twice", key_node.start_mark
+                    )
+                seen.add(key)
+        return cast(dict[Hashable, Any], super().construct_mapping(node, deep))
+
+
+def read_content(path: Path) -> bytes:
+    """Return what is in the file at `path`.
+
+    Raises:
+        FileError: it cannot be read.
+    """
+    try:
+        return read_small(path)
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def parse_yaml(content: bytes, path: Path) -> Document:
+    """Return what `content` says, which stands in the file at `path`.
+
+    Raises:
+        FileError: it is not UTF-8, not YAML, gives a key twice, or repeats itself without end.
+    """
+    try:
+        loader = _Loader(content.decode("utf-8-sig"))
+        root = loader.get_single_node()
+        value = loader.construct_document(root) if root else None
+        if _count(value, {}) > _MOST_VALUES:
+            raise yaml.YAMLError(f"its aliases stand for more than {_MOST_VALUES} values")
+    except UnicodeDecodeError as error:
+        raise FileError(
+            f"{path}: byte {error.start} is not UTF-8; save the file as UTF-8"
+        ) from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = error.problem or error.context or "not YAML"
+        raise FileError(f"{path}{line}: {problem}; correct the YAML there") from error
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        problem = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise FileError(f"{path}: not readable as YAML: {problem}") from error
+    return Document(str(path), value, lambda steps: _line(root, steps))
+
+
+@cache
+def load_schema(path: Path) -> dict[str, Any]:
+    """Return the JSON Schema in a YAML file of ours."""
+    return cast(dict[str, Any], yaml.load(path.read_bytes(), Loader=_SafeLoader))  # noqa: S506
+
+
+def _count(value: object, counts: dict[int, float]) -> float:
+    """Return how many values there are in `value`, each as often as an alias repeats it."""
+    if not isinstance(value, list | dict):
+        return 1
+    if id(value) not in counts:
+        counts[id(value)] = float("inf")  # while it is counted: it is a part of itself
+        inside = value.values() if isinstance(value, dict) else value
+        counts[id(value)] = 1 + sum(_count(each, counts) for each in inside)
+    return counts[id(value)]
+
+
+def _line(node: yaml.Node | None, steps: Steps) -> int | None:
+    """Return the line of what `steps` lead to, as far as they lead."""
+    key = node
+    for step in steps:
+        if isinstance(node, yaml.SequenceNode):
+            key = node = node.value[step]
+        elif isinstance(node, yaml.MappingNode):
+            pairs = (pair for pair in node.value if pair[0].value == step)
+            key, node = next(pairs, (key, None))
+    return None if key is None else key.start_mark.line + 1
