@@ -120,6 +120,23 @@ def test_a_drop_since_files_lie_unevenly_names_the_full_target(tmp_path: Path) -
     assert "busiest_target" in advice(found, "write_bw")
 
 
+def test_one_uneven_run_long_after_a_change_does_not_explain_it(tmp_path: Path) -> None:
+    values = dropped(0.6)
+    rows = [
+        *daily(values[:-SLOW], last=0.25 + SLOW, busiest_target=1),
+        *daily(values[-SLOW:-1], last=1.25, busiest_target=1.14),
+        *daily(values[-1:], busiest_target=2.5, fullest_target="OST0003"),
+    ]
+    write_perflog(tmp_path / "perflogs", rows)
+    found = look(tmp_path)
+    series = only(found, "write_bw")
+    onset = onset_of(series)
+    assert onset is not None
+    assert covariates(found, series, onset.since).moved == {
+        "busiest_target": "1 before, 1.14 since"
+    }
+
+
 def test_what_creeps_or_always_differs_did_not_move(tmp_path: Path) -> None:
     rows = []
     for day, value in enumerate(reversed(dropped())):

@@ -204,8 +204,10 @@ def covariates(site: Snapshot, series: Series, since: datetime) -> Covariates:
         else:
             is_other, text = _number_moved(earlier, later)
             (found.moved if is_other else found.still)[name] = text
-    if "busiest_target" in found.moved and (why := uneven(after.row(-1, named=True))):
-        found.moved["busiest_target"] += f": {why}"
+    if "busiest_target" in found.moved:
+        usual = {"busiest_target": after["busiest_target"].median()}
+        if why := uneven(after.row(-1, named=True) | usual):
+            found.moved["busiest_target"] += f": {why}"
     return found
 
 
