@@ -13,7 +13,9 @@ from iobands.judge.site import read_site
 from iobands.model import MADE_UP
 from iobands.snapshot import Severity, Snapshot, State, moment_of
 from iobands.source.demo import write_demo
+from iobands.views.digest import unevenly_placed
 from iobands.views.format import summary
+from iobands.views.related import covariates
 
 NOW = datetime(2026, 11, 21, 7, tzinfo=timezone.utc)
 
@@ -45,6 +47,23 @@ def test_a_drop_of_all_writes_and_a_slow_target_are_open(site: Snapshot) -> None
     }
     assert alert.since is not None
     assert abs(alert.since - (NOW - timedelta(days=11))) < timedelta(days=3)
+
+
+def test_a_full_target_explains_the_drop_and_empty_ones_last_night_s_low_runs(
+    site: Snapshot,
+) -> None:
+    (drop,) = (each for each in site.alerts if each.subject == "all scratch")
+    assert drop.since is not None
+    for member in drop.members:
+        moved = covariates(site, member.series, drop.since).moved
+        assert moved["targets_inactive"] == "0 before, 1 since"
+        assert moved["fullest_target_percent"].endswith(" before, 97 since")
+    # Of 2048 files on 15 targets each has 137 in rotation. By free space one has 3 %, ten about
+    # 17 % and the new ones 100 %: a new one gets 100 parts of 573, or 357 files.
+    ((where, why),) = unevenly_placed(site)
+    assert where == f"scratch of {MADE_UP}"
+    assert why.startswith("the busiest target has 2.61 × its files in rotation: OST0003 is 97 %")
+    assert "that may be why scratch fpp stripes=1 write_bw is low" in why
 
 
 def test_the_past_has_an_incident_an_epoch_and_a_drop_that_was_resolved(site: Snapshot) -> None:

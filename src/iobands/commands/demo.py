@@ -21,7 +21,8 @@ def demo(
     """Write the files of a made-up site and its dashboard below DIR.
 
     Two file systems, a year up to today, with an upgrade, an incident, a maintenance, gaps, a drop
-    that was repaired and one that lasts. Nothing in it was measured.
+    that was repaired, one that lasts, a full storage target and new empty ones. Nothing in it was
+    measured.
     """
     from iobands.source.demo import write_demo  # noqa: PLC0415
 

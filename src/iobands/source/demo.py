@@ -44,9 +44,19 @@ _UPGRADE: Final = 200
 _INCIDENT: Final = (131, 128)
 _MAINTENANCE: Final = (97, 95)
 _REPAIRED: Final = (72, 54)  # a drop that was acknowledged and resolved
-_DROP: Final = 11
+_DROP: Final = 11  # a target of scratch is lost, and another nearly full
 _SLOW: Final = 5  # and since then a target of fast is
+_EXPANDED: Final = 1  # and last night scratch has new targets
 
+_LOST_TARGET: Final = 11
+_FULL_TARGET: Final = 3
+_FULL_PERCENT: Final = 97.0
+_NEW_TARGETS: Final = (12, 13, 14, 15)
+_NEW_PERCENT: Final = 0.1
+_WEIGHTED_PERCENT: Final = (
+    17  # from such a difference in free space on, emptier ones get more files
+)
+_ALIKE: Final = 1.1  # targets with as many files but for a tenth are compared
 _SLOW_TARGET: Final = 7
 _SLOWNESS: Final = 0.5
 _PEER_NOISE: Final = 0.04  # of the logarithm of the speed of a target or a node
@@ -162,9 +172,9 @@ def _lines(end: datetime) -> Iterator[tuple[str, str]]:
 
 
 def _settings(check: _Check, place: str, ago: int) -> dict[str, object]:
-    inactive = int(place == "scratch" and ago < _DROP)
-    targets = _TARGETS[place] - inactive
-    low, high = _FULLNESS[place]
+    full = _targets(place, ago)
+    fullest = max(full, key=full.__getitem__)
+    targets = len(full)
     tuned = check.hints == _PRESET
     environ, count = f"gnu-{check.transport}", check.stripe_count
     return {
@@ -197,10 +207,49 @@ def _settings(check: _Check, place: str, ago: int) -> dict[str, object]:
         "nodes": _NODES,
         "tasks": _NODES * _PER_NODE,
         "gib": _NODES * _PER_NODE * _MIB // 1024,
-        "fullness_percent": f"{high + (low - high) * ago / DAYS:.1f}",
+        "fullness_percent": f"{sum(full.values()) / targets:.1f}",
         "targets_active": targets,
-        "targets_inactive": inactive,
+        "targets_inactive": int(place == "scratch" and ago < _DROP),
+        "busiest_target": _busiest(check, full),
+        "free_spread_percent": round(_free_spread(full)),
+        "fullest_target_percent": round(full[fullest]),
+        "fullest_target": f"OST{fullest:04x}",
     }
+
+
+def _targets(place: str, ago: int) -> dict[int, float]:
+    """Return how full each target in service is, in percent."""
+    low, high = _FULLNESS[place]
+    level = high + (low - high) * ago / DAYS
+    full = {number: level + number % 3 - 1 for number in range(_TARGETS[place])}
+    if place == "scratch" and ago < _DROP:
+        del full[_LOST_TARGET]
+        full[_FULL_TARGET] = _FULL_PERCENT
+    if place == "scratch" and ago < _EXPANDED:
+        full |= dict.fromkeys(_NEW_TARGETS, _NEW_PERCENT)
+    return full
+
+
+def _free_spread(full: Mapping[int, float]) -> float:
+    """Return how much less is free on the fullest target than on the emptiest one, in percent."""
+    return 100 * (1 - (100 - max(full.values())) / (100 - min(full.values())))
+
+
+def _files(full: Mapping[int, float]) -> dict[int, int]:
+    """Return how many files each target gets: in rotation, or by weight where they differ."""
+    weighted = _free_spread(full) >= _WEIGHTED_PERCENT
+    weights = np.array([100 - percent if weighted else 1.0 for percent in full.values()])
+    files = (_FILES * weights / weights.sum()).astype(int)
+    files[: _FILES - files.sum()] += 1
+    return dict(zip(full, files.tolist(), strict=True))
+
+
+def _busiest(check: _Check, full: Mapping[int, float]) -> object:
+    if check.tool != "benchio":
+        return "null"
+    if (check.pattern, check.stripe_count) != ("fpp", 1):
+        return 1.0  # all targets, or one file on one target
+    return round(max(_files(full).values()) / -(-_FILES // len(full)), 2)
 
 
 def _speeds(
@@ -208,28 +257,43 @@ def _speeds(
 ) -> dict[str, str]:
     """Return what a run with a file per process records of targets and nodes."""
     nodes = [f"nid{number:06d}" for number in range(node, node + _NODES)]
-    targets = _TARGETS[place]
-    found = {"node_speeds": _text(check, nodes, draw, "", 1.0)}
-    if check.stripe_count == 1:
-        share, more = divmod(_FILES, targets)
-        spans = [f"0-{more - 1}:{share + 1}"] if more else []
-        found["targets"] = ",".join([*spans, f"{more}-{targets - 1}:{share}"])
-        slow = _SLOWNESS if place == "fast" and ago < _SLOW else 1.0
-        names = [str(number) for number in range(targets)]
-        found["target_bandwidths"] = _text(check, names, draw, str(_SLOW_TARGET), slow)
-    else:
-        found["targets"] = f"0-{targets - 1}:{_FILES}"
-    return found
+    found = {"node_speeds": _text(check, dict.fromkeys(nodes, 1.0), draw)}
+    full = _targets(place, ago)
+    if check.stripe_count != 1:
+        return found | {"targets": _spans(dict.fromkeys(full, _FILES))}
+    files = _files(full)
+    speeds = {str(number): 1.0 for number in files}
+    if place == "fast" and ago < _SLOW:
+        speeds[str(_SLOW_TARGET)] = _SLOWNESS
+    for number, own in files.items():
+        if sum(own / _ALIKE <= each <= own * _ALIKE for each in files.values()) == 1:
+            speeds[str(number)] = np.nan  # there is no other to compare it with
+    return found | {"targets": _spans(files), "target_bandwidths": _text(check, speeds, draw)}
 
 
-def _text(
-    check: _Check, names: list[str], draw: np.random.Generator, slow: str, factor: float
-) -> str:
+def _spans(files: Mapping[int, int]) -> str:
+    """Return how many files lie on each target: neighbours with as many are written as one."""
+    spans: list[tuple[int, int, int]] = []
+    for number, count in files.items():
+        first = number
+        if spans and spans[-1][1:] == (number - 1, count):
+            first = spans.pop()[0]
+        spans.append((first, number, count))
+    return ",".join(
+        f"{first}-{last}:{count}" if first < last else f"{first}:{count}"
+        for first, last, count in spans
+    )
+
+
+def _text(check: _Check, speeds: Mapping[str, float], draw: np.random.Generator) -> str:
+    """Return the speeds by variable, with the noise of a run."""
     parts = []
     for variable in check.rates:
-        speeds = np.exp(_PEER_NOISE * draw.standard_normal(len(names)))
-        speeds[[name == slow for name in names]] *= factor
-        listed = (f"{name}:{each:.3g}" for name, each in zip(names, speeds, strict=True))
+        noise = np.exp(_PEER_NOISE * draw.standard_normal(len(speeds)))
+        listed = (
+            f"{name}:{speed * factor:.3g}"
+            for (name, speed), factor in zip(speeds.items(), noise, strict=True)
+        )
         parts.append(f"{variable}={','.join(listed)}")
     return ";".join(parts)
 
@@ -251,6 +315,9 @@ def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
         factor *= 0.69
     if place == "fast" and check.pattern == "fpp" and ago < _SLOW:
         factor *= _SLOWNESS  # the slowest rank ends a run
+    if check.pattern == "fpp" and check.stripe_count == 1 and ago < _EXPANDED:
+        before, now = (max(_files(_targets(place, day)).values()) for day in (_EXPANDED, ago))
+        factor *= before / now  # the busiest target does
     return factor
 
 
