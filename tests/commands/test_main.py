@@ -15,7 +15,7 @@ import iobands
 from iobands import __version__
 from tests.conftest import Command
 from tests.factory import COLUMNS, daily, line, write_bands, write_perflog
-from tests.reporting.sites import site
+from tests.views.sites import site
 
 
 def hours_ago(hours: float) -> str:

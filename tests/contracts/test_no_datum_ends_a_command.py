@@ -34,8 +34,8 @@ from tests.factory import (
     write_report,
     write_session,
 )
-from tests.reporting.sites import dropped, healthy, look
-from tests.reporting.test_digest import text
+from tests.views.sites import dropped, healthy, look
+from tests.views.test_digest import text
 
 RUNS = 40
 CELLS = st.sampled_from(

@@ -295,7 +295,7 @@ def ready() -> None:
     """Prepare this process for others that are forked from it."""
     # clock_nanosleep, which time.sleep calls, fails now and then below libfaketime 0.9.10
     time.sleep = lambda seconds: select.select([], [], [], seconds)
-    for name in ("commands.run", "commands.status", "reporting.json", "results.perflog"):
+    for name in ("commands.run", "commands.status", "views.json", "source.perflog"):
         import_module(f"iobands.{name}")
 
 

@@ -1,4 +1,4 @@
-"""A quartile band and the verdict on a value (contract 3)."""
+"""Quartile bands, the verdict on a value, and which band holds at a time (contract 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of the commands that read a site, and the site that they stand for."""
+"""The options of the commands, and the site that they stand for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which alerts a person acknowledged, and whether they became worse since."""
+"""What an action does: the bands after it, and which alerts are acknowledged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The baseline of a series: what its runs are judged by, and the scores that follow from it."""
+"""The baseline of a series: its runs, how they correlate, and how often one is an outlier."""
 
 from __future__ import annotations
 

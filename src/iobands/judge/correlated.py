@@ -1,4 +1,4 @@
-"""Correlated alerts: series that changed at about the same time, and what they share."""
+"""Series that changed at about the same time: what they share, and how sure that is."""
 
 from __future__ import annotations
 

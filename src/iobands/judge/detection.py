@@ -1,4 +1,4 @@
-"""One series through the detector: its samples in, changes in terms of time out."""
+"""One series through the detector: samples in, changes and power out."""
 
 from __future__ import annotations
 

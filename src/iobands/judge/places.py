@@ -1,4 +1,4 @@
-"""Targets and nodes: what is known of each, by the sessions of the last 200 days."""
+"""Targets and nodes: what is known of each, and the alerts of those that are slow."""
 
 from __future__ import annotations
 

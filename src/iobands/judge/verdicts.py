@@ -1,4 +1,4 @@
-"""Which samples compare with the newest, and by which band each is judged."""
+"""The verdict of each sample: which band judges it, and which runs are outliers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checking a document against a JSON Schema, with one sentence on what is wrong, where, and why.
+"""Documents and times: YAML, JSON Schemas, and one sentence on what is wrong and where.
 
 The schemas are written for it. `description` is what to write ("a number from 1"), and the first
 of `examples` follows it. Of `not`, `contains` and `anyOf` it says what to do ("leave it out").

@@ -1,4 +1,4 @@
-"""The samples of one series as plain arrays, for bands, charts and states."""
+"""The samples of a series as arrays, its sessions, its changes, and the evidence for them."""
 
 from __future__ import annotations
 

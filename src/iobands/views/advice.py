@@ -1,4 +1,4 @@
-"""Advice as lines for a terminal, and as a section of a site's documentation."""
+"""Advice and comparisons as lines for a terminal, and as a section of a page."""
 
 from __future__ import annotations
 

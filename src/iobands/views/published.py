@@ -1,4 +1,4 @@
-"""The section of a site's documentation that says which rates to expect, and how to get them."""
+"""The rates that a site publishes, as a section of its documentation, and where a page drifted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which other series moved at the same time as one, and which did not."""
+"""What moved with a series and what did not, as lines of an explanation."""
 
 from __future__ import annotations
 

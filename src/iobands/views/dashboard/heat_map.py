@@ -1,4 +1,4 @@
-"""The heat map of the last weeks: the worst verdict of each kind of series in each session."""
+"""The heat maps of the dashboard, of series and of targets and nodes, and the names they use."""
 
 from __future__ import annotations
 

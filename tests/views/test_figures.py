@@ -13,7 +13,7 @@ from iobands.model import slug
 from iobands.views.explain import chosen
 from iobands.views.figures import evidence
 from tests.factory import NOW, daily, write_bands, write_perflog
-from tests.reporting.sites import look, site
+from tests.views.sites import look, site
 
 
 def test_a_series_and_a_shared_alert(tmp_path: Path) -> None:

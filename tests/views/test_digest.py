@@ -28,7 +28,7 @@ from iobands.views.table import sparkline
 from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
 from tests.fault_table import Observed
-from tests.reporting.sites import dropped, everything, healthy, look
+from tests.views.sites import dropped, everything, healthy, look
 
 GOLDEN = Path(__file__).with_name("golden")
 

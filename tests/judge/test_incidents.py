@@ -12,8 +12,8 @@ from iobands.judge.incidents import incidents_of
 from iobands.judge.verdicts import TransientRuns
 from iobands.model import SeriesKey
 from iobands.snapshot import Alert, Incident, Severity, moment
-from tests.alerts.keys import KEY
 from tests.factory import NOW
+from tests.judge.keys import KEY
 from tests.sites import DAY, SiteFiles, slow
 
 KEYS = tuple(replace(KEY, pattern=pattern) for pattern in ("fpp", "ssf", "fpn", "serial"))

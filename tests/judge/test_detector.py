@@ -15,7 +15,7 @@ from iobands.judge.baseline import LARGEST_BASELINE
 from iobands.judge.chart import Chart
 from iobands.judge.detector import ADOPTION, LAG, follow
 from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP
-from tests.detection.series import healthy, levels
+from tests.judge.series import healthy, levels
 
 NVME = SimpleNamespace(lower_quartile=135, median=150, upper_quartile=180, maximum=200)
 

@@ -11,7 +11,7 @@ import pytest
 from iobands.snapshot import Snapshot
 from iobands.views.json import as_json, plain
 from tests.factory import ROW, daily, write_perflog
-from tests.reporting.sites import everything, look
+from tests.views.sites import everything, look
 
 
 @pytest.fixture

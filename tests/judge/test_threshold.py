@@ -11,7 +11,7 @@ from iobands.judge.budget import DEGRADED, WATCH, runs_between_false_alarms, thr
 from iobands.judge.detection import power
 from iobands.judge.detector import follow
 from iobands.snapshot import DOWN
-from tests.detection.series import healthy
+from tests.judge.series import healthy
 
 
 def test_a_larger_site_has_a_higher_threshold_and_never_one_under_watch():

@@ -16,7 +16,7 @@ from iobands.snapshot import Snapshot
 from iobands.views.dashboard.heat_map import series_id
 from iobands.views.dashboard.write import write_dashboard
 from tests.factory import NOW, daily, write_perflog, write_session
-from tests.reporting.sites import dropped, healthy, look
+from tests.views.sites import dropped, healthy, look
 
 pytestmark = [pytest.mark.machine, pytest.mark.xdist_group("browser")]
 

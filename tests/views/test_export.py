@@ -30,7 +30,7 @@ from iobands.views.openmetrics import history_metrics, state_metrics
 from tests.conftest import Command
 from tests.factory import NOW, daily, line, write_perflog
 from tests.fault_table import Observed
-from tests.reporting.sites import look
+from tests.views.sites import look
 
 ROOT = Path(__file__).resolve().parents[2]
 GRAFANA = ROOT / "docs" / "recipes" / "grafana-dashboard.json"

@@ -9,8 +9,8 @@ import pytest
 from iobands.bands import Band, Bands, Epoch, Span
 from iobands.judge.actions import bands_after
 from iobands.snapshot import ACKNOWLEDGE, REBASELINE, RESOLVE, UNDO, Action, in_force
-from tests.alerts.keys import KEY
 from tests.factory import NOW
+from tests.judge.keys import KEY
 from tests.sites import DAY
 
 ONE = Action(ACKNOWLEDGE, NOW, "jane", "r", ({"pattern": "fpp"},))

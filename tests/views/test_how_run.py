@@ -12,7 +12,7 @@ from iobands.model import SeriesKey
 from iobands.views.explain import chosen, explanation
 from iobands.views.how_run import how_run, not_followed
 from tests.factory import daily, write_perflog
-from tests.reporting.sites import healthy, look
+from tests.views.sites import healthy, look
 
 SHARED = SeriesKey(
     "s", "p", "e", "benchio", "ssf", "mpiio", "scratch", 12.0, "ofi", "default", 2.0, 64.0, 100.0,

@@ -31,7 +31,7 @@ from tests.factory import (
     write_report,
     write_session,
 )
-from tests.reporting.sites import everything, look
+from tests.views.sites import everything, look
 
 SECRETS = {
     "jobid": "7654321",

@@ -13,8 +13,8 @@ from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.json import as_json
 from iobands.views.related import covariates, onset_of, related
 from tests.factory import daily, write_perflog
-from tests.reporting.sites import SLOW, dropped, everything, healthy, look, site
-from tests.reporting.test_digest import text as digest
+from tests.views.sites import SLOW, dropped, everything, healthy, look, site
+from tests.views.test_digest import text as digest
 
 NAMES = ("a fpp", "a ssf", "b fpp", "b ssf")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from iobands.judge.groups import Group, groups_of
 from iobands.model import SeriesKey
-from tests.alerts.keys import KEY
+from tests.judge.keys import KEY
 
 
 def named(*keys: SeriesKey) -> dict[str, Group]:

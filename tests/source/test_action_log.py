@@ -26,8 +26,8 @@ from iobands.snapshot import (
     Action,
 )
 from iobands.source.action_log import append, as_line, parse, path_of, read_log
-from tests.alerts.keys import KEY
 from tests.factory import NOW
+from tests.judge.keys import KEY
 
 GOOD = {
     "schema": 3,

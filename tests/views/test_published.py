@@ -16,7 +16,7 @@ from iobands.source.site_file import SiteFile
 from iobands.views.document import Format, written
 from iobands.views.published import comment, drift, section
 from tests.factory import NOW, daily, write_perflog
-from tests.reporting.sites import look
+from tests.views.sites import look
 
 # 1 to 20 with no two neighbours alike, so that no run says anything about the next
 VALUES = [float(v) for pair in zip(range(1, 11), range(20, 10, -1), strict=True) for v in pair]

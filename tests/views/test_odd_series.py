@@ -12,8 +12,8 @@ from iobands.views.explain import explanation
 from iobands.views.figures import evidence
 from iobands.views.json import as_json
 from tests.factory import case, daily, days_ago, line, write_perflog, write_report
-from tests.reporting.sites import dropped, healthy, look
-from tests.reporting.test_digest import text
+from tests.views.sites import dropped, healthy, look
+from tests.views.test_digest import text
 
 LONG = "a" * 300
 ODD = {
