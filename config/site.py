@@ -17,8 +17,8 @@ from types import ModuleType
 CONFIG = Path(__file__).resolve().parent
 sys.path.insert(0, str(CONFIG.parent / "src"))
 
+from iobands.measure import SessionError  # noqa: E402
 from iobands.measure.inside import begin_in_reframe, is_run  # noqa: E402
-from iobands.measure.lock import SessionError  # noqa: E402
 from iobands.measure.perflogs import takes_locks  # noqa: E402
 from iobands.model import FileError  # noqa: E402
 

@@ -12,7 +12,7 @@ CONFIG = """\
 import sys
 from pathlib import Path
 
-from iobands.measure.lock import SessionError
+from iobands.measure import SessionError
 from iobands.measure.inside import begin_in_reframe, is_run
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -237,7 +237,7 @@ def test_an_action_that_cannot_be_made_durable(
 REQUIRE = """\
 from pathlib import Path
 from iobands.measure.perflogs import require_writable
-from iobands.measure.lock import SessionError
+from iobands.measure import SessionError
 try:
     require_writable(Path("perflogs"), "here")
 except SessionError as error:

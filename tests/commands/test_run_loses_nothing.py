@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.perflogs import reconcile
+from iobands.measure.perflogs import Reconciled, reconcile
 from iobands.measure.record import read_last_session
 from iobands.measure.run_reports import report_files
 from tests.commands.fake_root import by_label
@@ -100,7 +100,7 @@ def test_a_value_that_is_not_in_the_perflog_is_written_from_the_report(
     (perflog,) = perflogs.glob("here/local/Good.log")
     (report,) = report_files(perflogs)
     written = perflog.read_bytes()
-    assert reconcile([report], perflogs).values == 1
+    assert reconcile([report], perflogs) == Reconciled(notes=(), lost=())
     assert perflog.read_bytes() == written
     header, line = written.splitlines(keepends=True)
     for left in (header, header + line[:-9], header + line[:-1]):

@@ -20,9 +20,9 @@ from checks.tools.ior import result as ior
 from iobands.bands import load_bands
 from iobands.judge.causes import of_session
 from iobands.judge.site import read_site
-from iobands.measure import cost, jobs, lock
+from iobands.measure import SessionError, cost, jobs, lock
 from iobands.measure.inside import drop_secrets
-from iobands.measure.lock import SessionError, new_holder
+from iobands.measure.lock import new_holder
 from iobands.measure.notes import new_note, read_leftovers
 from iobands.measure.record import NAME as RECORD_NAME
 from iobands.measure.record import begin_record, end_record, read_last_session

@@ -169,7 +169,7 @@ HOLD = """\
 import socket, sys
 from pathlib import Path
 from iobands.measure.lock import acquire, new_holder, release
-from iobands.measure.lock import SessionError
+from iobands.measure import SessionError
 socket.sethostname(sys.argv[2])
 holder = new_holder("iobands run")
 try:

@@ -30,7 +30,7 @@ TAKE = """\
 import sys
 from pathlib import Path
 from iobands.measure.lock import acquire, new_holder
-from iobands.measure.lock import SessionError
+from iobands.measure import SessionError
 try:
     acquire(Path(sys.argv[1]), new_holder("iobands run"))
 except SessionError as error:

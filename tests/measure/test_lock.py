@@ -21,18 +21,9 @@ from typing import Any
 
 import pytest
 
+from iobands.measure import SessionError, processes
 from iobands.measure import lock as lock_module
-from iobands.measure import processes
-from iobands.measure.lock import (
-    NAME,
-    SessionError,
-    acquire,
-    join,
-    new_holder,
-    path_of,
-    read_holder,
-    release,
-)
+from iobands.measure.lock import NAME, acquire, join, new_holder, path_of, read_holder, release
 from iobands.measure.processes import Process
 from iobands.measure.session import close_session, open_session
 from tests.fault_table import Observed
@@ -260,7 +251,7 @@ from pathlib import Path
 def flock(*_): raise OSError(errno.ENOSYS, "no locks here")
 fcntl.flock = fcntl.lockf = flock
 from iobands.measure.lock import acquire, new_holder
-from iobands.measure.lock import SessionError
+from iobands.measure import SessionError
 print("ready", flush=True)
 for _ in sys.stdin:
     try:

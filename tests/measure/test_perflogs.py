@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.lock import SessionError, refusal
+from iobands.measure import SessionError
+from iobands.measure.lock import refusal
 from iobands.measure.perflogs import end_lines, open_to_all, require_writable
 
 

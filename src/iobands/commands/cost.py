@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from iobands.commands.options import AsSystemOption, RootOption, TagOption, failure, root_of
+from iobands.measure import Selection, SessionError
 from iobands.measure.cost import GIB_PER_TIB, capacities, costs_of
-from iobands.measure.lock import SessionError
-from iobands.measure.reframe import Selection, describe
+from iobands.measure.reframe import describe
 from iobands.source.site_file import read_site_file
 from iobands.views.digest import MAIL_WIDTH
 

@@ -25,8 +25,7 @@ from iobands.commands.options import (
 )
 from iobands.commands.report import report_to
 from iobands.commands.status import print_digest
-from iobands.measure.lock import SessionError
-from iobands.measure.reframe import Listener, Selection
+from iobands.measure import Listener, Selection, SessionError
 from iobands.measure.session import Outcome, measure
 from iobands.model import OK, UNKNOWN, FileError, worst
 from iobands.notify.settings import Settings

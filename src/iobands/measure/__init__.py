@@ -4,7 +4,37 @@ ReFrame's own process imports this room: nothing here needs more than Python.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
+
+
+class SessionError(Exception):
+    """Nothing was measured, or not to the end; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What to measure: the checks with `tag`, on `system` or where ReFrame finds itself to be.
+
+    `extra` are further arguments for ReFrame.
+    """
+
+    tag: str
+    system: str | None = None
+    extra: tuple[str, ...] = ()
+
+    def arguments(self) -> list[str]:
+        """Return the selection as arguments of ReFrame."""
+        system = [f"--system={self.system}"] if self.system else []
+        return ["-t", self.tag, *system, *self.extra]
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who follows a session: `line` gets each line of ReFrame, `step` a short text at each step."""
+
+    line: Callable[[str], None]
+    step: Callable[[str], None]
 
 
 class SiteFile(Protocol):

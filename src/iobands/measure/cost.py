@@ -1,7 +1,7 @@
-"""What checks cost in volume and node hours, and the budget of a day.
+"""The cost of checks in volume and node hours, and the budget of a day.
 
-A cost is an upper bound, known before anything is submitted: the scale's volume times the repeats,
-and the nodes for as long as the time limit lets them run.
+A cost is an upper bound, known before anything is submitted: the volume of the scale times the
+repeats, and the nodes times the time limit.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure import ReadSiteFile
-from iobands.measure.lock import SessionError
-from iobands.measure.reframe import Selection, describe
+from iobands.measure import ReadSiteFile, Selection, SessionError
+from iobands.measure.reframe import describe
 from iobands.model import read_small, replace_file
 
 NAME: Final = ".budget.json"
@@ -28,9 +27,9 @@ _PRIORITY: Final = ("smoke", "daily", "weekly")
 
 @dataclass(frozen=True)
 class Cost:
-    """What a check costs on one partition: GiB written, and node hours, at most.
+    """The most that a check costs on one partition: GiB written, and node hours.
 
-    Both are 0 where the scheduler decides on the number of nodes when the job is made.
+    Both are 0 if the scheduler chooses the number of nodes.
     """
 
     name: str
@@ -43,20 +42,20 @@ class Cost:
 
 @dataclass(frozen=True)
 class DailyBudget:
-    """What a partition may spend a day; None is no limit."""
+    """The most that a partition may spend a day; None is no limit."""
 
     written_tib: float | None = None
     node_hours: float | None = None
 
     def allows(self, written_gib: float, node_hours: float) -> bool:
-        """Whether so much in all is within the budget."""
+        """Whether these totals are within the budget."""
         return (self.written_tib is None or written_gib <= self.written_tib * GIB_PER_TIB) and (
             self.node_hours is None or node_hours <= self.node_hours
         )
 
 
 def costs_of(described: Iterable[Mapping[str, Any]]) -> list[Cost]:
-    """Return the cost of each check that `reframe --describe` prints, but of preflight checks."""
+    """Return the cost of each check that `reframe --describe` prints; preflight costs nothing."""
     return [
         Cost(
             name=check["display_name"],
@@ -118,7 +117,7 @@ def reserve(
 ) -> list[Cost]:
     """Reserve what the checks may cost on `day`, and return those that exceed the budgets.
 
-    `budgets` is by partition, as `system:partition`. Those of the daily selection come first.
+    `budgets` is by `system:partition`. Smoke and daily checks are reserved first.
 
     Raises:
         OSError: the reservation cannot be recorded.
@@ -141,7 +140,7 @@ def reserve(
 
 
 def _spent(perflogs: Path, day: date) -> dict[str, tuple[float, float]]:
-    """Return the GiB and node hours of each partition that were reserved on `day` before."""
+    """Return the GiB and node hours of each partition that are reserved on `day` so far."""
     try:
         said = json.loads(read_small(perflogs / NAME))
         if said["day"] != day.isoformat():

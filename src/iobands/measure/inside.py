@@ -1,10 +1,9 @@
-"""The part of a session that is in ReFrame's own process.
+"""The part of a session in ReFrame's own process, with workarounds for four faults of ReFrame 4.10.
 
-Works around four faults of ReFrame 4.10. A signal makes it raise an `Exception`, which logging
-swallows, and it goes on. It computes how long to sleep from the machine's clock: when that is put
-back an hour, it sleeps for an hour. Where the local time has an offset with seconds, it writes one
-that is no RFC 3339. And it waits for ever for a Slurm that hangs, or that says nothing of a job,
-also when it was asked to end.
+1. At a signal it raises an `Exception`, which its logging swallows, and goes on.
+2. It computes how long to sleep from the machine's clock: set back an hour, it sleeps for an hour.
+3. If the offset of the local time has seconds, it writes times that are not RFC 3339.
+4. It waits for ever if Slurm hangs or does not report a job, even when it was asked to end.
 """
 
 from __future__ import annotations
@@ -25,8 +24,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+from iobands.measure import SessionError
 from iobands.measure.jobs import SILENT
-from iobands.measure.lock import Holder, SessionError, join, read_holder
+from iobands.measure.lock import Holder, join, read_holder
 from iobands.measure.perflogs import end_lines, reconcile, require_writable
 from iobands.measure.processes import SESSION_ENV
 from iobands.measure.run_reports import report_files
@@ -35,7 +35,7 @@ from iobands.model import mask_others, read_small
 
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 # `env: NAME` in any style of YAML, also in a damaged file
-_VARIABLE: Final = re.compile(r"""\benv["']?\s*:\s*(?:[&!>|]\S*\s+)*["']?([^\s"',{}\[\]]+)""")
+_ENV: Final = re.compile(r"""\benv["']?\s*:\s*(?:[&!>|]\S*\s+)*["']?([^\s"',{}\[\]]+)""")
 _VERSION: Final = "4.10."
 _MEASURE_TIME: Final = ("reframe.frontend.executors.policies", "reframe.core.schedulers.local")
 _ANSWER: Final = 60  # seconds for an answer of Slurm
@@ -46,7 +46,7 @@ _Reframe = SimpleNamespace  # what it has, of which mypy knows no types
 
 
 def is_run(arguments: Sequence[str]) -> bool:
-    """Whether this is ReFrame, and `arguments` ask it to run checks and not only to list them."""
+    """Whether this is ReFrame, and `arguments` ask it to run checks and not just to list them."""
     if "reframe.frontend.cli" not in sys.modules:
         return False
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
@@ -57,17 +57,17 @@ def is_run(arguments: Sequence[str]) -> bool:
 
 
 def drop_secrets(path: Path) -> None:
-    """Take the variables that config/notify.yaml names from the environment, which jobs inherit."""
+    """Remove the variables that config/notify.yaml names from the environment of the jobs."""
     with suppress(OSError):
-        for name in _VARIABLE.findall(read_small(path).decode(errors="replace")):
+        for name in _ENV.findall(read_small(path).decode(errors="replace")):
             os.environ.pop(name, None)
 
 
 def begin_in_reframe(perflogs: Path, system: str) -> str:
     """Make ReFrame's process part of a session on `system`, and return its identifier.
 
-    That is the session of the `iobands run` that started it, or else one of its own, which ends
-    with the process. The perflogs can be written from here on, or the session is refused.
+    It joins the session of the `iobands run` that started it, or else begins one, which ends with
+    the process. The perflogs have been tested for writing when it returns.
 
     Raises:
         SessionError: another session runs, or a sample could not be recorded.
@@ -96,7 +96,7 @@ def begin_in_reframe(perflogs: Path, system: str) -> str:
 
 
 def _end_with_parent(holder: Holder) -> None:
-    """Have the kernel ask this process to end when `iobands run` does, by SIGKILL too."""
+    """Have the kernel end this process when `iobands run` ends, even by SIGKILL."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
     if not holder.processes[0].is_alive():  # it ended before
         raise SessionError("iobands run has ended")
@@ -119,7 +119,7 @@ def _print(notes: Sequence[str]) -> None:
 class ForceExitError(KeyboardInterrupt):
     """A request to end, which passes every `except Exception`, as Ctrl-C does.
 
-    ReFrame says of both that a user cancelled the run, so the signal is named here.
+    ReFrame reports both as cancelled by a user, so this names the signal.
     """
 
     def __init__(self, said: str) -> None:
@@ -135,7 +135,7 @@ def _say(text: str) -> None:
 
 
 def apply_workarounds() -> None:
-    """Let every signal end this ReFrame, and no change of the clock stop its polls and limits."""
+    """Let every signal end this ReFrame, and its polls and limits ignore changes of the clock."""
     if time.localtime().tm_gmtoff % 60:
         os.environ["TZ"] = "UTC"
         time.tzset()
@@ -156,10 +156,7 @@ def _within(seconds: int) -> int:
 
 
 def _lose_patience_with_slurm() -> None:
-    """Give up a job of which Slurm says nothing: it is cancelled, and its check fails and says so.
-
-    What Slurm says is a line with the number of the job, or that it does not answer at all.
-    """
+    """Cancel a job that Slurm does not report for long; its check fails with the reason."""
     slurm = import_module("reframe.core.schedulers.slurm")
     failed: Any = import_module("reframe.core.exceptions")
     run = slurm.osext.run_command

@@ -1,7 +1,7 @@
-"""The jobs of a session, noted so that a killed session's are cancelled, and whether one is over.
+"""The jobs of a session, and whether they have ended.
 
-What is noted may be damaged. A scheduler is given identifiers of its own form alone, and cancels
-what it itself lists as a job of this user with the name that was noted.
+They are noted in a file, so that the next session can cancel those of a killed one. The file may be
+damaged: a job is cancelled only if the scheduler lists it as this user's, with the noted name.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from iobands.measure.processes import SESSION_ENV
 from iobands.model import read_small
 
 NAME: Final = ".session.jobs"
-#: What is said of a job that was given up, as Slurm says nothing of it.
+#: The message about a job that was given up because Slurm does not report its state.
 SILENT: Final = "Slurm does not say whether job"
 _LARGEST: Final = 2**20  # bytes of notes that are read
 _PATIENCE: Final = 30  # seconds for a scheduler's answer
 _PAUSE: Final = 2  # seconds between two questions
 _NONE_OF_LSF: Final = "is not found|No unfinished job found"
-#: A state of Slurm, PBS, LSF or Flux in which a job is not over.
+#: The states of Slurm, PBS, LSF and Flux in which a job has not ended.
 _GOES_ON: Final = (
     r"\b(?:PENDING|RUNNING|SUSPENDED|CONFIGURING|COMPLETING|STOPPED|REQUEUED|RESIZING|SIGNALING"
     r"|STAGE_OUT|SPECIAL_EXIT|PEND|RUN|[PUS]SUSP|WAIT|UNKWN|ZOMBI|DEPEND|PRIORITY|SCHED|CLEANUP)\b"
@@ -39,7 +39,7 @@ _OURS: Final = re.compile(r"rfm_\w+", re.ASCII)  # what ReFrame calls the jobs o
 
 @dataclass(frozen=True)
 class _Scheduler:
-    """The commands of a scheduler, with what it says of a job that is over, and of its cluster."""
+    """The commands of a scheduler, and how its output says `over` and names its cluster."""
 
     jobid: str
     cancel: tuple[str, ...]
@@ -104,7 +104,7 @@ _SCHEDULERS: Final = {
 
 @cache
 def cluster_of(scheduler: str) -> str | None:
-    """Return the cluster of which this scheduler decides here, None if it does not say."""
+    """Return the name of the scheduler's cluster, None if it does not say."""
     known = _SCHEDULERS.get(scheduler)
     said = _call(known.cluster) if known and known.cluster else None
     found = re.search(known.cluster_is, said.stdout, re.MULTILINE) if known and said else None
@@ -118,7 +118,7 @@ def has_ended(scheduler: str, jobid: str) -> bool | None:
 
 
 def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
-    """Note a job of this process' session; one of the scheduler `local` is a process, and none."""
+    """Note a job of this session. Jobs of the scheduler `local` are processes, and not noted."""
     if SESSION_ENV in os.environ and scheduler in _SCHEDULERS:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
         descriptor = os.open(perflogs / NAME, flags, 0o644)
@@ -127,10 +127,10 @@ def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
 
 
 def await_end(scheduler: str, jobid: str, seconds: float) -> None:
-    """Wait until a job has ended that ReFrame takes for ended, for at most so many `seconds`.
+    """Wait for at most `seconds` until a job has ended that ReFrame takes for ended.
 
     With the scheduler `squeue` it does so whenever squeue fails, as while slurmctld restarts. The
-    job would write on beside the next one.
+    job would then write at the same time as the next one.
     """
     until = time.monotonic() + seconds
     while scheduler == "squeue" and time.monotonic() < until and not _has_ended(scheduler, jobid):
@@ -138,13 +138,13 @@ def await_end(scheduler: str, jobid: str, seconds: float) -> None:
 
 
 def forget_jobs(perflogs: Path) -> None:
-    """Remove the notes: the jobs have ended."""
+    """Remove the notes when all jobs have ended."""
     with suppress(OSError):
         (perflogs / NAME).unlink(missing_ok=True)
 
 
 def cancel_jobs(perflogs: Path) -> list[str]:
-    """Cancel the jobs that are noted, and return what came of it; those that ended say nothing."""
+    """Cancel the noted jobs that still run, and return messages about them."""
     path = perflogs / NAME
     try:
         lines = read_small(path, _LARGEST).decode("utf-8", "replace").splitlines()
@@ -177,7 +177,7 @@ def cancel_jobs(perflogs: Path) -> list[str]:
 
 
 def _is_of_session(words: Sequence[str]) -> bool:
-    """Whether these are a scheduler, a job in the form of its identifiers, and a name of ours."""
+    """Whether the words are a scheduler, one of its identifiers, and a name that ReFrame gives."""
     if len(words) != 3 or words[0] not in _SCHEDULERS:  # noqa: PLR2004
         return False
     return bool(re.fullmatch(_SCHEDULERS[words[0]].jobid, words[1]) and _OURS.fullmatch(words[2]))
@@ -203,7 +203,7 @@ def _jobs_named(scheduler: str, name: str) -> frozenset[str] | None:
     except KeyError:
         return None
     said = _call([word.format(user=user, name=name) for word in known.named])
-    # bjobs fails where there is none
+    # bjobs fails if there is no such job
     if said is None or (said.returncode and not re.search(_NONE_OF_LSF, said.stderr)):
         return None
     words = said.stdout.split()

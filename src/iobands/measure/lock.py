@@ -1,9 +1,11 @@
 """The lock of a root: one session at a time, by cron or by hand.
 
-The lock is a file that names its holder. It is made by link(2), which is atomic on NFS and Lustre
-too, where flock(2) may be missing or local to a node. No kernel removes it, so a lock is stale
-when its processes are gone: on their machine by number and start time, or after it restarted. Of
-those that cannot be seen from here, the heartbeat says that it has stopped. All else is refused.
+The lock is a file that names its holder. link(2) makes it, which is atomic on NFS and Lustre too,
+where flock(2) may be missing or local to a node. The kernel does not remove it, so a lock is stale
+when its processes are gone: they have ended, or their machine has restarted. Where this machine
+cannot see them, the heartbeat tells: the holder touches the lock every minute. Its time is compared
+with that of a file made beside it now. On NFS the server sets both; on Lustre the clients do, by
+clocks that may be wrong, so the lock is watched as well.
 """
 
 from __future__ import annotations
@@ -26,12 +28,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
+from iobands.measure import SessionError
 from iobands.measure.processes import Process
 from iobands.model import read_small
 
 NAME: Final = ".session.json"
 _LARGEST: Final = 64 * 1024  # bytes of a lock that is read
-#: What link(2) says where a file system has no second names.
+#: The errors of link(2) on a file system without hard links.
 _NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _BEAT: Final = 60.0  # seconds between two signs of life
 STOPPED: Final = 3600.0  # seconds without one, after which a session counts as over
@@ -39,12 +42,8 @@ _WATCH: Final = 3 * _BEAT
 _CLOCK_OFF: Final = 300.0  # seconds by which two clocks may differ
 
 
-class SessionError(Exception):
-    """Nothing was measured, or not to the end; the message says why and what to do."""
-
-
 def refusal(error: OSError, path: Path) -> SessionError:
-    """Return the refusal for an error of the system on `path` below the perflogs."""
+    """Return the error for a failed system call on `path` below the perflogs."""
     return SessionError(
         f"{path}: {error.strerror or error}; nothing was measured, as no sample could be "
         f"recorded: {_remedy(error, path)}"
@@ -52,7 +51,7 @@ def refusal(error: OSError, path: Path) -> SessionError:
 
 
 def name_of(uid: int) -> str:
-    """Return the name of a user, or the number where there is none."""
+    """Return the name of a user, or the number of one without a name."""
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
@@ -91,18 +90,18 @@ class Holder:
 
     @property
     def is_stale(self) -> bool:
-        """Whether it is certain that none of its processes runs any more."""
+        """Whether all its processes have certainly ended."""
         return all(each.is_alive() is False for each in self.processes)
 
     @property
     def is_out_of_sight(self) -> bool:
-        """Whether some process cannot be seen from here, and none is seen to run."""
+        """Whether some process cannot be seen from here, and no other is seen to run."""
         alive = {each.is_alive() for each in self.processes}
         return None in alive and True not in alive
 
     @property
     def beats(self) -> bool:
-        """Whether it shows signs of life, as sessions of older versions do not."""
+        """Whether it has a heartbeat; sessions of older versions have not."""
         return self.processes[0].machine is not None
 
     def __str__(self) -> str:
@@ -138,7 +137,7 @@ def read_holder(perflogs: Path) -> Holder | None:
 
 
 def acquire(perflogs: Path, holder: Holder) -> Holder | None:
-    """Take the lock for `holder`; return the one of a killed session that it was taken from.
+    """Take the lock for `holder`; return the killed session that held it before, if any.
 
     Raises:
         SessionError: another session holds the lock, or it cannot be made.
@@ -149,9 +148,10 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
 
 
 def _take(path: Path, new: Path) -> Holder | None:
-    """Make `path` a second name of `new`, also where a stale lock has it; return that one.
+    """Make `path` a hard link to `new`; return the stale holder whose lock it replaces, if any.
 
-    Of several that judge it stale, the one takes it that holds the lock on this very session.
+    Several sessions may find a lock stale. A second lock, named after the stale session, decides
+    which of them replaces it.
     """
     if _linked(new, path):
         return None
@@ -173,11 +173,11 @@ def _take(path: Path, new: Path) -> Holder | None:
 
 
 def _linked(new: Path, path: Path) -> bool:
-    """Make `path` a second name of `new`, unless another file has it."""
+    """Make `path` a hard link to `new`, unless it exists."""
     try:
         os.link(new, path)
     except FileExistsError:
-        # NFS says so, too, where the first answer of the server was lost
+        # NFS says so, too, if the first answer of the server was lost
         with contextlib.suppress(FileNotFoundError):
             return new.samefile(path)
         return False
@@ -236,7 +236,7 @@ def _refusal(path: Path, holder: Holder | None) -> str:
 
 @contextlib.contextmanager
 def _written(path: Path, holder: Holder) -> Iterator[Path]:
-    """Yield a file beside `path` with the record of `holder`, which does not stay."""
+    """Yield a temporary file beside `path` with the record of `holder`."""
     new = path.with_name(f"{NAME}.{secrets.token_hex(16)}")
     try:
         new.write_text(json.dumps(asdict(holder)) + "\n", encoding="utf-8")
@@ -249,7 +249,7 @@ def _written(path: Path, holder: Holder) -> Iterator[Path]:
 
 
 def time_there(directory: Path) -> float:
-    """Return the time by the clock of a file system, in seconds since 1970.
+    """Return the time of a file system's clock, in seconds since 1970.
 
     Raises:
         OSError: no file can be made in `directory`.
@@ -263,7 +263,7 @@ def time_there(directory: Path) -> float:
 
 
 def clock_problem(directory: Path) -> str | None:
-    """Return how far this machine's clock is from that of the file system, None if they agree.
+    """Return a message if this machine's clock and the file system's differ, else None.
 
     Raises:
         OSError: no file can be made in `directory`.
@@ -283,9 +283,9 @@ def clock_problem(directory: Path) -> str | None:
 
 
 def start_beating(lock: Path, is_ours: Callable[[], bool]) -> Callable[[], None]:
-    """Touch `lock` every minute, and return what ends this.
+    """Touch `lock` every minute, and return a function that stops this.
 
-    A session that was stopped for long may have lost its lock. Then it is asked to end.
+    A session that was suspended may have lost its lock. It is then asked to end.
     """
     ended = threading.Event()
 
@@ -302,7 +302,7 @@ def start_beating(lock: Path, is_ours: Callable[[], bool]) -> Callable[[], None]
 
 
 def has_stopped(lock: Path) -> bool:
-    """Whether `lock` shows no sign of life: it is old, and is not touched while it is watched."""
+    """Whether `lock` has no heartbeat: it is old, and nobody touches it for three minutes."""
     try:
         touched = _touched(lock)
         if time_there(lock.parent) - touched < STOPPED:

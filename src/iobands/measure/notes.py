@@ -1,7 +1,7 @@
-"""Notes: what is known of a run directory, on disk before the directory is made.
+"""Notes of run directories, written before the directories are made.
 
-`perflogs/<system>/leftovers/<name of the directory>` holds one JSON object. A note goes when its
-directory has gone. One that says why its directory stays is a left-over.
+`perflogs/<system>/leftovers/<name of the directory>` holds one JSON object. A note is removed with
+its directory. If it says why the directory could not be removed, it is a left-over.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LARGEST: Final = 64 * 1024  # bytes of a note that is read
 
 @dataclass(frozen=True)
 class Stays:
-    """Why a directory is still there, since when, and its size if it could be seen."""
+    """Why a directory could not be removed, since when, and its size if known."""
 
     why: str
     since: str
@@ -43,9 +43,9 @@ class Stays:
 class Note:
     """A run directory, the process that asked for it and the job that makes it.
 
-    `session` is the identifier of `iobands run`. `mounted` is the type and mount point that df
-    showed of its file system on a compute node. `job` is the scheduler's name of the job, and
-    `cluster` the one it is of; of a local job there is `script`.
+    `session` is the identifier of `iobands run`. `mounted` is the type and mount point of its file
+    system, as df showed them on a compute node. `job` is the scheduler's identifier of the job, on
+    `cluster`; a local job is the process `script`.
     """
 
     path: Path
@@ -66,7 +66,7 @@ class Note:
     def write(self, notes: Path) -> None:
         """Write the note into the directory `notes`, which is made if necessary.
 
-        Whoever knew the names could make the directories first, so others may not list them.
+        Other users may not list it: with the names they could make the directories first.
         """
         notes.mkdir(parents=True, exist_ok=True)
         shared = notes.parent.stat().st_mode & stat.S_IWGRP  # by a group that measures
@@ -84,7 +84,7 @@ class Note:
         return replace(self, job=job, cluster=cluster_of(self.scheduler), script=script)
 
     def staying(self, why: str, size: int | None) -> Note:
-        """Return the note with why the directory stays, as it has since it first did."""
+        """Return the note with the reason why the directory stays; `since` is kept if it is set."""
         now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         return replace(self, stays=Stays(why, self.stays.since if self.stays else now, size))
 

@@ -1,8 +1,8 @@
 """Perflogs before a session and after it.
 
-Before it they can be written, and their last line has its end. After it each value of a run report
-is in them, or is written there from the report: ReFrame writes a perflog line when a check has
-measured, and goes on where it cannot.
+Before it they are tested for writing, and a torn last line is ended. After it, values of the run
+report that are missing in them are written there: ReFrame writes a line when a check has measured,
+and goes on if it cannot.
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
 
-from iobands.measure.lock import SessionError, name_of, refusal
+from iobands.measure import SessionError
+from iobands.measure.lock import name_of, refusal
 from iobands.measure.run_reports import entries_of, load, report_files, session_of
 from iobands.model import FIELDS, NULLS, TIME, VALUE, VARIABLE, Unusable, naming, path_part
 
 _ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
 _PROBE: Final = ".writable"
-#: What tells the line of a sample from all others.
+#: The columns that identify the line of a sample.
 _IDENTITY: Final = (TIME, "jobid", "display_name", "environ", VARIABLE, VALUE)
-#: The performance tuple of a run report, in the names of the columns.
+#: The columns of the performance tuple in a run report.
 _FIGURES: Final = (
     VALUE,
     "perf_ref",
@@ -91,9 +92,9 @@ def takes_locks(perflogs: Path) -> bool:
 
 
 def open_to_all(perflogs: Path) -> list[str]:
-    """Return a note on what all users may write there: whoever can add lines decides what is said.
+    """Return a note on files that all users may write: added lines would change the verdicts.
 
-    In a sticky directory they may add files, and change none.
+    In a sticky directory they can add files, but not change them.
     """
     found = []
     below = [path for pattern in ("*", "*/*", "*/*/*.log") for path in perflogs.glob(pattern)]
@@ -109,9 +110,9 @@ def open_to_all(perflogs: Path) -> list[str]:
 
 
 def end_lines(perflogs: Path, system: str) -> list[Path]:
-    """End the last line of each perflog that was cut off, so that the next is one of its own.
+    """End a torn last line in each perflog, so that the next line is separate.
 
-    Return the perflogs that had such a line.
+    Return the perflogs that had one.
     """
     torn = []
     for path in sorted((perflogs / path_part(system)).glob("*/*.log")):
@@ -125,10 +126,10 @@ def end_lines(perflogs: Path, system: str) -> list[Path]:
 
 
 def require_room(directory: Path) -> None:
-    """Write a file below `directory`, as large as a session's results, and remove it.
+    """Write a file as large as a session's results below `directory`, and remove it.
 
     Raises:
-        OSError: there is no room, or nothing can be written.
+        OSError: it cannot be written, as on a full file system.
     """
     probe = directory / f"{_PROBE}.{os.getpid()}"
     with naming(probe), contextlib.ExitStack() as stack:
@@ -150,7 +151,7 @@ def _require_file(path: Path) -> None:
 
 
 def _refuse_root(paths: list[Path]) -> None:
-    """Refuse root where another user's perflogs are: what root makes, that user cannot write."""
+    """Refuse root over another user's perflogs: that user could not write what root makes."""
     for path in paths:
         owner = path.stat().st_uid
         if owner != 0:
@@ -163,9 +164,8 @@ def _refuse_root(paths: list[Path]) -> None:
 
 @dataclass(frozen=True)
 class Reconciled:
-    """The number of values, notes on those that were written from the report, and those lost."""
+    """Notes on values that were written from the report, and on those that are lost."""
 
-    values: int
     notes: tuple[str, ...]
     lost: tuple[str, ...]
 
@@ -173,13 +173,11 @@ class Reconciled:
 def reconcile(reports: Iterable[Path], perflogs: Path) -> Reconciled:
     """Look for each value of `reports` in `perflogs`, and append the lines that are missing.
 
-    A report that cannot be read has no values: what it says is for others to judge.
+    A report that cannot be read has no values; it is reported elsewhere.
     """
     wanted: dict[Path, list[_Cells]] = {}
-    number = 0
     for report in reports:
         for path, cells in _samples(report, perflogs):
-            number += 1
             wanted.setdefault(path, []).append(cells)
     notes: list[str] = []
     lost: list[str] = []
@@ -192,11 +190,11 @@ def reconcile(reports: Iterable[Path], perflogs: Path) -> Reconciled:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             lost += [f"{path}: {_name(cells)} could not be recorded: {why}" for cells in samples]
-    return Reconciled(number, tuple(notes), tuple(lost))
+    return Reconciled(tuple(notes), tuple(lost))
 
 
 def recent_reports(perflogs: Path) -> list[Path]:
-    """Return the run reports that may have what a perflog lost, as one from an older backup did."""
+    """Return the reports of the last month: they have what a restored older perflog lacks."""
     found = []
     for path in report_files(perflogs):
         with contextlib.suppress(OSError):
@@ -228,7 +226,7 @@ def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
 
 
 def _append(path: Path, samples: Sequence[_Cells]) -> list[str]:
-    """Append the lines of the samples that the perflog lacks, and return what these are."""
+    """Append the lines of the samples that the perflog lacks, and return their names."""
     if path.exists() and not path.is_file():
         raise ValueError("is no regular file")
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Processes: who one is, whether it still runs, and which ones belong to a session.
+"""Processes: their identity, whether they still run, and which belong to a session.
 
-Reads Linux's /proc. Every process of a session has its identifier in the environment, so that
-what a killed session left running is found under any parent.
+Reads Linux's /proc. Every process of a session has the session's identifier in its environment, so
+that the processes of a killed session are found whatever their parent.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _MOST_PIDS: Final = 2**22  # PID_MAX_LIMIT of Linux
 class Process:
     """A process by its machine, the boot of that machine, its number and its start in clock ticks.
 
-    So a later process with its number is not taken for it. Two machines may have one name, and a
-    container has numbers of its own: `machine` and `namespace` are None in older records alone.
+    A later process with the same number is another one. Two machines may share a name, and a
+    container numbers its processes anew. `machine` and `namespace` are None in older records only.
     """
 
     host: str
@@ -58,7 +58,7 @@ class Process:
 
     @classmethod
     def from_fields(cls, fields: object) -> Process | None:
-        """Return the process that `fields` of JSON describe, None if they describe none."""
+        """Return the process that `fields` of JSON describe, None if they are not valid."""
         if not isinstance(fields, Mapping):
             return None
         pid, started = fields.get("pid"), fields.get("started")
@@ -73,7 +73,7 @@ class Process:
         return cls(host, boot, pid, started if type(started) is int else None, machine, namespace)
 
     def is_alive(self) -> bool | None:
-        """Whether it still runs; None where it cannot be seen: on another machine, or hidden."""
+        """Whether it still runs; None if it cannot be seen: on another machine, or hidden."""
         if not self._is_of_this_machine():
             return None
         if self.boot != boot_id():
@@ -84,7 +84,7 @@ class Process:
         return started is not None and started == self.started
 
     def group(self) -> list[int]:
-        """Return the processes of the group that it led, as far as this host can see."""
+        """Return the numbers of the processes in its process group, as far as they can be seen."""
         if not self._is_of_this_machine() or self.boot != boot_id():
             return []
         if self.namespace not in {None, _namespace()}:
@@ -99,13 +99,13 @@ class Process:
 
 
 def boot_id() -> str:
-    """Return what tells this boot of the machine from all others."""
+    """Return the identifier of this boot of the machine."""
     return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 @cache
 def machine_id() -> str:
-    """Return what tells this machine from one of the same name: machine-id(5) and a MAC address.
+    """Return what tells machines of one name apart: machine-id(5) and a MAC address.
 
     Machines that boot from one image may share the first.
     """
@@ -118,7 +118,7 @@ def machine_id() -> str:
 
 
 def _namespace() -> str:
-    """Return what tells the numbers of our processes from those of a container."""
+    """Return the PID namespace of this process."""
     return (_PROC / "self/ns/pid").readlink().name
 
 
@@ -138,7 +138,7 @@ def _is_hidden(pid: int) -> bool:
 
 
 def _started(pid: int) -> int | None:
-    """Return when the process `pid` started, None if there is none or it is a zombie."""
+    """Return when the process `pid` started, None if it does not exist or is a zombie."""
     fields = _stat(pid)
     return int(fields[_STARTED]) if fields else None
 
@@ -166,9 +166,9 @@ def of_session(session: str) -> list[Process]:
 
 
 def end_session(session: str, patience: float = 10) -> tuple[int, list[Process]]:
-    """End the processes of `session`; return how many there were, and those that do not end.
+    """End the processes of `session`; return their number, and those that could not be ended.
 
-    They are asked to, and after `patience` seconds they are killed.
+    They get SIGTERM, and after `patience` seconds SIGKILL.
     """
     left = of_session(session)
     number = len(left)

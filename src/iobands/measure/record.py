@@ -1,7 +1,7 @@
 """`perflogs/last-session.json`: when the newest `iobands run` began and how it ended.
 
-It is written when a session begins and again when it ends. So one that was killed, or whose
-machine went down, is seen by a record without an end.
+It is written when a session begins and again when it ends. A record without an end is of a session
+that was killed, or whose machine went down.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
 
-from iobands.measure.lock import Holder, SessionError, read_holder
+from iobands.measure import SessionError
+from iobands.measure.lock import Holder, read_holder
 from iobands.model import (
     KILLED,
     LastSession,
@@ -60,7 +61,7 @@ def end_record(
 
 
 def restore_record(perflogs: Path, former: LastSession | None) -> None:
-    """Record again how the session before ended, as the one that began is none.
+    """Put the former record back: no session took place.
 
     Raises:
         OSError: the record cannot be written.
@@ -72,9 +73,9 @@ def restore_record(perflogs: Path, former: LastSession | None) -> None:
 
 
 def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
-    """Return the record, None if there is none or it is damaged, which `rejected` takes.
+    """Return the record, None if it does not exist or is damaged; `rejected` gets the reason.
 
-    A session without an end that runs no more, as far as this host can tell, was `killed`.
+    A session without an end whose processes have ended, as far as is known here, was `killed`.
     """
     path = perflogs / NAME
     failed = [] if rejected is None else rejected
@@ -94,7 +95,7 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
 
 
 def _record(said: dict[str, Any]) -> LastSession:
-    """Return the record with these fields; any error if they are of none."""
+    """Return the record with these fields; raise any error if they are not valid."""
     if said.pop("schema") != _SCHEMA:
         raise ValueError("of another version")
     ended = said.pop("ended")

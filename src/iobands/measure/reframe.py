@@ -1,7 +1,7 @@
 """ReFrame as a process: its command line, its output, its limit, and how it is asked to end.
 
-Nothing of it is imported. Cases that infrastructure spoilt, as when a launch failed or a node was
-lost, are run once more. A case with a rate has one, however low.
+Cases that infrastructure spoilt, such as a failed launch or a lost node, are run once more. A case
+with a rate is not, however low the rate.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from iobands.measure import Listener, Selection, SessionError
 from iobands.measure.jobs import SILENT
-from iobands.measure.lock import SessionError
 from iobands.measure.processes import ATTEMPT_ENV, SESSION_ENV
 from iobands.measure.run_reports import entries_of, load, report_files
 from iobands.model import COMPLETED, INTERRUPTED, LIMIT, Unusable
@@ -54,30 +54,14 @@ _SPOILT: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class Selection:
-    """What to measure: the checks with `tag`, on `system` or where ReFrame finds itself to be.
-
-    `extra` are further arguments for ReFrame.
-    """
-
-    tag: str
-    system: str | None = None
-    extra: tuple[str, ...] = ()
-
-    def arguments(self) -> list[str]:
-        """Return the selection as arguments of ReFrame."""
-        system = [f"--system={self.system}"] if self.system else []
-        return ["-t", self.tag, *system, *self.extra]
-
-
-@dataclass(frozen=True)
 class Ended:
     """How a ReFrame process ended: its exit status, and whether by itself.
 
-    `cases` is how many test cases it had before it, None if it never got so far. `not_loaded` is
-    what it could not load, and `said` its first error, the end of its traceback, or its last words.
-    `given_up` names the jobs of which the scheduler said nothing, and `reports` the run reports
-    that it left. `repeated` has the reasons for running cases once more, by ReFrame's hash.
+    `cases` is the number of its test cases, None if it selected none. `not_loaded` are the messages
+    about what it could not load, and `said` its first error, the end of its traceback, or its last
+    lines. `given_up` are the messages about jobs whose state the scheduler did not report, and
+    `reports` its run reports. `repeated` has the reasons for running cases once more, by ReFrame's
+    hash of the case.
     """
 
     status: int
@@ -91,25 +75,17 @@ class Ended:
 
     @property
     def was_complete(self) -> bool:
-        """Whether it came to its end by itself, whatever its checks found."""
+        """Whether it ended by itself after running its checks, passed or failed."""
         return self.how == COMPLETED and self.status in {0, _FAILED_CASES}
 
 
-@dataclass(frozen=True)
-class Listener:
-    """Who follows a session, and gets each `line` of ReFrame, and a short text at each `step`."""
-
-    line: Callable[[str], None]
-    step: Callable[[str], None]
-
-
 def reframe_command(root: Path) -> list[str]:
-    """Return the command that is ReFrame with the site and the checks of `root`.
+    """Return the command of ReFrame with the site and the checks of `root`.
 
-    It is the one on PATH, else the one beside this Python.
+    The program is the one on PATH, else the one beside this Python.
 
     Raises:
-        SessionError: there is none.
+        SessionError: it is not installed.
     """
     beside = Path(sys.executable).with_name("reframe")
     found = shutil.which("reframe") or (str(beside) if beside.is_file() else None)
@@ -121,7 +97,7 @@ def reframe_command(root: Path) -> list[str]:
 
 
 def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what ReFrame says of the checks that `arguments` select; nothing is run.
+    """Return what ReFrame says about the checks that `arguments` select; nothing is run.
 
     Raises:
         OSError: it cannot be started.
@@ -143,10 +119,9 @@ def describe(root: Path, arguments: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of ReFrame.
+    """Return the environment of ReFrame, without its own settings but the name of the system.
 
-    Without its own settings, which may move results to where nobody looks, but for the name of the
-    system.
+    They may move the results elsewhere.
     """
     return {
         name: value
@@ -246,7 +221,7 @@ def _run(
 
 
 def _reason(lines: Iterable[str]) -> str:
-    """Return the first error that ReFrame printed, where it raised what, or its last words."""
+    """Return the first error of ReFrame, else its exception with the place, else its last lines."""
     said = [line.strip() for line in lines if line.strip()]
     errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR")]
     places = [", ".join(found.groups()) for line in said if (found := _PLACE.match(line))]
@@ -256,7 +231,7 @@ def _reason(lines: Iterable[str]) -> str:
 
 
 class _Ending:
-    """Asks a process to end, and ends it if it does not."""
+    """Asks a process to end, and kills it if it does not."""
 
     def __init__(self, child: subprocess.Popen[str]) -> None:
         self.how = COMPLETED

@@ -1,6 +1,6 @@
-"""ReFrame's run reports: the runs that failed before they could leave a line in a perflog.
+"""ReFrame's run reports, which also have the runs without a line in a perflog.
 
-The form is that of ReFrame 4.10 (data version 4).
+The form is the one of ReFrame 4.10 (data version 4).
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ _QUOTED: Final = re.compile(
     re.DOTALL,
 )
 #: The entries of a site file that a scheduler may refuse, with their variables.
-_ENTRIES: Final = {
+_REFUSED: Final = {
     "account": "IOBANDS_ACCOUNT",
     "reservation": "IOBANDS_RESERVATION",
     "qos": "IOBANDS_QOS",
 }
 #: A test case in a report, or another part of it.
-Entry = Mapping[str, Any]
+Part = Mapping[str, Any]
 _Key = tuple[str, ...]  # name, system with partition, and environment
 
 
@@ -58,13 +58,12 @@ _Key = tuple[str, ...]  # name, system with partition, and environment
 class CheckRun:
     """A check in a run report, on one partition with one environment.
 
-    `fields` are the series fields that the check had set by the end; `recorded` are the variables
-    for which it recorded a value. `when` is when its job completed, or when ReFrame ended where
-    there was no job, in whole seconds as in perflogs. `reason` is a single line.
-    `interval` is within what time the site's schedule runs the check again, None if not declared.
-    `examines` names the file system, environment or partition that a check of the environment
-    looks at, and `lacks` the one that it found unfit, or without which another was not run.
-    `size_gib` is that of a file system that it looked at, None where it was not seen.
+    `fields` are the series fields that the check has set, and `recorded` the variables with a
+    value. `when` is when its job completed, or ReFrame ended if there was no job, in whole seconds
+    as in perflogs. `reason` is a single line. `interval` is the interval of the site's schedule,
+    None if not declared. `examines` names the file system, environment or partition that a
+    preflight check examines, and `lacks` the one that is unfit, so that a check failed or was not
+    run. `size_gib` is the size of a file system that it examines, None if unknown.
     """
 
     name: str
@@ -86,12 +85,12 @@ class CheckRun:
 
     @property
     def overdue(self) -> timedelta | None:
-        """After what time it is overdue; None where no interval is declared."""
+        """After what time it is overdue; None if no interval is declared."""
         return overdue(self.interval) if self.interval else None
 
     @property
     def identity(self) -> tuple[str, str, str, str]:
-        """What every run of one check has in common."""
+        """What identifies a check in all its runs."""
         return (self.system, self.partition, self.environ, self.name)
 
 
@@ -115,11 +114,10 @@ def read_run_reports(
 ) -> RunReports:
     """Read the `<system>/reports/*.json` below `directory` of sessions `within` the newest one.
 
-    Older ones need not be read where a series is overdue after `within`: what they report is older
-    than that, and so is the newest sample of every series that it is news of. A report is never
-    older than its file, so that the newest files are read until one is out of reach. Sessions that
-    ended after `until` are left out. Of a check that ran more than once in one report, as with
-    retries, the last time counts. Damaged reports are rejected.
+    If a series is overdue after `within`, older reports say nothing new. A session is never newer
+    than the file of its report, so the newest files are read until one is too old. Sessions that
+    ended after `until` are left out. Of several runs of a check in one report, as with retries, the
+    last one counts. Damaged reports are rejected.
     """
     runs: list[CheckRun] = []
     newest: datetime | None = None
@@ -145,7 +143,7 @@ def read_run_reports(
 
 
 def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
-    """Return when the session ended and its runs, or None for a dry run, which ran nothing.
+    """Return when the session ended and its runs, or None for a dry run.
 
     Raises:
         Unusable: the report cannot be read.
@@ -164,15 +162,15 @@ def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
 
 
 def _changes(paths: Iterable[Path]) -> Iterator[tuple[float, Path]]:
-    """Yield each file after the time of its last change."""
+    """Yield the time of the last change with each file."""
     for path in paths:
         try:
             yield path.stat().st_mtime, path
         except OSError:
-            yield math.inf, path  # reading it will show what is wrong
+            yield math.inf, path  # reading it gives the reason
 
 
-def _run(entry: Entry, end: datetime, path: Path, entries: Mapping[_Key, Entry]) -> CheckRun:
+def _run(entry: Part, end: datetime, path: Path, entries: Mapping[_Key, Part]) -> CheckRun:
     def text(name: str) -> str:
         value = entry.get(name)
         return value if isinstance(value, str) else ""
@@ -207,12 +205,12 @@ def _run(entry: Entry, end: datetime, path: Path, entries: Mapping[_Key, Entry])
     )
 
 
-def _reason(said: str, entry: Entry) -> str:
+def _reason(said: str, entry: Part) -> str:
     """Return why a check failed in one line, without the source lines that ReFrame quotes."""
     if entry.get("result") == "fail_deps":
         return "not run, as a check that it depends on failed"
     if entry.get("result") == "skip":
-        # ReFrame leaves its own out; the checks say it in a variable
+        # ReFrame does not report its own; the checks have it in a variable
         said = str(canonical(entry.get("skip_reason")) or "")
     if words := _words_of_command(said):
         return words
@@ -234,25 +232,25 @@ def _words_of_command(reason: str) -> str | None:
     if found is None:
         return None
     said = " ".join(found["said"].split()) or "it said nothing"
-    entry = next((name for name in _ENTRIES if name in said.lower()), None)
-    remedy = f"; set {entry} in the site file, or {_ENTRIES[entry]}" if entry else ""
+    entry = next((name for name in _REFUSED if name in said.lower()), None)
+    remedy = f"; set {entry} in the site file, or {_REFUSED[entry]}" if entry else ""
     program = found["command"].partition(" ")[0]
     return f"{program}: {said.removeprefix(f'{program}: error: ')}{remedy}"
 
 
-def _examined(entry: Entry) -> str | None:
-    """Return what an entry examines, if it is a preflight check."""
+def _examined(entry: Part) -> str | None:
+    """Return the name that a preflight check examines, None for other checks."""
     name = entry.get(_NAMED_IN.get(str(entry.get("examines")), ""))
     return name if isinstance(name, str) else None
 
 
 def _lacks(
-    entry: Entry, entries: Mapping[_Key, Entry], seen: frozenset[_Key] = frozenset()
+    entry: Part, entries: Mapping[_Key, Part], seen: frozenset[_Key] = frozenset()
 ) -> tuple[str, str] | None:
-    """Return what `entry` found unfit, or could not be run without, and why; None if not known.
+    """Return what a failed preflight check found unfit, or kept a check from running, and why.
 
-    ReFrame says of the latter only that a dependency failed. `seen` are the entries that led here:
-    a damaged report may go in circles.
+    ReFrame says only that a dependency failed. `seen` are the cases that led here: a damaged report
+    may have a cycle.
     """
     subject, not_run = _examined(entry), entry.get("not_run")
     result = str(entry.get("result"))
@@ -274,7 +272,7 @@ def _lacks(
     return None
 
 
-def _key(entry: Entry) -> _Key:
+def _key(entry: Part) -> _Key:
     where = f"{entry.get('system')}:{entry.get('partition')}"
     return str(entry.get("unique_name")), where, str(entry.get("environ"))
 
@@ -307,7 +305,7 @@ def report_files(
     ]
 
 
-def load(path: Path) -> Entry:
+def load(path: Path) -> Part:
     """Return the content of a run report.
 
     Raises:
@@ -326,7 +324,7 @@ def load(path: Path) -> Entry:
     return report
 
 
-def entries_of(report: Entry) -> Iterator[Entry]:
+def entries_of(report: Part) -> Iterator[Part]:
     """Yield the test cases of a report.
 
     Raises:
@@ -345,7 +343,7 @@ def entries_of(report: Entry) -> Iterator[Entry]:
             yield entry
 
 
-def session_of(report: Entry) -> Entry:
+def session_of(report: Part) -> Part:
     """Return what a report says of its session.
 
     Raises:
@@ -357,7 +355,7 @@ def session_of(report: Entry) -> Entry:
     return value
 
 
-def number_of(table: Entry, name: str) -> float | None:
+def number_of(table: Part, name: str) -> float | None:
     """Return a finite number in a part of a report, None if there is none of that name."""
     value = table.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -365,7 +363,7 @@ def number_of(table: Entry, name: str) -> float | None:
     return float(value) if abs(value) <= sys.float_info.max else None
 
 
-def totals_of(report: Entry) -> tuple[dict[str, int], dict[str, float]]:
+def totals_of(report: Part) -> tuple[dict[str, int], dict[str, float]]:
     """Return how many test cases a session had, and where its time went, in seconds.
 
     The cases that `ran`, and of these `failed`, were `aborted` or `skipped`. The `total` time; of

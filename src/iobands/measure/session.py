@@ -1,7 +1,7 @@
-"""A session: how it begins and ends, and whether it ran and recorded all that it should have.
+"""A session: how it begins and ends, and whether it ran and recorded all its checks.
 
-ReFrame exits with 0 when no check was selected, and when a check could not be loaded, so its
-output and its run report are looked at. Calls its command line, and imports nothing of it.
+ReFrame exits with 0 if no check was selected, and if a check could not be loaded, so its output and
+its run report are read.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from iobands.measure import ReadSiteFile
+from iobands.measure import Listener, ReadSiteFile, Selection, SessionError
 from iobands.measure.cost import over_budget
 from iobands.measure.jobs import cancel_jobs, forget_jobs
 from iobands.measure.lock import (
     Holder,
-    SessionError,
     acquire,
     clock_problem,
     new_holder,
@@ -31,7 +30,7 @@ from iobands.measure.lock import (
 from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, require_room
 from iobands.measure.processes import end_session
 from iobands.measure.record import begin_record, end_record, read_last_session, restore_record
-from iobands.measure.reframe import LOG, Ended, Listener, Selection, describe, run_checks
+from iobands.measure.reframe import LOG, Ended, describe, run_checks
 from iobands.measure.run_reports import load, totals_of
 from iobands.measure.sweep import clean_up, prune
 from iobands.model import COMPLETED, FAILED, INTERRUPTED, LIMIT
@@ -45,9 +44,9 @@ class NothingSelectedError(SessionError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a session: how it ended, the number of test cases, what is wrong, and notes.
+    """How a session ended, its numbers of test cases, what is wrong, and notes.
 
-    `seconds` says where its time went, as the record has it.
+    `seconds` says where its time went, as in the record.
     """
 
     how: str
@@ -60,7 +59,7 @@ class Outcome:
 def measure(
     root: Path, selection: Selection, read_site_file: ReadSiteFile, limit: float, listener: Listener
 ) -> Outcome:
-    """Run the selected checks one after the other, and return what came of it.
+    """Run the selected checks one after the other.
 
     After `limit` seconds the session ends. When it has ended, orphans are removed. The output of
     the last session is also kept as `perflogs/iobands-run.log`, and how it ended as
@@ -108,7 +107,7 @@ def _session(
     limit: float,
     listener: Listener,
 ) -> Outcome:
-    """Run ReFrame in a session, and look at what it left."""
+    """Run ReFrame in a session, and check its results."""
     perflogs = root / "perflogs"
     listener.step("selecting checks")
     (perflogs / LOG).write_bytes(b"")
@@ -156,12 +155,12 @@ def _session(
 
 
 def _exactly(name: str) -> str:
-    """Return the pattern of `reframe -x` for one check, whose name it reads without blanks."""
+    """Return the pattern of `reframe -x` for one check; ReFrame matches names without blanks."""
     return f"^{re.escape(name.replace(' ', ''))}$"
 
 
 def _why_damaged(report: Path, perflogs: Path, error: ValueError) -> str:
-    """Return why a run report cannot be read: a full disk, or else by `error`."""
+    """Return why a run report cannot be read: a full disk, or else `error`."""
     try:
         require_room(report.parent)
     except OSError as why:
@@ -170,7 +169,7 @@ def _why_damaged(report: Path, perflogs: Path, error: ValueError) -> str:
 
 
 def _why_none(root: Path, selection: Selection) -> str:
-    """Return why no check was selected, with the tag that may be meant."""
+    """Return why no check was selected, with the tag that is probably meant."""
     everywhere = [each for each in selection.arguments()[2:] if each.startswith("--system=")]
     tags = {tag for check in describe(root, everywhere) for tag in check["tags"]}
     close = get_close_matches(selection.tag, sorted(tags), n=1)
@@ -221,7 +220,7 @@ def open_session(perflogs: Path, command: str) -> tuple[Holder, list[str]]:
 
 
 def close_session(perflogs: Path, session: str) -> None:
-    """End a session: the lock is free."""
+    """End a session, and release its lock."""
     _stop_beating.pop(session)()
     forget_jobs(perflogs)
     release(perflogs, session)
@@ -230,7 +229,7 @@ def close_session(perflogs: Path, session: str) -> None:
 def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]:
     """End the processes and cancel the jobs that a session left running; return notes on them.
 
-    With `waited` ReFrame has seen all jobs end.
+    With `waited`, ReFrame has waited for all jobs.
     """
     number, left = end_session(session)
     notes = [f"it had left {number} processes running, which were ended"] if number else []

@@ -1,9 +1,9 @@
-"""Removes orphans, which are run directories whose run is over, and prunes by age; nothing else.
+"""Removes orphans, the run directories whose run has ended, and prunes by age; nothing else.
 
-A directory is removed if it has a note, lies directly under a configured root, is of no live job,
-and is no symbolic link but a directory of this user on the right file system, with nothing mounted
-below it. What stays is noted with the reason. Run reports and the stage directories of past
-sessions go by age, perflogs never.
+A directory is removed if it has a note, lies directly under a configured root, and its job has
+ended. It must be a directory of this user on the right file system, not a symbolic link, and with
+nothing mounted below it. If it stays, its note gets the reason. Run reports and the stage
+directories of past sessions are removed by age, perflogs never.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from iobands.measure.jobs import cluster_of, has_ended
 from iobands.measure.notes import Note, all_notes, read_notes
 from iobands.measure.processes import Process
 
-#: How long the removals on one file system may take: one that hangs must not hold up a session.
+#: How long the removals on one file system may take: a hung one must not hold up a session.
 PATIENCE_SECONDS: Final = 60
 
 REMOVE_SCRIPT: Final = Path(__file__).with_name("remove.sh")
 
-#: What df may call the file system at each root; empty for anything.
+#: The names that df may show for the file system at each root; empty for any.
 Roots = Mapping[Path, Sequence[str]]
 
 _DAY: Final = 86_400
-#: How long a run report is kept, in days: what it alone knows are runs without a sample.
+#: How long run reports are kept, in days. Runs without a sample are only in them.
 REPORTS: Final = 400
 #: How long the stage directories of failed checks are kept, in days.
 STAGES: Final = 30
@@ -50,7 +50,7 @@ _SESSION: Final = re.compile(r"\d{8}T\d{6}Z-\d+")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a directory: `gone`, `stays`, or `away` if its file system is not here."""
+    """The state of a directory: `gone`, `stays`, or `away` if its file system is not here."""
 
     note: Note
     state: str
@@ -61,10 +61,10 @@ class Outcome:
 def sweep(
     notes: Path, roots: Roots, *, own: Iterable[str] = (), dry_run: bool = False
 ) -> list[Outcome]:
-    """Remove the orphans that have a note in the directory `notes`, and return what became of them.
+    """Remove the orphans that have a note in the directory `notes`, and return their outcomes.
 
-    With `own`, names of directories whose run the caller knows to be over, these alone are
-    removed. `dry_run` removes nothing, and says `stays` without a reason of what it would remove.
+    With `own`, names of directories whose run has ended as the caller knows, only these are
+    removed. `dry_run` removes nothing: what it would remove `stays` without a reason.
     """
     names = frozenset(own)
     every = [note for _, note in read_notes(notes) if note]
@@ -109,7 +109,7 @@ def clean_up(
 
 
 def _roots(root: Path, partitions: Mapping[str, Mapping[str, Any]]) -> Roots:
-    """Return the places of run directories by the site file; none if there is no such file."""
+    """Return the roots of run directories by the site file, which may be missing."""
     if not partitions:
         return {}
     if str(root) not in sys.path:
@@ -123,7 +123,7 @@ def _roots(root: Path, partitions: Mapping[str, Mapping[str, Any]]) -> Roots:
 
 
 def is_live(note: Note) -> bool:
-    """Whether the session or the job of a note still runs, as far as this machine can tell."""
+    """Whether the session or the job of a note still runs, as far as is known here."""
     if note.process.is_alive():
         return True
     if note.script:
@@ -134,7 +134,7 @@ def is_live(note: Note) -> bool:
 
 
 def knows_job(note: Note) -> bool:
-    """Whether the scheduler of this machine is the one that has the job of a note."""
+    """Whether the job of a note belongs to the scheduler of this machine."""
     here = cluster_of(note.scheduler)
     if note.cluster:
         return note.cluster == here
@@ -142,7 +142,7 @@ def knows_job(note: Note) -> bool:
 
 
 def unknown_owner(note: Note) -> str | None:
-    """Why it cannot be known whether the job of a note has ended, None if it has."""
+    """Return why it is unknown whether the job of a note has ended, None if it is known."""
     if note.script:
         host = note.script.host
         here = note.script.is_alive() is not None
@@ -171,7 +171,7 @@ def mounted_below(path: Path) -> bool:
 
 
 def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]]) -> list[str]:
-    """Return the arguments of remove.sh; a note whose owner is unknown is only looked at."""
+    """Return the arguments of remove.sh; it only looks at a directory whose owner is unknown."""
     words = [str(root), ",".join(types)]
     for note, why in notes:
         words += [note.name, note.mounted or "", "look" if why else "remove"]
@@ -179,7 +179,7 @@ def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]
 
 
 def outcomes_of(said: str, notes: Iterable[tuple[Note, str]]) -> list[Outcome]:
-    """Return what remove.sh said of each note; of one that it did not come to, that it stays."""
+    """Return the outcomes that remove.sh printed; without one, a directory stays."""
     lines = (line.split("\t") for line in said.splitlines())
     by_name = {line[0]: line[1:] for line in lines if len(line) == 4}  # noqa: PLR2004
     found = []
@@ -195,7 +195,7 @@ def outcomes_of(said: str, notes: Iterable[tuple[Note, str]]) -> list[Outcome]:
 
 
 def settle(notes: Path, outcomes: Iterable[Outcome]) -> None:
-    """Remove the notes of directories that have gone, and note why the others stay."""
+    """Remove the notes of directories that are gone, and note why the others stay."""
     for outcome in outcomes:
         if outcome.state == "gone":
             (notes / outcome.note.name).unlink(missing_ok=True)
@@ -206,7 +206,7 @@ def settle(notes: Path, outcomes: Iterable[Outcome]) -> None:
 def _remove(
     root: Path, types: Sequence[str], notes: Sequence[tuple[Note, str]], dry_run: bool
 ) -> list[Outcome]:
-    # A process of its own: a call on a file system that hangs does not come back.
+    # in a separate process: a call on a hung file system does not return
     todo = [(note, why or ("dry run" if dry_run else "")) for note, why in notes]
     remover = subprocess.Popen(
         ["sh", str(REMOVE_SCRIPT), *arguments(root, types, todo)],
@@ -218,7 +218,7 @@ def _remove(
     try:
         said, _ = remover.communicate(timeout=PATIENCE_SECONDS)
     except subprocess.TimeoutExpired as error:
-        # They end when the file system answers, and no one waits.
+        # it ends when the file system answers; nobody waits for it
         os.killpg(remover.pid, signal.SIGKILL)
         said = error.stdout or b""
         if remover.stdout:
@@ -227,10 +227,10 @@ def _remove(
 
 
 def prune(root: Path) -> None:
-    """Remove what is too old, and stage directories in which no file is left.
+    """Remove reports and stage directories that are too old, and stage directories without files.
 
-    A clock alone makes nothing old: it must have dated reports of `_RECENT` days that are kept.
-    What others can have put there stays.
+    Nothing is too old by a clock alone: it must have dated the reports of `_RECENT` recent days.
+    Files that others can have put there stay.
     """
     reports = [
         path
@@ -252,10 +252,10 @@ def prune(root: Path) -> None:
 
 
 def _is_ours(path: Path, root: Path) -> bool:
-    """Whether this user owns `path` and no other user can have renamed it to its name.
+    """Whether this user owns `path` and no other user can have put it there.
 
     No directory on the way from `root` is writable by all. A link in `root` itself, where only this
-    user writes, is meant so; no other is followed.
+    user writes, is followed; no other is.
     """
     *between, top = path.parents[: len(path.relative_to(root).parts) - 1]
     try:
@@ -271,7 +271,7 @@ def _is_ours(path: Path, root: Path) -> bool:
 
 
 def _day(path: Path) -> int:
-    """Return the day of the last change since 1970, 0 where it is not known."""
+    """Return the day of the last change since 1970, 0 if unknown."""
     try:
         return int(path.lstat().st_mtime // _DAY)
     except OSError:
