@@ -202,7 +202,7 @@ def _draw_bands(axes: Axes, series: Series, known: Verdicts, end: datetime) -> N
         if place < 0:
             continue
         band = known.bands[place]
-        is_young = status.provisional and band is status.band
+        is_young = status.provisional and band == status.band
         axes.fill_between(
             [begin, stop],
             band.lower_quartile,

@@ -1,0 +1,100 @@
+"""A snapshot that was written and read back says the same in every view."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from iobands.model import FileError, Leftover
+from iobands.notify.changes import changes
+from iobands.snapshot import Snapshot, public
+from iobands.snapshot.stored import read_snapshot, write_snapshot
+from iobands.views.dashboard.write import write_dashboard
+from iobands.views.digest import digest_text
+from iobands.views.explain import explanation
+from iobands.views.figures import evidence
+from iobands.views.json import as_json
+from iobands.views.openmetrics import history_metrics, state_metrics
+from iobands.views.peers import peers_text
+from tests.judge.test_peers import with_targets
+from tests.sites import SiteFiles, slow
+from tests.views.sites import everything
+
+
+def with_an_alert_of_each_kind(root: Path) -> Snapshot:
+    left = Leftover("here", Path("/scratch/left"), "is in use", bytes=3 * 2**30)
+    return replace(everything(root), leftovers=(left,))
+
+
+def with_slow_peers(root: Path) -> Snapshot:
+    return SiteFiles(root).write(with_targets(40, slow=7, since=6)).read()
+
+
+def with_a_drop_of_a_group(root: Path) -> Snapshot:
+    return SiteFiles(root).days(slow(0.6, 12, file_system="a")).read()
+
+
+SITES = (with_an_alert_of_each_kind, with_slow_peers, with_a_drop_of_a_group)
+
+
+def said(site: Snapshot, directory: Path) -> dict[str, object]:
+    """Return what every view says."""
+    write_dashboard(site, directory)
+    return {
+        "digest": digest_text(site, Console(width=100), every=True, rejected=True),
+        "json": json.dumps(as_json(site)),
+        "explained": [explanation(site, each) for each in (*site.alerts, *site.series)],
+        "figures": [evidence(site, each) for each in site.series[:2]],
+        "metrics": state_metrics(site) + history_metrics(site),
+        "peers": [peers_text(site, kind, every=True) for kind in ("target", "node")],
+        "news": [each.alerts for each in changes((), site, frozenset({"degraded"}))[1]] != [],
+        "pages": {
+            str(path.relative_to(directory)): path.read_bytes()
+            for path in directory.rglob("*")
+            if path.is_file()
+        },
+    }
+
+
+@pytest.mark.parametrize("make", SITES)
+def test_every_view_of_what_was_read_is_the_same(make, tmp_path):
+    site = make(tmp_path / "site")
+    expected = said(site, tmp_path / "before")
+    write_snapshot(site, tmp_path / "stored")
+    shutil.rmtree(tmp_path / "site")
+    found = said(read_snapshot(tmp_path / "stored"), tmp_path / "after")
+    assert found.keys() == expected.keys()
+    for view, text in expected.items():
+        assert found[view] == text, view
+
+
+def test_what_is_read_is_written_as_it_was(tmp_path):
+    write_snapshot(with_an_alert_of_each_kind(tmp_path / "site"), tmp_path / "one")
+    write_snapshot(read_snapshot(tmp_path / "one"), tmp_path / "two")
+    for path in (tmp_path / "one").iterdir():
+        assert (tmp_path / "two" / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+def test_what_is_public_has_no_names_once_it_is_stored(tmp_path):
+    write_snapshot(public(with_an_alert_of_each_kind(tmp_path / "site")), tmp_path / "stored")
+    typed = (tmp_path / "stored" / "snapshot.json").read_text()
+    assert "all scratch" in typed
+    assert [each for each in ("jane", "ticket 4711", "/scratch/left") if each in typed] == []
+
+
+def test_what_is_no_snapshot_is_an_error(tmp_path):
+    with pytest.raises(FileError, match="cannot be read"):
+        read_snapshot(tmp_path)
+    write_snapshot(with_a_drop_of_a_group(tmp_path / "site"), tmp_path / "stored")
+    path = tmp_path / "stored" / "snapshot.json"
+    text = path.read_text()
+    path.write_text(text.replace("iobands-snapshot/1", "iobands-snapshot/2"))
+    with pytest.raises(FileError, match="iobands-snapshot/1"):
+        read_snapshot(tmp_path / "stored")
+    for damaged in (text[:-9], "[]", text.replace('"rows": ', '"rows": 9')):
+        path.write_text(damaged)
+        with pytest.raises(FileError):
+            read_snapshot(tmp_path / "stored")
