@@ -199,7 +199,7 @@ def test_an_input_that_cannot_be_read_is_named(
     assert site.exit_status == CRITICAL
     site = injected(calm, calm / each.path, unreadable)
     assert site.exit_status == each.unread
-    why = "Input/output error" if each.unread == UNKNOWN else "a note that cannot be read"
+    why = "Input/output error" if each.unread == UNKNOWN else "unreadable note"
     (said,) = (
         *(f"{alert.subject} {alert.reason}" for alert in site.alerts),
         *(f"{left.path} {left.why}" for left in site.leftovers if left.why != "busy"),

@@ -88,7 +88,9 @@ def test_a_session_that_cannot_be_seen_goes_on(shared: Path, observed: Observed)
     assert (status.returncode, "last session" in status.stdout) == (0, False), status.stdout
     refused = as_another(shared, "-c", TAKE, perflogs)
     assert refused.returncode == 1
-    assert f"cannot be seen from here: if it is over, remove {path_of(perflogs)}" in refused.stderr
+    assert (
+        f"cannot be seen from here: if it has ended, remove {path_of(perflogs)}" in refused.stderr
+    )
     assert read_holder(perflogs) == holder
 
     # what has ended is not there for kill(2), either

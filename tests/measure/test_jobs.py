@@ -59,7 +59,7 @@ def test_jobs_of_a_killed_session_are_cancelled(
     note_job(tmp_path, "lsf", 17, "rfm_EnvProbe")  # there is no bjobs
     assert cancel_jobs(tmp_path) == [
         "its jobs were cancelled: 12, 14",
-        "the scheduler does not answer: these jobs may run: 17 of lsf",
+        "the scheduler does not answer; these jobs may still run: 17 of lsf",
     ]
     assert (tmp_path / "scancel").read_text() == "-- 12\n-- 14\n"
     assert cancel_jobs(tmp_path) == []
@@ -95,9 +95,7 @@ def test_nothing_else_is_cancelled(tmp_path: Path, program: Program, observed: O
     program("squeue", SQUEUE)
     (tmp_path / NAME).write_text("\n".join(HOSTILE))
     (said,) = cancel_jobs(tmp_path)
-    assert said.endswith(
-        f"{len(HOSTILE) - 3} lines name no job of a session; nothing was done for them"
-    )
+    assert said.endswith(f"{len(HOSTILE) - 3} lines are not jobs of a session; they were ignored")
     assert not (tmp_path / "scancel").exists()
     assert not (tmp_path / "qdel").exists()
     (tmp_path / NAME).write_text("slurm 12 rfm_EnvProbe\n")
@@ -116,7 +114,7 @@ def test_a_list_that_is_none_cancels_nothing(tmp_path: Path, program: Program, l
     program("squeue", listed)
     (tmp_path / NAME).write_text("slurm 12 rfm_EnvProbe\n")
     assert cancel_jobs(tmp_path) == [
-        "the scheduler does not answer: these jobs may run: 12 of slurm"
+        "the scheduler does not answer; these jobs may still run: 12 of slurm"
     ]
     assert not (tmp_path / "scancel").exists()
 

@@ -119,7 +119,7 @@ def test_of_another_machine_or_container_nothing_is_known(
     acquire(tmp_path, holder)
     with pytest.raises(SessionError) as refused:
         acquire(tmp_path, new_holder("iobands run"))
-    assert f"cannot be seen from here: if it is over, remove {path_of(tmp_path)}, or wait" in str(
+    assert f"cannot be seen from here: if it has ended, remove {path_of(tmp_path)}, or wait" in str(
         refused.value
     )
     assert read_holder(tmp_path) == holder
@@ -178,7 +178,7 @@ def test_one_of_an_older_version_gives_no_signs_of_life(tmp_path: Path) -> None:
     said = {"session": "old", "command": "iobands run", "user": "me", "began": "then"}
     path_of(tmp_path).write_text(json.dumps({**said, "processes": [process]}))
     os.utime(path_of(tmp_path), (1, 1))
-    with pytest.raises(SessionError, match=r"if it is over, remove \S+json$"):
+    with pytest.raises(SessionError, match=r"if it has ended, remove \S+json$"):
         acquire(tmp_path, new_holder("iobands run"))
     here = {**process, "host": socket.gethostname()}  # a restart, for all that is known
     path_of(tmp_path).write_text(json.dumps({**said, "processes": [here]}))

@@ -132,7 +132,7 @@ def test_the_scheduler_that_has_the_job_is_asked(disk, notes, tmp_path, slurm, o
         of_job("12", None, process=elsewhere): "its job 12 is of login9: run iobands clean there",
         of_job("13"): "the scheduler (slurm) does not say whether its job runs",
         of_job("1", "lsf1", "lsf"): "its job 1 is of the cluster lsf1: run iobands clean there",
-        of_job(None): "its job is not known: remove it by hand if none runs",
+        of_job(None): "its job is unknown; if no job uses it, remove it by hand",
     }
     outcomes = states(sweep(notes, {disk: ()}))
     assert outcomes == {

@@ -74,7 +74,9 @@ def cost(
             f"{hours * a_year:.3g}",
         )
     Console(width=MAIL_WIDTH).print(table)
-    typer.echo("\nAt most: volume × repeats; nodes × time limit, of which a run takes a part.")
+    typer.echo("\nUpper bounds: volume × repeats; nodes × time limit. Most runs use less.")
     unknown = sum(not each.written_gib and not each.node_hours for each in costs)
     if unknown:
-        typer.echo(f"Without {unknown} checks whose nodes the scheduler decides on at their time.")
+        typer.echo(
+            f"{unknown} checks are not counted: the scheduler chooses their number of nodes."
+        )

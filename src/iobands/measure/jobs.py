@@ -151,7 +151,7 @@ def cancel_jobs(perflogs: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        return [f"{path}: {error.strerror}; see with the scheduler whether its jobs still run"]
+        return [f"{path}: {error.strerror}; ask the scheduler whether its jobs still run"]
     cancelled: list[str] = []
     silent: list[str] = []
     strange = 0
@@ -170,9 +170,11 @@ def cancel_jobs(perflogs: Path) -> list[str]:
     forget_jobs(perflogs)
     notes = [f"its jobs were cancelled: {', '.join(cancelled)}"] if cancelled else []
     if silent:
-        notes.append(f"the scheduler does not answer: these jobs may run: {', '.join(silent)}")
+        notes.append(
+            f"the scheduler does not answer; these jobs may still run: {', '.join(silent)}"
+        )
     if strange:
-        notes.append(f"{path}: {strange} lines name no job of a session; nothing was done for them")
+        notes.append(f"{path}: {strange} lines are not jobs of a session; they were ignored")
     return notes
 
 

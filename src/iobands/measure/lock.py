@@ -206,7 +206,7 @@ def _read(path: Path) -> Holder | None:
     except OSError as error:
         raise SessionError(f"{path}: {error.strerror}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise SessionError(f"{path} is damaged; remove it if nobody measures here now") from None
+        raise SessionError(f"{path} is damaged; remove it if no session is running") from None
 
 
 def join(perflogs: Path, holder: Holder) -> None:
@@ -225,12 +225,14 @@ def release(perflogs: Path, session: str) -> None:
 
 
 def _refusal(path: Path, holder: Holder | None) -> str:
-    said = f"another session measures here: {holder or 'it has just ended, try again'}"
-    if holder and holder.is_out_of_sight:
-        said += f"; it cannot be seen from here: if it is over, remove {path}"
+    if holder is None:
+        return "another session has just finished; try again"
+    said = f"another session is measuring: {holder}"
+    if holder.is_out_of_sight:
+        said += f"; it cannot be seen from here: if it has ended, remove {path}"
         if holder.beats:
             hours = f"{STOPPED / 3600:g} h"
-            said += f", or wait: {hours} after its last sign of life, the next session takes over"
+            said += f", or wait: the next session takes over {hours} after its last heartbeat"
     return said
 
 

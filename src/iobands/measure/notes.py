@@ -140,7 +140,7 @@ def read_leftovers(perflogs: Path, system: str | None) -> tuple[Leftover, ...]:
             continue
         for path, note in listed:
             if note is None:
-                why = "a note that cannot be read: remove it, and any directory of its name"
+                why = "unreadable note; delete it and the directory it names"
                 found.append(Leftover(name, path, why))
             elif note.stays:
                 stays = note.stays

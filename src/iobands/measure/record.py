@@ -87,7 +87,9 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
         failed.append(not_read(path, error))
         return None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        failed.append(Rejected(path, 0, "no record of a session; the next one writes it anew"))
+        failed.append(
+            Rejected(path, 0, "not the record of a session; the next session replaces it")
+        )
         return None
     if record.ended is None and not _runs(perflogs, record):
         return replace(record, how=KILLED, reason=f"by a signal, or {record.host} restarted")

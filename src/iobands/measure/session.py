@@ -128,11 +128,11 @@ def _session(
     if ended.repeated:
         counts["repeated"] = len(ended.repeated)
     notes = [
-        *(f"run once more, as infrastructure failed: {why}" for why in ended.repeated.values()),
+        *(f"run again because the infrastructure failed: {why}" for why in ended.repeated.values()),
         *end_rest(perflogs, session, waited=ended.was_complete),
     ]
     names = ", ".join(cost.name for cost in cut)
-    left_out = f"left out, as over the daily budget of the site file: {names}"
+    left_out = f"left out because of the daily budget in the site file: {names}"
     if cut:
         problems.append(left_out)
     for these in (ended.reports, sorted({*recent_reports(perflogs)} - {*ended.reports})):
@@ -232,8 +232,8 @@ def end_rest(perflogs: Path, session: str, *, waited: bool = False) -> list[str]
     With `waited`, ReFrame has waited for all jobs.
     """
     number, left = end_session(session)
-    notes = [f"it had left {number} processes running, which were ended"] if number else []
+    notes = [f"it left {number} processes running; they were ended"] if number else []
     if left:
         pids = ", ".join(str(process.pid) for process in left)
-        notes.append(f"not to be ended, as on a file system that hangs: pid {pids}")
+        notes.append(f"could not be killed; probably blocked on a hung file system: pid {pids}")
     return notes if waited else [*notes, *cancel_jobs(perflogs)]

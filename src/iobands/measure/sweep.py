@@ -151,7 +151,7 @@ def unknown_owner(note: Note) -> str | None:
         # A session that was killed just as it submitted; a machine that restarted has no process.
         has_gone = note.process.is_alive() is False and note.process.boot != Process.this().boot
         known = note.scheduler == "local" and has_gone
-        return None if known else "its job is not known: remove it by hand if none runs"
+        return None if known else "its job is unknown; if no job uses it, remove it by hand"
     if not knows_job(note):
         where = f"the cluster {note.cluster}" if note.cluster else note.process.host
         return f"its job {note.job} is of {where}: run iobands clean there"
