@@ -84,6 +84,16 @@ class Archer2Collective(Archer2Comparison):
         return self.plain(layer=f"{self.library}-independent"), self.plain()
 
 
+@rfm.simple_test
+class Archer2Adios(Archer2Comparison):
+    """ADIOS2 with its default aggregation, a writer on each node, against a file per process."""
+
+    layer = "adios-default"
+    other_layer = "adios-process"
+    # ADIOS2 has no call for it.
+    fsync = False
+
+
 class EitherPattern(rfm.RegressionTestPlugin):
     """For a file per process and for a shared file, each striped as the page recommends."""
 

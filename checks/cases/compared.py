@@ -217,8 +217,13 @@ class ComparedCase(Case):
             for problem in unproven(result.phases(records), asked, repeats=1)
         ]
         listing = (stage / f"{side}-files.txt").read_text(encoding="utf-8")
-        spare = LAYERS[setting.layer].overhead_bytes
-        problems += misplaced_files(listing, fields["files"], fields["bytes"], spare)
+        kind = LAYERS[setting.layer]
+        listing = "\n".join(
+            line
+            for line in listing.splitlines()
+            if line.partition(" ")[2].startswith(kind.data_files)
+        )
+        problems += misplaced_files(listing, fields["files"], fields["bytes"], kind.overhead_bytes)
         records = [record for run in runs for record in run]
         proven = hints.in_effect(
             setting.demanded,

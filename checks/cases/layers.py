@@ -15,6 +15,8 @@ class Layer:
     file_per: str = "job"
     #: The library that it needs, as the build names it.
     library: str | None = None
+    #: The beginning of the names of its files with data, where there are others.
+    data_files: str = ""
 
     @property
     def overhead_bytes(self) -> int:
@@ -33,6 +35,8 @@ LAYERS = {
     "hdf5-independent": Layer("ssf-independent", "hdf5", library="Parallel HDF5"),
     "netcdf": Layer("ssf", "netcdf", library="Parallel netCDF-4"),
     "netcdf-independent": Layer("ssf-independent", "netcdf", library="Parallel netCDF-4"),
+    "adios-default": Layer("subfiles-default", "adios2", "node", "ADIOS2", "data."),
+    "adios-process": Layer("subfiles-process", "adios2", "process", "ADIOS2", "data."),
     "snapshot": Layer("snapshot", "mpiio"),
     "snapshot-nonblocking": Layer("snapshot-nonblocking", "mpiio"),
     "btio-pnetcdf": Layer("btio", "pnetcdf", library="PnetCDF"),

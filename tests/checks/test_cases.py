@@ -24,6 +24,7 @@ SKIPPED = {
     "BulkLustreLargeFile aligned": TARGETS,
     "BulkLustreRounds aligned": TARGETS,
     "BulkLustreStripeCounts": f"compares stripe counts: {STRIPES}",
+    "Archer2Adios": "benchio's layer adios-default needs ADIOS2: not found",
     "Archer2StripeSize": f"compares stripe sizes: {STRIPES}",
     "Archer2Hints": "compares a hint preset with none: the site file has no hint_presets",
     "Archer2Transport": "compares MPI transports: the site file has environments of one, default",

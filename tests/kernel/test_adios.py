@@ -113,6 +113,28 @@ def test_the_file_holds_the_block_of_each_rank(kept_directory):
     assert len(set(places)) == 4
 
 
+@pytest.mark.parametrize(
+    ("layer", "pattern", "files", "writers"),
+    [("adios-default", "subfiles-default", 1, 1), ("adios-process", "subfiles-process", 4, 4)],
+)
+def test_its_other_ways_to_divide_the_data(adios, layer, pattern, files, writers):
+    words = (*SHAPE, "global", layer, "unstriped", f"--seed={SEED}", "--verify",
+             "--result=result.jsonl")  # fmt: skip
+    done = adios.run(*words, "--keep", ranks=4)
+    assert done.status == 0, done.err
+    for record in adios.records():
+        assert (record["pattern"], record["interface"]) == (pattern, "adios2")
+        assert (record["files"], record["writers"]) == (files, writers)
+        assert record["verified_bytes"] == record["bytes"] == 7 * 10 * 6 * 8
+    directory = adios.cwd / f"unstriped/{layer}.dat"
+    data = [path.read_bytes() for path in sorted(directory.glob("data.*"))]
+    assert len(data) == files
+    for rank, block in enumerate(reference.blocks(SHAPE, GRID, SEED)):
+        assert block in data[rank * files // 4]
+    done = adios.run(*words, "--no-write", ranks=2)
+    assert done.status == 0, done.err
+
+
 def test_bpls_finds_the_array(kept_directory):
     if shutil.which("bpls") is None:
         pytest.skip("bpls is not on the PATH")

@@ -11,7 +11,7 @@ CONTRACTS = Path(__file__).resolve().parents[2] / "docs" / "contracts.md"
 TABLE = re.compile(r"^\| Layer \| Pattern \| Interface \|.*?\n\n", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| (`.+?`) \| (`\S+`|as the layer) \| `(\w+)` \|", re.MULTILINE)
 # benchio is built without it for the tests.
-NOT_BUILT = {"adios"}
+NOT_BUILT = {"adios", "adios-default", "adios-process"}
 
 
 @pytest.fixture
@@ -39,4 +39,5 @@ def test_the_checks_expect_what_benchio_records(kinds):
     # These are scripts whose result files have the same form.
     for name in ("untar", "listing", "reopening"):
         assert expected.pop(name) == (name, "posix")
-    assert expected == {name: kinds[name] for name in expected}
+    built = {name: kinds[name] for name in expected if name not in NOT_BUILT}
+    assert {name: expected[name] for name in built} == built

@@ -1,4 +1,4 @@
-# Finds an ADIOS2 with Fortran and the same MPI library, for the layer adios. Sets `with_adios`.
+# Finds an ADIOS2 with Fortran and the same MPI library, for the layers adios. Sets `with_adios`.
 
 include(cmake/FormatLibraries.cmake)
 
@@ -45,6 +45,6 @@ if(NOT BENCHIO_ADIOS STREQUAL "OFF")
   elseif(BENCHIO_ADIOS STREQUAL "ON")
     message(FATAL_ERROR "The layer adios cannot be compiled: ${no_adios}")
   else()
-    message(STATUS "The layer adios is not compiled: ${no_adios}")
+    message(STATUS "ADIOS2: none that can be used: ${no_adios}")
   endif()
 endif()

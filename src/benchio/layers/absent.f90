@@ -8,6 +8,7 @@ module absent
    !> Has the components that the rows of the registry set.
    type :: absent_t
       logical :: collective = .true., blocking = .true.
+      character(len=7) :: file_of = ""
    end type absent_t
 
 end module absent

@@ -1,5 +1,5 @@
-!> The layer adios: the whole array as a variable of ADIOS2, whose engine BP5 creates a
-!> directory and divides the data among files in it.
+!> The layers adios, adios-default and adios-process: the whole array as a variable of ADIOS2,
+!> whose engine BP5 creates a directory and divides the data among files in it.
 !>
 !> Memory: ADIOS2 makes a copy of the block during a write, since with its halo it is not
 !> contiguous.
@@ -9,9 +9,10 @@
 !> Errors: when an ADIOS2 call fails on one process, the others may never return from theirs,
 !> and ADIOS2 must not be called again. All processes therefore agree after each call that
 !> moves data, and after a failure make no further ADIOS2 calls. In ADIOS2 2.12 a process that
-!> writes for others of its node does not even return when its write fails. Here each process
-!> therefore writes its own data, to one file for each node; by default one process of each
-!> node would write all.
+!> writes for others of its node does not even return when its write fails. In adios each process
+!> therefore writes its own data, to one file for each node, and in adios-process to one of its
+!> own. adios-default leaves both to the library, by default one process and one file of each node:
+!> there a failed write may leave the run waiting without end.
 module layer_adios
    use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
@@ -49,17 +50,19 @@ module layer_adios
    integer(int64), parameter :: spare_bytes = 65536_int64, spare_bytes_each = 8192_int64
 
    type, extends(block_backend_t) :: adios_t
-      private
-      type(team_t) :: team
-      type(adios2_adios) :: adios
+      !> What has a file: each `node`, by writes of its processes; each `process`; or what the
+      !> library takes by `default`.
+      character(len=7) :: file_of = "node"
+      type(team_t), private :: team
+      type(adios2_adios), private :: adios
       !> The settings for writing and for reading; a variable belongs to one of them.
-      type(adios2_io) :: writing, reading
-      type(adios2_variable) :: variable
+      type(adios2_io), private :: writing, reading
+      type(adios2_variable), private :: variable
       !> The open directory.
-      type(adios2_engine) :: engine
-      character(len=:), allocatable :: directory
+      type(adios2_engine), private :: engine
+      character(len=:), allocatable, private :: directory
       !> Whether a call has failed on some process.
-      logical :: is_broken = .false.
+      logical, private :: is_broken = .false.
    contains
       procedure :: set_up
       procedure :: open_file
@@ -86,6 +89,8 @@ contains
       self%team = team
       call self%plan_shared_file(team, directory)
       self%files = team%nodes
+      if (self%file_of == "process") self%files = team%size
+      if (self%file_of == "default") self%writers = team%nodes
       self%directory = directory
       self%data_start = -1_int64
       self%can_sync = .false.
@@ -119,11 +124,11 @@ contains
       if (allocated(error)) return
       call adios2_set_engine(io, "BP5", ierr)
       call check_adios(ierr, "adios2_set_engine", error)
-      if (allocated(error)) return
+      if (allocated(error) .or. self%file_of == "default") return
       call adios2_set_parameter(io, "NumAggregators", to_text(self%team%size), ierr)
       call check_adios(ierr, "adios2_set_parameter", error)
       if (allocated(error)) return
-      call adios2_set_parameter(io, "NumSubFiles", to_text(self%team%nodes), ierr)
+      call adios2_set_parameter(io, "NumSubFiles", to_text(self%files), ierr)
       call check_adios(ierr, "adios2_set_parameter", error)
    end subroutine declare
 

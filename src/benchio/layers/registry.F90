@@ -94,6 +94,8 @@ contains
                gathers=.true.)
       call add("adios", "subfiles", "adios2", adios_t(), "a directory of files, ADIOS2", &
                epcc=.true., gathers=.true.)
+      call add("adios-default", "subfiles-default", "adios2", adios_t(file_of="default"))
+      call add("adios-process", "subfiles-process", "adios2", adios_t(file_of="process"))
       call add("snapshot", "snapshot", "mpiio", snapshot_t(), &
                "a simulation that appends its array")
       call add("snapshot-nonblocking", "snapshot-nonblocking", "mpiio", &
