@@ -325,7 +325,7 @@ class Window:
         """Return the rule.
 
         Raises:
-            ValueError: `repeat` is none.
+            ValueError: `repeat` is not a rule.
         """
         # imported here: the checks need no windows, and a site's own ReFrame may lack it
         from dateutil.rrule import rrulestr  # noqa: PLC0415

@@ -29,8 +29,8 @@ def compare(
     """Compare series that differ in one field: the ratio, and an interval of 95 % for it.
 
     Samples that were measured within a day of each other make pairs, and the ratio is the median
-    of theirs, so that what changes from day to day cancels out. The interval is that of the sign
-    test; it takes six pairs. A case that compares by itself has its ratio as a result: see
+    of theirs, so that what changes from day to day cancels out. The interval comes from the
+    sign test, which takes six pairs. A case that compares by itself has its ratio as a result: see
     `iobands status`.
     """
     if field not in COMPARABLE:

@@ -25,7 +25,7 @@ def explain(
     """Explain the state of a series: since when, how sure, what else moved and what did not.
 
     Of an alert that several series share: which of them moved and which did not. The exit status
-    is 0, and 3 when SERIES is none or several.
+    is 0, and 3 when SERIES names nothing, or several.
     """
     form = figure.suffix[1:].lower() if figure else ""
     if figure and form not in {"svg", "png"}:

@@ -104,8 +104,8 @@ app = typer.Typer(
     ReFrame checks measure the file systems and leave perflogs. iobands judges each series by its
     quartile band and its own history, and says what needs attention.
 
-    The exit status is that of a monitoring plug-in: 0 all is well, 1 watch, 2 degraded, 3 no data
-    (a sample is missing, or nothing could be read). 2 goes before 3, and 3 before 1.
+    The exit status follows monitoring plug-ins: 0 all is well, 1 watch, 2 degraded, 3 no data
+    (a sample is missing, or nothing could be read). Worst first: 2, 3, 1, 0.
     """
     ),
     no_args_is_help=True,

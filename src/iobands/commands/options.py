@@ -98,10 +98,10 @@ def site_of(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
 
 
 def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSite:
-    """Judge the site that the options name; end with a message where there is none."""
+    """Judge the site that the options name; end with a message if it is missing."""
     if options.config and not options.config.is_dir():  # the default need not exist
         raise failure(
-            f"{options.config}: no such directory; give --config that of bands, alerts and systems"
+            f"{options.config}: no such directory; give the one that has bands, alerts and systems"
         )
     perflogs = options.perflogs_directory
     as_of = time_of(options.as_of, "--as-of") if options.as_of else None

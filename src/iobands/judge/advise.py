@@ -36,7 +36,7 @@ from iobands.snapshot import (
     value_of,
 )
 
-#: The case of which each point differs from others in one of these alone, and in size.
+#: The case whose points differ from each other in one setting alone, and in size.
 SWEEP: Final = "bulk-lustre-stripe-counts"
 #: How sure all advice of a site is together.
 CONFIDENCE: Final = 0.95
@@ -51,7 +51,7 @@ Ratios = NDArray[np.float64]
 def advise(
     histories: Mapping[SeriesKey, History],
 ) -> tuple[list[Advised], list[CaseAdvice]]:
-    """Return the advice for each pattern and variable of which settings can be compared."""
+    """Return the advice for each pattern and variable whose settings can be compared."""
     groups: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
     for key in sorted(histories, key=SeriesKey.sort_key):
         if key.case in {None, SWEEP} and key.unit != RATIO_UNIT and len(histories[key]):

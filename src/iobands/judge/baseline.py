@@ -23,13 +23,13 @@ from iobands.judge.scores import (
     history_cells,
 )
 
-#: From so many own runs on they are a baseline, and from so many on the only one.
+#: The fewest runs for a baseline, and the fewest for a baseline without a band.
 FIRST_BASELINE: Final = 20
 FULL_BASELINE: Final = 60
-#: A baseline grows to so many runs and is then frozen: a slow decline must not become normal.
+#: The runs of a full baseline, which is then frozen: a slow decline must not become normal.
 LARGEST_BASELINE: Final = 200
 
-# The correlation of other series is worth so many runs of this one.
+# How many runs of this series the correlation of the other series is worth.
 _PRIOR_RUNS: Final = 100
 # A run is deep that lies under the outer fence of the baseline and this far under its median.
 _FENCE: Final = 3.0
@@ -91,7 +91,7 @@ class Baseline:
         published = band_cells(self.band) if self.band is not None else None
         if size < FIRST_BASELINE:
             return published
-        # The mean of n correlated runs varies like that of fewer independent ones.
+        # The mean of n correlated runs varies like a mean of fewer independent ones.
         own = history_cells(self.runs, size / self.inflation**2, self.youth)
         if published is None or size >= FULL_BASELINE:
             return own
@@ -200,18 +200,18 @@ _PRIOR_OUTLIERS: Final = 5.0
 
 _PRIOR_AGAIN: Final = 0.4
 
-# The rate of all series is worth so many runs of one of them.
+# How many runs of one series the rate of all series is worth.
 _OWN_RUNS: Final = 20.0
 
 # However rare outliers are, one run says no more than 5 nats.
 _LEAST: Final = math.exp(-5.0)
 
-# A series has a correlation from so many runs on. The newest runs count.
+# The fewest runs for a correlation, of which the newest count.
 _ENOUGH: Final = 20
 
 _NEWEST_RUNS: Final = 400
 
-# The level of a run is the median of so many around it; a longer streak is no outlier.
+# The level of a run is the median of the runs around it; a longer streak is no outlier.
 _WINDOW: Final = 21
 
 _LONGEST: Final = 3
@@ -236,11 +236,11 @@ class Prior:
 
     @property
     def first(self) -> float:
-        """The rate of outliers after a run that is none."""
+        """The rate of outliers after an ordinary run."""
         return max((self.begun + _PRIOR_FIRST) / (self.runs + _ASSUMED_RUNS), _LEAST)
 
     def first_of(self, own: int, runs: int) -> float:
-        """Return the rate for a series of which `own` of `runs` are outliers themselves."""
+        """Return the rate for a series with `own` outliers in `runs` runs."""
         return max((self.first * _OWN_RUNS + own) / (_OWN_RUNS + runs), self.first)
 
     @property

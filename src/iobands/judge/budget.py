@@ -61,7 +61,7 @@ def runs_between_false_alarms(threshold: float) -> float:
 def threshold_for(
     false_alarms_a_year: float = 1.0, series: int = 1, runs_a_year: float = 365.0
 ) -> float:
-    """Return the threshold at which a whole site has at most so many false alarms a year.
+    """Return the threshold that keeps a whole site within its false alarms a year.
 
     Args:
         false_alarms_a_year: how many the site allows itself, all series together.

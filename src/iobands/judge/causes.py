@@ -253,7 +253,7 @@ def _acknowledged(
 
 
 def _as_change(alert: Alert) -> Change:
-    """Return the change of a group as that of a member that has none of its own."""
+    """Return the change of a group for a member without a change of its own."""
     assert alert.since and alert.since_low and alert.since_high and alert.direction
     ratio = Ratio(1.0, 0.0, float("inf"))
     times = (alert.since, alert.since_low, alert.since_high, alert.since)

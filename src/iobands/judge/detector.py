@@ -41,7 +41,7 @@ from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, level_ratio
 LAG: Final = 30
 #: A level matters that is off by this share of the baseline.
 LEAST: Final = 0.05
-#: An improvement that lasted for so many runs becomes the baseline.
+#: How many runs an improvement must last to become the baseline.
 ADOPTION: Final = 30
 
 # The baseline is learned again when it has grown to one of these sizes.
@@ -49,7 +49,7 @@ _GROWTH: Final = (FIRST_BASELINE, 30, 40, FULL_BASELINE, 90, 130, LARGEST_BASELI
 _CHUNK: Final = 64
 # So many runs are scored at a time: the rest of years is scored again after each change.
 _AT_A_TIME: Final = 256
-# So many runs whose level is that of the baseline end a change, however steady they are.
+# How many runs at the level of the baseline end a change, however steady they are.
 _BACK: Final = 8
 # How far back from the last zero an onset may lie, and how far on from where it was raised.
 _BEFORE_ONSET: Final = 60

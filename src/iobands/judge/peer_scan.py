@@ -20,7 +20,7 @@ from iobands.judge.budget import WATCH, Budget
 from iobands.judge.scores import Array
 from iobands.snapshot import DAILY, Peer, PeerState, Ratio, Speeds, moment, runs_a_year
 
-# Speeds over that of the others, of which the likeliest counts.
+# Speeds relative to the others; the likeliest counts.
 _DESIGNS: Final = np.log([0.75, 0.5])[:, None]
 # The median of two hides which one is slow.
 _FEWEST_PEERS: Final = 3
@@ -35,9 +35,9 @@ _TELLS_NOTHING: Final = 0.5
 _LEAST_NOISE: Final = 0.03
 _MAD_TO_SIGMA: Final = 1.4826
 _NORMAL_95: Final = 1.96
-# The standard error of a median over that of a mean, of normal noise.
+# The standard error of a median relative to a mean, for normal noise.
 _MEDIAN: Final = 1.2533
-# A slow peer is like the others again after so many sessions in a row that say so.
+# A slow peer has recovered after this many sessions in a row that say so.
 _RECOVERED: Final = 3
 # A peer is gone when the newest sessions miss it: so many at the least, and so many that drawing
 # their share of all peers at random would miss it with this chance.
@@ -118,7 +118,7 @@ def _gone_after(share: float) -> int:
 
 
 def _noise(values: Array) -> Array:
-    """Return the spread of healthy peers in each session, that of all sessions at the least.
+    """Return the spread of healthy peers in each session, at least the spread of all sessions.
 
     One or two alone may be the slow ones.
     """
@@ -180,7 +180,7 @@ def _follow(
 
 
 def _ratio(values: Array, noise: Array) -> Ratio:
-    """Return the median speed over that of the others, with a normal 95 % interval."""
+    """Return the median speed relative to the others, with a normal 95 % interval."""
     if not len(values):
         return Ratio(math.nan, 0.0, math.inf)
     middle = float(np.median(values))

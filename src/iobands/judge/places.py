@@ -45,7 +45,7 @@ def places_of(
     """Return what is compared, targets before nodes.
 
     `not_judged` gives the spans in which runs do not count, of a kind, a system and a file system
-    or partition, each with its peer, None of all. Each place may have so many `false_alarms` a
+    or partition, each with its peer, None of all. Each place may have this many `false_alarms` a
     year.
     """
     recent = speeds.filter(pl.col(TIME) > now - KEPT)

@@ -42,7 +42,7 @@ _NEAR_ONE: Final = NormalDist().inv_cdf(0.995)
 # A baseline of n runs is off by chance. From every score so much is taken that a baseline whose
 # error is this many standard errors, in the direction of the change, gains nothing.
 _ERRORS: Final = 1.7
-# A published band does not say how many runs it was computed from; it is trusted like so many.
+# A published band does not say how many runs it comes from; it is trusted like this many.
 _RUNS_OF_A_BAND: Final = 100
 
 # The middle cells of a history hold this share of it; towards both ends they get smaller, down to
@@ -179,7 +179,7 @@ class _Blend:
 
 
 def blended(own: Cells, published: Cells, share: float) -> Scores:
-    """Return scores of which the series' own history has `share`, and a band the rest.
+    """Return scores that mix the series' own history, with weight `share`, and a band.
 
     The likelihood ratios are averaged, not the scores: a mean of ratios whose healthy mean is at
     most one has that property again.

@@ -313,7 +313,7 @@ def _of_site(
 
 
 def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
-    """Return an alert for each directory of which something could not be read."""
+    """Return an alert for each directory with something that could not be read."""
     found: defaultdict[tuple[Path, str], list[Path]] = defaultdict(list)
     for each in rejected:
         if isinstance(each, Unread):

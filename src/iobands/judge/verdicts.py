@@ -154,7 +154,7 @@ def band_of_each(
 ) -> tuple[NDArray[np.int_], list[Band | None]]:
     """Return for each sample the place of the band that judges it, and these bands.
 
-    It is that of the bands file in force then, else `learned`, where the sample compares with
+    It is the band of the bands file in force then, else `learned`, where the sample compares with
     those that it was learned from; the last band is None, for samples without one.
     """
     found: list[Band | None] = [learned]

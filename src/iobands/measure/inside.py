@@ -39,10 +39,10 @@ _ENV: Final = re.compile(r"""\benv["']?\s*:\s*(?:[&!>|]\S*\s+)*["']?([^\s"',{}\[
 _VERSION: Final = "4.10."
 _MEASURE_TIME: Final = ("reframe.frontend.executors.policies", "reframe.core.schedulers.local")
 _ANSWER: Final = 60  # seconds for an answer of Slurm
-_SILENCE: Final = 600  # seconds after which a job is given up of which Slurm says nothing
+_SILENCE: Final = 600  # seconds after which a job that Slurm does not mention is given up
 _ENDING: Final = 10  # seconds for either, when this ReFrame was asked to end
 _asked_to_end: list[str] = []
-_Reframe = SimpleNamespace  # what it has, of which mypy knows no types
+_Reframe = SimpleNamespace  # mypy knows no types of what it has
 
 
 def is_run(arguments: Sequence[str]) -> bool:

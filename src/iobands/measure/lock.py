@@ -4,7 +4,7 @@ The lock is a file that names its holder. link(2) makes it, which is atomic on N
 where flock(2) may be missing or local to a node. The kernel does not remove it, so a lock is stale
 when its processes are gone: they have ended, or their machine has restarted. Where this machine
 cannot see them, the heartbeat tells: the holder touches the lock every minute. Its time is compared
-with that of a file made beside it now. On NFS the server sets both; on Lustre the clients do, by
+with the time of a file made beside it now. On NFS the server sets both; on Lustre clients do, by
 clocks that may be wrong, so the lock is watched as well.
 """
 

@@ -356,7 +356,7 @@ def session_of(report: Part) -> Part:
 
 
 def number_of(table: Part, name: str) -> float | None:
-    """Return a finite number in a part of a report, None if there is none of that name."""
+    """Return a finite number in a part of a report, or None."""
     value = table.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None

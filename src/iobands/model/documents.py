@@ -112,7 +112,7 @@ def _depth(error: ValidationError) -> tuple[int, list[str]]:
 
 
 def unknown(value: object, known: Iterable[object]) -> str:
-    """Return the rest of a sentence: that `value` is none of `known`, and what may be meant."""
+    """Return the rest of a sentence: `value` is not among `known`, and what may be meant."""
     return f"is {shown(value)}; {one_of(value, known)}"
 
 
@@ -184,7 +184,7 @@ _GRACE: Final = timedelta(days=1)
 
 
 def interval_of(days: object) -> timedelta | None:
-    """Return the interval that a check declares in `days`; None where there is none."""
+    """Return the interval that a check declares in `days`, or None."""
     if isinstance(days, int | float) and 0 < days < _MOST_DAYS:
         return timedelta(days=days)
     return None
@@ -196,7 +196,7 @@ def overdue(interval: timedelta) -> timedelta:
 
 
 def from_unix(seconds: float | None) -> datetime | None:
-    """Return the moment of so many seconds since 1970, whole ones; None where there is none."""
+    """Return the moment `seconds` after 1970, in whole seconds, or None."""
     try:
         found = None if seconds is None else datetime.fromtimestamp(seconds // 1, timezone.utc)
     except (ValueError, OverflowError, OSError):
@@ -218,7 +218,7 @@ def parse_time(value: object) -> datetime:
     """Return the moment that YAML or JSON has as `value`; a date alone is 00:00 UTC.
 
     Raises:
-        ValueError: it is none; the message is the rest of a sentence: what it is, what to write.
+        ValueError: it is not a time; the message says what it is, and what to write.
     """
     problem = ValueError(f"is {shown(value)}; {_WANTED}")
     if isinstance(value, str):

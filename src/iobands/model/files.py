@@ -30,7 +30,7 @@ def mask_others() -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name `path` in an error of the system that names no file, as that of a descriptor."""
+    """Name `path` in a system error that names no file, such as the error of a descriptor."""
     try:
         yield
     except OSError as error:
@@ -80,7 +80,7 @@ def read_small(path: Path, largest: int = 64 << 20) -> bytes:
     """Return the content of a regular file; a pipe in its place is not waited for.
 
     Raises:
-        OSError: there is none, it cannot be read, or has more than `largest` bytes.
+        OSError: it is missing, cannot be read, or has more than `largest` bytes.
     """
     with naming(path), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
         status = os.fstat(stream.fileno())
@@ -136,7 +136,7 @@ def replace_file(
 
 
 def read_regular(name: str | Path, directory: int | None, most: int) -> bytes | None:
-    """Return at most so many bytes of a file in `directory`; None of a link, a pipe and so on.
+    """Return at most `most` bytes of a file in `directory`; None for a link, a pipe and so on.
 
     Raises:
         OSError: it cannot be read.

@@ -1,6 +1,6 @@
 """Ratios of pairs that were measured together, and how sure their median is.
 
-The interval is that of the sign test: its ends are two of the ratios themselves, and it assumes
+The interval comes from the sign test: its ends are two of the ratios themselves, and it assumes
 nothing of how they are distributed but that pairs do not depend on each other. ReFrame checks
 import it: standard library only.
 """
@@ -16,7 +16,7 @@ from typing import Final
 #: How sure an interval is at least.
 CONFIDENCE: Final = 0.95
 
-#: The fewest pairs of which the smallest and the largest ratio are as sure: 1 - 2 / 2**6 = 0.969.
+#: The fewest pairs whose smallest and largest ratio reach this confidence: 1 - 2 / 2**6 = 0.969.
 FEWEST_PAIRS: Final = 6
 
 
@@ -24,8 +24,8 @@ FEWEST_PAIRS: Final = 6
 class PairedRatio:
     """The median of the ratios of some pairs, and an interval that contains the true median.
 
-    `confidence` is that of the interval, at least `CONFIDENCE`. The ends are None of fewer pairs
-    than `FEWEST_PAIRS`, of which no two ratios are that sure.
+    `confidence` belongs to the interval and is at least `CONFIDENCE`. With fewer pairs than
+    `FEWEST_PAIRS` no two ratios reach it, and the ends are None.
     """
 
     median: float

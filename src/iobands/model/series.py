@@ -27,7 +27,7 @@ _FURTHER: Final = (
     "partition",
     "system",
 )
-#: The system of `iobands demo`, of which everything says that it was not measured.
+#: The system of `iobands demo`. Every view says that it was not measured.
 MADE_UP: Final = "made-up-site"
 #: The stripe count that stands for all targets.
 ALL_TARGETS: Final = -1

@@ -95,7 +95,7 @@ def github(options: Mapping[str, Any]) -> Api:
 
 
 def _found(api: Api, url: str, query: dict[str, str], ident: str) -> dict[str, Any] | None:
-    """Return the issue or the comment that carries `ident`, None if there is none."""
+    """Return the issue or the comment that carries `ident`, or None."""
     for page in range(1, _MOST_PAGES + 1):
         asked = {**query, "per_page": str(_PAGE), "page": str(page)}
         entries = ask("GET", url, list, params=asked, auth=api.auth)

@@ -82,7 +82,7 @@ class Member:
 
 @dataclass(frozen=True)
 class SlowPeer:
-    """A target or a node that is slow: `ratio` is its speed over that of the others.
+    """A target or a node that is slow: `ratio` is its speed relative to the others.
 
     It is the worst of `ratios`, which are by variable.
     """
@@ -175,7 +175,7 @@ class Entry:
 
     `subject` names it, `ratio` is the level since over the baseline, and `end` says how it ended,
     empty while it is open; of what a person resolved, `who` and `reason` say more. `delay` is the
-    number of runs from the onset of a change to its alert. `kind` is that of a target or a node.
+    number of runs from the onset of a change to its alert. `kind`: of a target or of a node.
     """
 
     subject: str

@@ -268,7 +268,7 @@ class Evidence:
 
 _NORMAL_95: Final = 1.96
 
-# The size of a change is taken from so many of its runs at most, the oldest and the newest.
+# The size of a change comes from at most this many of its runs, the oldest and the newest.
 _MOST_RUNS: Final = 400
 
 

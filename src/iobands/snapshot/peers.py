@@ -106,7 +106,7 @@ class Place:
         return found
 
     def slow(self) -> dict[str, dict[str, Peer]]:
-        """Return the peers that are slow, by the variables of which they are."""
+        """Return the slow peers, each with the variables in which it is slow."""
         slow = {
             name: {
                 variable: each for variable, each in found.items() if each.state is PeerState.SLOW

@@ -75,7 +75,7 @@ class InEffect:
     cache: str | None = None
 
     def brief(self) -> str:
-        """Return it in a few words, such as `4×1 MiB ucx 2 hints`; empty if there is none."""
+        """Return it in a few words, such as `4×1 MiB ucx 2 hints`; empty if nothing is known."""
         words = []
         if self.stripe_count is not None:
             size = "" if self.stripe_size is None else f"×{self.stripe_size / _MIB:g} MiB"
@@ -181,9 +181,9 @@ class Series:
     """A series with its samples and what is known of it now.
 
     `rows`, of shape (samples,), are the places of its samples in the frame of the snapshot, which
-    has all columns. `epochs` are those of its system, without their bands, and `epoch` is that of
-    the newest sample. `missing` are the runs that gave no sample, in the order of time, `actions`
-    all that was done about the series, undone actions included.
+    has all columns. `epochs` are the epochs of its system, without their bands; `epoch` holds
+    for the newest sample. `missing` are the runs that gave no sample, in the order of time;
+    `actions` have all that was done about the series, undone actions included.
     """
 
     key: SeriesKey

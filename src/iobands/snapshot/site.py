@@ -117,7 +117,7 @@ class Snapshot:
 
     @property
     def is_made_up(self) -> bool:
-        """Whether nothing of it was measured: it is that of `iobands demo`."""
+        """Whether it is the site of `iobands demo`, where nothing was measured."""
         return any(each.key.system == MADE_UP for each in self.series)
 
     def counts(self) -> dict[State, int]:

@@ -58,7 +58,7 @@ def read_snapshot(directory: Path) -> Snapshot:
     """Return the snapshot that a directory has.
 
     Raises:
-        FileError: there is none, or it is of another version.
+        FileError: it is missing, damaged, or of another version.
     """
     path = directory / _TYPED
     try:

@@ -148,7 +148,7 @@ def parse(line: bytes) -> Action:
     """Return the action on a line.
 
     Raises:
-        Unusable: it is none; the message says why.
+        Unusable: the line is not an action; the message says why.
     """
     try:
         said = json.loads(line, parse_constant=_refuse)

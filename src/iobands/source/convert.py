@@ -219,7 +219,7 @@ def _row(said: Said, mapping: FieldMapping) -> Said | Unusable | None:
 
 
 def _with_offset(text: str, zone: ZoneInfo) -> str:
-    """Return a time with its offset, that of `zone` if it has none; other text as it is."""
+    """Return a time with its offset, taken from `zone` if it lacks one; other text as it is."""
     if not _LOCAL_TIME.fullmatch(text):
         return text
     try:

@@ -60,7 +60,7 @@ _ALIKE: Final = 1.1  # targets with as many files but for a tenth are compared
 _SLOW_TARGET: Final = 7
 _SLOWNESS: Final = 0.5
 _PEER_NOISE: Final = 0.04  # of the logarithm of the speed of a target or a node
-_RECORDED: Final = 100  # since so many days ago
+_RECORDED: Final = 100  # days ago
 _FILES: Final = _NODES * _PER_NODE
 
 
@@ -299,7 +299,7 @@ def _text(check: _Check, speeds: Mapping[str, float], draw: np.random.Generator)
 
 
 def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
-    """Return what happened to a rate so many days ago, as a factor."""
+    """Return what happened to a rate on a day, as a factor."""
     factor = 1.0
     is_write = variable == "write_bw"
     if ago > _UPGRADE:

@@ -14,7 +14,7 @@ from iobands.snapshot import History, Times
 
 # Runs nearer than this are one visit, as when somebody repeats a run by hand.
 _VISIT: Final = np.timedelta64(12, "h")
-# From so many gaps on there is a habit. A check that was run three times is nobody's schedule.
+# The fewest gaps that make a habit: three runs of a check are not a schedule.
 _ENOUGH_GAPS: Final = 3
 _NEWEST_GAPS: Final = 10
 # Of the newest gaps: longer than most, so that a change to a longer interval is soon learned.

@@ -175,7 +175,7 @@ def maintenance_of(bands: Bands, now: datetime) -> Maintenance:
     """Return the maintenances that a bands file declares and that began by `now`.
 
     Raises:
-        FileError: a rule of repetition is none.
+        FileError: a `repeat` is not a rule.
     """
     found = []
     for window in bands.maintenance:

@@ -29,7 +29,7 @@ from iobands.model import (
     Type,
 )
 
-#: No line is longer, in bytes: that of 30,000 nodes has a quarter of it.
+#: The longest line, in bytes: a run on 30,000 nodes takes a quarter of it.
 LONGEST: Final = 2**22
 #: Where a row comes from: the number of its file, and of the line in it.
 FILE: Final = "_file"
@@ -49,7 +49,7 @@ SAID: Final = {**dict.fromkeys(SPEEDS, pl.String()), **_ORIGIN}
 #: The rates that a file system can have, in GiB/s: from a byte a second to 2**60 of them.
 _RATES: Final = (2.0**-30, 2.0**30)
 _NEVER_NULL: Final = frozenset({TIME, "system", "partition", "result"})
-_PLACE: Final = frozenset({"system", "partition"})  # of which files are named
+_PLACE: Final = frozenset({"system", "partition"})  # which name files
 _EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
 # `%+` of polars takes more, such as an hour of one digit.
 _RFC_3339: Final = (

@@ -103,7 +103,7 @@ def perflog_files(
 ) -> list[Path]:
     """Return the perflogs below `directory`, rotated ones included, in the order of their names.
 
-    Rotated ones may be in a directory below that of the partition, logrotate's `olddir`.
+    Rotated ones may lie in a directory below the one of the partition, logrotate's `olddir`.
     `rejected` takes what cannot be listed.
     """
     failed = [] if rejected is None else rejected

@@ -168,7 +168,7 @@ def _rfc_3339() -> pl.Expr:
     return pl.col(TIME).dt.strftime("%Y-%m-%dT%H:%M:%S%.f+00:00")
 
 
-# What a speed can be, over that of the median target or node.
+# The possible range of a speed, relative to the median target or node.
 _POSSIBLE: Final = (2.0**-20, 2.0**20)
 
 _GOOD: Final = (pl.col("speed").is_between(*_POSSIBLE) | pl.col("speed").is_nan()).fill_null(

@@ -131,7 +131,7 @@ def moved_with(site: Snapshot, alert: Alert) -> list[str]:
 
 
 def _onset(alert: Alert) -> Onset | None:
-    """Return when a change began; None for an alert that is none."""
+    """Return when a change began; None for an alert about something else."""
     if not alert.members or alert.since is None or alert.direction is None:
         return None
     return Onset(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)

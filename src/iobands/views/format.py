@@ -31,7 +31,7 @@ from iobands.snapshot import (
     Status,
 )
 
-#: Times of the last so many days are written without their year.
+#: More recent times are written without their year.
 THIS_YEAR: Final = timedelta(days=300)
 #: What the exit statuses are called.
 WORDS: Final = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}

@@ -55,7 +55,7 @@ class Related:
 
     `change` is its own change of that time. Without one, `leaning` is the level of its next
     `runs` runs over the level before, if they clearly differ. `action` is what a person did
-    about a change of that time, which then is none any more.
+    about a change of that time, which ended it.
     """
 
     series: Series
@@ -151,7 +151,7 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Onset)
         is_end = action.kind in {RESOLVE, REBASELINE} and action.direction
         if is_end and action.since and low <= action.since <= high:
             return Related(other, shared, action=action)
-    # A change of another time, of the series or of a group that it is in, is none of this one.
+    # A change of another time, in the series or in one of its groups, says nothing here.
     elsewhere = other.status.change is not None or any(
         alert.certainty and alert.since and not low <= alert.since <= high
         for alert in site.alerts_on(other.key)

@@ -123,7 +123,7 @@ def _width(heading: str, cells: Iterable[Text]) -> int:
 def _row(
     series: Series, interval: Sequence[Series], now: datetime, is_quiet: bool
 ) -> dict[str, Text]:
-    """Return the cells of a row by their headings; that of the trend is still empty."""
+    """Return the cells of a row by their headings; the trend is still empty."""
     status = series.status
     state = Text(
         state_text(status, is_quiet), "" if is_quiet else STYLES.get(status.state.value, "")

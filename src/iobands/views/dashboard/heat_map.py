@@ -32,7 +32,7 @@ from iobands.views.peers import WORST_FIRST, with_worst
 MOST_SESSIONS: Final = 42
 _DAY: Final = 86_400
 
-#: A character a cell: the verdicts by their codes, and why there is none.
+#: A character for each cell: the verdicts by their codes, and why a verdict is missing.
 CELLS: Final = "nwabc"
 GAP, MISSED, MAINTENANCE = ".", "m", "p"
 

@@ -116,7 +116,7 @@ def packed(data: object) -> str:
 
 
 def _decimals(numbers: pl.Series, digits: int) -> int:
-    """Return how many decimals leave so many digits of each of `numbers`, which are not zero."""
+    """Return how many decimals keep `digits` digits of each of `numbers`, which are not zero."""
     return (
         max(0, digits - 1 - math.floor(math.log10(numbers.to_numpy().min()))) if len(numbers) else 0
     )
