@@ -3,7 +3,7 @@
 import pytest
 
 from checks.cases.naming import kebab
-from checks.cases.shapes import Volume, array, btio, records, snapshots, stripes
+from checks.cases.shapes import Volume, array, btio, cells, records, snapshots, stripes
 
 GIB = 2**30
 MIB = 2**20
@@ -73,3 +73,11 @@ def test_names_of_cases():
     assert kebab("CscNonblockingOverBlocking") == "csc-nonblocking-over-blocking"
     assert kebab("Archer2FPP") == "archer2-fpp"
     assert kebab("CraySharedHdf5") == "cray-shared-hdf5"
+
+
+def test_cells_have_64_values_each():
+    # 32 GiB by 1024 processes: 32 MiB each, in cells of 512 bytes
+    shape = cells(Volume(1024, 32 * 1024))
+    assert shape.words() == ["64", "65536", "1", "local"]
+    assert shape.bytes == 32 * GIB
+    assert cells(Volume(4, 0.001)).sizes == (64, 1, 1)
