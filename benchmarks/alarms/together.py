@@ -15,7 +15,7 @@ from benchmarks.alarms.worlds import Array, shared, with_outliers
 from iobands.judge.baseline import prior_of
 from iobands.judge.chart import Chart
 from iobands.judge.detector import follow
-from iobands.judge.groups import GroupChange, Member, group_changes
+from iobands.judge.groups import GroupChange, GroupMember, group_changes
 from iobands.judge.incidents import incidents_of
 from iobands.judge.verdicts import TransientRuns
 from iobands.model import SERIES_FIELDS, SeriesKey
@@ -71,11 +71,11 @@ def _charts(values: Array, threshold: float) -> list[Chart]:
     return [follow(np.exp(each), threshold=threshold, prior=prior) for each in values]
 
 
-def _lasting(members: list[Member], threshold: float) -> GroupChange | None:
+def _lasting(members: list[GroupMember], threshold: float) -> GroupChange | None:
     return next((c for c in group_changes(members, threshold) if c.ended is None), None)
 
 
-def _until(chart: Chart, end: int) -> Member:
+def _until(chart: Chart, end: int) -> GroupMember:
     """Return a series as it was known after `end` runs, as far as a group looks at it."""
     known = tuple(
         replace(point, ended=None) if point.closed is not None and point.closed >= end else point
@@ -85,7 +85,7 @@ def _until(chart: Chart, end: int) -> Member:
     cut = replace(
         chart, logarithms=chart.logarithms[:end], increments=chart.increments[:end], changes=known
     )
-    return Member(cut, np.arange(end))
+    return GroupMember(cut, np.arange(end))
 
 
 def _delay(raised: list[int], change: int) -> float:

@@ -30,7 +30,7 @@ from iobands.measure.run_reports import read_run_reports
 from iobands.model import LIMIT, FileError
 from iobands.notify.changes import changes
 from iobands.notify.news import Cause, Message
-from iobands.notify.outbox import Entry, Outbox, State
+from iobands.notify.outbox import Delivery, Outbox, OutboxState
 from iobands.notify.settings import (
     NOTIFIED,
     SendError,
@@ -228,7 +228,7 @@ def test_messages_that_wait(root, data):
     outbox = Outbox(root / "outbox")
     outbox.directory.mkdir(exist_ok=True)
     path = outbox.directory / "c1-0.team.json"
-    outbox.write(Entry(path, "team", MESSAGE, sent=WHEN))
+    outbox.write(Delivery(path, "team", MESSAGE, sent=WHEN))
     path.write_bytes(data.draw(either(path.read_bytes())))
     found, problems = outbox.entries()
     assert len(found) + len(problems) == 1
@@ -244,7 +244,7 @@ def test_what_people_know(root, data):
     cause = Cause("c1", "drop", "title", "degraded", ("a", "b"), 2, NOW, 0.5, 0.6)
     path = outbox.directory / "causes.json"
     path.unlink(missing_ok=True)
-    outbox.note(State((cause,)))
+    outbox.note(OutboxState((cause,)))
     pending = json.loads(path.read_bytes())
     pending["pending"] = [[json.loads(json.dumps(asdict(MESSAGE))), ["team"]]]
     path.write_bytes(data.draw(either(json.dumps(pending).encode())))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from iobands.judge.detector import follow
-from iobands.judge.groups import GroupChange, Member, group_changes
+from iobands.judge.groups import GroupChange, GroupMember, group_changes
 
 #: The threshold of a site with some fifty series, rounded up.
 THRESHOLD = 12.0
@@ -23,16 +23,16 @@ def site(
     return 100 * np.exp(spread * (common + own))
 
 
-def members(values: np.ndarray) -> list[Member]:
+def members(values: np.ndarray) -> list[GroupMember]:
     """Return the series in the columns of `values`, NaN where one has no run."""
     found = []
     for column in values.T:
         there = np.flatnonzero(~np.isnan(column))
-        found.append(Member(follow(column[there], threshold=THRESHOLD), there))
+        found.append(GroupMember(follow(column[there], threshold=THRESHOLD), there))
     return found
 
 
-def lasting(found: list[Member]) -> GroupChange | None:
+def lasting(found: list[GroupMember]) -> GroupChange | None:
     return next((each for each in group_changes(found, THRESHOLD) if each.ended is None), None)
 
 
@@ -128,7 +128,7 @@ def test_series_that_miss_sessions_take_part():
 def test_sessions_keep_their_numbers():
     values = site(330, 4, seed=9)
     values[BEGUN:] *= 0.6
-    numbered = [Member(each.chart, 5 * each.sessions + 70_000) for each in members(values)]
+    numbered = [GroupMember(each.chart, 5 * each.sessions + 70_000) for each in members(values)]
     plain, change = change_in(values), lasting(numbered)
     assert plain is not None and change is not None
     assert (change.onset, change.raised) == (5 * plain.onset + 70_000, 5 * plain.raised + 70_000)

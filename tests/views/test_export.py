@@ -23,8 +23,7 @@ import yaml
 from iobands.snapshot import Snapshot
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import samples_csv, samples_json, write_parquet
-from iobands.views.document import Format as DocumentFormat
-from iobands.views.document import Table
+from iobands.views.document import DocumentFormat, Table
 from iobands.views.document import written as document_of
 from iobands.views.openmetrics import history_metrics, state_metrics
 from tests.conftest import Command

@@ -13,7 +13,7 @@ import pytest
 from iobands.judge.published import published
 from iobands.snapshot import Changed, Recommended
 from iobands.source.site_file import SiteFile
-from iobands.views.document import Format, written
+from iobands.views.document import DocumentFormat, written
 from iobands.views.published import comment, drift, section
 from tests.factory import NOW, daily, write_perflog
 from tests.views.sites import look
@@ -61,7 +61,7 @@ def test_what_an_import_does_not_know_is_left_out(tmp_path: Path) -> None:
     unknown = {**LUSTRE, "stripe_count": "null", "stripe_size": "null"}
     write_perflog(tmp_path / "perflogs", daily(VALUES, **unknown))
     found = published(look(tmp_path).series, SETTINGS, [])
-    said = written(section("archer2", found, NOW), Format.MARKDOWN)
+    said = written(section("archer2", found, NOW), DocumentFormat.MARKDOWN)
     assert "- Stripe count: all targets\n- MPI transport" in said
 
 
@@ -85,13 +85,13 @@ def test_a_shell_runs_the_commands(found: list[Recommended], tmp_path: Path) -> 
     assert f"ROMIO_HINTS={tmp_path}/romio-hints" in done.stdout
 
 
-def page_of(found: list[Recommended], form: Format = Format.MARKDOWN) -> str:
+def page_of(found: list[Recommended], form: DocumentFormat = DocumentFormat.MARKDOWN) -> str:
     return written([*section("here", found, NOW), comment(found)], form)
 
 
-@pytest.mark.parametrize("form", [Format.MARKDOWN, Format.RST, Format.HTML])
+@pytest.mark.parametrize("form", [DocumentFormat.MARKDOWN, DocumentFormat.RST, DocumentFormat.HTML])
 def test_a_page_agrees_until_something_in_it_changes(
-    found: list[Recommended], form: Format
+    found: list[Recommended], form: DocumentFormat
 ) -> None:
     page = page_of(found, form)
     assert drift(page, found, NOW) == []
@@ -134,7 +134,7 @@ def test_names_from_a_log_stay_text(found: list[Recommended]) -> None:
     hostile = "<script>|`x`*\x1b["
     rates = replace(found[0].rates[0], file_systems=(hostile,), epoch=hostile)
     blocks = section("here", [replace(found[0], rates=(rates,))], NOW)
-    for form in (Format.HTML, Format.MARKDOWN):
+    for form in (DocumentFormat.HTML, DocumentFormat.MARKDOWN):
         text = written([*blocks, comment([replace(found[0], rates=(rates,))])], form)
         assert "<script>" not in text
         assert "\x1b" not in text

@@ -11,12 +11,12 @@ from iobands.commands.options import PerflogsOption, SystemOption, default_path,
 from iobands.judge.advise import advise as advise_on
 from iobands.source.perflog import read_perflogs
 from iobands.views.advice import advice_lines, advice_section
-from iobands.views.document import Format, written
+from iobands.views.document import DocumentFormat, written
 
 
 def advise(
     form: Annotated[
-        Format | None,
+        DocumentFormat | None,
         typer.Option("--format", help="A section for a page. [default: lines for a terminal]"),
     ] = None,
     perflogs: PerflogsOption = None,

@@ -8,7 +8,7 @@ import typer
 
 from iobands.commands.options import DryRunOption, RootOption, SystemOption, root_of
 from iobands.measure.notes import read_leftovers
-from iobands.measure.sweep import Outcome, clean_up
+from iobands.measure.sweep import SweepOutcome, clean_up
 from iobands.model import OK, WARNING
 from iobands.source.site_file import read_site_file
 from iobands.views.format import printable, size_text
@@ -39,7 +39,7 @@ def clean(
     raise typer.Exit(WARNING if stays else OK)
 
 
-def _line(outcome: Outcome, dry_run: bool) -> str:
+def _line(outcome: SweepOutcome, dry_run: bool) -> str:
     path, size = printable(str(outcome.note.path)), outcome.bytes
     known = f" ({size_text(size)})" if size is not None else ""
     if outcome.state == "gone":

@@ -16,7 +16,7 @@ from iobands.source.samples import samples_csv, samples_json, write_parquet
 from iobands.views.openmetrics import history_metrics, state_metrics
 
 
-class Format(str, Enum):
+class ExportFormat(str, Enum):
     """What `iobands export` writes."""
 
     CSV = "csv"
@@ -27,7 +27,7 @@ class Format(str, Enum):
 
 def export(
     form: Annotated[
-        Format, typer.Option("--format", help="Samples as tables, or the site as metrics.")
+        ExportFormat, typer.Option("--format", help="Samples as tables, or the site as metrics.")
     ],
     output: Annotated[
         Path | None,
@@ -48,9 +48,9 @@ def export(
     Parquet has a file for each system and month. Metrics without --history are for node_exporter's
     textfile collector, those with it for `promtool tsdb create-blocks-from openmetrics`.
     """
-    if history and form is not Format.OPENMETRICS:
+    if history and form is not ExportFormat.OPENMETRICS:
         raise failure("--history is of --format openmetrics; the tables have all values anyway")
-    if form is Format.PARQUET:
+    if form is ExportFormat.PARQUET:
         _parquet(output, options)
         return
     text = _text(form, history, options).encode("utf-8", "replace")
@@ -66,12 +66,12 @@ def export(
         raise failure(f"{output or 'standard output'}: {error.strerror or error}") from None
 
 
-def _text(form: Format, history: bool, options: SiteOptions) -> str:
-    if form is Format.OPENMETRICS:
+def _text(form: ExportFormat, history: bool, options: SiteOptions) -> str:
+    if form is ExportFormat.OPENMETRICS:
         site = site_of(options)
         return history_metrics(site) if history else state_metrics(site)
     samples = read_perflogs(options.perflogs_directory, options.system)
-    return samples_csv(samples) if form is Format.CSV else samples_json(samples)
+    return samples_csv(samples) if form is ExportFormat.CSV else samples_json(samples)
 
 
 def _parquet(output: Path | None, options: SiteOptions) -> None:

@@ -12,7 +12,7 @@ import typer
 from iobands.commands.options import DryRunOption, SiteOptions, site_of
 from iobands.model import OK, UNKNOWN, FileError
 from iobands.notify import deliver, monitor
-from iobands.notify.outbox import Outbox, State
+from iobands.notify.outbox import Outbox, OutboxState
 from iobands.notify.settings import Settings, read_settings
 from iobands.snapshot import Snapshot
 from iobands.views.format import printable, summary
@@ -106,7 +106,7 @@ def _test(settings: Settings) -> Iterator[str]:
             typer.echo(f"Sent to {name}: a test")
 
 
-def _show(state: State) -> None:
+def _show(state: OutboxState) -> None:
     """Print what would be sent."""
     for message, channels in state.pending:
         typer.echo(f"To {', '.join(channels)}: {message.title}\n\n{message.text}")

@@ -19,7 +19,7 @@ from iobands.views.dashboard.write import write_dashboard
 from iobands.views.format import plural
 
 
-class Format(str, Enum):
+class ReportFormat(str, Enum):
     """What `iobands report` writes."""
 
     HTML = "html"
@@ -37,9 +37,9 @@ def report(
         typer.Option("--public", help="Leave out paths, people, nodes, jobs and reasons."),
     ] = False,
     output: Annotated[
-        Format,
+        ReportFormat,
         typer.Option("--format", help="The dashboard, or a figure of each series for print."),
-    ] = Format.HTML,
+    ] = ReportFormat.HTML,
     *,
     options: PastSiteOptions,
 ) -> None:
@@ -50,7 +50,7 @@ def report(
     could not be.
     """
     site = site_of(options, with_power=True)
-    if output is Format.HTML:
+    if output is ReportFormat.HTML:
         past = options.as_of is not None
         report_to(directory, site, options.config_of("systems"), public=public, past=past)
     else:

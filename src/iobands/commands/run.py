@@ -26,7 +26,7 @@ from iobands.commands.options import (
 from iobands.commands.report import report_to
 from iobands.commands.status import print_digest
 from iobands.measure import Listener, Selection, SessionError
-from iobands.measure.session import Outcome, measure
+from iobands.measure.session import SessionOutcome, measure
 from iobands.model import OK, UNKNOWN, FileError, worst
 from iobands.notify.settings import Settings
 from iobands.source.site_file import read_site_file
@@ -107,7 +107,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _measure(root: Path, selection: Selection, limit: float, verbose: bool) -> Outcome:
+def _measure(root: Path, selection: Selection, limit: float, verbose: bool) -> SessionOutcome:
     """Run ReFrame with a line of progress where somebody looks on, or with all that it says."""
     read = partial(read_site_file, root / "config" / "systems")
     console = Console(stderr=True, highlight=False, markup=False)

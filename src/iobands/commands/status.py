@@ -16,7 +16,7 @@ from iobands.views.digest import MAIL_WIDTH, digest_text
 from iobands.views.json import as_json
 
 
-class Format(str, Enum):
+class StatusFormat(str, Enum):
     """How `iobands status` prints."""
 
     TEXT = "text"
@@ -24,7 +24,9 @@ class Format(str, Enum):
 
 
 def status(
-    output: Annotated[Format, typer.Option("--format", help="How to print.")] = Format.TEXT,
+    output: Annotated[
+        StatusFormat, typer.Option("--format", help="How to print.")
+    ] = StatusFormat.TEXT,
     every: Annotated[
         bool, typer.Option("--all", help="Show every alert with its series, and every series.")
     ] = False,
@@ -37,8 +39,8 @@ def status(
     The exit status is 0 when all is well, 1 for watch or a drop that was acknowledged, 2 for
     degraded and 3 for no data.
     """
-    site = site_of(options, with_power=output is Format.JSON)
-    if output is Format.JSON:
+    site = site_of(options, with_power=output is StatusFormat.JSON)
+    if output is StatusFormat.JSON:
         typer.echo(json.dumps(as_json(site), indent=2))
     else:
         print_digest(site, every=every, rejected=rejected)

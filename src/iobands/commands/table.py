@@ -14,14 +14,14 @@ from iobands.judge.published import published
 from iobands.model import OK, WARNING
 from iobands.snapshot import HOLDS, Recommended, Snapshot
 from iobands.source.site_file import read_site_file
-from iobands.views.document import Block, Format, written
+from iobands.views.document import Block, DocumentFormat, written
 from iobands.views.published import comment, drift, section
 
 
 def table(
     form: Annotated[
-        Format, typer.Option("--format", help="Of the section; csv is the tables alone.")
-    ] = Format.MARKDOWN,
+        DocumentFormat, typer.Option("--format", help="Of the section; csv is the tables alone.")
+    ] = DocumentFormat.MARKDOWN,
     check: Annotated[
         Path | None,
         typer.Option("--check", metavar="FILE", help="Say where a published page has drifted."),

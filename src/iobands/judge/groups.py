@@ -84,7 +84,7 @@ def group_drops(
         if len(keys) < 2:  # noqa: PLR2004
             continue
         known = Group(group.system, group.shared, group.value, group.variable, keys)
-        members = [Member(able[key].chart, sessions[key]) for key in keys]
+        members = [GroupMember(able[key].chart, sessions[key]) for key in keys]
         runs = [(sessions[key], able[key].times) for key in keys]
         for change in group_changes(members, budget.threshold):
             since = min(
@@ -125,7 +125,7 @@ _OWN_BASELINE: Final = 200
 
 
 @dataclass(frozen=True)
-class Member:
+class GroupMember:
     """A series of a group: its chart, and the rising session number of each of its runs."""
 
     chart: Chart
@@ -157,7 +157,7 @@ class GroupChange:
         return tuple(place for place in order if self.evidence[place] >= TOOK_PART)
 
 
-def group_changes(members: Sequence[Member], threshold: float) -> tuple[GroupChange, ...]:
+def group_changes(members: Sequence[GroupMember], threshold: float) -> tuple[GroupChange, ...]:
     """Return the drops of a group of series in the order of time; the last may be open.
 
     A drop lasts until the evidence against it reaches `RECOVERY` in the series that took part.
@@ -208,7 +208,7 @@ def group_changes(members: Sequence[Member], threshold: float) -> tuple[GroupCha
     return tuple(found)
 
 
-def _increments(members: Sequence[Member], sessions: NDArray[np.int_]) -> Array:
+def _increments(members: Sequence[GroupMember], sessions: NDArray[np.int_]) -> Array:
     """Return what each session added, of shape (sessions, designs, series); 0 without a run."""
     columns = SIDES[DOWN]
     found = np.zeros((len(sessions), columns.stop - columns.start, len(members)))
@@ -219,7 +219,7 @@ def _increments(members: Sequence[Member], sessions: NDArray[np.int_]) -> Array:
     return found
 
 
-def _residuals(members: Sequence[Member], sessions: NDArray[np.int_]) -> Array:
+def _residuals(members: Sequence[GroupMember], sessions: NDArray[np.int_]) -> Array:
     """Return logarithms over the median of the baseline, of shape (sessions, series), or NaN."""
     found = np.full((len(sessions), len(members)), np.nan)
     for place, member in enumerate(members):
@@ -243,7 +243,9 @@ class _Sums:
     raises: NDArray[np.int_]
 
     @classmethod
-    def of(cls, increments: Array, members: Sequence[Member], sessions: NDArray[np.int_]) -> _Sums:
+    def of(
+        cls, increments: Array, members: Sequence[GroupMember], sessions: NDArray[np.int_]
+    ) -> _Sums:
         """Return the sums of `increments`."""
         left = increments.copy()
         raises = np.zeros((len(sessions), len(members)), dtype=int)
@@ -307,7 +309,7 @@ def _scan(since: Array, discounts: Array) -> Array:
     return evidence[..., _SEVERAL - 1 :].max(axis=-1)
 
 
-def _discounts(members: Sequence[Member], residuals: Array, threshold: float) -> Array:
+def _discounts(members: Sequence[GroupMember], residuals: Array, threshold: float) -> Array:
     """Return what the sum of the j strongest series is divided by, for j from 1 on.
 
     Correlated series fall by chance together. Where what they share lasts longer than what each

@@ -19,9 +19,9 @@ from iobands.snapshot import (
     Action,
     Alert,
     Change,
-    Entry,
     Incident,
     Ledger,
+    LedgerEntry,
     PeerState,
     Place,
     Series,
@@ -44,7 +44,7 @@ def ledger_of(
 ) -> Ledger:
     """Return the ledger; `actions` are all that are in force about each series, target or node."""
     entries = [
-        Entry(
+        LedgerEntry(
             each.subject,
             each.since,
             each.raised,
@@ -56,7 +56,7 @@ def ledger_of(
         if each.direction is not None and each.since is not None
     ]
     entries += [
-        Entry(
+        LedgerEntry(
             each.name,
             each.since,
             each.raised,
@@ -80,7 +80,7 @@ def ledger_of(
     )
 
 
-def _slow(places: Sequence[Place]) -> Iterator[Entry]:
+def _slow(places: Sequence[Place]) -> Iterator[LedgerEntry]:
     """Yield when a target or a node was slow, of all variables once."""
     for place in places:
         for name, found in place.peers().items():
@@ -92,7 +92,9 @@ def _slow(places: Sequence[Place]) -> Iterator[Entry]:
                 last = ended or peer.last
                 if until is None or raised > until + NEAR:
                     end = "as fast as the others again" if ended else _NO_LONGER[peer.state]
-                    yield Entry(place.name_of(name), raised, raised, last, end=end, kind=place.kind)
+                    yield LedgerEntry(
+                        place.name_of(name), raised, raised, last, end=end, kind=place.kind
+                    )
                 until = last
 
 
@@ -109,12 +111,12 @@ class _Past:
 
     series: Series
     direction: str
-    entry: Entry
+    entry: LedgerEntry
 
 
 def _past(
     series: Sequence[Series], drops: Sequence[GroupDrop], incidents: Sequence[Incident]
-) -> list[Entry]:
+) -> list[LedgerEntry]:
     """Return the changes that ended, those of one variable on a file system as one.
 
     A drop of a group that was an incident is no further entry.
@@ -150,19 +152,19 @@ def _past(
     return [_joined(group) for group in groups]
 
 
-def _change(series: Series, change: Change) -> Entry:
+def _change(series: Series, change: Change) -> LedgerEntry:
     ended, end = change.ended, change.end or ""
     ratio = change.ratio.value
-    return Entry(series.label, change.since, change.raised, ended, ratio, end, change.delay)
+    return LedgerEntry(series.label, change.since, change.raised, ended, ratio, end, change.delay)
 
 
-def _share(series: Series, drop: GroupDrop, ratio: float) -> Entry:
+def _share(series: Series, drop: GroupDrop, ratio: float) -> LedgerEntry:
     """Return what a drop of a group was for one of its series."""
     delay = drop.change.delay
-    return Entry(series.label, drop.since, drop.raised, drop.ended, ratio, RECOVERED, delay)
+    return LedgerEntry(series.label, drop.since, drop.raised, drop.ended, ratio, RECOVERED, delay)
 
 
-def _joined(group: Sequence[_Past]) -> Entry:
+def _joined(group: Sequence[_Past]) -> LedgerEntry:
     """Return one entry of changes of one time, with the worst of them and the first alert."""
     worst = min(group, key=lambda each: each.entry.ratio or 1.0)
     first = min(group, key=lambda each: each.entry.raised or each.entry.since)
@@ -178,12 +180,12 @@ def _joined(group: Sequence[_Past]) -> Entry:
     )
 
 
-def _resolved(action: Action, series: Sequence[Series]) -> Entry:
+def _resolved(action: Action, series: Sequence[Series]) -> LedgerEntry:
     named = [each for each in series if action.names(each.key)]
     subject = action.subject or (named[0].label if len(named) == 1 else f"{len(named)} series")
     verdict = f" ({action.verdict})" if action.verdict else ""
     assert action.since is not None
-    return Entry(
+    return LedgerEntry(
         subject,
         action.since,
         ended=action.when,

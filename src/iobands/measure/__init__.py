@@ -37,7 +37,7 @@ class Listener:
     step: Callable[[str], None]
 
 
-class SiteFile(Protocol):
+class DeclaredPartitions(Protocol):
     """The partitions of a system by name, with what its site file says of each."""
 
     @property
@@ -46,4 +46,4 @@ class SiteFile(Protocol):
 
 
 #: Reads the site file of a system; raises FileError.
-ReadSiteFile = Callable[[str], SiteFile]
+ReadSiteFile = Callable[[str], DeclaredPartitions]

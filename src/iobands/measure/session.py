@@ -43,7 +43,7 @@ class NothingSelectedError(SessionError):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SessionOutcome:
     """How a session ended, its numbers of test cases, what is wrong, and notes.
 
     `seconds` says where its time went, as in the record.
@@ -58,7 +58,7 @@ class Outcome:
 
 def measure(
     root: Path, selection: Selection, read_site_file: ReadSiteFile, limit: float, listener: Listener
-) -> Outcome:
+) -> SessionOutcome:
     """Run the selected checks one after the other.
 
     After `limit` seconds the session ends. When it has ended, orphans are removed. The output of
@@ -106,7 +106,7 @@ def _session(
     session: str,
     limit: float,
     listener: Listener,
-) -> Outcome:
+) -> SessionOutcome:
     """Run ReFrame in a session, and check its results."""
     perflogs = root / "perflogs"
     listener.step("selecting checks")
@@ -151,7 +151,7 @@ def _session(
         raise SessionError(_why_nothing(ended, perflogs))
     elif counts.get("ran", counts["expected"]) < counts["expected"]:
         problems.insert(0, f"{counts['ran']} of {counts['expected']} expected test cases ran")
-    return Outcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
+    return SessionOutcome(ended.how, counts, tuple(problems), tuple(notes), seconds)
 
 
 def _exactly(name: str) -> str:

@@ -49,7 +49,7 @@ _SESSION: Final = re.compile(r"\d{8}T\d{6}Z-\d+")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SweepOutcome:
     """The state of a directory: `gone`, `stays`, or `away` if its file system is not here."""
 
     note: Note
@@ -60,7 +60,7 @@ class Outcome:
 
 def sweep(
     notes: Path, roots: Roots, *, own: Iterable[str] = (), dry_run: bool = False
-) -> list[Outcome]:
+) -> list[SweepOutcome]:
     """Remove the orphans that have a note in the directory `notes`, and return their outcomes.
 
     With `own`, names of directories whose run has ended as the caller knows, only these are
@@ -81,11 +81,11 @@ def sweep(
         if hanging:
             # A directory that is not there yet may come when the file system answers.
             pids = ", ".join(map(str, hanging))
-            outcomes.append(Outcome(note, "stays", f"its job does not end: pid {pids}"))
+            outcomes.append(SweepOutcome(note, "stays", f"its job does not end: pid {pids}"))
         elif root not in roots:
-            outcomes.append(Outcome(note, "away", f"{root} is not in the site configuration"))
+            outcomes.append(SweepOutcome(note, "away", f"{root} is not in the site configuration"))
         elif mounted_below(note.path):
-            outcomes.append(Outcome(note, "stays", "something is mounted below it"))
+            outcomes.append(SweepOutcome(note, "stays", "something is mounted below it"))
         else:
             todo.setdefault(root, []).append((note, why or ""))
     for root, each in todo.items():
@@ -97,7 +97,7 @@ def sweep(
 
 def clean_up(
     root: Path, system: str | None, read_site_file: ReadSiteFile, *, dry_run: bool = False
-) -> list[Outcome]:
+) -> list[SweepOutcome]:
     """Sweep the notes of `system`, or of all systems that have some."""
     return [
         outcome
@@ -178,7 +178,7 @@ def arguments(root: Path, types: Sequence[str], notes: Iterable[tuple[Note, str]
     return words
 
 
-def outcomes_of(said: str, notes: Iterable[tuple[Note, str]]) -> list[Outcome]:
+def outcomes_of(said: str, notes: Iterable[tuple[Note, str]]) -> list[SweepOutcome]:
     """Return the outcomes that remove.sh printed; without one, a directory stays."""
     lines = (line.split("\t") for line in said.splitlines())
     by_name = {line[0]: line[1:] for line in lines if len(line) == 4}  # noqa: PLR2004
@@ -190,11 +190,13 @@ def outcomes_of(said: str, notes: Iterable[tuple[Note, str]]) -> list[Outcome]:
         elif state == "away":
             why = f"{why}; left to the probe of the next session"
         number = int(size) if size.isdecimal() else None
-        found.append(Outcome(note, state, (unknown if state == "stays" else "") or why, number))
+        found.append(
+            SweepOutcome(note, state, (unknown if state == "stays" else "") or why, number)
+        )
     return found
 
 
-def settle(notes: Path, outcomes: Iterable[Outcome]) -> None:
+def settle(notes: Path, outcomes: Iterable[SweepOutcome]) -> None:
     """Remove the notes of directories that are gone, and note why the others stay."""
     for outcome in outcomes:
         if outcome.state == "gone":
@@ -205,7 +207,7 @@ def settle(notes: Path, outcomes: Iterable[Outcome]) -> None:
 
 def _remove(
     root: Path, types: Sequence[str], notes: Sequence[tuple[Note, str]], dry_run: bool
-) -> list[Outcome]:
+) -> list[SweepOutcome]:
     # in a separate process: a call on a hung file system does not return
     todo = [(note, why or ("dry run" if dry_run else "")) for note, why in notes]
     remover = subprocess.Popen(

@@ -15,7 +15,7 @@ from iobands.notify import mail, tracker, web
 from iobands.notify.changes import changes
 from iobands.notify.message import message_of
 from iobands.notify.news import Message
-from iobands.notify.outbox import Entry, Outbox, State
+from iobands.notify.outbox import Delivery, Outbox, OutboxState
 from iobands.notify.settings import Channel, SendError, Settings, scrubbed
 from iobands.snapshot import Snapshot
 from iobands.views.format import printable
@@ -25,7 +25,7 @@ _SECONDS: Final = 300
 _MOST: Final = 500  # characters of what a server says
 
 
-def news(site: Snapshot, settings: Settings, state: State) -> State:
+def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
     """Return the causes now, and the messages about what has changed since `state`."""
     causes, events = changes(state.causes, site, settings.severities)
     pending = list(state.pending)
@@ -35,7 +35,7 @@ def news(site: Snapshot, settings: Settings, state: State) -> State:
         )
         if names:
             pending.append((message_of(event, site, settings.page), names))
-    return State(tuple(causes), tuple(pending))
+    return OutboxState(tuple(causes), tuple(pending))
 
 
 def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
@@ -50,7 +50,7 @@ def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
         yield channel.name, attempt(partial(send, channel, message))
 
 
-def deliver(outbox: Outbox, entries: Sequence[Entry], settings: Settings) -> Iterator[Entry]:
+def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> Iterator[Delivery]:
     """Send what was not sent yet, and yield each message as it is then.
 
     After a failure the other messages of the channel wait for the next time, in their order.

@@ -27,7 +27,7 @@ _LOCK_SECONDS: Final = 60
 
 
 @dataclass(frozen=True)
-class Entry:
+class Delivery:
     """A message for a channel; `sent` is when it was, None before."""
 
     path: Path
@@ -39,7 +39,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class State:
+class OutboxState:
     """The open causes, and messages with their channels that have no file of their own yet."""
 
     causes: tuple[Cause, ...] = ()
@@ -70,7 +70,7 @@ class Outbox:
                 f"{error.filename or self.directory}: {error.strerror or error}"
             ) from error
 
-    def state(self) -> State:
+    def state(self) -> OutboxState:
         """Return what was noted last; nothing the first time.
 
         Raises:
@@ -87,25 +87,25 @@ class Outbox:
             ]
             pending = [(Message(**each), tuple(names)) for each, names in said["pending"]]
         except FileNotFoundError:
-            return State()
+            return OutboxState()
         except (OSError, ValueError) as error:
             raise FileError(
                 f"{path}: cannot be read ({error}); move it away: open alerts are sent again"
             ) from error
-        return State(tuple(causes), tuple(pending))
+        return OutboxState(tuple(causes), tuple(pending))
 
-    def note(self, state: State) -> None:
+    def note(self, state: OutboxState) -> None:
         """Note `state`, and give each pending message its files."""
         self._write_state(state)
         for message, channels in state.pending:
             for channel in channels:
                 path = self.directory / f"{message.id}.{channel}.json"
                 if not path.exists():
-                    self.write(Entry(path, channel, message))
+                    self.write(Delivery(path, channel, message))
         if state.pending:
             self._write_state(replace(state, pending=()))
 
-    def entries(self) -> tuple[list[Entry], list[str]]:
+    def entries(self) -> tuple[list[Delivery], list[str]]:
         """Return all messages in the order of time, and what cannot be read and why."""
         found, problems = [], []
         for path in sorted(self.directory.glob("*.*.json")):
@@ -115,26 +115,26 @@ class Outbox:
                 for moment in filter(None, (message.when, said["sent"])):
                     parse_time(moment)
                 rest = {name: said[name] for name in ("channel", "attempts", "error", "sent")}
-                found.append(Entry(path, message=message, **rest))
+                found.append(Delivery(path, message=message, **rest))
             except (OSError, ValueError) as error:
                 why = getattr(error, "strerror", None) or error
                 problems.append(f"{path}: cannot be read: {why}")
         found.sort(key=lambda each: (each.message.when, each.message.id))
         return found, problems
 
-    def write(self, entry: Entry) -> None:
+    def write(self, entry: Delivery) -> None:
         """Write a message as it is now."""
         said = {"schema": _SCHEMA, **asdict(entry)}
         del said["path"]
         _replace(entry.path, said)
 
-    def prune(self, entries: Sequence[Entry], now: datetime) -> None:
+    def prune(self, entries: Sequence[Delivery], now: datetime) -> None:
         """Remove messages that were sent long ago."""
         for entry in entries:
             if entry.sent and abs(now - parse_time(entry.sent)) > _KEPT:
                 entry.path.unlink(missing_ok=True)
 
-    def _write_state(self, state: State) -> None:
+    def _write_state(self, state: OutboxState) -> None:
         causes = [{**asdict(each), "began": each.began.isoformat()} for each in state.causes]
         pending = [[asdict(message), names] for message, names in state.pending]
         _replace(self.directory / _STATE, {"schema": _SCHEMA, "causes": causes, "pending": pending})

@@ -170,7 +170,7 @@ class Incident:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LedgerEntry:
     """An alert of the past or the present; `raised` and `ended` are None where not known.
 
     `subject` names it, `ratio` is the level since over the baseline, and `end` says how it ended,
@@ -204,7 +204,7 @@ class Ledger:
     onset of a drop to its alert, open ones included, None without one.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[LedgerEntry, ...]
     real: int
     false: int
     delay: float | None

@@ -15,15 +15,15 @@ from iobands.model import FileError, SeriesKey, path_part
 DIRECTORY: Final = "results"
 _HINTS_FILE: Final = "romio-hints"
 
-Entry = Mapping[str, Any]
+Section = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class SiteFile:
     """The extras of each partition and the environments of a system, by name."""
 
-    partitions: Mapping[str, Entry] = field(default_factory=dict)
-    environments: Mapping[str, Entry] = field(default_factory=dict)
+    partitions: Mapping[str, Section] = field(default_factory=dict)
+    environments: Mapping[str, Section] = field(default_factory=dict)
 
     @property
     def paths(self) -> dict[str, str]:
@@ -87,7 +87,7 @@ def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> 
     return lines
 
 
-def _selects(entry: Entry, key: SeriesKey, extras: Entry) -> bool:
+def _selects(entry: Section, key: SeriesKey, extras: Section) -> bool:
     place = extras.get("filesystems", {}).get(key.file_system, {})
     scales = extras.get("scales", {})
     scale = scales.get(entry.get("scale", next(iter(scales), None)), {})

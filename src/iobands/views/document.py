@@ -15,7 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from iobands.views.format import printable
 
 
-class Format(str, Enum):
+class DocumentFormat(str, Enum):
     """A format of documents."""
 
     MARKDOWN = "markdown"
@@ -71,9 +71,9 @@ class Comment:
 Block = Comment | Heading | Paragraph | Bullets | Commands | Table
 
 _TEMPLATES: Final = {
-    Format.MARKDOWN: "document.md",
-    Format.RST: "document.rst",
-    Format.HTML: "document.html",
+    DocumentFormat.MARKDOWN: "document.md",
+    DocumentFormat.RST: "document.rst",
+    DocumentFormat.HTML: "document.html",
 }
 _FORMULA: Final = re.compile(r"(?![-+]?\d+(\.\d+)?$)[=+\-@\t\r]")  # numbers are none
 _UNDERLINES: Final = "=-~^"
@@ -81,13 +81,13 @@ _MARKDOWN: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#"} | {"<": "&lt
 _RST: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_|"})
 
 
-def written(blocks: Sequence[Block], form: Format) -> str:
+def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
     """Return the document; as CSV only its tables."""
-    if form is Format.CSV:
+    if form is DocumentFormat.CSV:
         return "".join(csv_text(each) for each in blocks if isinstance(each, Table))
     environment = Environment(
         loader=PackageLoader("iobands.views"),
-        autoescape=form is Format.HTML,  # noqa: S701 (the others have filters of their own)
+        autoescape=form is DocumentFormat.HTML,  # noqa: S701 (the others have filters of their own)
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

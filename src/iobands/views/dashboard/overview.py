@@ -11,7 +11,7 @@ from iobands.snapshot import (
     COMPARABLE,
     ENOUGH_RUNS,
     Alert,
-    Entry,
+    LedgerEntry,
     Series,
     Snapshot,
     State,
@@ -110,7 +110,7 @@ def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
     }
 
 
-def _entry(entry: Entry) -> dict[str, object]:
+def _entry(entry: LedgerEntry) -> dict[str, object]:
     return {
         "subject": entry.subject,
         "since": seconds(entry.since),

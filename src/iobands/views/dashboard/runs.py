@@ -1,8 +1,7 @@
 """The runs of the series that the same jobs measure: a part a half-year, and the earlier ones.
 
 The tables are JSON, deflated, in base64: a script can be loaded from a disk, and other data not.
-Numbers are a text for each of their digits to the base 91, which deflates to a quarter less than a
-list of them. Of runs before the last half-year less is kept, as most of a dashboard is in them:
+Of runs before the last half-year less is kept, as most of a dashboard is in them:
 figures with the digits that are printed, and not where each run went.
 """
 
@@ -16,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
 import polars as pl
 
 from iobands.model import FIELDS, TIME, VALUE
@@ -28,10 +26,6 @@ _NUMBERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "numb
 _INTEGERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "integer")
 _TEXTS: Final = tuple(field.name for field in _EVIDENCE if field.type == "text")
 
-#: Whole numbers up to here are exact in a float.
-_MOST_OF_A_FLOAT: Final = 2.0**53
-#: 91 characters that JSON has as they are.
-_DIGITS: Final = np.array([each for each in range(ord("#"), 127) if each != ord("\\")], np.uint8)
 
 #: What is known of a run beside its value, in the order in which people want to know it.
 COLUMNS: Final = (
@@ -115,32 +109,6 @@ def packed(data: object) -> str:
     return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"))).decode("ascii")
 
 
-def _decimals(numbers: pl.Series, digits: int) -> int:
-    """Return how many decimals keep `digits` digits of each of `numbers`, which are not zero."""
-    return (
-        max(0, digits - 1 - math.floor(math.log10(numbers.to_numpy().min()))) if len(numbers) else 0
-    )
-
-
-def _digits(column: pl.Series, decimals: int) -> object:
-    """Return whole multiples of 10**-decimals as a text for each digit, the last digits first.
-
-    Digits are to the base 91, a null is a blank in each text. What has more digits than a float, or
-    a sign, remains a list.
-    """
-    numbers = column.cast(pl.Float64).round(decimals)
-    known = numbers.is_not_null().to_numpy()
-    scaled = np.rint(numbers.fill_null(0).to_numpy() * 10.0**decimals)
-    if scaled.min() < 0 or scaled.max() >= _MOST_OF_A_FLOAT:
-        return numbers.to_list()
-    whole = scaled.astype(np.int64)
-    texts: list[str] = []
-    while not texts or whole.any():
-        whole, digits = np.divmod(whole, len(_DIGITS))
-        texts.append(np.where(known, _DIGITS[digits], ord(" ")).tobytes().decode("ascii"))
-    return {"decimals": decimals, "digits": texts}
-
-
 def _table(frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail) -> _Table:
     """Return a column as its only value or as a list; of times the first and the differences."""
     places = _PLACES if detail.places else ()
@@ -149,26 +117,20 @@ def _table(frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail) -
         column = frame[name]
         if column.null_count() == len(column):
             continue
-        decimals = 0
         if name in _NUMBERS:
-            largest = column.abs().max()
-            decimals = _decimals(pl.Series([largest or 1]), detail.of_covariates)
-            column = column.round(decimals)
+            largest = float(column.abs().drop_nulls().to_numpy().max())
+            size = math.floor(math.log10(largest or 1))
+            column = column.round(max(0, detail.of_covariates - 1 - size))
         first = column[0]
         if first is not None and column.n_unique() == 1:
             columns[name] = first
-        elif name in _NUMBERS or name in _INTEGERS:
-            columns[name] = _digits(column, decimals)
         else:
             columns[name] = column.to_list()
     times = frame[TIME].dt.epoch("s")
     return {
         "times": [times[0], *times.diff()[1:].to_list()],
-        "values": {name: _values(each, detail.of_values) for name, each in values.items()},
+        "values": {
+            name: each.round_sig_figs(detail.of_values).to_list() for name, each in values.items()
+        },
         "columns": columns,
     }
-
-
-def _values(values: pl.Series, digits: int) -> object:
-    rounded = values.round_sig_figs(digits)
-    return _digits(rounded, _decimals(rounded.filter(rounded > 0), digits))

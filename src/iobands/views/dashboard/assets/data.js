@@ -42,23 +42,13 @@ const iobands = {
     return new Response(stream).json();
   }
 
-  // Numbers come as a text for each of their digits to the base 91, the last digits first. The
-  // digits are the characters from # on without the backslash; a null is a blank.
-  function numbers({ digits, decimals }) {
-    const digit = (code) => code - (code > 92 ? 36 : 35);
-    return Array.from(digits[0], (character, run) => (character === " " ? null
-      : digits.reduceRight((number, text) => 91 * number + digit(text.charCodeAt(run)), 0) / 10 ** decimals));
-  }
-  const list = (column) => (column?.digits ? numbers(column) : column);
-
   // A column is its only value, or a value a run.
   const cell = (column, run) => (Array.isArray(column) ? column[run] : column ?? null);
 
   function addTables(runs, tables, variable) {
     for (const table of tables) {
       if (table.values[variable] === undefined) continue;
-      const values = list(table.values[variable]);
-      for (const name of Object.keys(table.columns)) table.columns[name] = list(table.columns[name]);
+      const values = table.values[variable];
       let time = 0;
       table.times.forEach((step, place) => {
         time += step;
