@@ -47,8 +47,10 @@ def target_bandwidths(
     A file over several targets is as slow as the slowest of them, so a target is as fast as the
     fastest ranks that use it: of n targets a file, the 1 − 1/2n quantile of their rates. It is
     compared with targets that hold as many bytes, and NaN where the bytes on each explain the
-    difference. Nothing is said of targets that always appear together, nor of one half of whose
-    ranks or more are on one node of several: that may be the slow one.
+    difference. Where each file has one target, a slow one ends late, too: of two that end together
+    one may have served its files in turn, and the other all at once. Nothing is said of targets
+    that always appear together, nor of one half of whose ranks or more are on one node of several:
+    that may be the slow one.
     """
     known = [each for each in times if targets.get(each.file)]
     held: Counter[int] = Counter()
@@ -65,10 +67,21 @@ def target_bandwidths(
     alike = Counter(map(tuple, ranks.values()))
     apart = {target: own for target, own in ranks.items() if alike[tuple(own)] == 1}
     nodes, width = [each.node for each in timed], max(map(len, used), default=1)
-    rates = _levels([-math.log(each.seconds) for each in timed], apart, nodes, width)
+    values = [-math.log(each.seconds) for each in timed]
+    rates = _levels(values, apart, nodes, width)
     # what the ranks' rates would be in proportion to, if each had its share of the busiest target
-    shares = [-math.log(max(held[target] for target in own)) for own in used]
-    return _beyond_shares(rates, _levels(shares, apart, nodes, width))
+    held_most = [-math.log(max(held[target] for target in own)) for own in used]
+    shares = _levels(held_most, apart, nodes, width)
+    found = _beyond_shares(rates, shares)
+    if width > 1:
+        return found
+    last = {target: min(values[rank] for rank in apart[target]) for target in rates}
+    ends = _beyond_shares(last, shares)
+    for target, speed in found.items():
+        if speed < 1:
+            end = ends.get(target, math.nan)
+            found[target] = end if math.isnan(end) else max(speed, min(end, 1.0))
+    return found
 
 
 def _beyond_shares(rates: Mapping[int, float], shares: Mapping[int, float]) -> dict[int, float]:

@@ -32,9 +32,20 @@ def files(targets):
 def test_a_target_is_as_fast_as_the_median_of_its_ranks():
     # medians 1/2, 1 and 1/2; the median of the two others, by the logarithm, is 1/√2, 1/2, 1/√2
     found = target_bandwidths(
-        ranks([1, 2, 4, 1, 1, 1, 2, 2, 2]), files([0] * 3 + [5] * 3 + [7] * 3)
+        ranks([1, 2, 4, 1, 1, 1, 2, 2, 4]), files([0] * 3 + [5] * 3 + [7] * 3)
     )
     assert found == pytest.approx({0: 0.5**0.5, 5: 2, 7: 0.5**0.5})
+
+
+def test_a_target_that_ends_with_the_others_is_not_slow():
+    # Four have served their two files in turn, and 4 both at once: by its median it has 0.71.
+    each = [1, 2] * 4
+    assert target_bandwidths(
+        ranks([*each, 2, 2]), files([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
+    ) == pytest.approx(dict.fromkeys(range(5), 1))
+    # At half speed both end at four, which is half of the others' bandwidth.
+    slow = target_bandwidths(ranks([*each, 4, 4]), files([0, 0, 1, 1, 2, 2, 3, 3, 4, 4]))
+    assert slow.pop(4) == pytest.approx(0.5)
 
 
 def said(speeds):
@@ -94,8 +105,8 @@ def test_no_real_ost_with_more_or_fewer_files_is_called_slow(run, counts, variab
     assert targets_text(targets) == counts
     times = rank_times(path, "proc%06d.dat")[variable]
     speeds = target_bandwidths(times, targets)
-    # Of two with two files each, one had a file that ended early, which is chance.
-    assert min(said(speeds).values(), default=1) > 0.77
+    # Of two with two files each, one served both at once and one in turn: they ended together.
+    assert min(said(speeds).values(), default=1) > 0.99
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 8])
