@@ -22,24 +22,3 @@ from iobands.bands.band import (
     log_fence,
 )
 from iobands.bands.file import load_bands, parse_bands
-
-__all__ = [
-    "ABOVE",
-    "ACTIVE",
-    "BELOW",
-    "COLLAPSED",
-    "FROZEN",
-    "NO_BAND",
-    "PROVISIONAL",
-    "WITHIN",
-    "Band",
-    "Bands",
-    "Epoch",
-    "Limit",
-    "Span",
-    "Window",
-    "covered",
-    "load_bands",
-    "log_fence",
-    "parse_bands",
-]
