@@ -9,16 +9,14 @@ from pathlib import Path
 from iobands import __version__ as suite_version
 from iobands.bands import NO_BAND, Bands, load_bands
 from iobands.measure.jobs import await_end, note_job
-from iobands.measure.notes import Note, new_note, notes_of, read_notes
+from iobands.measure.notes import Note, is_live, new_note, notes_of, read_notes, unknown_owner
 from iobands.measure.processes import ATTEMPT_ENV
 from iobands.measure.sweep import (
     REMOVE_SCRIPT,
     arguments,
-    is_live,
     outcomes_of,
     settle,
     sweep,
-    unknown_owner,
 )
 from iobands.model import (
     COVARIATES,

@@ -18,7 +18,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from iobands.measure.jobs import cluster_of
+from iobands.measure.jobs import cluster_of, has_ended
 from iobands.measure.processes import SESSION_ENV, Process
 from iobands.model import Leftover, path_part, replace_file
 
@@ -107,6 +107,43 @@ def new_note(root: Path, check: str, scheduler: str, mounted: str | None) -> Not
     """Return the note of a new directory below `root`, for a job of this process."""
     path = root / f"iobands-{path_part(check)}-{secrets.token_hex(5)}"
     return Note(path, Process.this(), scheduler, os.environ.get(SESSION_ENV), mounted)
+
+
+def is_live(note: Note) -> bool:
+    """Whether the session or the job of a note still runs, as far as is known here."""
+    if note.process.is_alive():
+        return True
+    if note.script:
+        return note.script.is_alive() is True or bool(note.script.group())
+    if note.job is None or not knows_job(note):
+        return False
+    return has_ended(note.scheduler, note.job) is False
+
+
+def knows_job(note: Note) -> bool:
+    """Whether the job of a note belongs to the scheduler of this machine."""
+    here = cluster_of(note.scheduler)
+    if note.cluster:
+        return note.cluster == here
+    return note.process.is_alive() is not None  # it was submitted on this machine
+
+
+def unknown_owner(note: Note) -> str | None:
+    """Return why it is unknown whether the job of a note has ended, None if it is known."""
+    if note.script:
+        host = note.script.host
+        here = note.script.is_alive() is not None
+        return None if here else f"a process of {host} made it: run iobands clean there"
+    if note.job is None:
+        # A session that was killed just as it submitted; a machine that restarted has no process.
+        has_gone = note.process.is_alive() is False and note.process.boot != Process.this().boot
+        known = note.scheduler == "local" and has_gone
+        return None if known else "its job is unknown; if no job uses it, remove it by hand"
+    if not knows_job(note):
+        where = f"the cluster {note.cluster}" if note.cluster else note.process.host
+        return f"its job {note.job} is of {where}: run iobands clean there"
+    known = has_ended(note.scheduler, note.job) is not None
+    return None if known else f"the scheduler ({note.scheduler}) does not say whether its job runs"
 
 
 def notes_of(perflogs: Path, system: str) -> Path:

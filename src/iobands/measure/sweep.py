@@ -24,9 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from iobands.measure import ReadSiteFile
-from iobands.measure.jobs import cluster_of, has_ended
-from iobands.measure.notes import Note, all_notes, read_notes
-from iobands.measure.processes import Process
+from iobands.measure.notes import Note, all_notes, is_live, read_notes, unknown_owner
 
 #: How long the removals on one file system may take: a hung one must not hold up a session.
 PATIENCE_SECONDS: Final = 60
@@ -120,43 +118,6 @@ def _roots(root: Path, partitions: Mapping[str, Mapping[str, Any]]) -> Roots:
         for extras in partitions.values()
         for entry in extras.get("filesystems", {}).values()
     }
-
-
-def is_live(note: Note) -> bool:
-    """Whether the session or the job of a note still runs, as far as is known here."""
-    if note.process.is_alive():
-        return True
-    if note.script:
-        return note.script.is_alive() is True or bool(note.script.group())
-    if note.job is None or not knows_job(note):
-        return False
-    return has_ended(note.scheduler, note.job) is False
-
-
-def knows_job(note: Note) -> bool:
-    """Whether the job of a note belongs to the scheduler of this machine."""
-    here = cluster_of(note.scheduler)
-    if note.cluster:
-        return note.cluster == here
-    return note.process.is_alive() is not None  # it was submitted on this machine
-
-
-def unknown_owner(note: Note) -> str | None:
-    """Return why it is unknown whether the job of a note has ended, None if it is known."""
-    if note.script:
-        host = note.script.host
-        here = note.script.is_alive() is not None
-        return None if here else f"a process of {host} made it: run iobands clean there"
-    if note.job is None:
-        # A session that was killed just as it submitted; a machine that restarted has no process.
-        has_gone = note.process.is_alive() is False and note.process.boot != Process.this().boot
-        known = note.scheduler == "local" and has_gone
-        return None if known else "its job is unknown; if no job uses it, remove it by hand"
-    if not knows_job(note):
-        where = f"the cluster {note.cluster}" if note.cluster else note.process.host
-        return f"its job {note.job} is of {where}: run iobands clean there"
-    known = has_ended(note.scheduler, note.job) is not None
-    return None if known else f"the scheduler ({note.scheduler}) does not say whether its job runs"
 
 
 def mounted_below(path: Path) -> bool:
