@@ -150,6 +150,14 @@ def test_cases_are_in_no_group(tmp_path: Path) -> None:
     assert len(site.alerts) == 8
 
 
+def test_cases_that_a_tag_runs_are_in_groups(tmp_path: Path) -> None:
+    scheduled = {"case": "csc-nonblocking", "interval_days": "1"}
+    series = [{**fields, **scheduled} for fields in EIGHT]
+    site = SiteFiles(tmp_path).days(slow(0.6, file_system="a"), series=series).read()
+    (alert,) = site.alerts
+    assert (alert.subject, len(alert.members)) == ("all a", 4)
+
+
 def test_a_few_low_runs_are_watched_and_a_warning(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path)
     sites = [files.write(daily(levels((112 - low, 1), (low, 0.7)))).read() for low in range(1, 10)]

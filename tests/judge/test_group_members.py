@@ -57,8 +57,7 @@ def test_systems_are_kept_apart() -> None:
     assert {(group.system, group.keys) for group in found} == {("here", two), ("there", there)}
 
 
-def test_cases_and_missing_values_are_in_no_group() -> None:
-    assert named(KEY, replace(KEY, case="page 3")) == {}
+def test_missing_values_are_in_no_group() -> None:
     no_file_system = [replace(KEY, file_system=None, partition=name) for name in ("x", "y")]
     assert "None" not in named(*no_file_system)
 

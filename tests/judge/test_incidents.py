@@ -78,13 +78,12 @@ def test_what_an_incident_says() -> None:
     ]
 
 
-def test_file_systems_and_variables_are_kept_apart_and_cases_left_out() -> None:
+def test_file_systems_and_variables_are_kept_apart() -> None:
     low = next(iter(runs("-xx-----").values()))
     for other in (
         replace(KEY, file_system="b"),
         replace(KEY, variable="read_bw"),
         replace(KEY, system="there"),
-        replace(KEY, pattern="ssf", case="page 3"),
         replace(KEY, pattern="ssf", file_system=None),
     ):
         assert incidents_of({KEY: low, other: low}, NOW) == ()

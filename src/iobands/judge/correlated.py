@@ -28,7 +28,7 @@ def correlated(alerts: Sequence[Alert], series: Sequence[Series]) -> list[Alert]
             key = alert.members[0].series.key
             for shared in SHARED:
                 value = _shared(alert.members[0].series, shared)
-                if value is not None and key.case is None:
+                if value is not None and alert.members[0].series.shares_causes:
                     groups[alert.severity, key.system, shared, value].append(alert)
         best: list[Alert] = []
         for candidates in groups.values():

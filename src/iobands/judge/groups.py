@@ -54,7 +54,7 @@ class GroupDrop:
 
 
 def groups_of(medium_of: Mapping[SeriesKey, str | None]) -> tuple[Group, ...]:
-    """Return the groups of a site; `medium_of` has its series.
+    """Return the groups of a site; `medium_of` has the series that may share a cause.
 
     Of several groups with the same series only the first in the order of `SHARED` is returned.
     """
@@ -63,7 +63,7 @@ def groups_of(medium_of: Mapping[SeriesKey, str | None]) -> tuple[Group, ...]:
         same: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
         for key, medium in medium_of.items():
             value = medium if shared == "medium" else getattr(key, shared)
-            if value is not None and key.case is None:
+            if value is not None:
                 same[key.system, value, key.variable].append(key)
         for (system, value, variable), keys in same.items():
             if len(keys) > 1:

@@ -26,7 +26,7 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tupl
     week = _DAYS * sessions.a_day
     groups: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
     for key in runs:
-        if key.file_system is not None and key.case is None:
+        if key.file_system is not None:
             groups[key.system, key.file_system, key.variable].append(key)
     found = []
     for place, keys in groups.items():

@@ -53,6 +53,7 @@ from iobands.snapshot import (
     Severity,
     Snapshot,
     in_force,
+    may_share,
     ordered,
     runs_a_year,
     sessions_of,
@@ -122,7 +123,7 @@ def judge(
     series = [each.series for each in kept.values()]
     detections = {key: each.detection for key, each in kept.items() if each.detection}
     drops = attempts.of("groups", partial(group_drops, groups, detections, budget), ())
-    transient = {key: each.transient for key, each in kept.items()}
+    transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
     incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
     stopped = obstacles(stage.runs, stage.reports.newest, OVERDUE)
     peers = "targets and nodes"
@@ -235,7 +236,8 @@ def _budget(stage: _Stage, false_alarms: float) -> tuple[Budget, tuple[Group, ..
     """Return the budget of false alarms of the site, and its groups, which take part in it."""
     measured = stage.measured
     sessions = sessions_of({key: each.times for key, each in measured.items()})
-    groups = groups_of({key: each.newest.get("medium") for key, each in measured.items()})
+    together = {key: each for key, each in measured.items() if may_share(key, each)}
+    groups = groups_of({key: each.newest.get("medium") for key, each in together.items()})
     of_series = sum(runs_a_year(each.times) for each in measured.values())
     return Budget(
         false_alarms, of_series + sum(sessions.a_year(group.keys) for group in groups)

@@ -114,7 +114,7 @@ def _missing(
     later = [miss for miss in missing_runs if miss.when > newest]
     if later:
         return max(later, key=lambda miss: miss.when).what
-    on_demand = key.case is not None and not history.newest.get("interval_days")
+    on_demand = key.case is not None and not history.is_scheduled
     overdue = None if on_demand else overdue_after(history)
     if overdue is not None and now - newest - covered(terms.spans, newest, now) > overdue:
         return f"the newest sample is {(now - newest) / timedelta(days=1):.0f} days old"

@@ -101,5 +101,6 @@ from iobands.snapshot.series import (
     Status,
     Verdicts,
     in_effect,
+    may_share,
 )
 from iobands.snapshot.site import CLOCK, CLOCK_OFF, FileSystem, FutureSample, Snapshot, public

@@ -41,6 +41,11 @@ class History:
         return len(self.times)
 
     @property
+    def is_scheduled(self) -> bool:
+        """Whether its checks run by themselves, as far as the newest sample says."""
+        return bool(self.newest.get("interval_days"))
+
+    @property
     def first(self) -> datetime:
         """When the first sample was taken."""
         return moment_of(self.times[0])

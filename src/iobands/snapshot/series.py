@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands.band import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Epoch, Limit
-from iobands.model import SeriesKey
+from iobands.model import RATIO_UNIT, SeriesKey
 from iobands.snapshot.action import Action
 from iobands.snapshot.history import Change, Evidence, History, Times
 
@@ -207,10 +207,19 @@ class Series:
     @property
     def is_on_demand(self) -> bool:
         """Whether it is a case that no tag of the site file has with an interval."""
-        newest = self.history.newest if len(self.history) else {}
-        return self.key.case is not None and not newest.get("interval_days")
+        return self.key.case is not None and not self.history.is_scheduled
+
+    @property
+    def shares_causes(self) -> bool:
+        """Whether it may share an alert with others."""
+        return may_share(self.key, self.history)
 
     @cached_property
     def in_effect(self) -> InEffect:
         """What was in effect in the newest sample."""
         return in_effect(self.history.newest)
+
+
+def may_share(key: SeriesKey, history: History) -> bool:
+    """Return whether a series may share a cause: not a case on demand, nor the ratio of one."""
+    return key.case is None or (history.is_scheduled and key.unit != RATIO_UNIT)

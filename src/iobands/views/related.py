@@ -123,7 +123,7 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
                 each
                 for each in site.series
                 if each.key.system == one.key.system
-                and each.key.case is None
+                and each.shares_causes
                 and value_of(each, shared) == value
             ]
             return shared, tuple(alike)
