@@ -20,7 +20,7 @@
 
 PYTHON ?= python3
 # Of random bytes for each reader, by make soak.
-EXAMPLES ?= 10000
+EXAMPLES ?= 2500
 VENV := .venv
 BIN := $(VENV)/bin
 DASHBOARD := dashboard
