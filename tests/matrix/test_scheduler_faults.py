@@ -53,6 +53,11 @@ def as_ended(suite: Suite, status: int, out: str, err: str) -> Ended:
     return done
 
 
+def running(suite: Suite) -> list[str]:
+    """Return the jobs that run."""
+    return suite.site.call("squeue --noheader --states=R --format=%i").split()
+
+
 def status(suite: Suite) -> dict:
     return json.loads(suite.copy.iobands("status", "--format", "json", env=suite.site.env).stdout)
 
@@ -149,9 +154,15 @@ def test_faults_of_slurm(  # noqa: PLR0915  one fault after the other
     child.wait()
     for pid in reframe:
         os.kill(pid, signal.SIGKILL)
-    killed = ended(suite, child)
-    assert job in site.call("squeue --noheader --states=R --format=%i").split()
-    last = suite.copy.iobands(*CHECK, env=site.env)
+    killed = as_ended(suite, child.returncode, *child.communicate())
+    assert job in running(suite)
+    child = suite.copy.begin_iobands(*CHECK, env=site.env)
+    suite.begun.append(child)
+    while job in running(suite) and child.poll() is None:  # it writes too slowly to end by itself
+        time.sleep(1)
+    site.throttle(QUICKLY)
+    child.wait()
+    last = ended(suite, child)
     said = last.stderr.splitlines()[-1]
     assert "its jobs were cancelled" in said
     assert said.endswith(f" {job}")
