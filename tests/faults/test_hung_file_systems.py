@@ -133,7 +133,8 @@ def test_a_machine_that_restarts_while_a_file_system_hangs(site, disk, iobands, 
         os.kill(pid, signal.SIGKILL)
     thaw(disk)
     wait_until(lambda: not users_of(disk))
-    system("umount", str(disk))
+    # who has just been killed may hold it for a moment more
+    wait_until(lambda: subprocess.run(["umount", disk], check=False).returncode == 0)
     system("mount", "-o", "loop", str(image.with_name("restarted")), str(disk))
     (orphan,) = disk.iterdir()
     assert (str(orphan), orphan.stat().st_mode & 0o777) == (note["path"], 0o700)
