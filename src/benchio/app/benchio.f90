@@ -13,23 +13,23 @@
 program benchio
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit
-   use backend, only: backend_t
-   use block_backend, only: block_backend_t, lay_out
-   use command_line, only: command_words, parse
-   use environment, only: fill_values
-   use errors, only: error_t, keep_first, status_failed, status_usage
-   use hint_environment, only: add_hints_of_environment
-   use layout, only: layout_t
-   use mpi_checks, only: check, mpi_text
+   use benchio_backend, only: backend_t
+   use benchio_block_backend, only: block_backend_t, lay_out
+   use benchio_command_line, only: command_words, parse
+   use benchio_environment, only: fill_values
+   use benchio_errors, only: error_t, keep_first, status_failed, status_usage
+   use benchio_hint_environment, only: add_hints_of_environment
+   use benchio_layout, only: layout_t
+   use benchio_mpi_checks, only: check, mpi_text
+   use benchio_posix_api, only: c_exit
+   use benchio_progress, only: print_banner, print_finished
+   use benchio_registry, only: fill_table, make_layer
+   use benchio_run, only: run_t
+   use benchio_usage, only: print_help
+   use benchio_version, only: program_version
+   use benchio_writer_groups, only: check_groups
    use mpi_f08, only: MPI_Bcast, MPI_COMM_WORLD, MPI_Finalize, MPI_Get_library_version, &
                       MPI_Init, MPI_INTEGER8, MPI_MAX_LIBRARY_VERSION_STRING, MPI_SUCCESS
-   use posix_api, only: c_exit
-   use progress, only: print_banner, print_finished
-   use registry, only: fill_table, make_layer
-   use run, only: run_t
-   use usage, only: print_help
-   use version, only: benchio_version
-   use writer_groups, only: check_groups
    implicit none(type, external)
 
    type(error_t), allocatable :: error
@@ -101,7 +101,7 @@ contains
       if (help) then
          call print_help()
       else
-         write (output_unit, "(a)") "benchio "//benchio_version
+         write (output_unit, "(a)") "benchio "//program_version
       end if
    end subroutine print_about
 

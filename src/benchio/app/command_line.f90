@@ -1,16 +1,16 @@
 !> Parses the command line. It rejects unknown arguments anywhere, with the most similar
 !> known one.
-module command_line
+module benchio_command_line
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use decomposition, only: decompositions
-   use errors, only: error_t, fail, status_usage
-   use option_rules, only: apply_rules, named_directories
-   use option_table, only: name_of, options_known, place_of, takes_value
-   use option_values, only: read_bytes, read_choice, read_count, read_hint, read_seconds
-   use options, only: cache_modes, options_t
-   use registry, only: absent_names, layer_names
-   use task, only: hint_t
-   use text, only: append, has_word, joined, nearest_word, read_integer, string_t, to_text
+   use benchio_decomposition, only: decompositions
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_option_rules, only: apply_rules, named_directories
+   use benchio_option_table, only: name_of, options_known, place_of, takes_value
+   use benchio_option_values, only: read_bytes, read_choice, read_count, read_hint, read_seconds
+   use benchio_options, only: cache_modes, options_t
+   use benchio_registry, only: absent_names, layer_names
+   use benchio_task, only: hint_t
+   use benchio_text, only: append, has_word, joined, nearest_word, read_integer, string_t, to_text
    implicit none(type, external)
    private
 
@@ -253,4 +253,4 @@ contains
       if (res) res = word(last:last) == " "
    end function ends_in_blank
 
-end module command_line
+end module benchio_command_line

@@ -1,8 +1,8 @@
 !> Variables of the environment, as the processes of the run have them.
-module environment
-   use errors, only: error_t, keep_first
-   use task, only: hint_t
-   use team, only: team_t
+module benchio_environment
+   use benchio_errors, only: error_t, keep_first
+   use benchio_task, only: hint_t
+   use benchio_team, only: team_t
    implicit none(type, external)
    private
 
@@ -49,4 +49,4 @@ contains
       call move_alloc(found, variables)
    end subroutine fill_values
 
-end module environment
+end module benchio_environment

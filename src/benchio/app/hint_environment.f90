@@ -1,11 +1,11 @@
 !> MPI-IO hints from the environment: the file that ROMIO_HINTS names, and MPICH_MPIIO_HINTS of
 !> Cray's MPI. Few MPI libraries read both; benchio does, and passes the hints to any library.
-module hint_environment
+module benchio_hint_environment
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
-   use environment, only: variable
-   use errors, only: error_t, fail
-   use posix_api, only: shim_is_regular
-   use task, only: hint_t
+   use benchio_environment, only: variable
+   use benchio_errors, only: error_t, fail
+   use benchio_posix_api, only: shim_is_regular
+   use benchio_task, only: hint_t
    implicit none(type, external)
    private
 
@@ -160,4 +160,4 @@ contains
                 //", and has '"//part//"'")
    end subroutine reject
 
-end module hint_environment
+end module benchio_hint_environment

@@ -1,12 +1,12 @@
 !> The rules that the options must fulfil together, and their defaults, after each option was
 !> parsed. All errors are usage errors.
-module option_rules
+module benchio_option_rules
    use, intrinsic :: iso_fortran_env, only: real64
-   use errors, only: error_t, fail, status_usage
-   use option_table, only: is_for, name_of, options_known, place_of
-   use options, only: options_t
-   use registry, only: can_gather, default_names, interface_of, layer_names
-   use text, only: append, has_word, joined, string_t
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_option_table, only: is_for, name_of, options_known, place_of
+   use benchio_options, only: options_t
+   use benchio_registry, only: can_gather, default_names, interface_of, layer_names
+   use benchio_text, only: append, has_word, joined, string_t
    implicit none(type, external)
    private
 
@@ -194,4 +194,4 @@ contains
       if (allocated(one) .and. allocated(other)) res = one == other
    end function is_same
 
-end module option_rules
+end module benchio_option_rules

@@ -1,6 +1,6 @@
 !> The table of options of the command line: their names, values and help texts. Parsing, help
 !> and suggestions use it.
-module option_table
+module benchio_option_table
    implicit none(type, external)
    private
 
@@ -93,4 +93,4 @@ contains
       end do
    end function place_of
 
-end module option_table
+end module benchio_option_table

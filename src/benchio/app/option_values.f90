@@ -1,10 +1,10 @@
 !> Parses the values of options: numbers, sizes, seconds and choices. Errors name the option,
 !> the values that it takes, and the one given.
-module option_values
+module benchio_option_values
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use errors, only: error_t, fail, status_usage
-   use task, only: hint_t
-   use text, only: read_integer, to_text
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_task, only: hint_t
+   use benchio_text, only: read_integer, to_text
    implicit none(type, external)
    private
 
@@ -114,4 +114,4 @@ contains
       end if
    end subroutine read_hint
 
-end module option_values
+end module benchio_option_values

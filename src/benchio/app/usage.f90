@@ -1,9 +1,9 @@
 !> The text of --help, from the tables of layers and options.
-module usage
+module benchio_usage
    use, intrinsic :: iso_fortran_env, only: output_unit
-   use option_table, only: option_t, options_known
-   use registry, only: default_names, layer_names, layer_summary
-   use text, only: joined, string_t
+   use benchio_option_table, only: option_t, options_known
+   use benchio_registry, only: default_names, layer_names, layer_summary
+   use benchio_text, only: joined, string_t
    implicit none(type, external)
    private
 
@@ -85,4 +85,4 @@ contains
       write (output_unit, "(a)") line
    end subroutine print_line
 
-end module usage
+end module benchio_usage

@@ -1,10 +1,10 @@
 !> How long the calls of a phase took: counts by bins of duration, as a call is too short to
 !> keep the time of each. A bin is 1/64 of a power of two, so that a percentile is right
 !> within 1 %.
-module call_times
+module benchio_call_times
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use errors, only: error_t
-   use mpi_checks, only: check
+   use benchio_errors, only: error_t
+   use benchio_mpi_checks, only: check
    use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_DOUBLE_PRECISION, MPI_INTEGER8, MPI_MAX, &
                       MPI_SUM, MPI_Wtime
    implicit none(type, external)
@@ -114,4 +114,4 @@ contains
       res%slowest = all%slowest
    end subroutine collect
 
-end module call_times
+end module benchio_call_times

@@ -1,5 +1,5 @@
 !> How the data that one process read differ from the data that were written.
-module difference
+module benchio_difference
    use, intrinsic :: iso_fortran_env, only: int64
    implicit none(type, external)
    private
@@ -52,4 +52,4 @@ contains
       self%halo_changed = self%halo_changed .or. later%halo_changed
    end subroutine add
 
-end module difference
+end module benchio_difference

@@ -1,6 +1,6 @@
 !> Errors as values: a procedure that can fail returns an error, its caller passes it up,
 !> and only the main program ends the run.
-module errors
+module benchio_errors
    implicit none(type, external)
    private
 
@@ -51,4 +51,4 @@ contains
       end if
    end subroutine keep_first
 
-end module errors
+end module benchio_errors

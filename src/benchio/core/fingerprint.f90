@@ -7,7 +7,7 @@
 !>
 !> Only exclusive-or and shifts are used: both are defined for all 64 bits, while
 !> integer overflow is not.
-module fingerprint
+module benchio_fingerprint
    use, intrinsic :: iso_fortran_env, only: int64
    implicit none(type, external)
    private
@@ -47,4 +47,4 @@ contains
       res = ieor(res, ishft(res, 17))
    end function mix
 
-end module fingerprint
+end module benchio_fingerprint

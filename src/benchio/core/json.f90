@@ -1,7 +1,7 @@
 !> A JSON object as text.
-module json
+module benchio_json
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use text, only: to_text
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -114,4 +114,4 @@ contains
       res = res//'"'
    end function quoted
 
-end module json
+end module benchio_json

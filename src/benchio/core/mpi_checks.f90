@@ -1,7 +1,7 @@
 !> The status of MPI calls as errors. By default MPI aborts on an error, which leaves
 !> files behind and names nothing; benchio has every call return its status.
-module mpi_checks
-   use errors, only: error_t, fail
+module benchio_mpi_checks
+   use benchio_errors, only: error_t, fail
    use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_Error_string, MPI_IN_PLACE, MPI_LAND, &
                       MPI_LOGICAL, MPI_MAX_ERROR_STRING, MPI_SUCCESS
    implicit none(type, external)
@@ -54,4 +54,4 @@ contains
       if (allocated(error)) proceed = .false.
    end subroutine agree_to_proceed
 
-end module mpi_checks
+end module benchio_mpi_checks

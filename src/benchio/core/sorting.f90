@@ -1,5 +1,5 @@
 !> Sorting of numbers.
-module sorting
+module benchio_sorting
    use, intrinsic :: iso_fortran_env, only: int64, real64
    implicit none(type, external)
    private
@@ -84,4 +84,4 @@ contains
       end associate
    end function median
 
-end module sorting
+end module benchio_sorting

@@ -1,5 +1,5 @@
 !> What to measure: the parameters that a layer needs, wherever they come from.
-module task
+module benchio_task
    use, intrinsic :: iso_fortran_env, only: int64, real64
    implicit none(type, external)
    private
@@ -57,4 +57,4 @@ module task
       integer :: stripe_count = 1
    end type task_t
 
-end module task
+end module benchio_task

@@ -1,16 +1,16 @@
 !> The processes of a run: their ranks and nodes, and the exchange of errors and small
 !> values among them.
-module team
+module benchio_team
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, keep_first
-   use mpi_checks, only: check
+   use benchio_errors, only: error_t, keep_first
+   use benchio_mpi_checks, only: check
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_Allgather, MPI_Allreduce, MPI_Bcast, MPI_CHARACTER, MPI_Comm, &
                       MPI_Comm_free, MPI_COMM_NULL, MPI_Comm_rank, MPI_Comm_set_errhandler, &
                       MPI_Comm_size, MPI_Comm_split, MPI_Comm_split_type, MPI_COMM_TYPE_SHARED, &
                       MPI_COMM_WORLD, MPI_ERRORS_RETURN, MPI_Get_processor_name, MPI_INFO_NULL, &
                       MPI_INTEGER, MPI_INTEGER8, MPI_LAND, MPI_LOGICAL, MPI_MAX, &
                       MPI_MAX_PROCESSOR_NAME, MPI_MIN, MPI_SUM, MPI_UNDEFINED
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -277,4 +277,4 @@ contains
       call check(ierr, "MPI_Allreduce", error)
    end subroutine all_of
 
-end module team
+end module benchio_team

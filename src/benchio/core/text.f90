@@ -1,5 +1,5 @@
 !> Conversion of numbers to text and back, and lists of words.
-module text
+module benchio_text
    use, intrinsic :: iso_fortran_env, only: int32, int64, real64
    implicit none(type, external)
    private
@@ -149,4 +149,4 @@ contains
       end do
    end function joined
 
-end module text
+end module benchio_text

@@ -1,9 +1,9 @@
 !> Work inside a phase that is not I/O, such as generating the next data or comparing
 !> the last. All processes begin and end it together, and the phase's times exclude it.
-module untimed
+module benchio_untimed
    use, intrinsic :: iso_fortran_env, only: real64
-   use errors, only: error_t
-   use mpi_checks, only: agree_to_proceed, check
+   use benchio_errors, only: error_t
+   use benchio_mpi_checks, only: agree_to_proceed, check
    use mpi_f08, only: MPI_Barrier, MPI_Comm, MPI_Wtime
    implicit none(type, external)
    private
@@ -51,4 +51,4 @@ contains
       call check(ierr, "MPI_Barrier", error)
    end subroutine finish
 
-end module untimed
+end module benchio_untimed

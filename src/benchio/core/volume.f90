@@ -1,8 +1,8 @@
 !> Amounts of data as products of 64-bit numbers, checked for overflow.
-module volume
+module benchio_volume
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail, status_usage
-   use text, only: to_text
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -31,4 +31,4 @@ contains
       if (.not. fits) call fail(error, list//" bytes cannot be counted in 64 bits", status_usage)
    end subroutine multiply
 
-end module volume
+end module benchio_volume

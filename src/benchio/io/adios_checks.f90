@@ -1,15 +1,15 @@
 !> The status of ADIOS2's calls as errors, and the exchange of errors after a call that
 !> some process may never leave.
-module adios_checks
+module benchio_adios_checks
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: error_unit, output_unit, real64
-   use errors, only: error_t, fail, keep_first, status_failed
-   use mpi_checks, only: check
+   use benchio_errors, only: error_t, fail, keep_first, status_failed
+   use benchio_mpi_checks, only: check
+   use benchio_posix_api, only: c_exit
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_Abort, MPI_Iallreduce, MPI_INTEGER, MPI_MAX, MPI_Request, &
                       MPI_STATUS_IGNORE, MPI_SUCCESS, MPI_Test, MPI_Wtime
-   use posix_api, only: c_exit
-   use team, only: team_t
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -80,4 +80,4 @@ contains
       if (ierr /= MPI_SUCCESS) call c_exit(int(status_failed, c_int))
    end subroutine abort_run
 
-end module adios_checks
+end module benchio_adios_checks

@@ -1,9 +1,9 @@
 !> The array in the files of HDF5, netCDF and PnetCDF: its name, and whether an existing
 !> file has the right one.
-module array_in_file
+module benchio_array_in_file
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail
-   use text, only: to_text
+   use benchio_errors, only: error_t, fail
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -41,4 +41,4 @@ contains
       end do
    end function product_of
 
-end module array_in_file
+end module benchio_array_in_file

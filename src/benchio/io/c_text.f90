@@ -1,7 +1,7 @@
 !> C strings as Fortran strings.
-module c_text
+module benchio_c_text
    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_pointer, c_ptr
-   use posix_api, only: c_strlen
+   use benchio_posix_api, only: c_strlen
    implicit none(type, external)
    private
 
@@ -25,4 +25,4 @@ contains
       end do
    end function from_c
 
-end module c_text
+end module benchio_c_text

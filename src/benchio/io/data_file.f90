@@ -2,18 +2,18 @@
 !> and to the caller's aligned memory. With `--cache=direct` reads use it where they can: the
 !> system transfers the file's blocks to aligned memory, from where they are copied to the
 !> caller's. Either read cannot find its data in the page cache.
-module data_file
+module benchio_data_file
    use, intrinsic :: iso_c_binding, only: c_associated, c_int, c_intptr_t, c_loc, c_null_char
    use, intrinsic :: iso_c_binding, only: c_null_ptr, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use call_times, only: call_times_t
-   use errors, only: error_t, fail
-   use posix_api, only: c_memcpy, c_posix_memalign, iovec_t, memory_alignment, mode_existing, &
-                        shim_direct_alignment, shim_open
-   use posix_file, only: advanced, close_fd => close_file, move_once, move_vectors, &
-                         open_fd => open_file, sync_fd => sync_file
-   use task, only: task_t
-   use text, only: to_text
+   use benchio_call_times, only: call_times_t
+   use benchio_errors, only: error_t, fail
+   use benchio_posix_api, only: c_memcpy, c_posix_memalign, iovec_t, memory_alignment, &
+                                mode_existing, shim_direct_alignment, shim_open
+   use benchio_posix_file, only: advanced, close_fd => close_file, move_once, move_vectors, &
+                                 open_fd => open_file, sync_fd => sync_file
+   use benchio_task, only: task_t
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -206,4 +206,4 @@ contains
       if (self%is_open()) call close_fd(self%fd, self%path, error)
    end subroutine close_file
 
-end module data_file
+end module benchio_data_file

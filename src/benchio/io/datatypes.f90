@@ -1,8 +1,8 @@
 !> MPI datatypes of array sections.
-module datatypes
+module benchio_datatypes
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t
-   use mpi_checks, only: check
+   use benchio_errors, only: error_t
+   use benchio_mpi_checks, only: check
    use mpi_f08, only: MPI_ADDRESS_KIND, MPI_BYTE, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, &
                       MPI_ORDER_FORTRAN, MPI_Type_commit, MPI_Type_create_hindexed_block, &
                       MPI_Type_create_struct, MPI_Type_create_subarray, MPI_Type_free
@@ -81,4 +81,4 @@ contains
       call check(ierr, "MPI_Type_free", error)
    end subroutine free_datatype
 
-end module datatypes
+end module benchio_datatypes

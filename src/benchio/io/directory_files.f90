@@ -1,13 +1,13 @@
 !> Operations on all files of a directory that a library creates. They do not descend into
 !> subdirectories and do not follow links, so that they touch nothing outside it.
-module directory_files
+module benchio_directory_files
    use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_int, c_null_char, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail
-   use posix_api, only: c_closedir, c_rmdir, shim_errno, shim_missing, shim_next_name
-   use posix_api, only: shim_open_directory
-   use posix_path, only: get_file_size, remedy, remove_file, system_failure
-   use text, only: append, string_t
+   use benchio_errors, only: error_t, fail
+   use benchio_posix_api, only: c_closedir, c_rmdir, shim_errno, shim_missing, shim_next_name
+   use benchio_posix_api, only: shim_open_directory
+   use benchio_posix_path, only: get_file_size, remedy, remove_file, system_failure
+   use benchio_text, only: append, string_t
    implicit none(type, external)
    private
 
@@ -122,4 +122,4 @@ contains
       end do
    end subroutine sum_of_sizes
 
-end module directory_files
+end module benchio_directory_files

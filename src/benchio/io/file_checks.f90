@@ -1,15 +1,15 @@
 !> Checks of files and file systems before and after a phase: that a file can be created,
 !> is empty or is complete, and that there is enough space.
-module file_checks
+module benchio_file_checks
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail, keep_first
-   use posix_api, only: guard_removes, mode_existing, mode_new, shim_errno, shim_first_hole, &
-                        shim_free_bytes, shim_guard, shim_is_open_to_others, shim_is_regular, &
-                        shim_unguard
-   use posix_file, only: close_file, open_file
-   use posix_path, only: get_file_size, remove_file, system_failure
-   use text, only: to_text
+   use benchio_errors, only: error_t, fail, keep_first
+   use benchio_posix_api, only: guard_removes, mode_existing, mode_new, shim_errno, &
+                                shim_first_hole, shim_free_bytes, shim_guard, &
+                                shim_is_open_to_others, shim_is_regular, shim_unguard
+   use benchio_posix_file, only: close_file, open_file
+   use benchio_posix_path, only: get_file_size, remove_file, system_failure
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -135,4 +135,4 @@ contains
       if (free < 0_int64) call system_failure("statvfs", directory, shim_errno(), error)
    end subroutine get_free_bytes
 
-end module file_checks
+end module benchio_file_checks

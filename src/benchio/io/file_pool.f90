@@ -1,14 +1,14 @@
 !> The files that one process uses, of which it keeps at most `most_open` open. One more
 !> is opened when it is needed, in place of the last such file.
-module file_pool
+module benchio_file_pool
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use call_times, only: call_times_t
-   use data_file, only: data_file_t
-   use errors, only: error_t, keep_first
-   use posix_api, only: mode_existing, mode_shared, mode_shared_existing
-   use task, only: task_t
-   use text, only: string_t
+   use benchio_call_times, only: call_times_t
+   use benchio_data_file, only: data_file_t
+   use benchio_errors, only: error_t, keep_first
+   use benchio_posix_api, only: mode_existing, mode_shared, mode_shared_existing
+   use benchio_task, only: task_t
+   use benchio_text, only: string_t
    implicit none(type, external)
    private
 
@@ -114,4 +114,4 @@ contains
       end do
    end subroutine close_all
 
-end module file_pool
+end module benchio_file_pool

@@ -9,14 +9,14 @@
 !> ROMIO in Open MPI crashes in all non-blocking collective calls (its issue 9432).
 !> Whether ROMIO is in use cannot always be determined; benchio refuses if it was selected
 !> by OMPI_MCA_io.
-module file_request
+module benchio_file_request
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail
-   use mpi_checks, only: check
+   use benchio_errors, only: error_t, fail
+   use benchio_mpi_checks, only: check
+   use benchio_mpiio_file, only: mpiio_file_t
    use mpi_f08, only: MPI_Datatype, MPI_Get_library_version, MPI_MAX_LIBRARY_VERSION_STRING, &
                       MPI_Request, MPI_Request_get_status, MPI_REQUEST_NULL, MPI_Status, &
                       MPI_STATUS_IGNORE, MPI_Test, MPI_Wait
-   use mpiio_file, only: mpiio_file_t
    implicit none(type, external)
    private
 
@@ -108,4 +108,4 @@ contains
       end do
    end subroutine wait
 
-end module file_request
+end module benchio_file_request

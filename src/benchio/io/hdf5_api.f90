@@ -1,6 +1,6 @@
 !> Interfaces to HDF5 functions that its Fortran module lacks in some or all versions, and
 !> to hdf5_shim.c.
-module hdf5_api
+module benchio_hdf5_api
    use, intrinsic :: iso_c_binding, only: c_char, c_funptr, c_int, c_int64_t, c_null_ptr, c_ptr
    implicit none(type, external)
    private
@@ -64,4 +64,4 @@ module hdf5_api
       end function c_MPI_File_c2f
    end interface
 
-end module hdf5_api
+end module benchio_hdf5_api

@@ -1,11 +1,11 @@
 !> The status of HDF5's calls as errors, with the library's text. HDF5's own printing of
 !> errors is switched off.
-module hdf5_checks
+module benchio_hdf5_checks
    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_funloc, c_int, c_loc, c_ptr
-   use c_text, only: from_c
-   use errors, only: error_t, fail
+   use benchio_c_text, only: from_c
+   use benchio_errors, only: error_t, fail
+   use benchio_hdf5_api, only: c_H5Ewalk2, hdf5_error_t, last_errors, walk_upward
    use hdf5, only: h5eset_auto_f, h5open_f
-   use hdf5_api, only: c_H5Ewalk2, hdf5_error_t, last_errors, walk_upward
    implicit none(type, external)
    private
 
@@ -80,4 +80,4 @@ contains
       stack%entries = stack%entries + 1
    end function add_entry
 
-end module hdf5_checks
+end module benchio_hdf5_checks

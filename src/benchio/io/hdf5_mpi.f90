@@ -1,15 +1,15 @@
 !> The MPI file below the file that HDF5 has open: its hints, and the recovery from a
 !> failed transfer. For the layers hdf5 and netcdf; netCDF offers no access to it.
-module hdf5_mpi
+module benchio_hdf5_mpi
    use, intrinsic :: iso_c_binding, only: c_associated, c_null_char, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, keep_first
-   use hdf5_api, only: c_MPI_File_c2f, shim_dataset_start, shim_mpi_file
-   use mpi_checks, only: agree_to_proceed, check
+   use benchio_errors, only: error_t, keep_first
+   use benchio_hdf5_api, only: c_MPI_File_c2f, shim_dataset_start, shim_mpi_file
+   use benchio_mpi_checks, only: agree_to_proceed, check
+   use benchio_posix_path, only: empty_file
    use mpi_f08, only: MPI_BYTE, MPI_Comm, MPI_Datatype, MPI_File, MPI_File_get_info, &
                       MPI_File_get_view, MPI_FILE_NULL, MPI_File_set_view, MPI_Info, &
                       MPI_INFO_NULL, MPI_MAX_DATAREP_STRING, MPI_OFFSET_KIND
-   use posix_path, only: empty_file
    implicit none(type, external)
    private
 
@@ -91,4 +91,4 @@ contains
       call agree_to_proceed(comm, proceed, error)
    end subroutine finish_transfer
 
-end module hdf5_mpi
+end module benchio_hdf5_mpi

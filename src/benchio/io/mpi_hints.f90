@@ -1,15 +1,15 @@
 !> MPI-IO hints: passed to the library, and read back from an open file. A hint that the
 !> library returns is proof only if it does not return unknown hints as well.
-module mpi_hints
+module benchio_mpi_hints
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
-   use errors, only: error_t, keep_first
-   use mpi_checks, only: check
+   use benchio_errors, only: error_t, keep_first
+   use benchio_mpi_checks, only: check
+   use benchio_posix_api, only: c_fnmatch
+   use benchio_task, only: hint_t
+   use benchio_team, only: team_t
    use mpi_f08, only: MPI_Allreduce, MPI_Info, MPI_Info_create, MPI_Info_free, MPI_Info_get, &
                       MPI_Info_get_nkeys, MPI_Info_get_nthkey, MPI_Info_get_valuelen, &
                       MPI_Info_set, MPI_INFO_NULL, MPI_INTEGER, MPI_MAX_INFO_KEY, MPI_MIN
-   use posix_api, only: c_fnmatch
-   use task, only: hint_t
-   use team, only: team_t
    implicit none(type, external)
    private
 
@@ -214,4 +214,4 @@ contains
       end do
    end subroutine get_all
 
-end module mpi_hints
+end module benchio_mpi_hints

@@ -1,10 +1,14 @@
 !> A file that several processes have open together through MPI-IO. The layers make the
 !> calls that move data; all other calls are here.
-module mpiio_file
+module benchio_mpiio_file
    use, intrinsic :: iso_fortran_env, only: int64
-   use datatypes, only: free_datatype
-   use errors, only: error_t, fail
-   use mpi_checks, only: agree_to_proceed, check
+   use benchio_datatypes, only: free_datatype
+   use benchio_errors, only: error_t, fail
+   use benchio_mpi_checks, only: agree_to_proceed, check
+   use benchio_mpi_hints, only: free_info, make_info
+   use benchio_posix_path, only: library_path, remedy
+   use benchio_task, only: hint_t
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_COUNT_KIND, MPI_Datatype, &
                       MPI_DATATYPE_NULL, MPI_ERRORS_RETURN, MPI_File, MPI_File_close, &
                       MPI_File_get_info, MPI_FILE_NULL, MPI_File_open, &
@@ -12,10 +16,6 @@ module mpiio_file
                       MPI_Get_elements_x, MPI_Info, MPI_INFO_NULL, &
                       MPI_INTEGER8, MPI_MODE_CREATE, MPI_MODE_EXCL, MPI_MODE_RDONLY, &
                       MPI_MODE_WRONLY, MPI_OFFSET_KIND, MPI_Status
-   use mpi_hints, only: free_info, make_info
-   use posix_path, only: library_path, remedy
-   use task, only: hint_t
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -158,4 +158,4 @@ contains
       call free_info(self%info, error)
    end subroutine take_down
 
-end module mpiio_file
+end module benchio_mpiio_file

@@ -1,9 +1,9 @@
 !> Interfaces to netCDF's C library, which has variants that take MPI handles as Fortran
 !> integers. (netCDF's Fortran library is often built without MPI.)
-module netcdf_api
+module benchio_netcdf_api
    use, intrinsic :: iso_c_binding, only: c_char, c_int, c_long_long, c_ptr, c_size_t
-   use c_text, only: from_c
-   use errors, only: error_t, fail
+   use benchio_c_text, only: from_c
+   use benchio_errors, only: error_t, fail
    implicit none(type, external)
    private
 
@@ -174,4 +174,4 @@ contains
       call fail(error, what//" failed: "//from_c(nc_strerror(status)))
    end subroutine check_netcdf
 
-end module netcdf_api
+end module benchio_netcdf_api

@@ -1,12 +1,12 @@
 !> Removal of a file's pages from the page cache of this node, and the check that the
 !> kernel did remove them.
-module page_cache
+module benchio_page_cache
    use, intrinsic :: iso_c_binding, only: c_int
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, keep_first
-   use posix_api, only: mode_existing, shim_drop_pages, shim_errno, shim_resident_pages
-   use posix_file, only: close_file, open_file, sync_file
-   use posix_path, only: get_file_size, system_failure
+   use benchio_errors, only: error_t, keep_first
+   use benchio_posix_api, only: mode_existing, shim_drop_pages, shim_errno, shim_resident_pages
+   use benchio_posix_file, only: close_file, open_file, sync_file
+   use benchio_posix_path, only: get_file_size, system_failure
    implicit none(type, external)
    private
 
@@ -71,4 +71,4 @@ contains
       call keep_first(error, trouble)
    end subroutine count_pages
 
-end module page_cache
+end module benchio_page_cache

@@ -1,8 +1,8 @@
 !> Interfaces to PnetCDF's Fortran 77 procedures, which take MPI handles as integers. They
 !> need neither the library's module file nor its C header, which may not fit the compiler.
-module pnetcdf_api
+module benchio_pnetcdf_api
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail
+   use benchio_errors, only: error_t, fail
    use mpi_f08, only: MPI_OFFSET_KIND
    implicit none(type, external)
    private
@@ -173,4 +173,4 @@ contains
       call fail(error, what//" failed: "//trim(nfmpi_strerror(status)))
    end subroutine check_pnetcdf
 
-end module pnetcdf_api
+end module benchio_pnetcdf_api

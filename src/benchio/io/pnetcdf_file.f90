@@ -1,20 +1,21 @@
 !> A PnetCDF file with one array that several processes have open together. The layers
 !> make the calls that move data; all other calls are here.
-module pnetcdf_file
+module benchio_pnetcdf_file
    use, intrinsic :: iso_fortran_env, only: int64
-   use array_in_file, only: array_name, axis_names, check_shape
-   use errors, only: error_t, fail
-   use mpi_checks, only: agree_to_proceed, check
+   use benchio_array_in_file, only: array_name, axis_names, check_shape
+   use benchio_errors, only: error_t, fail
+   use benchio_mpi_checks, only: agree_to_proceed, check
+   use benchio_mpi_hints, only: free_info, make_info
+   use benchio_pnetcdf_api, only: check_pnetcdf, nf_64bit_data, nf_int64, nf_noclobber, nf_nofill, &
+                                  nf_nowrite, nfmpi_close, nfmpi_create, nfmpi_def_dim, &
+                                  nfmpi_def_var, nfmpi_enddef, nfmpi_inq_dimlen, &
+                                  nfmpi_inq_file_info, nfmpi_inq_vardimid, nfmpi_inq_varid, &
+                                  nfmpi_inq_varndims, nfmpi_inq_varoffset, nfmpi_open, &
+                                  nfmpi_set_fill, nfmpi_sync
+   use benchio_posix_path, only: library_path, remedy
+   use benchio_task, only: hint_t
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_INFO_NULL, &
                       MPI_Info_set, MPI_OFFSET_KIND
-   use mpi_hints, only: free_info, make_info
-   use pnetcdf_api, only: check_pnetcdf, nf_64bit_data, nf_int64, nf_noclobber, nf_nofill, &
-                          nf_nowrite, nfmpi_close, nfmpi_create, nfmpi_def_dim, &
-                          nfmpi_def_var, nfmpi_enddef, nfmpi_inq_dimlen, nfmpi_inq_file_info, &
-                          nfmpi_inq_vardimid, nfmpi_inq_varid, nfmpi_inq_varndims, &
-                          nfmpi_inq_varoffset, nfmpi_open, nfmpi_set_fill, nfmpi_sync
-   use posix_path, only: library_path, remedy
-   use task, only: hint_t
    implicit none(type, external)
    private
 
@@ -215,4 +216,4 @@ contains
       call free_info(self%info, error)
    end subroutine take_down
 
-end module pnetcdf_file
+end module benchio_pnetcdf_file

@@ -1,6 +1,6 @@
 !> Interfaces to libc and to the functions of posix_shim.c. Declarations only: a procedure
 !> defined here under a libc name would replace libc's, for the MPI library too.
-module posix_api
+module benchio_posix_api
    use, intrinsic :: iso_c_binding, only: c_char, c_int, c_int64_t, c_null_ptr, c_ptr, c_size_t
    implicit none(type, external)
    private
@@ -277,4 +277,4 @@ module posix_api
       end function shim_resident_pages
    end interface
 
-end module posix_api
+end module benchio_posix_api

@@ -1,14 +1,15 @@
 !> Files through POSIX calls. Every status is checked; a failure becomes an error with the
 !> call, the path and the system's text.
-module posix_file
+module benchio_posix_file
    use, intrinsic :: iso_c_binding, only: c_int, c_intptr_t, c_null_char, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
-   use call_times, only: call_times_t
-   use errors, only: error_t, fail
-   use posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, iovec_t, mode_existing, &
-                        mode_shared_existing, shim_errno, shim_interrupted, shim_missing, shim_open
-   use posix_path, only: remedy, system_failure
-   use text, only: to_text
+   use benchio_call_times, only: call_times_t
+   use benchio_errors, only: error_t, fail
+   use benchio_posix_api, only: c_close, c_fsync, c_preadv, c_pwritev, iovec_t, mode_existing, &
+                                mode_shared_existing, shim_errno, shim_interrupted, shim_missing, &
+                                shim_open
+   use benchio_posix_path, only: remedy, system_failure
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -164,4 +165,4 @@ contains
       if (.not. allocated(error)) call close_file(fd, path, error)
    end subroutine release_locks
 
-end module posix_file
+end module benchio_posix_file

@@ -1,12 +1,12 @@
 !> Files by their paths: removal, size, identity, and the error of a system call.
-module posix_path
+module benchio_posix_path
    use, intrinsic :: iso_c_binding, only: c_int, c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
-   use c_text, only: from_c
-   use errors, only: error_t, fail
-   use posix_api, only: c_strerror, c_truncate, c_unlink, shim_errno, shim_file_size, &
-                        shim_is_same_file, shim_missing
-   use text, only: to_text
+   use benchio_c_text, only: from_c
+   use benchio_errors, only: error_t, fail
+   use benchio_posix_api, only: c_strerror, c_truncate, c_unlink, shim_errno, shim_file_size, &
+                                shim_is_same_file, shim_missing
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -87,4 +87,4 @@ contains
                 //to_text(int(number))//")")
    end subroutine system_failure
 
-end module posix_path
+end module benchio_posix_path

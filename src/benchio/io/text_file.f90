@@ -1,12 +1,12 @@
 !> Text files of one process: read as a whole, or written line by line.
-module text_file
+module benchio_text_file
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_null_char, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use errors, only: error_t, fail, keep_first
-   use posix_api, only: iovec_t, mode_existing, mode_replacing, shim_is_regular
-   use posix_file, only: close_file, move_vectors, open_file
-   use posix_path, only: get_file_size
-   use text, only: to_text
+   use benchio_errors, only: error_t, fail, keep_first
+   use benchio_posix_api, only: iovec_t, mode_existing, mode_replacing, shim_is_regular
+   use benchio_posix_file, only: close_file, move_vectors, open_file
+   use benchio_posix_path, only: get_file_size
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -92,4 +92,4 @@ contains
       if (self%fd >= 0) call close_file(self%fd, self%path, error)
    end subroutine finish
 
-end module text_file
+end module benchio_text_file

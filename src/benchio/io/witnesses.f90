@@ -1,10 +1,10 @@
 !> What others than the layer saw of a phase: how many calls the MPI library was given to move
 !> data, collective and independent ones, and how many processes the kernel moved the data for.
-module witnesses
+module benchio_witnesses
    use, intrinsic :: iso_c_binding, only: c_int, c_int64_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, keep_first
-   use team, only: team_t
+   use benchio_errors, only: error_t, keep_first
+   use benchio_team, only: team_t
    implicit none(type, external)
    private
 
@@ -92,4 +92,4 @@ contains
       res%independent = independent
    end subroutine add_up
 
-end module witnesses
+end module benchio_witnesses

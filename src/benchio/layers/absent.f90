@@ -1,5 +1,5 @@
 !> Stands for a layer that was not compiled in, in its row of the registry.
-module absent
+module benchio_absent
    implicit none(type, external)
    private
 
@@ -11,4 +11,4 @@ module absent
       character(len=7) :: file_of = ""
    end type absent_t
 
-end module absent
+end module benchio_absent

@@ -13,7 +13,7 @@
 !> therefore writes its own data, to one file for each node, and in adios-process to one of its
 !> own. adios-default leaves both to the library, by default one process and one file of each node:
 !> there a failed write may leave the run waiting without end.
-module layer_adios
+module benchio_layer_adios
    use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64
    use adios2, only: adios2_adios, adios2_begin_step, adios2_close, adios2_constant_dims, &
@@ -24,16 +24,16 @@ module layer_adios
                      adios2_set_engine, adios2_set_memory_selection, adios2_set_parameter, &
                      adios2_set_selection, adios2_type_integer8, adios2_variable, &
                      adios2_variable_shape
-   use adios_checks, only: agree_or_abort, check_adios
-   use array_in_file, only: check_shape
-   use block_backend, only: block_backend_t
-   use directory_files, only: list_existing, remove_directory, sum_of_sizes
-   use errors, only: error_t, fail
-   use file_checks, only: check_creatable, check_room
-   use posix_api, only: guard_removes_directory, shim_guard
-   use posix_path, only: library_path
-   use team, only: team_t
-   use text, only: string_t, to_text
+   use benchio_adios_checks, only: agree_or_abort, check_adios
+   use benchio_array_in_file, only: check_shape
+   use benchio_block_backend, only: block_backend_t
+   use benchio_directory_files, only: list_existing, remove_directory, sum_of_sizes
+   use benchio_errors, only: error_t, fail
+   use benchio_file_checks, only: check_creatable, check_room
+   use benchio_posix_api, only: guard_removes_directory, shim_guard
+   use benchio_posix_path, only: library_path
+   use benchio_team, only: team_t
+   use benchio_text, only: string_t, to_text
    implicit none(type, external)
    private
 
@@ -305,4 +305,4 @@ contains
       if (self%clears_cache) call list_existing(self%path, paths, error)
    end subroutine list_cached
 
-end module layer_adios
+end module benchio_layer_adios

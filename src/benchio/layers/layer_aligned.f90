@@ -8,23 +8,23 @@
 !>
 !> Memory: beside that for the pieces, 40 bytes for each stripe of this process, and the
 !> table.
-module layer_aligned
+module benchio_layer_aligned
    use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use errors, only: error_t, fail, keep_first, status_usage
-   use file_checks, only: check_complete, check_empty
-   use file_pool, only: file_pool_t
-   use layout, only: element_bytes
-   use piece_backend, only: buffer_bytes, piece_backend_t, piece_t
-   use posix_api, only: guard_empties, guard_removes, shim_guard
-   use posix_path, only: empty_file, remove_file
-   use stripe_assignment, only: assign_stripes, place_t
-   use stripe_table, only: assume_table, divide_data, parse_table, striped_file_t
-   use task, only: task_t
-   use team, only: team_t
-   use text, only: append, string_t, to_text
-   use text_file, only: read_text
-   use volume, only: multiply
+   use benchio_errors, only: error_t, fail, keep_first, status_usage
+   use benchio_file_checks, only: check_complete, check_empty
+   use benchio_file_pool, only: file_pool_t
+   use benchio_layout, only: element_bytes
+   use benchio_piece_backend, only: buffer_bytes, piece_backend_t, piece_t
+   use benchio_posix_api, only: guard_empties, guard_removes, shim_guard
+   use benchio_posix_path, only: empty_file, remove_file
+   use benchio_stripe_assignment, only: assign_stripes, place_t
+   use benchio_stripe_table, only: assume_table, divide_data, parse_table, striped_file_t
+   use benchio_task, only: task_t
+   use benchio_team, only: team_t
+   use benchio_text, only: append, string_t, to_text
+   use benchio_text_file, only: read_text
+   use benchio_volume, only: multiply
    implicit none(type, external)
    private
 
@@ -345,4 +345,4 @@ contains
       end do
    end subroutine list_cached
 
-end module layer_aligned
+end module benchio_layer_aligned

@@ -1,18 +1,18 @@
 !> The layers btio and btio-independent: NAS BT-IO through MPI-IO, by collective or
 !> independent calls. Each call moves one step: one repetition of the file view's datatype,
 !> and one element of a datatype that describes the cells in memory.
-module layer_btio_mpiio
-   use btio_backend, only: btio_backend_t
-   use btio_sections, only: file_sections, memory_sections
-   use datatypes, only: join_sections
-   use errors, only: error_t, keep_first
-   use layout, only: element_bytes
-   use mpi_checks, only: check
+module benchio_layer_btio_mpiio
+   use benchio_btio_backend, only: btio_backend_t
+   use benchio_btio_sections, only: file_sections, memory_sections
+   use benchio_datatypes, only: join_sections
+   use benchio_errors, only: error_t, keep_first
+   use benchio_layout, only: element_bytes
+   use benchio_mpi_checks, only: check
+   use benchio_mpiio_file, only: mpiio_file_t
+   use benchio_posix_file, only: release_locks
+   use benchio_team, only: team_t
    use mpi_f08, only: MPI_Datatype, MPI_File_read_at, MPI_File_read_at_all, MPI_File_write_at, &
                       MPI_File_write_at_all, MPI_OFFSET_KIND, MPI_Status
-   use mpiio_file, only: mpiio_file_t
-   use posix_file, only: release_locks
-   use team, only: team_t
    implicit none(type, external)
    private
 
@@ -124,4 +124,4 @@ contains
       call self%file%take_down(error)
    end subroutine take_down
 
-end module layer_btio_mpiio
+end module benchio_layer_btio_mpiio

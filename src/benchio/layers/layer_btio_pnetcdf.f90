@@ -5,18 +5,18 @@
 !>
 !> Memory: PnetCDF copies a cell (non-blocking: all cells of a step) to its own memory to
 !> swap the bytes, since the format is big-endian.
-module layer_btio_pnetcdf
+module benchio_layer_btio_pnetcdf
    use, intrinsic :: iso_fortran_env, only: int64
-   use btio_backend, only: btio_backend_t
-   use btio_partition, only: values_per_point
-   use btio_sections, only: memory_sections
-   use datatypes, only: free_datatype
-   use errors, only: error_t
+   use benchio_btio_backend, only: btio_backend_t
+   use benchio_btio_partition, only: values_per_point
+   use benchio_btio_sections, only: memory_sections
+   use benchio_datatypes, only: free_datatype
+   use benchio_errors, only: error_t
+   use benchio_pnetcdf_api, only: check_pnetcdf, nfmpi_get_vara_all, nfmpi_iget_vara, &
+                                  nfmpi_iput_vara, nfmpi_put_vara_all, nfmpi_wait_all
+   use benchio_pnetcdf_file, only: pnetcdf_file_t
+   use benchio_team, only: team_t
    use mpi_f08, only: MPI_Datatype, MPI_OFFSET_KIND
-   use pnetcdf_api, only: check_pnetcdf, nfmpi_get_vara_all, nfmpi_iget_vara, nfmpi_iput_vara, &
-                          nfmpi_put_vara_all, nfmpi_wait_all
-   use pnetcdf_file, only: pnetcdf_file_t
-   use team, only: team_t
    implicit none(type, external)
    private
 
@@ -188,4 +188,4 @@ contains
       end do
    end subroutine take_down
 
-end module layer_btio_pnetcdf
+end module benchio_layer_btio_pnetcdf

@@ -3,17 +3,17 @@
 !> box, and the file holds that in Fortran order.
 !>
 !> Memory: none beside the MPI library's collective buffers.
-module layer_group
+module benchio_layer_group
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: path_in
-   use errors, only: error_t, keep_first
-   use layout, only: element_bytes
-   use mpi_checks, only: check
+   use benchio_backend, only: path_in
+   use benchio_errors, only: error_t, keep_first
+   use benchio_layout, only: element_bytes
+   use benchio_mpi_checks, only: check
+   use benchio_mpiio_backend, only: mpiio_backend_t
+   use benchio_task, only: task_t
+   use benchio_team, only: team_t
+   use benchio_writer_groups, only: check_groups, find_group
    use mpi_f08, only: MPI_Comm, MPI_Comm_split
-   use mpiio_backend, only: mpiio_backend_t
-   use task, only: task_t
-   use team, only: team_t
-   use writer_groups, only: check_groups, find_group
    implicit none(type, external)
    private
 
@@ -83,4 +83,4 @@ contains
       call keep_first(error, trouble)
    end subroutine take_down
 
-end module layer_group
+end module benchio_layer_group

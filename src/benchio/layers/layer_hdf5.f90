@@ -5,12 +5,20 @@
 !> Memory: none beside the MPI library's collective buffers. HDF5 takes the block inside its
 !> halo and passes it to MPI-IO as a datatype, without a copy. The elements are little-endian
 !> 8-byte integers; on little-endian processors nothing is converted.
-module layer_hdf5
+module benchio_layer_hdf5
    use, intrinsic :: iso_c_binding, only: c_int, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
-   use array_in_file, only: array_name, check_shape
-   use block_backend, only: block_backend_t
-   use errors, only: error_t, fail
+   use benchio_array_in_file, only: array_name, check_shape
+   use benchio_block_backend, only: block_backend_t
+   use benchio_errors, only: error_t, fail
+   use benchio_hdf5_api, only: c_H5Pget_mpio_no_collective_cause
+   use benchio_hdf5_checks, only: check_hdf5, start_hdf5
+   use benchio_hdf5_mpi, only: dataset_start, finish_transfer, get_hints
+   use benchio_mpi_checks, only: agree_to_proceed
+   use benchio_mpi_hints, only: free_info, make_info
+   use benchio_posix_path, only: library_path, remedy
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
    use hdf5, only: H5_INTEGER_KIND, h5dclose_f, h5dcreate_f, H5D_ALLOC_TIME_EARLY_F, &
                    H5D_CONTIGUOUS_F, H5D_FILL_TIME_NEVER_F, h5dget_space_f, &
                    H5D_MPIO_CONTIG_COLLECTIVE_F, h5dopen_f, h5dread_f, h5dwrite_f, H5F_ACC_EXCL_F, &
@@ -24,15 +32,7 @@ module layer_hdf5
                    h5pset_layout_f, h5sclose_f, h5screate_simple_f, h5sget_simple_extent_dims_f, &
                    h5sget_simple_extent_ndims_f, h5sselect_hyperslab_f, H5S_SELECT_SET_F, &
                    H5T_STD_I64LE, hid_t, hsize_t
-   use hdf5_api, only: c_H5Pget_mpio_no_collective_cause
-   use hdf5_checks, only: check_hdf5, start_hdf5
-   use hdf5_mpi, only: dataset_start, finish_transfer, get_hints
-   use mpi_checks, only: agree_to_proceed
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_INFO_NULL
-   use mpi_hints, only: free_info, make_info
-   use posix_path, only: library_path, remedy
-   use team, only: team_t
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -318,4 +318,4 @@ contains
       list = nothing
    end subroutine close_properties
 
-end module layer_hdf5
+end module benchio_layer_hdf5

@@ -8,17 +8,17 @@
 !>
 !> Memory: that of piece_backend; the map, 8 bytes for each record, until the datatype has it; and
 !> what the MPI library makes of the datatype.
-module layer_mapped
+module benchio_layer_mapped
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use datatypes, only: make_scattered
-   use errors, only: error_t, fail, keep_first, status_usage
-   use fingerprint, only: mixed_seed, value_at
-   use layer_strided, only: strided_mpiio_t
+   use benchio_datatypes, only: make_scattered
+   use benchio_errors, only: error_t, fail, keep_first, status_usage
+   use benchio_fingerprint, only: mixed_seed, value_at
+   use benchio_layer_strided, only: strided_mpiio_t
+   use benchio_piece_backend, only: piece_t
+   use benchio_posix_file, only: release_locks
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_ADDRESS_KIND, MPI_BYTE
-   use piece_backend, only: piece_t
-   use posix_file, only: release_locks
-   use team, only: team_t
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -96,4 +96,4 @@ contains
       call keep_first(error, trouble)
    end subroutine move_pieces
 
-end module layer_mapped
+end module benchio_layer_mapped

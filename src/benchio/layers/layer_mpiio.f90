@@ -5,9 +5,9 @@
 !> Memory: none beside the MPI library's collective buffers. Each call moves one element of a
 !> datatype that describes the block in memory and in the file, so that no count overflows
 !> a default integer.
-module layer_mpiio
-   use errors, only: error_t
-   use mpiio_backend, only: mpiio_backend_t
+module benchio_layer_mpiio
+   use benchio_errors, only: error_t
+   use benchio_mpiio_backend, only: mpiio_backend_t
    implicit none(type, external)
    private
 
@@ -30,4 +30,4 @@ contains
       if (self%file%is_open()) call self%move_block(writing, self%collective, error)
    end subroutine move_data
 
-end module layer_mpiio
+end module benchio_layer_mpiio

@@ -6,25 +6,26 @@
 !> varies fastest. Memory: a copy of the block without its halo, since netCDF takes contiguous
 !> data; the copying is measured, as an application must do it too. (nc_put_varm would accept
 !> the halo, but moves one element at a time.)
-module layer_netcdf
+module benchio_layer_netcdf
    use, intrinsic :: iso_c_binding, only: c_int, c_long_long, c_null_char, c_null_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use array_in_file, only: array_name, axis_names, check_shape
-   use block_backend, only: block_backend_t
-   use errors, only: error_t, fail
-   use hdf5_mpi, only: dataset_start, finish_transfer, get_hints
-   use mpi_checks, only: agree_to_proceed
+   use benchio_array_in_file, only: array_name, axis_names, check_shape
+   use benchio_block_backend, only: block_backend_t
+   use benchio_errors, only: error_t, fail
+   use benchio_hdf5_mpi, only: dataset_start, finish_transfer, get_hints
+   use benchio_mpi_checks, only: agree_to_proceed
+   use benchio_mpi_hints, only: free_info, make_info
+   use benchio_netcdf_api, only: check_netcdf, nc_clobber, nc_close, nc_collective, nc_contiguous, &
+                                 nc_create_par_fortran, nc_def_dim, nc_def_var, &
+                                 nc_def_var_chunking, nc_def_var_fill, nc_enddef, &
+                                 nc_get_vara_longlong, nc_independent, nc_inq_dimlen, &
+                                 nc_inq_vardimid, nc_inq_varid, nc_inq_varndims, nc_int64, &
+                                 nc_netcdf4, nc_nowrite, nc_open_par_fortran, &
+                                 nc_put_vara_longlong, nc_sync, nc_var_par_access
+   use benchio_posix_path, only: library_path, remedy
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Info, MPI_INFO_NULL
-   use mpi_hints, only: free_info, make_info
-   use netcdf_api, only: check_netcdf, nc_clobber, nc_close, nc_collective, nc_contiguous, &
-                         nc_create_par_fortran, nc_def_dim, nc_def_var, nc_def_var_chunking, &
-                         nc_def_var_fill, nc_enddef, nc_get_vara_longlong, nc_independent, &
-                         nc_inq_dimlen, nc_inq_vardimid, nc_inq_varid, nc_inq_varndims, &
-                         nc_int64, nc_netcdf4, nc_nowrite, nc_open_par_fortran, &
-                         nc_put_vara_longlong, nc_sync, nc_var_par_access
-   use posix_path, only: library_path, remedy
-   use team, only: team_t
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -241,4 +242,4 @@ contains
       call free_info(self%info, error)
    end subroutine take_down
 
-end module layer_netcdf
+end module benchio_layer_netcdf

@@ -1,13 +1,13 @@
 !> The layer node: on each node one process gathers the blocks of all and writes them to one
 !> file in the order of their ranks, each in Fortran order, with the memory and messages of
 !> the funnel. A step is as many planes of one block as fit the buffer.
-module layer_node
+module benchio_layer_node
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: path_in
-   use errors, only: error_t
-   use funnel, only: buffer_bytes, funnel_t, piece_t, span_t
-   use layout, only: element_bytes
-   use team, only: team_t
+   use benchio_backend, only: path_in
+   use benchio_errors, only: error_t
+   use benchio_funnel, only: buffer_bytes, funnel_t, piece_t, span_t
+   use benchio_layout, only: element_bytes
+   use benchio_team, only: team_t
    implicit none(type, external)
    private
 
@@ -80,4 +80,4 @@ contains
       end associate
    end function span
 
-end module layer_node
+end module benchio_layer_node

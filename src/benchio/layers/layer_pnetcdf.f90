@@ -5,19 +5,19 @@
 !> Such a file is always big-endian; the library swaps the bytes. Memory: the library takes
 !> the block inside its halo, and makes a contiguous copy of the data of a call, at most
 !> 1 GiB.
-module layer_pnetcdf
+module benchio_layer_pnetcdf
    use, intrinsic :: iso_fortran_env, only: int64
-   use block_backend, only: block_backend_t
-   use datatypes, only: free_datatype, make_section
-   use errors, only: error_t, keep_first
-   use layout, only: element_bytes
-   use mpi_checks, only: check
+   use benchio_block_backend, only: block_backend_t
+   use benchio_datatypes, only: free_datatype, make_section
+   use benchio_errors, only: error_t, keep_first
+   use benchio_layout, only: element_bytes
+   use benchio_mpi_checks, only: check
+   use benchio_pnetcdf_api, only: check_pnetcdf, nf_noerr, nfmpi_get_vara_all, nfmpi_iget_vara, &
+                                  nfmpi_iput_vara, nfmpi_put_vara_all, nfmpi_wait_all
+   use benchio_pnetcdf_file, only: pnetcdf_file_t
+   use benchio_team, only: team_t
    use mpi_f08, only: MPI_Allreduce, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER, MPI_MAX, &
                       MPI_OFFSET_KIND
-   use pnetcdf_api, only: check_pnetcdf, nf_noerr, nfmpi_get_vara_all, nfmpi_iget_vara, &
-                          nfmpi_iput_vara, nfmpi_put_vara_all, nfmpi_wait_all
-   use pnetcdf_file, only: pnetcdf_file_t
-   use team, only: team_t
    implicit none(type, external)
    private
 
@@ -211,4 +211,4 @@ contains
       call free_datatype(self%last_piece, error)
    end subroutine take_down
 
-end module layer_pnetcdf
+end module benchio_layer_pnetcdf

@@ -2,17 +2,17 @@
 !>
 !> Memory: with a halo 16 bytes for each row of the block, for the vectors of the system calls.
 !> They are prepared before the phase, and no data are copied.
-module layer_proc
+module benchio_layer_proc
    use, intrinsic :: iso_c_binding, only: c_loc, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: path_in
-   use block_backend, only: block_backend_t
-   use data_file, only: data_file_t
-   use errors, only: error_t, fail
-   use layout, only: element_bytes
-   use posix_api, only: iovec_t, mode_existing, mode_new
-   use team, only: team_t
-   use text, only: to_text
+   use benchio_backend, only: path_in
+   use benchio_block_backend, only: block_backend_t
+   use benchio_data_file, only: data_file_t
+   use benchio_errors, only: error_t, fail
+   use benchio_layout, only: element_bytes
+   use benchio_posix_api, only: iovec_t, mode_existing, mode_new
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -114,4 +114,4 @@ contains
       call self%file%close_file(error)
    end subroutine take_down
 
-end module layer_proc
+end module benchio_layer_proc

@@ -1,13 +1,13 @@
 !> The layer serial: rank 0 gathers the whole array and writes it to one file in Fortran
 !> order, with the memory and messages of the funnel. A step is as many planes of the whole
 !> array as fit the buffer.
-module layer_serial
+module benchio_layer_serial
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: path_in
-   use errors, only: error_t
-   use funnel, only: buffer_bytes, funnel_t, piece_t, span_t
-   use layout, only: coords_of, element_bytes
-   use team, only: team_t
+   use benchio_backend, only: path_in
+   use benchio_errors, only: error_t
+   use benchio_funnel, only: buffer_bytes, funnel_t, piece_t, span_t
+   use benchio_layout, only: coords_of, element_bytes
+   use benchio_team, only: team_t
    implicit none(type, external)
    private
 
@@ -84,4 +84,4 @@ contains
       end associate
    end function span
 
-end module layer_serial
+end module benchio_layer_serial

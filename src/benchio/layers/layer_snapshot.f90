@@ -22,20 +22,20 @@
 !>
 !> Memory: for non-blocking calls, a copy of the block without its halo; the MPI library's
 !> collective buffers; and two faces of the block with `--exchange`.
-module layer_snapshot
+module benchio_layer_snapshot
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use datatypes, only: free_datatype, make_section
-   use difference, only: difference_t
-   use errors, only: error_t, fail, keep_first, status_usage
-   use file_request, only: file_request_t
-   use layout, only: element_bytes, layout_t
-   use mpi_checks, only: check
+   use benchio_datatypes, only: free_datatype, make_section
+   use benchio_difference, only: difference_t
+   use benchio_errors, only: error_t, fail, keep_first, status_usage
+   use benchio_file_request, only: file_request_t
+   use benchio_layout, only: element_bytes, layout_t
+   use benchio_mpi_checks, only: check
+   use benchio_mpiio_backend, only: mpiio_backend_t
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_Allreduce, MPI_Datatype, MPI_DATATYPE_NULL, MPI_File_iwrite_all, &
                       MPI_INTEGER8, MPI_MAX, MPI_REQUEST_NULL, MPI_Sendrecv, MPI_STATUS_IGNORE, &
                       MPI_Wtime
-   use mpiio_backend, only: mpiio_backend_t
-   use team, only: team_t
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -348,4 +348,4 @@ contains
       if (allocated(self%received)) deallocate (self%received)
    end subroutine take_down
 
-end module layer_snapshot
+end module benchio_layer_snapshot

@@ -1,16 +1,16 @@
 !> The layers strided and strided-independent: round-robin records through MPI-IO, one
 !> collective or independent call with an explicit offset for each record.
-module layer_strided
+module benchio_layer_strided
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use errors, only: error_t, fail, status_usage
-   use mpi_checks, only: check
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_mpi_checks, only: check
+   use benchio_mpiio_file, only: mpiio_file_t
+   use benchio_piece_backend, only: piece_t
+   use benchio_strided, only: strided_t
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_BYTE, MPI_File_read_at, MPI_File_read_at_all, MPI_File_write_at, &
                       MPI_File_write_at_all, MPI_OFFSET_KIND, MPI_Status
-   use mpiio_file, only: mpiio_file_t
-   use piece_backend, only: piece_t
-   use strided, only: strided_t
-   use team, only: team_t
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -119,4 +119,4 @@ contains
       call self%file%take_down(error)
    end subroutine take_down
 
-end module layer_strided
+end module benchio_layer_strided

@@ -1,13 +1,13 @@
 !> The layer strided-posix: round-robin records, one positioned POSIX call for each, in one
 !> file that all processes have open.
-module layer_strided_posix
+module benchio_layer_strided_posix
    use, intrinsic :: iso_fortran_env, only: int8
-   use data_file, only: data_file_t
-   use errors, only: error_t
-   use piece_backend, only: piece_t
-   use posix_api, only: mode_existing, mode_shared
-   use strided, only: strided_t
-   use team, only: team_t
+   use benchio_data_file, only: data_file_t
+   use benchio_errors, only: error_t
+   use benchio_piece_backend, only: piece_t
+   use benchio_posix_api, only: mode_existing, mode_shared
+   use benchio_strided, only: strided_t
+   use benchio_team, only: team_t
    implicit none(type, external)
    private
 
@@ -80,4 +80,4 @@ contains
       call self%close_file(error)
    end subroutine take_down
 
-end module layer_strided_posix
+end module benchio_layer_strided_posix

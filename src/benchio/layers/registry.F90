@@ -1,44 +1,45 @@
 !> The table of layers, which declares each layer in one row; see fill_table. This is the only
 !> preprocessed file: here `absent_t` takes the name of each layer that was not compiled in.
-module registry
-   use backend, only: backend_t, identity_t
-   use layer_aligned, only: aligned_t
-   use layer_node, only: node_t
-   use layer_proc, only: proc_t
-   use layer_serial, only: serial_t
-   use layer_strided_posix, only: strided_posix_t
-   use text, only: append, string_t
+module benchio_registry
+   use benchio_backend, only: backend_t, identity_t
+   use benchio_layer_aligned, only: aligned_t
+   use benchio_layer_node, only: node_t
+   use benchio_layer_proc, only: proc_t
+   use benchio_layer_serial, only: serial_t
+   use benchio_layer_strided_posix, only: strided_posix_t
+   use benchio_text, only: append, string_t
 #ifdef BENCHIO_MPIIO
-   use layer_btio_mpiio, only: btio_mpiio_t
-   use layer_group, only: group_t
-   use layer_mapped, only: mapped_t
-   use layer_mpiio, only: mpiio_t
-   use layer_snapshot, only: snapshot_t
-   use layer_strided, only: strided_mpiio_t
+   use benchio_layer_btio_mpiio, only: btio_mpiio_t
+   use benchio_layer_group, only: group_t
+   use benchio_layer_mapped, only: mapped_t
+   use benchio_layer_mpiio, only: mpiio_t
+   use benchio_layer_snapshot, only: snapshot_t
+   use benchio_layer_strided, only: strided_mpiio_t
 #else
-   use absent, only: btio_mpiio_t => absent_t, group_t => absent_t, mapped_t => absent_t
-   use absent, only: mpiio_t => absent_t, snapshot_t => absent_t, strided_mpiio_t => absent_t
+   use benchio_absent, only: btio_mpiio_t => absent_t, group_t => absent_t, mapped_t => absent_t
+   use benchio_absent, only: mpiio_t => absent_t, snapshot_t => absent_t, &
+                             strided_mpiio_t => absent_t
 #endif
 #ifdef BENCHIO_HDF5
-   use layer_hdf5, only: hdf5_t
+   use benchio_layer_hdf5, only: hdf5_t
 #else
-   use absent, only: hdf5_t => absent_t
+   use benchio_absent, only: hdf5_t => absent_t
 #endif
 #ifdef BENCHIO_NETCDF
-   use layer_netcdf, only: netcdf_t
+   use benchio_layer_netcdf, only: netcdf_t
 #else
-   use absent, only: netcdf_t => absent_t
+   use benchio_absent, only: netcdf_t => absent_t
 #endif
 #ifdef BENCHIO_PNETCDF
-   use layer_btio_pnetcdf, only: btio_pnetcdf_t
-   use layer_pnetcdf, only: pnetcdf_t
+   use benchio_layer_btio_pnetcdf, only: btio_pnetcdf_t
+   use benchio_layer_pnetcdf, only: pnetcdf_t
 #else
-   use absent, only: btio_pnetcdf_t => absent_t, pnetcdf_t => absent_t
+   use benchio_absent, only: btio_pnetcdf_t => absent_t, pnetcdf_t => absent_t
 #endif
 #ifdef BENCHIO_ADIOS
-   use layer_adios, only: adios_t
+   use benchio_layer_adios, only: adios_t
 #else
-   use absent, only: adios_t => absent_t
+   use benchio_absent, only: adios_t => absent_t
 #endif
    implicit none(type, external)
    private
@@ -215,4 +216,4 @@ contains
       end do
    end function row_of
 
-end module registry
+end module benchio_registry

@@ -5,21 +5,21 @@
 !> make all of these calls, even after an error in an earlier one: otherwise collective calls would
 !> hang. They do not exchange errors in between, because that would synchronise the processes
 !> while the clock runs.
-module backend
+module benchio_backend
    use, intrinsic :: iso_c_binding, only: c_null_char
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use call_times, only: call_times_t
-   use difference, only: difference_t
-   use errors, only: error_t
-   use file_checks, only: check_complete, check_creatable
-   use json, only: json_object_t
+   use benchio_call_times, only: call_times_t
+   use benchio_difference, only: difference_t
+   use benchio_errors, only: error_t
+   use benchio_file_checks, only: check_complete, check_creatable
+   use benchio_json, only: json_object_t
+   use benchio_posix_api, only: guard_removes, shim_guard
+   use benchio_posix_path, only: remove_file
+   use benchio_task, only: hint_t, task_t
+   use benchio_team, only: team_t
+   use benchio_text, only: append, string_t
+   use benchio_untimed, only: untimed_t
    use mpi_f08, only: MPI_Info, MPI_INFO_NULL
-   use posix_api, only: guard_removes, shim_guard
-   use posix_path, only: remove_file
-   use task, only: hint_t, task_t
-   use team, only: team_t
-   use text, only: append, string_t
-   use untimed, only: untimed_t
    implicit none(type, external)
    private
 
@@ -246,4 +246,4 @@ contains
       res = res//layer//trim(digits)//".dat"
    end function path_in
 
-end module backend
+end module benchio_backend

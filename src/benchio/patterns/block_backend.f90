@@ -1,18 +1,18 @@
 !> The base of the layers of the 3-D array, of which each process has one block with a
 !> halo (`--halo`): the block's memory, its values and their comparison. A layer adds the files and
 !> moves the block.
-module block_backend
+module benchio_block_backend
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t
-   use block_data, only: block_t
-   use decomposition, only: process_grid
-   use difference, only: difference_t
-   use errors, only: error_t, fail, status_usage
-   use layout, only: element_bytes, layout_t, make_layout
-   use task, only: task_t
-   use team, only: team_t
-   use text, only: to_text
-   use volume, only: multiply
+   use benchio_backend, only: backend_t
+   use benchio_block_data, only: block_t
+   use benchio_decomposition, only: process_grid
+   use benchio_difference, only: difference_t
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_layout, only: element_bytes, layout_t, make_layout
+   use benchio_task, only: task_t
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
+   use benchio_volume, only: multiply
    implicit none(type, external)
    private
 
@@ -211,4 +211,4 @@ contains
       self%block => null()
    end subroutine release
 
-end module block_backend
+end module benchio_block_backend

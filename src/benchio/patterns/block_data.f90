@@ -1,14 +1,14 @@
 !> The block of the array that a process holds, with a halo of `--halo` elements on every side.
 !> With a halo, as in simulation codes, the data are not contiguous in memory.
-module block_data
+module benchio_block_data
    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64
-   use difference, only: difference_t
-   use errors, only: error_t, fail
-   use fingerprint, only: mixed_seed, value_at
-   use layout, only: element_bytes, layout_t
-   use posix_api, only: c_free, c_posix_memalign, memory_alignment
-   use text, only: to_text
+   use benchio_difference, only: difference_t
+   use benchio_errors, only: error_t, fail
+   use benchio_fingerprint, only: mixed_seed, value_at
+   use benchio_layout, only: element_bytes, layout_t
+   use benchio_posix_api, only: c_free, c_posix_memalign, memory_alignment
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -142,4 +142,4 @@ contains
       end associate
    end function compare
 
-end module block_data
+end module benchio_block_data

@@ -4,17 +4,17 @@
 !>
 !> Memory: the cells of one step. The values are generated and compared between the steps,
 !> untimed.
-module btio_backend
+module benchio_btio_backend
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t
-   use btio_data, only: cells_t
-   use btio_partition, only: make_partition, partition_t
-   use difference, only: difference_t
-   use errors, only: error_t, keep_first
-   use layout, only: element_bytes
+   use benchio_backend, only: backend_t
+   use benchio_btio_data, only: cells_t
+   use benchio_btio_partition, only: make_partition, partition_t
+   use benchio_difference, only: difference_t
+   use benchio_errors, only: error_t, keep_first
+   use benchio_layout, only: element_bytes
+   use benchio_task, only: task_t
+   use benchio_team, only: team_t
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL
-   use task, only: task_t
-   use team, only: team_t
    implicit none(type, external)
    private
 
@@ -166,4 +166,4 @@ contains
       if (allocated(self%cells%values)) deallocate (self%cells%values)
    end subroutine release
 
-end module btio_backend
+end module benchio_btio_backend

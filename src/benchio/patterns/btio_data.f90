@@ -1,14 +1,14 @@
 !> The cells that a process of btio holds, for one time step at a time. As in NAS BT they
 !> follow one another in an array with space for the largest cell, each with a halo on
 !> every side: the data are never contiguous in memory.
-module btio_data
+module benchio_btio_data
    use, intrinsic :: iso_fortran_env, only: int64
-   use btio_partition, only: halo_points, partition_t, values_per_point
-   use difference, only: difference_t
-   use errors, only: error_t, fail
-   use fingerprint, only: mixed_seed, value_at
-   use layout, only: element_bytes
-   use text, only: to_text
+   use benchio_btio_partition, only: halo_points, partition_t, values_per_point
+   use benchio_difference, only: difference_t
+   use benchio_errors, only: error_t, fail
+   use benchio_fingerprint, only: mixed_seed, value_at
+   use benchio_layout, only: element_bytes
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -142,4 +142,4 @@ contains
       end associate
    end function changed_around
 
-end module btio_data
+end module benchio_btio_data

@@ -3,11 +3,11 @@
 !> parts along each axis, and each process has one of the q x q cells of every layer along
 !> the third axis, on a diagonal, so that a sweep along any axis keeps all processes busy.
 !> Where q does not divide an axis, its first parts are one point longer.
-module btio_partition
+module benchio_btio_partition
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail, status_usage
-   use layout, only: element_bytes
-   use text, only: to_text
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_layout, only: element_bytes
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -181,4 +181,4 @@ contains
       res = values_per_point*element_bytes*product(self%grid)
    end function step_bytes
 
-end module btio_partition
+end module benchio_btio_partition

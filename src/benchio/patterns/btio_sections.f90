@@ -1,10 +1,10 @@
 !> The cells of btio as MPI datatypes: their place in memory, inside the halo, and in a step
 !> of the file.
-module btio_sections
+module benchio_btio_sections
    use, intrinsic :: iso_fortran_env, only: int64
-   use btio_partition, only: halo_points, partition_t, values_per_point
-   use datatypes, only: make_section
-   use errors, only: error_t
+   use benchio_btio_partition, only: halo_points, partition_t, values_per_point
+   use benchio_datatypes, only: make_section
+   use benchio_errors, only: error_t
    use mpi_f08, only: MPI_Datatype, MPI_DATATYPE_NULL
    implicit none(type, external)
    private
@@ -52,4 +52,4 @@ contains
       end do
    end subroutine file_sections
 
-end module btio_sections
+end module benchio_btio_sections

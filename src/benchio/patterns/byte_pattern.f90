@@ -1,10 +1,10 @@
 !> The data as one stream of bytes, for layers with records of any length: byte `at` of
 !> the stream is byte mod(at, 8) of element at/8, in this machine's byte order. However
 !> the stream is cut, the file is the same as that of the whole 3-D array.
-module byte_pattern
+module benchio_byte_pattern
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use difference, only: difference_t
-   use fingerprint, only: value_at
+   use benchio_difference, only: difference_t
+   use benchio_fingerprint, only: value_at
    implicit none(type, external)
    private
 
@@ -86,4 +86,4 @@ contains
       res = findloc(bytes /= 0_int8, .true., 1) - 1
    end function first_byte
 
-end module byte_pattern
+end module benchio_byte_pattern

@@ -1,7 +1,7 @@
 !> The grid of processes over the array's three axes.
-module decomposition
-   use errors, only: error_t
-   use mpi_checks, only: check
+module benchio_decomposition
+   use benchio_errors, only: error_t
+   use benchio_mpi_checks, only: check
    use mpi_f08, only: MPI_Dims_create
    implicit none(type, external)
    private
@@ -40,4 +40,4 @@ contains
       res(4 - axes:) = dims(axes:1:-1)
    end subroutine process_grid
 
-end module decomposition
+end module benchio_decomposition

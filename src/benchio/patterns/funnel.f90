@@ -8,21 +8,22 @@
 !>
 !> Memory: the leader's buffer of `buffer_bytes`, or of one plane if that is larger. Data
 !> are received directly into their place in it.
-module funnel
+module benchio_funnel
    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use block_backend, only: block_backend_t
-   use block_data, only: block_t
-   use data_file, only: data_file_t
-   use datatypes, only: free_datatype, make_section
-   use errors, only: error_t, fail, keep_first
-   use layout, only: element_bytes
-   use mpi_checks, only: check
+   use benchio_block_backend, only: block_backend_t
+   use benchio_block_data, only: block_t
+   use benchio_data_file, only: data_file_t
+   use benchio_datatypes, only: free_datatype, make_section
+   use benchio_errors, only: error_t, fail, keep_first
+   use benchio_layout, only: element_bytes
+   use benchio_mpi_checks, only: check
+   use benchio_posix_api, only: c_free, c_posix_memalign, iovec_t, memory_alignment, &
+                                mode_existing, mode_new
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Datatype, MPI_DATATYPE_NULL, MPI_Irecv, &
                       MPI_Isend, MPI_Recv, MPI_Request, MPI_Send, MPI_STATUS_IGNORE, &
                       MPI_STATUSES_IGNORE, MPI_Waitall
-   use posix_api, only: c_free, c_posix_memalign, iovec_t, memory_alignment, mode_existing, mode_new
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -300,4 +301,4 @@ contains
       call keep_first(error, trouble)
    end subroutine take_down
 
-end module funnel
+end module benchio_funnel

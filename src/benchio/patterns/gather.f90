@@ -4,20 +4,20 @@
 !> write it, or lets the layer read it and scatters it. The messages are measured.
 !>
 !> Memory: on a writer, the blocks of its group in addition to its own.
-module gather
+module benchio_gather
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t
-   use block_backend, only: block_backend_t
-   use block_data, only: block_t
-   use datatypes, only: free_datatype, make_section
-   use errors, only: error_t, keep_first
-   use mpi_checks, only: agree_to_proceed, check
+   use benchio_backend, only: backend_t
+   use benchio_block_backend, only: block_backend_t
+   use benchio_block_data, only: block_t
+   use benchio_datatypes, only: free_datatype, make_section
+   use benchio_errors, only: error_t, keep_first
+   use benchio_mpi_checks, only: agree_to_proceed, check
+   use benchio_team, only: team_t
+   use benchio_text, only: string_t
+   use benchio_writer_groups, only: writer_group_t
    use mpi_f08, only: MPI_Bcast, MPI_Datatype, MPI_DATATYPE_NULL, MPI_INTEGER8, MPI_Irecv, &
                       MPI_Isend, MPI_LOGICAL, MPI_Recv, MPI_Request, MPI_Send, &
                       MPI_STATUS_IGNORE, MPI_STATUSES_IGNORE, MPI_Waitall
-   use team, only: team_t
-   use text, only: string_t
-   use writer_groups, only: writer_group_t
    implicit none(type, external)
    private
 
@@ -341,4 +341,4 @@ contains
       call keep_first(error, trouble)
    end subroutine take_down
 
-end module gather
+end module benchio_gather

@@ -1,8 +1,8 @@
 !> The cutting of the global array into one block a process: pure arithmetic in 64 bits.
-module layout
+module benchio_layout
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail, status_usage
-   use text, only: to_text
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_text, only: to_text
    implicit none(type, external)
    private
 
@@ -153,4 +153,4 @@ contains
                 //" bytes is too large: its bytes cannot be counted in 64 bits", status_usage)
    end subroutine check_total
 
-end module layout
+end module benchio_layout

@@ -1,17 +1,17 @@
 !> The base of the layers of the 3-D array on MPI-IO: one shared file, of which the view
 !> of each process is its block of the array, or one for each group of processes.
-module mpiio_backend
+module benchio_mpiio_backend
    use, intrinsic :: iso_fortran_env, only: int64
-   use block_backend, only: block_backend_t
-   use datatypes, only: make_section
-   use errors, only: error_t, keep_first
-   use layout, only: element_bytes, layout_t
-   use mpi_checks, only: check
+   use benchio_block_backend, only: block_backend_t
+   use benchio_datatypes, only: make_section
+   use benchio_errors, only: error_t, keep_first
+   use benchio_layout, only: element_bytes, layout_t
+   use benchio_mpi_checks, only: check
+   use benchio_mpiio_file, only: mpiio_file_t
+   use benchio_posix_file, only: release_locks
+   use benchio_team, only: team_t
    use mpi_f08, only: MPI_File_read, MPI_File_read_all, MPI_File_write, MPI_File_write_all, &
                       MPI_Status
-   use mpiio_file, only: mpiio_file_t
-   use posix_file, only: release_locks
-   use team, only: team_t
    implicit none(type, external)
    private
 
@@ -142,4 +142,4 @@ contains
       call self%file%take_down(error)
    end subroutine take_down
 
-end module mpiio_backend
+end module benchio_mpiio_backend

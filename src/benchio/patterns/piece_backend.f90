@@ -7,20 +7,20 @@
 !> process need more, they are moved in rounds: between the rounds of a write the next
 !> pieces are generated, and between those of a read the last ones are compared. Both are
 !> untimed.
-module piece_backend
+module benchio_piece_backend
    use, intrinsic :: iso_c_binding, only: c_f_pointer, c_loc, c_ptr
    use, intrinsic :: iso_fortran_env, only: int64, int8
-   use backend, only: backend_t
-   use byte_pattern, only: compare_bytes, put_bytes
-   use difference, only: difference_t
-   use errors, only: error_t, fail, keep_first
-   use fingerprint, only: mixed_seed
-   use mpi_checks, only: check
+   use benchio_backend, only: backend_t
+   use benchio_byte_pattern, only: compare_bytes, put_bytes
+   use benchio_difference, only: difference_t
+   use benchio_errors, only: error_t, fail, keep_first
+   use benchio_fingerprint, only: mixed_seed
+   use benchio_mpi_checks, only: check
+   use benchio_posix_api, only: c_free, c_posix_memalign, memory_alignment
+   use benchio_task, only: task_t
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_Allreduce, MPI_Comm, MPI_COMM_NULL, MPI_INTEGER8, MPI_MAX
-   use posix_api, only: c_free, c_posix_memalign, memory_alignment
-   use task, only: task_t
-   use team, only: team_t
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -295,4 +295,4 @@ contains
       self%memory => null()
    end subroutine release
 
-end module piece_backend
+end module benchio_piece_backend

@@ -4,15 +4,15 @@
 !>
 !> A record is a row of N1 elements, or of the bytes of --record. Each process has N2*N3
 !> records; with global sizes there are N2*N3 in total.
-module strided
+module benchio_strided
    use, intrinsic :: iso_fortran_env, only: int64
-   use errors, only: error_t, fail, status_usage
-   use layout, only: element_bytes
-   use piece_backend, only: piece_backend_t, piece_t
-   use task, only: task_t
-   use team, only: team_t
-   use text, only: to_text
-   use volume, only: multiply
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_layout, only: element_bytes
+   use benchio_piece_backend, only: piece_backend_t, piece_t
+   use benchio_task, only: task_t
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
+   use benchio_volume, only: multiply
    implicit none(type, external)
    private
 
@@ -89,4 +89,4 @@ contains
       res%start = res%offset
    end function piece
 
-end module strided
+end module benchio_strided

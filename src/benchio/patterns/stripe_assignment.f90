@@ -7,11 +7,11 @@
 !>            the processes of the node
 !> Stripes are numbered from 0 through all files. Each process computes its own stripes,
 !> without communication; the results of all processes are consistent.
-module stripe_assignment
+module benchio_stripe_assignment
    use, intrinsic :: iso_fortran_env, only: int64
-   use fingerprint, only: mixed_seed, value_at
-   use sorting, only: order_of
-   use stripe_table, only: striped_file_t
+   use benchio_fingerprint, only: mixed_seed, value_at
+   use benchio_sorting, only: order_of
+   use benchio_stripe_table, only: striped_file_t
    implicit none(type, external)
    private
 
@@ -277,4 +277,4 @@ contains
       res = first
    end function place_in
 
-end module stripe_assignment
+end module benchio_stripe_assignment

@@ -2,13 +2,13 @@
 !> of a table is `path stripe_size target target ...`: the stripes of the file are on its
 !> targets round robin. Empty lines and lines that begin with # are ignored. A target is the
 !> number of a storage target, such as Lustre's OST.
-module stripe_table
+module benchio_stripe_table
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: path_in
-   use errors, only: error_t, fail, status_usage
-   use fingerprint, only: value_at
-   use sorting, only: order_of
-   use text, only: read_integer, to_text
+   use benchio_backend, only: path_in
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_fingerprint, only: value_at
+   use benchio_sorting, only: order_of
+   use benchio_text, only: read_integer, to_text
    implicit none(type, external)
    private
 
@@ -238,4 +238,4 @@ contains
       end do
    end subroutine divide_data
 
-end module stripe_table
+end module benchio_stripe_table

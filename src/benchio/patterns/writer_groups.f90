@@ -1,16 +1,16 @@
 !> The division of the processes into groups, each with one writer for `--writers`, or with a file
 !> for the layer group. The blocks of a group form a larger block, its box.
-module writer_groups
+module benchio_writer_groups
    use, intrinsic :: iso_fortran_env, only: int64
-   use block_backend, only: lay_out
-   use errors, only: error_t, fail, status_usage
-   use layout, only: coords_of, layout_t
-   use mpi_checks, only: check
+   use benchio_block_backend, only: lay_out
+   use benchio_errors, only: error_t, fail, status_usage
+   use benchio_layout, only: coords_of, layout_t
+   use benchio_mpi_checks, only: check
+   use benchio_task, only: task_t
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
    use mpi_f08, only: MPI_Comm, MPI_COMM_NULL, MPI_Comm_free, MPI_Comm_rank, &
                       MPI_Comm_set_errhandler, MPI_Comm_split, MPI_ERRORS_RETURN, MPI_UNDEFINED
-   use task, only: task_t
-   use team, only: team_t
-   use text, only: to_text
    implicit none(type, external)
    private
 
@@ -142,4 +142,4 @@ contains
       call check(ierr, "MPI_Comm_free", error)
    end subroutine free
 
-end module writer_groups
+end module benchio_writer_groups

@@ -1,19 +1,19 @@
 !> The phases of one layer in one directory, with everything that surrounds the measured
 !> time: the preparation of the files, the checks of the hints and caches, and the proof.
-module measurement
-   use backend, only: backend_t
-   use errors, only: error_t, fail
-   use proof, only: check_bypassed, compare_data, drop_cache
-   use file_checks, only: check_closed_to_others, check_free
-   use gather, only: gather_to_writers
-   use mpi_hints, only: missed_hints, read_hints
-   use options, only: options_t
-   use phase, only: phase_t, run_phase
-   use posix_api, only: shim_unguard
-   use posix_path, only: is_same_file
-   use registry, only: make_layer
-   use team, only: team_t
-   use text, only: append, string_t
+module benchio_measurement
+   use benchio_backend, only: backend_t
+   use benchio_errors, only: error_t, fail
+   use benchio_file_checks, only: check_closed_to_others, check_free
+   use benchio_gather, only: gather_to_writers
+   use benchio_mpi_hints, only: missed_hints, read_hints
+   use benchio_options, only: options_t
+   use benchio_phase, only: phase_t, run_phase
+   use benchio_posix_api, only: shim_unguard
+   use benchio_posix_path, only: is_same_file
+   use benchio_proof, only: check_bypassed, compare_data, drop_cache
+   use benchio_registry, only: make_layer
+   use benchio_team, only: team_t
+   use benchio_text, only: append, string_t
    implicit none(type, external)
    private
 
@@ -301,4 +301,4 @@ contains
       self%notes = self%notes//text
    end subroutine note
 
-end module measurement
+end module benchio_measurement

@@ -1,8 +1,8 @@
 !> The options of a run: what the user requested, as values.
-module options
+module benchio_options
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use task, only: task_t
-   use text, only: string_t
+   use benchio_task, only: task_t
+   use benchio_text, only: string_t
    implicit none(type, external)
    private
 
@@ -35,4 +35,4 @@ module options
    character(len=6), parameter, public :: cache_modes(4) = &
                                           [character(len=6) :: "drop", "shift", "direct", "none"]
 
-end module options
+end module benchio_options

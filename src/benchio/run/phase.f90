@@ -1,18 +1,18 @@
 !> One measured phase: the stages of a layer between two barriers, and the times of all
 !> processes.
-module phase
+module benchio_phase
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use backend, only: backend_t, outcome_t
-   use call_times, only: latency_t
-   use errors, only: error_t, keep_first
-   use mpi_checks, only: check
+   use benchio_backend, only: backend_t, outcome_t
+   use benchio_call_times, only: latency_t
+   use benchio_errors, only: error_t, keep_first
+   use benchio_mpi_checks, only: check
+   use benchio_sorting, only: median, sort
+   use benchio_task, only: hint_t
+   use benchio_team, only: team_t
+   use benchio_text, only: string_t
+   use benchio_witnesses, only: add_up, count_bytes, count_calls, counts_t
    use mpi_f08, only: MPI_Allreduce, MPI_Barrier, MPI_Bcast, MPI_DOUBLE_PRECISION, MPI_Gather, &
                       MPI_INTEGER, MPI_MAX, MPI_Wtick, MPI_Wtime
-   use sorting, only: median, sort
-   use task, only: hint_t
-   use team, only: team_t
-   use text, only: string_t
-   use witnesses, only: add_up, count_bytes, count_calls, counts_t
    implicit none(type, external)
    private
 
@@ -215,4 +215,4 @@ contains
 
    end subroutine collect_computing
 
-end module phase
+end module benchio_phase

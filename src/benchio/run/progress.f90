@@ -1,16 +1,16 @@
 !> What rank 0 prints during a run. Parsers of EPCC's benchio read the lines of `print_start`
 !> and `print_rate`, which must follow each other.
-module progress
+module benchio_progress
    use, intrinsic :: iso_fortran_env, only: int64, output_unit, real64
-   use backend, only: backend_t
-   use call_times, only: latency_t, percentiles
-   use layout, only: layout_t
-   use options, only: options_t
-   use phase, only: phase_t
-   use sorting, only: median, sort
-   use team, only: team_t
-   use text, only: decimal, joined, to_text
-   use version, only: benchio_version
+   use benchio_backend, only: backend_t
+   use benchio_call_times, only: latency_t, percentiles
+   use benchio_layout, only: layout_t
+   use benchio_options, only: options_t
+   use benchio_phase, only: phase_t
+   use benchio_sorting, only: median, sort
+   use benchio_team, only: team_t
+   use benchio_text, only: decimal, joined, to_text
+   use benchio_version, only: program_version
    implicit none(type, external)
    private
 
@@ -27,7 +27,7 @@ contains
       type(layout_t), intent(in), optional :: layout
 
       call print_line("")
-      call print_line("benchio "//benchio_version//": parallel I/O")
+      call print_line("benchio "//program_version//": parallel I/O")
       call print_line("----------------------------")
       call print_line("")
       call print_line("Date: "//now())
@@ -217,4 +217,4 @@ contains
       res = "("//to_text(numbers(1))//", "//to_text(numbers(2))//", "//to_text(numbers(3))//")"
    end function triple
 
-end module progress
+end module benchio_progress

@@ -1,13 +1,13 @@
 !> The proof that a rate is valid: the data of a read were not in the page cache and are
 !> correct, and a write with O_DIRECT left nothing there.
-module proof
+module benchio_proof
    use, intrinsic :: iso_fortran_env, only: int64
-   use backend, only: backend_t
-   use difference, only: difference_t
-   use errors, only: error_t, fail, keep_first
-   use page_cache, only: count_pages, drop_file, flush_file
-   use team, only: team_t
-   use text, only: string_t, to_text
+   use benchio_backend, only: backend_t
+   use benchio_difference, only: difference_t
+   use benchio_errors, only: error_t, fail, keep_first
+   use benchio_page_cache, only: count_pages, drop_file, flush_file
+   use benchio_team, only: team_t
+   use benchio_text, only: string_t, to_text
    implicit none(type, external)
    private
 
@@ -105,4 +105,4 @@ contains
       call team%agree(error)
    end subroutine compare_data
 
-end module proof
+end module benchio_proof

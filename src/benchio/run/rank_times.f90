@@ -1,14 +1,14 @@
 !> The CSV file of `--ranks`: one line for each rank and phase. docs/contracts.md defines its
 !> columns.
-module rank_times
-   use backend, only: backend_t
-   use errors, only: error_t
-   use mpi_checks, only: check
+module benchio_rank_times
+   use benchio_backend, only: backend_t
+   use benchio_errors, only: error_t
+   use benchio_mpi_checks, only: check
+   use benchio_phase, only: phase_t
+   use benchio_team, only: team_t
+   use benchio_text, only: decimal, to_text
+   use benchio_text_file, only: line_file_t
    use mpi_f08, only: MPI_CHARACTER, MPI_Gather, MPI_MAX_PROCESSOR_NAME
-   use phase, only: phase_t
-   use team, only: team_t
-   use text, only: decimal, to_text
-   use text_file, only: line_file_t
    implicit none(type, external)
    private
 
@@ -93,4 +93,4 @@ contains
       res = res//'"'
    end function quoted
 
-end module rank_times
+end module benchio_rank_times

@@ -1,17 +1,17 @@
 !> A line of the result file: one JSON object for each measured phase. docs/contracts.md
 !> defines the fields.
-module result_record
+module benchio_result_record
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use backend, only: backend_t
-   use block_backend, only: block_backend_t
-   use call_times, only: latency_t, percentiles
-   use json, only: json_object_t
-   use phase, only: phase_t
-   use task, only: hint_t, task_t
-   use team, only: team_t
-   use text, only: to_text
-   use witnesses, only: counts_t
-   use version, only: benchio_version
+   use benchio_backend, only: backend_t
+   use benchio_block_backend, only: block_backend_t
+   use benchio_call_times, only: latency_t, percentiles
+   use benchio_json, only: json_object_t
+   use benchio_phase, only: phase_t
+   use benchio_task, only: hint_t, task_t
+   use benchio_team, only: team_t
+   use benchio_text, only: to_text
+   use benchio_version, only: program_version
+   use benchio_witnesses, only: counts_t
    implicit none(type, external)
    private
 
@@ -30,7 +30,7 @@ contains
       type(json_object_t) :: object
 
       call object%add_text("schema", "benchio/4")
-      call object%add_text("version", benchio_version)
+      call object%add_text("version", program_version)
       call object%add_text("mpi_library", mpi_library)
       call object%add_text("layer", layer%name)
       call object%add_text("pattern", layer%pattern)
@@ -152,4 +152,4 @@ contains
       call res%add_real("seconds_max", latency%slowest)
    end function latency_object
 
-end module result_record
+end module benchio_result_record

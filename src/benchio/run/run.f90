@@ -1,18 +1,18 @@
 !> The run: each layer in each directory, with the requested repeats. After a failure all
 !> processes stop together and leave no file of the phase.
-module run
+module benchio_run
    use, intrinsic :: iso_fortran_env, only: real64
-   use errors, only: error_t, keep_first, status_failed
-   use measurement, only: context_t, measurement_t
-   use mpi_checks, only: check
+   use benchio_errors, only: error_t, keep_first, status_failed
+   use benchio_measurement, only: context_t, measurement_t
+   use benchio_mpi_checks, only: check
+   use benchio_phase, only: phase_t
+   use benchio_posix_api, only: shim_unguard
+   use benchio_progress, only: print_layer, print_plan, print_rate, print_repeats, print_start
+   use benchio_rank_times, only: rank_times_t
+   use benchio_result_record, only: result_line
+   use benchio_text_file, only: line_file_t
+   use benchio_time_limit, only: time_limit_t
    use mpi_f08, only: MPI_Barrier
-   use phase, only: phase_t
-   use posix_api, only: shim_unguard
-   use progress, only: print_layer, print_plan, print_rate, print_repeats, print_start
-   use rank_times, only: rank_times_t
-   use result_record, only: result_line
-   use text_file, only: line_file_t
-   use time_limit, only: time_limit_t
    implicit none(type, external)
    private
 
@@ -201,4 +201,4 @@ contains
       call self%team%agree(error)
    end subroutine report
 
-end module run
+end module benchio_run

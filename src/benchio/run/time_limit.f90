@@ -1,12 +1,12 @@
 !> The time limit of a run, --max-seconds. It is checked between phases, so that no phase is
 !> cut off.
-module time_limit
+module benchio_time_limit
    use, intrinsic :: iso_fortran_env, only: real64
-   use errors, only: error_t, fail, status_stopped
-   use mpi_checks, only: check
+   use benchio_errors, only: error_t, fail, status_stopped
+   use benchio_mpi_checks, only: check
+   use benchio_team, only: team_t
+   use benchio_text, only: decimal, to_text
    use mpi_f08, only: MPI_Bcast, MPI_LOGICAL, MPI_Wtime
-   use team, only: team_t
-   use text, only: decimal, to_text
    implicit none(type, external)
    private
 
@@ -52,4 +52,4 @@ contains
                 status_stopped)
    end subroutine check_phase
 
-end module time_limit
+end module benchio_time_limit

@@ -11,16 +11,16 @@
 !>                                          NODEs are those of the ranks
 program probe
    use, intrinsic :: iso_fortran_env, only: int64, real64
-   use btio_partition, only: make_partition, partition_t
-   use call_times, only: call_times_t
-   use errors, only: error_t
-   use fingerprint, only: mixed_seed, value_at
-   use layout, only: layout_t, make_layout
-   use stripe_assignment, only: assign_stripes, place_t
-   use stripe_table, only: divide_data, parse_table, striped_file_t
-   use text, only: decimal
-   use text_file, only: read_text
-   use writer_groups, only: find_group
+   use benchio_btio_partition, only: make_partition, partition_t
+   use benchio_call_times, only: call_times_t
+   use benchio_errors, only: error_t
+   use benchio_fingerprint, only: mixed_seed, value_at
+   use benchio_layout, only: layout_t, make_layout
+   use benchio_stripe_assignment, only: assign_stripes, place_t
+   use benchio_stripe_table, only: divide_data, parse_table, striped_file_t
+   use benchio_text, only: decimal
+   use benchio_text_file, only: read_text
+   use benchio_writer_groups, only: find_group
    implicit none(type, external)
 
    select case (word(1))
