@@ -172,7 +172,7 @@ def test_a_sample_is_discarded_by_its_day_or_minute(site: Path) -> None:
         assert call("discard", "home", "--at", at, "--reason", "r")[0] == 0
     assert call("discard", "home", "--at", "2020-01-01", "--reason", "r")[0] == 3
     assert call("retire", "home", "--reason", "r")[0] == 0
-    assert "retired already" in call("retire", "home", "--reason", "r")[1]
+    assert "already retired" in call("retire", "home", "--reason", "r")[1]
     assert "home" not in {each.key.file_system for each in site_of(SiteOptions()).series}
     assert call("undo", "home", "--reason", "r")[0] == 0
     assert {each.kind for each in logged()} == {"discard", "retire", "undo"}

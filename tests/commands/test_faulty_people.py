@@ -199,7 +199,7 @@ def test_two_actions_at_once(root: Path, iobands: Command, observed: Observed) -
     assert [each.returncode for each in both] == [0, 0]
     lines = (root / "config" / "alerts" / "here.jsonl").read_text().splitlines()
     # the second may have seen the first
-    assert len(lines) + sum("retired already" in each for each in said) == 2
+    assert len(lines) + sum("already retired" in each for each in said) == 2
     again = iobands("undo", SERIES, "--reason", "back")
     observed(message="", exit_status=0, left=[], next_run=again.returncode == 0)
 

@@ -104,7 +104,7 @@ def test_systems(good: Path, iobands: Command) -> None:
     assert iobands("status", "--system", "here").returncode == 0
     done = iobands("status", "--system", "there")
     assert done.returncode == 3
-    assert "nothing of the system there; systems there: here" in done.stderr
+    assert "no perflogs of system there; systems there: here" in done.stderr
 
 
 def test_json(good: Path, iobands: Command) -> None:

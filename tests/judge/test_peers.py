@@ -255,7 +255,7 @@ def test_slow_targets_come_first_and_a_healthy_one_is_not_explained(tmp_path, io
         *("--as-of", f"{NOW:%Y-%m-%dT%H:%M:%SZ}"),
     )
     assert done.returncode == 3
-    assert "OST 8 of work has no alert; all of them: iobands targets\n" in done.stderr
+    assert "OST 8 of work has no alert; list all with: iobands targets\n" in done.stderr
 
 
 def test_the_heat_map_has_the_slowest_of_each_day(tmp_path):

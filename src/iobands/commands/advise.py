@@ -1,4 +1,4 @@
-"""The command `iobands advise`: the best settings of each pattern, as far as runs support them."""
+"""The command `iobands advise`: the best settings for each pattern, as far as runs support them."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from iobands.views.document import DocumentFormat, written
 def advise(
     form: Annotated[
         DocumentFormat | None,
-        typer.Option("--format", help="A section for a page. [default: lines for a terminal]"),
+        typer.Option("--format", help="Print a section for a page. [default: plain text]"),
     ] = None,
     perflogs: PerflogsOption = None,
     system: SystemOption = None,
 ) -> None:
-    """Say which file system, stripe count, transport and hints are best for each pattern.
+    """Recommend a file system, stripe count, transport and hints for each pattern.
 
-    Runs of one day make pairs, and the ratio is the median of theirs. Advice that the newer half
-    of the pairs no longer supports is withdrawn. Where the runs show nothing it says so, and about
-    how many more are needed.
+    Runs of one day are compared in pairs; the printed ratio is the median over the pairs. If the
+    newer half of the pairs no longer supports an advice, it is withdrawn. If the runs do not decide
+    a setting, the output says so, and about how many more runs are needed.
     """
     directory = perflogs or default_path(Path("perflogs"))
     histories = read_perflogs(directory, system).histories()
     advised, cases = advise_on(histories)
     if not advised and not cases:
-        raise failure(f"{directory}: no two series differ in one setting alone")
+        raise failure(f"{directory}: no two series differ in only one setting")
     if form is None:
         typer.echo("\n".join(advice_lines(advised, cases)))
         return

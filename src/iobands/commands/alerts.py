@@ -1,4 +1,4 @@
-"""The commands by which a person answers an alert or a missing sample, logged with reasons."""
+"""The commands that log a person's answer to an alert or a missing sample, with its reason."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from iobands.source.action_log import append, as_line, path_of
 
 
 class Verdict(str, Enum):
-    """What a person says of an alert that was resolved."""
+    """Whether a resolved alert was real, by a person's judgement."""
 
     REAL = "real"
     FALSE = "false"
@@ -43,34 +43,36 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class ActionOptions(SiteOptions):
-    """What every action takes; see `SiteOptions`."""
+    """The options of every action; see `SiteOptions`."""
 
     reason: Annotated[
         str,
-        typer.Option("--reason", metavar="TEXT", help="Why: the cause, a ticket, who is on it."),
+        typer.Option("--reason", metavar="TEXT", help="Why: the cause, a ticket, who works on it."),
     ]
     by: Annotated[
-        str | None, typer.Option("--by", metavar="NAME", help="Who. [default: your login name]")
+        str | None,
+        typer.Option("--by", metavar="NAME", help="Your name. [default: your login name]"),
     ] = None
-    every: Annotated[bool, typer.Option("--all", help="Everything that SERIES may mean.")] = False
+    every: Annotated[bool, typer.Option("--all", help="Everything that SERIES matches.")] = False
     dry_run: DryRunOption = False
 
 
 _DONE: Final = {
-    ACKNOWLEDGE: "acknowledged, until it recovers or becomes worse",
-    RESOLVE: "resolved: runs from the change until now no longer count, later runs do",
-    REBASELINE: "rebaselined: earlier runs and bands no longer count",
+    ACKNOWLEDGE: "acknowledged until it recovers or becomes worse",
+    RESOLVE: "resolved; runs from the change until now no longer count, later ones do",
+    REBASELINE: "rebaselined; earlier runs and bands no longer count",
     UNDO: "undone",
-    RETIRE: "retired: no sample is expected until it is run again",
-    DISCARD: "discarded: the sample is kept in the perflog and not judged",
+    RETIRE: "retired; no sample is expected until it is run again",
+    DISCARD: "discarded; the sample stays in the perflog and is not judged",
 }
 
 
 def acknowledge(series: SeriesArgument, *, options: ActionOptions) -> None:
-    """Say that you know of an alert: it is a warning from now on, and no longer critical.
+    """Acknowledge an alert: from now on it is a warning, and no longer critical.
 
-    It is critical again after a recovery, or when it has become worse on as much evidence as an
-    alert needs. The exit status is 0 once it is logged, and 3 where there is no such alert.
+    If the series recovers and falls again, the alert is critical again. It also becomes critical if
+    the level falls further, on as much evidence as a new alert needs. The exit status is 0 if the
+    action was logged, and 3 if there is no such alert.
     """
     _log(_request(ACKNOWLEDGE, options), series, options)
 
@@ -79,7 +81,7 @@ def resolve(
     series: SeriesArgument,
     since: SinceOption = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Also where the newest run is low.")
+        bool, typer.Option("--force", help="Resolve it although the newest run is low.")
     ] = False,
     verdict: Annotated[
         Verdict | None, typer.Option("--verdict", help="Whether the alert was real or false.")
@@ -87,10 +89,10 @@ def resolve(
     *,
     options: ActionOptions,
 ) -> None:
-    """Say that the cause of an alert was repaired, now or at TIME.
+    """Resolve an alert: its cause was repaired, now or at TIME.
 
-    The alert ends. Runs from the change until then no longer count, neither for detection nor for
-    bands; later runs are judged by the same baseline, so the alert returns if it was no repair.
+    The alert ends. Runs from the change until the repair no longer count for detection or bands.
+    Later runs are judged by the same baseline, so the alert returns if the repair did not help.
     """
     request = _request(RESOLVE, options, since)
     said = verdict.value if verdict else None
@@ -100,23 +102,23 @@ def resolve(
 def rebaseline(
     series: SeriesArgument, since: SinceOption = None, *, options: ActionOptions
 ) -> None:
-    """Say that the level since a change, or since TIME, is the baseline from now on.
+    """Take the level since a change, or since TIME, as the new baseline.
 
-    Earlier runs and bands no longer count for these series. For a change of a whole system use
-    `iobands epoch`; `iobands calibrate` writes a new band once there are 20 runs.
+    Earlier runs and bands no longer count for these series. If a whole system has changed, use
+    `iobands epoch`. Once there are 20 runs, `iobands calibrate` writes a new band.
     """
     _log(_request(REBASELINE, options, since), series, options)
 
 
 def undo(series: SeriesArgument, *, options: ActionOptions) -> None:
-    """Undo the last action about an alert or a series. Both stay in the log."""
+    """Undo the last action on an alert or a series. Both stay in the log."""
     _log(_request(UNDO, options), series, options)
 
 
 def retire(series: SeriesArgument, *, options: ActionOptions) -> None:
-    """Say that a series is not measured any more: no sample of it is missed.
+    """Retire a series that is no longer measured, so that no sample of it is missing.
 
-    It leaves the digest, and comes back with its next sample.
+    The series leaves the digest until its next sample.
     """
     _log(_request(RETIRE, options), series, options)
 
@@ -126,13 +128,13 @@ def discard(
     at: Annotated[
         str | None,
         typer.Option(
-            "--at", metavar="TIME", help="The day, minute or second. [default: of the newest]"
+            "--at", metavar="TIME", help="Day, minute or second. [default: the newest sample]"
         ),
     ] = None,
     *,
     options: ActionOptions,
 ) -> None:
-    """Discard samples of a series, such as those of a wrong clock or of a test by hand.
+    """Discard samples of a series, such as those with a wrong time or from a manual test.
 
     They stay in the perflog and are not judged.
     """
@@ -160,11 +162,11 @@ def _request(kind: str, options: ActionOptions, since: str | None = None) -> Req
 
 
 def _login() -> str:
-    """Return who is logged in, also behind sudo."""
+    """Return the login name, also behind sudo."""
     try:
         return os.environ.get("SUDO_USER") or getpass.getuser()
-    except (KeyError, OSError):  # which of them depends on the version of Python
-        raise failure("your login name is unknown here; give --by") from None
+    except (KeyError, OSError):  # the version of Python decides which
+        raise failure("your login name is unknown here; give your name with --by") from None
 
 
 def _log(request: Request, words: list[str], options: ActionOptions) -> None:
@@ -178,7 +180,7 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
         future.setdefault(sample.key, []).append(sample.when)
     try:
         chosen = selected(subjects, " ".join(words), request, every=options.every, log=done)
-        # to the microsecond, as an undo names the time of what it takes back
+        # to the microsecond, as an undo names its action by time
         now = datetime.now(timezone.utc)
         actions = [(each, action_of(each, request, known, done, now, future)) for each in chosen]
     except RequestError as error:
@@ -187,15 +189,15 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     written: set[Path] = set()
     for subject, action in actions:
         if action is None:
-            known_already = {ACKNOWLEDGE: "acknowledged already, for the same reason"}
-            typer.echo(f"{subject.name}: {known_already.get(request.kind, 'retired already')}")
+            known_already = {ACKNOWLEDGE: "already acknowledged, for the same reason"}
+            typer.echo(f"{subject.name}: {known_already.get(request.kind, 'already retired')}")
         elif options.dry_run:
             typer.echo(f"{path_of(directory, subject.system)}: {as_line(action)}")
         else:
             written.add(append(directory, subject.system, [action]))
             typer.echo(f"{subject.name}: {_DONE[request.kind]}")
     for path in sorted(written):
-        back = "" if request.kind == UNDO else " `iobands undo` takes it back."
-        typer.echo(f"Logged in {path}; commit it.{back}")
+        back = "" if request.kind == UNDO else " To withdraw it: iobands undo."
+        typer.echo(f"Logged in {path}; commit this file.{back}")
     if options.dry_run:
-        typer.echo("Nothing was written: this is a dry run.")
+        typer.echo("Dry run: nothing was written.")

@@ -38,21 +38,25 @@ def calibrate(
     *,
     options: SiteOptions,
 ) -> None:
-    """Propose bands from the site's own runs, and write them as a new epoch once you agree.
+    """Propose bands from the site's own runs, and write them as a new epoch if you agree.
 
-    A band is provisional from 20 healthy runs of one level, active from 60 and frozen at 200.
-    Series with an open alert are left out. The exit status is 0, and 3 for an error.
+    A band is provisional from 20 healthy runs at one level, active from 60, and frozen at 200.
+    Series with an open alert are left out. The exit status is 0, or 3 after an error.
+
+    A band is the lower quartile, the median and the upper quartile, and a floor below which a
+    healthy run hardly ever lies. An epoch is a span of time in which the samples of a series can be
+    compared.
     """
     judgement = judgement_of(options)
     for name in dict.fromkeys(each.key.system for each in judgement.snapshot.series):
-        # the site is judged without a file that cannot be used: nothing may be learned from that
+        # an unusable file is left out of the judgement, so no band may be learned from it
         load_bands(options.config_of("bands"), name)
     found = list(learn(judgement, series, time_of(since) if since else None))
     if not found:
         raise failure("no series" + (f" with {series!r} in its name" if series else ""))
     for each in found:
         new, others = plural(len(each.learned), "new band"), plural(len(each.left_out), "series")
-        typer.echo(f"{each.system}: {new}, {others} as before")
+        typer.echo(f"{each.system}: {new}, {others} unchanged")
         for learned in each.learned:
             _show(learned)
         for left_out in each.left_out:
@@ -62,16 +66,16 @@ def calibrate(
 
 
 def epoch(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the epoch is called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the epoch.")],
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="What has changed.")],
     since: SinceOption = None,
     keep_bands: Annotated[
-        bool, typer.Option("--keep-bands", help="The bands in force hold in it too.")
+        bool, typer.Option("--keep-bands", help="Keep the bands in force.")
     ] = False,
     system: Annotated[
         str | None,
         typer.Option(
-            "--system", metavar="NAME", help="Of this system. [default: the only one that ran]"
+            "--system", metavar="NAME", help="The system. [default: the only one that ran]"
         ),
     ] = None,
     perflogs: PerflogsOption = None,
@@ -79,10 +83,11 @@ def epoch(
     yes: YesOption = False,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Begin an epoch: samples from now, or since TIME, are not compared with earlier ones.
+    """Begin an epoch: samples from now, or from TIME on, are not compared with earlier ones.
 
-    For what iobands cannot see itself, such as an upgrade of the file system. A change of the
-    kernel, of fsync or of the suite's first number is seen without it.
+    Use it for a change that iobands cannot see, such as an upgrade of the file system. A new
+    version of benchio, another fsync setting and a new major version of the suite begin an epoch by
+    themselves.
     """
     places = SiteOptions(perflogs, config)
     directory = places.config_of("bands")
@@ -91,41 +96,41 @@ def epoch(
     known = load_bands(directory, named)
     for old in known.epochs:
         if name == old.name or begin == old.since:
-            raise failure(f"there is an epoch {old.name!r} since {old.since.isoformat()} already")
+            raise failure(f"epoch {old.name!r} already begins at {old.since.isoformat()}")
     found = epoch_by_hand(name, begin, reason, known, keep_bands)
     for old in known.epochs:
         if old.bands and old.is_void([found]):
             typer.echo(
-                f"The bands of epoch {old.name!r} are void: they were learned from runs of before. "
-                "`iobands calibrate` learns others."
+                f"The bands of epoch {old.name!r} no longer apply: they were learned from earlier "
+                "runs. To learn new ones: iobands calibrate."
             )
     _write(directory, [(named, found)], yes, dry_run)
 
 
 def _system(wanted: str | None, perflogs: Path, bands: Path) -> str:
-    """Return the system that is meant, or end with a message that lists the known ones."""
+    """Return the chosen system, or end with a message that lists the known ones."""
     ran = [path.name for path in perflogs.glob("*") if path.is_dir()]
     learned = [path.stem for path in bands.glob("*") if path.is_dir() or path.suffix == ".yaml"]
     known = sorted({*ran, *learned})
-    # The repository has bands of other sites as examples.
+    # The repository ships bands of other sites as examples.
     meant = [wanted] if wanted else ran or known
     if len(meant) != 1:
-        raise failure(f"name the --system; known are {', '.join(known) or 'none'}")
+        raise failure(f"give --system NAME; known systems: {', '.join(known) or 'none'}")
     if ran and meant[0] not in known:
-        raise failure(f"there is no system {wanted}; known are {', '.join(known)}")
+        raise failure(f"there is no system {wanted}; known systems: {', '.join(known)}")
     return meant[0]
 
 
 def _show(learned: Learned) -> None:
     band, before, correlation = learned.band, learned.before, learned.proposal.correlation
     runs = f"{band.runs} runs, {band.state}"
-    typer.echo(f"  {learned.label}: {runs}, in {band.unit}; 95 % in brackets")
+    typer.echo(f"  {learned.label}: {runs}, in {band.unit}; [95 % interval]")
     for name in ("maximum", "upper_quartile", "median", "lower_quartile", "floor"):
         typer.echo(f"    {name.replace('_', ' '):15}{_figure(band, before, name)}")
     for note in learned.notes:
         typer.echo(f"    {note}")
     if correlation:
-        typer.echo(f"    serial correlation {correlation:.2f}: the intervals are wider for it")
+        typer.echo(f"    serial correlation {correlation:.2f}: the intervals are widened")
 
 
 def _figure(band: Band, before: Band | None, name: str) -> str:
@@ -144,11 +149,11 @@ def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_
     for system, found in epochs:
         typer.echo(f"\n{path_of(directory, system, found)}:\n{epoch_text(system, found)}", nl=False)
     if dry_run:
-        typer.echo("\nNothing was written: this is a dry run.")
+        typer.echo("\nDry run: nothing was written.")
         return
     if not yes:
         if not sys.stdin.isatty():
-            raise failure("nothing was written: no terminal to ask on; give --yes or --dry-run")
+            raise failure("nothing was written: there is no terminal; give --yes or --dry-run")
         if not typer.confirm("\nWrite this?"):
             typer.echo("Nothing was written.")
             return

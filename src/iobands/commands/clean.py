@@ -19,10 +19,11 @@ def clean(
     system: SystemOption = None,
     dry_run: DryRunOption = False,
 ) -> None:
-    """Remove the run directories of sessions that are over, by the notes of them.
+    """Remove the run directories of sessions that are over.
 
-    Removes what has a note, lies directly under the path of a configured file system, and is of no
-    live job. The exit status is 1 if something stays, else 0.
+    A directory is removed if iobands has a note of it, it lies directly under the path of a
+    configured file system, and its job has ended. The exit status is 1 if a directory stays, else
+    0.
     """
     found = root_of(root)
     read = partial(read_site_file, found / "config" / "systems")

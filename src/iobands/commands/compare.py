@@ -1,4 +1,4 @@
-"""The command `iobands compare`: series that differ in one field, by their histories."""
+"""The command `iobands compare`: the histories of series that differ in one field."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ def compare(
     ],
     against: Annotated[
         str | None,
-        typer.Option("--against", metavar="VALUE", help="What is 1. [default: the first value]"),
+        typer.Option("--against", metavar="VALUE", help="The divisor. [default: the first value]"),
     ] = None,
     perflogs: PerflogsOption = None,
     system: SystemOption = None,
 ) -> None:
-    """Compare series that differ in one field: the ratio, and an interval of 95 % for it.
+    """Compare series that differ in one field: print their ratio and its 95 % interval.
 
-    Samples that were measured within a day of each other make pairs, and the ratio is the median
-    of theirs, so that what changes from day to day cancels out. The interval comes from the
-    sign test, which takes six pairs. A case that compares by itself has its ratio as a result: see
-    `iobands status`.
+    Samples measured within a day of each other form pairs. The ratio is the median over the pairs,
+    so changes from day to day cancel out. The interval comes from the sign test and needs six
+    pairs. Some cases (measurements taken from a published text) compare two settings in one run;
+    their ratio is in `iobands status`.
     """
     if field not in COMPARABLE:
-        raise failure(f"{field}: cannot be compared; one of {', '.join(COMPARABLE)} can")
+        raise failure(f"{field}: cannot be compared; give one of {', '.join(COMPARABLE)}")
     directory = perflogs or default_path(Path("perflogs"))
     histories = read_perflogs(directory, system).histories()
     found = compared(histories, field, against=against)
     lines = comparison_lines(list(found), field)
     if not lines:
-        what = f"no two series differ in {field} alone"
+        what = f"no two series differ in only {field}"
         raise failure(f"{directory}: {what}" + (f" from {against}" if against else ""))
     typer.echo("\n".join(lines))

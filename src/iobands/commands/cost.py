@@ -1,4 +1,4 @@
-"""The command `iobands cost`: what a selection writes and how many node hours it may take."""
+"""The command `iobands cost`: what a selection writes and the node hours it takes, at most."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def cost(
     tag: TagOption = "daily",
     system: AsSystemOption = None,
     every: Annotated[
-        float, typer.Option("--every", metavar="DAYS", min=0.01, help="Days from run to run.")
+        float, typer.Option("--every", metavar="DAYS", min=0.01, help="Days between runs.")
     ] = 1,
 ) -> None:
-    """Say what a selection costs a run, a day and a year: TiB written and node hours, at most.
+    """Print what a selection of checks costs at most: TiB written and node hours.
 
-    For a file system whose `capacity_tib` the site file declares, also how often a year its whole
-    capacity is written. Nothing is measured.
+    Nothing is measured. If the site file declares `capacity_tib` for a file system, the table also
+    shows how many times a year its whole capacity is written.
     """
     found = root_of(root)
     try:
@@ -39,7 +39,7 @@ def cost(
     except (SessionError, ValueError) as error:
         raise failure(str(error)) from error
     if not costs:
-        raise failure(f"no check that measures has the tag {tag} and runs on this system")
+        raise failure(f"no measuring check with the tag {tag} runs on this system")
     table = Table(box=None, pad_edge=False)
     table.add_column("FILE SYSTEM")
     headings = (
@@ -78,5 +78,5 @@ def cost(
     unknown = sum(not each.written_gib and not each.node_hours for each in costs)
     if unknown:
         typer.echo(
-            f"{unknown} checks are not counted: the scheduler chooses their number of nodes."
+            f"{unknown} checks are not counted, as the scheduler chooses their number of nodes."
         )

@@ -15,14 +15,14 @@ from iobands.model import MADE_UP, naming
 
 def demo(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A new directory for it.")
+        Path, typer.Argument(metavar="DIR", help="A directory that is new or empty.")
     ] = Path("demo"),
 ) -> None:
-    """Write the files of a made-up site and its dashboard below DIR.
+    """Write a made-up site and its dashboard to DIR. Nothing in it was measured.
 
-    Two file systems, a year up to today, with an upgrade, an incident, a maintenance, gaps, a drop
-    that was repaired, one that lasts, a full storage target and new empty ones. Nothing in it was
-    measured.
+    The site has two file systems and a year of runs up to today: an upgrade, an incident,
+    maintenance, gaps, a drop that was repaired, one that lasts, a full storage target and new empty
+    ones.
     """
     from iobands.source.demo import write_demo  # noqa: PLC0415
 
@@ -35,4 +35,4 @@ def demo(
     site = site_of(options)
     typer.echo(f"A made-up site of {len(site.series)} series is in {directory}.")
     report_to(directory / "dashboard", site, options.config_of("systems"))
-    typer.echo(f"In {directory}, other commands show more, such as `iobands status`.")
+    typer.echo(f"Try other commands in {directory}, such as `iobands status`.")

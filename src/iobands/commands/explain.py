@@ -1,4 +1,4 @@
-"""The command `iobands explain`: why a series is in its state, or what an alert is about."""
+"""The command `iobands explain`: why a series is in its state, or what an alert consists of."""
 
 from __future__ import annotations
 
@@ -17,15 +17,20 @@ def explain(
     words: SeriesArgument,
     figure: Annotated[
         Path | None,
-        typer.Option("--figure", metavar="FILE", help="Also draw it, as .svg or .png."),
+        typer.Option("--figure", metavar="FILE", help="Also draw a figure, .svg or .png."),
     ] = None,
     *,
     options: PastSiteOptions,
 ) -> None:
-    """Explain the state of a series: since when, how sure, what else moved and what did not.
+    """Explain the state of a series or an alert: since when, how certain, what else moved.
 
-    Of an alert that several series share: which of them moved and which did not. The exit status
-    is 0, and 3 when SERIES names nothing, or several.
+    For an alert shared by several series, the output lists which of them moved and which did not.
+    The exit status is 0, or 3 if SERIES matches nothing or several.
+
+    Evidence is a logarithm: n nats for a drop mean that the runs are e^n times as likely after a
+    drop as without one. Power is how soon a drop would be reported. The floor is the rate below
+    which a healthy run hardly ever lies. An epoch is a span of time in which the samples of a
+    series can be compared.
     """
     form = figure.suffix[1:].lower() if figure else ""
     if figure and form not in {"svg", "png"}:
@@ -35,16 +40,16 @@ def explain(
     found = chosen(site, wanted)
     if len(found) > 1:
         names = nearest([name_of(each) for each in found], wanted)
-        raise failure(f"{wanted} may be any of {len(found)}:{names}")
+        raise failure(f"{wanted} matches {len(found)} names; give more words:{names}")
     if not found and not site.series:
-        raise failure(f"there were no samples by {site.now:%Y-%m-%d %H:%M} UTC")
+        raise failure(f"there are no samples before {site.now:%Y-%m-%d %H:%M} UTC")
     if not found:
         for place in site.places:
             if wanted in map(place.name_of, place.peers()):
                 nodes = " --nodes" if place.kind == NODE else ""
-                raise failure(f"{wanted} has no alert; all of them: iobands targets{nodes}")
+                raise failure(f"{wanted} has no alert; list all with: iobands targets{nodes}")
         names = nearest([series.label for series in site.series], wanted)
-        raise failure(f"no series or alert is called {wanted}; the series are:{names}")
+        raise failure(f"no series or alert is named {wanted}; the series are:{names}")
     typer.echo(explanation(site, found[0]), nl=False)
     if figure:
         from iobands.views.figures import evidence  # noqa: PLC0415 (matplotlib is slow to load)

@@ -26,30 +26,28 @@ class ExportFormat(str, Enum):
 
 
 def export(
-    form: Annotated[
-        ExportFormat, typer.Option("--format", help="Samples as tables, or the site as metrics.")
-    ],
+    form: Annotated[ExportFormat, typer.Option("--format", help="Tables of samples, or metrics.")],
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             metavar="PATH",
-            help="A file, replaced at once; of parquet a directory. [default: standard output]",
+            help="File, replaced atomically; parquet: directory. [default: standard output]",
         ),
     ] = None,
     history: Annotated[
-        bool, typer.Option("--history", help="Of openmetrics: all values, with their times.")
+        bool, typer.Option("--history", help="openmetrics: all values, with their times.")
     ] = False,
     *,
     options: SiteOptions,
 ) -> None:
     """Export all samples (csv, json, parquet), or the state of the site now (openmetrics).
 
-    Parquet has a file for each system and month. Metrics without --history are for node_exporter's
-    textfile collector, those with it for `promtool tsdb create-blocks-from openmetrics`.
+    Parquet has a file for each system and month. The metrics are for node_exporter's textfile
+    collector; with --history, for `promtool tsdb create-blocks-from openmetrics`.
     """
     if history and form is not ExportFormat.OPENMETRICS:
-        raise failure("--history is of --format openmetrics; the tables have all values anyway")
+        raise failure("--history needs --format openmetrics; tables always have all values")
     if form is ExportFormat.PARQUET:
         _parquet(output, options)
         return
@@ -59,7 +57,7 @@ def export(
             sys.stdout.buffer.write(text)
             sys.stdout.flush()
         elif output.exists() and not output.is_file():
-            output.write_bytes(text)  # a device or a pipe must stay
+            output.write_bytes(text)  # do not replace a device or a pipe
         else:
             replace_file(output, text)
     except OSError as error:
@@ -80,4 +78,4 @@ def _parquet(output: Path | None, options: SiteOptions) -> None:
     samples = read_perflogs(options.perflogs_directory, options.system)
     with naming(output):
         written = list(write_parquet(samples, output))
-    typer.echo(f"{len(written)} files written below {output}; the others have not changed")
+    typer.echo(f"{len(written)} files written below {output}; the others are unchanged")

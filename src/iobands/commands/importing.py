@@ -14,19 +14,17 @@ _SHOWN = 10  # rejected lines
 
 
 def import_(
-    source: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where the results of the other tool are.")
-    ],
+    source: Annotated[Path, typer.Argument(metavar="DIR", help="The directory with the results.")],
     mapping: Annotated[
         Path | None,
-        typer.Option("--mapping", metavar="FILE", help="What the results do not contain, in YAML."),
+        typer.Option("--mapping", metavar="FILE", help="YAML file with what the results lack."),
     ] = None,
     perflogs: PerflogsOption = None,
 ) -> None:
     """Convert results of other tools into perflogs: CSV tables, and perflogs of ReFrame or EPCC.
 
-    They are added as `imported-NAME.log` beside the perflogs of measurements, which stay as they
-    are. What was imported before is not added again. The exit status is 0, and 3 for an error.
+    The rows go to `imported-NAME.log` next to the measured perflogs, which stay unchanged. Rows
+    that were imported before are not added again. The exit status is 0, or 3 after an error.
     """
     from iobands.source.convert import (  # noqa: PLC0415
         FieldMapping,
@@ -42,8 +40,8 @@ def import_(
         typer.echo(f"and {len(found.rejected) - _SHOWN} more")
     typer.echo(
         f"{plural(found.written, 'row')} written to {plural(len(found.perflogs), 'perflog')} in "
-        f"{target}, {found.known} there before, {found.passed_over} without a rate, "
+        f"{target}, {found.known} already there, {found.passed_over} without a rate, "
         f"{plural(len(found.rejected), 'line')} rejected"
     )
     if any(not each.line for each in found.rejected):
-        raise failure("not everything could be read: see above")
+        raise failure("some results could not be read; see above")

@@ -20,15 +20,13 @@ _CHANGE: Final = len("CHANGE")
 
 
 def alerts(
-    every: Annotated[
-        bool, typer.Option("--all", help="All of them, and not the newest 30.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="List all, not only the newest 30.")] = False,
     *,
     options: PastSiteOptions,
 ) -> None:
-    """List open and past alerts with how each ended, and the site's own precision and delay.
+    """List open and past alerts, how each ended, and the precision and delay at this site.
 
-    The precision is the share of real ones among the alerts that were resolved with a verdict.
+    The precision is the share of alerts that `iobands resolve --verdict` called real.
     """
     site = site_of(options)
     found = site.ledger
@@ -47,7 +45,7 @@ def alerts(
     console = Console(width=None if sys.stdout.isatty() else MAIL_WIDTH)
     console.print(table if shown else "No alert so far.")
     if len(found.entries) > len(shown):
-        console.print(f"and {len(found.entries) - len(shown)} earlier ones: --all")
+        console.print(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
     console.print(_figures(found), highlight=False, soft_wrap=True)
 
 
@@ -56,7 +54,7 @@ def _figures(found: Ledger) -> str:
     precision = (
         f"precision {found.real / judged:.0%} of {plural(judged, 'verdict')}"
         if judged
-        else "no verdict yet: `iobands resolve --verdict real|false` gives one"
+        else "no verdict yet; give one with `iobands resolve --verdict real|false`"
     )
     delay = "" if found.delay is None else f"; median detection delay {found.delay:g} runs"
     return f"\n{precision}{delay}"

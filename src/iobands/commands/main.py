@@ -17,46 +17,42 @@ from iobands import __version__
 from iobands.commands.options import failure, with_site_options
 from iobands.model import UNKNOWN, FileError, mask_others
 
-#: By the headings of the help: of each command the module below, its function, and what it does.
+#: By heading of the help: for each command its module, its function and its summary.
 COMMANDS: Final = {
     "Commands": {
-        "run": ("run", "run", "measure now, then print the digest"),
-        "cost": ("cost", "cost", "say what a run writes and how many node hours it may take"),
-        "status": ("status", "status", "print the digest of what was measured so far"),
-        "report": ("report", "report", "write the dashboard, static files for a browser"),
-        "explain": ("explain", "explain", "say why a series is in its state"),
-        "targets": ("targets", "targets", "say which storage target or node is slow"),
-        "notify": ("notify", "notify", "tell people what has changed, by mail, chat or issues"),
-        "schedule": (
-            "schedule",
-            "schedule",
-            "print the line for cron, or a script for another scheduler",
-        ),
-        "compare": ("compare", "compare", "give the ratio of series that differ in one field"),
+        "run": ("run", "run", "measure, then print the digest"),
+        "cost": ("cost", "cost", "print the most that a selection writes and costs in node hours"),
+        "status": ("status", "status", "print the digest: alerts and the state of every series"),
+        "report": ("report", "report", "write the dashboard: static files for a browser"),
+        "explain": ("explain", "explain", "explain the state of a series, or an alert"),
+        "targets": ("targets", "targets", "find slow storage targets or nodes"),
+        "notify": ("notify", "notify", "send news by mail, chat or issue tracker"),
+        "schedule": ("schedule", "schedule", "print a cron line, or a script for other schedulers"),
+        "compare": ("compare", "compare", "print the ratio of series that differ in one field"),
         "clean": ("clean", "clean", "remove what killed runs left on the file systems"),
         "alerts": ("ledger", "alerts", "list open and past alerts, and how each ended"),
     },
     "For the users of the file systems": {
-        "table": ("table", "table", "print the rates to expect and the settings, or check a page"),
-        "advise": ("advise", "advise", "say which settings are best, as far as runs support it"),
+        "table": ("table", "table", "print expected rates and settings, or check a page"),
+        "advise": ("advise", "advise", "recommend settings, as far as the runs support them"),
     },
-    "When an alert comes, each with a reason that is logged": {
-        "acknowledge": ("alerts", "acknowledge", "you know the cause: it is no longer critical"),
+    "Answers to an alert, logged with a reason": {
+        "acknowledge": ("alerts", "acknowledge", "the cause is known; no longer critical"),
         "resolve": ("alerts", "resolve", "the cause was repaired"),
         "rebaseline": ("alerts", "rebaseline", "the new level is normal"),
-        "retire": ("alerts", "retire", "a series is not measured any more"),
-        "discard": ("alerts", "discard", "a sample does not count"),
-        "undo": ("alerts", "undo", "take one of these back"),
+        "retire": ("alerts", "retire", "the series is no longer measured"),
+        "discard": ("alerts", "discard", "the sample does not count"),
+        "undo": ("alerts", "undo", "withdraw one of these"),
     },
     "The bands": {
         "calibrate": ("bands", "calibrate", "propose bands from the site's own history"),
-        "epoch": ("bands", "epoch", "begin an epoch: what is measured has changed"),
+        "epoch": ("bands", "epoch", "begin an epoch, as after an upgrade"),
     },
     "Other tools": {
-        "import": ("importing", "import_", "convert their results into perflogs"),
-        "export": ("export", "export", "give them the samples, or the state of the site"),
+        "import": ("importing", "import_", "convert results of other tools into perflogs"),
+        "export": ("export", "export", "write samples or the state of the site for other tools"),
     },
-    "A first look, without measuring": {
+    "Try it without measuring": {
         "demo": ("demo", "demo", "write a made-up site and its dashboard"),
     },
 }
@@ -64,7 +60,7 @@ _EVERY: Final = {name: row for rows in COMMANDS.values() for name, row in rows.i
 
 
 class _Commands(TyperGroup):
-    """The commands, whose modules are imported when they are called: that takes its time."""
+    """The commands. Imports are slow, so each command's module is imported when it is called."""
 
     def list_commands(self, _ctx: Any) -> list[str]:  # noqa: ANN401
         return [*_EVERY]
@@ -84,7 +80,7 @@ class _Commands(TyperGroup):
                 formatter.write_dl([(name, said) for name, (_, _, said) in rows.items()])
 
     def invoke(self, ctx: Any) -> object:  # noqa: ANN401
-        """Run a command; a file or a system that fails it ends it with a message."""
+        """Run a command; if a file or the system fails, end with a message."""
         try:
             return super().invoke(ctx)
         except FileError as error:
@@ -101,8 +97,8 @@ app = typer.Typer(
     help=cleandoc(
         """Watch the I/O performance of an HPC site.
 
-    ReFrame checks measure the file systems and leave perflogs. iobands judges each series by its
-    quartile band and its own history, and says what needs attention.
+    ReFrame checks measure the file systems and append the rates to perflogs. iobands judges each
+    series by its quartile band and its own history, and reports what needs attention.
 
     The exit status follows monitoring plug-ins: 0 all is well, 1 watch, 2 degraded, 3 no data
     (a sample is missing, or nothing could be read). Worst first: 2, 3, 1, 0.
@@ -135,7 +131,7 @@ def main(
 
 
 class _Output(io.FileIO):
-    """A standard stream whose reader may have gone: the exit status counts, not who reads.
+    """A standard stream that survives the end of its reader, as the exit status still counts.
 
     `failed` is why something could not be written for another reason.
     """
@@ -153,7 +149,7 @@ class _Output(io.FileIO):
 
 
 def _survive_readers() -> None:
-    """Go on after `iobands ... | head`, and without the standard streams."""
+    """Continue after `iobands ... | head`, and without the standard streams."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -168,8 +164,8 @@ def _survive_readers() -> None:
 def entry() -> NoReturn:
     """Run the command and exit.
 
-    A wrong option or an error of our own is "unknown", 3: the usual 2 and 1 would tell a monitor
-    that the I/O is degraded.
+    A wrong option or an internal error is "unknown", 3. With the usual 2 and 1, a monitor would
+    report degraded I/O.
     """
     _survive_readers()
     mask_others()
@@ -179,7 +175,7 @@ def entry() -> NoReturn:
         typer.echo("IOBANDS UNKNOWN: interrupted", err=True)
         status = UNKNOWN
     except Exception as error:
-        show = getattr(error, "show", None)  # of a usage error, which click explains best itself
+        show = getattr(error, "show", None)  # a usage error: click explains it best
         if show:
             show()
         else:

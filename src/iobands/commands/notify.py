@@ -1,4 +1,4 @@
-"""The command `iobands notify`: tell people what has changed."""
+"""The command `iobands notify`: send news to people and monitors."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from iobands.views.format import printable, summary
 
 def notify(
     test: Annotated[
-        bool, typer.Option("--test", help="Send a message that says nothing, to every channel.")
+        bool, typer.Option("--test", help="Send a test message to every channel.")
     ] = False,
     dry_run: DryRunOption = False,
     *,
     options: SiteOptions,
 ) -> None:
-    """Tell people what has changed: alerts that began, became worse, recovered or are open still.
+    """Send messages about alerts that began, became worse, recovered or are still open.
 
-    Each message is kept until it was sent; what could not be sent is tried again the next time.
-    The exit status is 0, and 3 when a message or a report could not be sent.
+    A message that could not be sent is kept and tried again at the next call. The exit status is 0,
+    or 3 if a message or a report to a monitor could not be sent.
     """
     settings = settings_of(options)
     if dry_run:
@@ -41,18 +41,18 @@ def notify(
 
 
 def settings_of(options: SiteOptions) -> Settings:
-    """Return what config/notify.yaml says."""
+    """Return the settings in config/notify.yaml."""
     return read_settings(options.config_of("notify.yaml"))
 
 
 def tell_of(site: Snapshot, settings: Settings, options: SiteOptions) -> int:
-    """Tell people and monitors of the site as it is now, and return the exit status."""
+    """Send the current state to people and monitors, and return the exit status."""
     not_sent = [*_tell(site, settings, _outbox(options)), *_report(site, settings)]
     return _status(not_sent)
 
 
 def ping(settings: Settings, step: str, text: str = "") -> int:
-    """Ping that a session is at `step`, where the settings say so; return the exit status."""
+    """Ping that a session is at `step` if the settings ask for it; return the exit status."""
     where = settings.ping
     error = deliver.attempt(lambda: monitor.ping(where, step, text)) if where else ""
     return _status([f"no ping: {error}"] if error else [])
@@ -72,7 +72,7 @@ def _status(problems: Iterable[str]) -> int:
 
 
 def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> list[str]:
-    """Note what is new, send all that waits, and return what could not be sent."""
+    """Queue what is new, send all that waits, and return what could not be sent."""
     try:
         with outbox.locked():
             outbox.note(deliver.news(site, settings, outbox.state()))
@@ -81,7 +81,7 @@ def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> list[str]:
                 if entry.sent:
                     typer.echo(f"Sent to {entry.channel}: {printable(entry.message.title)}")
                 else:
-                    problems.append(f"{entry.channel}: {entry.error}; {entry.path} waits")
+                    problems.append(f"{entry.channel}: {entry.error}; kept as {entry.path}")
             if not site.clock:
                 outbox.prune(entries, datetime.now(timezone.utc))
     except FileError as error:
@@ -90,7 +90,7 @@ def _tell(site: Snapshot, settings: Settings, outbox: Outbox) -> list[str]:
 
 
 def _report(site: Snapshot, settings: Settings) -> Iterator[str]:
-    """Give the monitors the state of the site, and yield what they did not take."""
+    """Send the state of the site to the monitors, and yield what failed."""
     for each in settings.monitors:
         said = partial(monitor.report, each, site.exit_status, summary(site))
         if error := deliver.attempt(said):
@@ -98,7 +98,7 @@ def _report(site: Snapshot, settings: Settings) -> Iterator[str]:
 
 
 def _test(settings: Settings) -> Iterator[str]:
-    """Send each channel a message that says nothing, and yield what could not be sent."""
+    """Send a test message to each channel, and yield what could not be sent."""
     for name, error in deliver.test(settings, datetime.now(timezone.utc)):
         if error:
             yield f"not sent: {name}: {error}"
@@ -110,4 +110,4 @@ def _show(state: OutboxState) -> None:
     """Print what would be sent."""
     for message, channels in state.pending:
         typer.echo(f"To {', '.join(channels)}: {message.title}\n\n{message.text}")
-    typer.echo(f"{'Nothing to tell. ' if not state.pending else ''}This is a dry run.")
+    typer.echo(f"{'No news. ' if not state.pending else ''}Dry run: nothing was sent.")

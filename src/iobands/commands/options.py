@@ -1,4 +1,4 @@
-"""The options of the commands, and the site that they stand for."""
+"""The options of the commands, and the site that they describe."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from iobands.source.known import read_known
 class SiteOptions:
     """Where the files of a site are and how it is judged; the fields with options are options.
 
-    The default paths are below `root`, or else here or in the repository around. `as_of`
-    is a time in the past, or None for now.
+    The default paths are below `root`, or else here or in the enclosing repository. `as_of` is a
+    time in the past, or None for now.
     """
 
     perflogs: PerflogsOption = None
@@ -50,13 +50,13 @@ class SiteOptions:
 
 @dataclass(frozen=True)
 class PastSiteOptions(SiteOptions):
-    """The same of a site that may also be seen as it was in the past."""
+    """The same for a site that can also be shown as it was in the past."""
 
     as_of: AsOfOption = None
 
 
 def with_site_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return `command` with the options of the dataclass that is one of its parameters, if any."""
+    """Return `command` with a dataclass among its parameters replaced by that class's options."""
     signature = inspect.signature(command, eval_str=True)
     parameters = dict(signature.parameters)
     taken = next((each for each in parameters.values() if is_dataclass(each.annotation)), None)
@@ -101,7 +101,7 @@ def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSit
     """Judge the site that the options name; end with a message if it is missing."""
     if options.config and not options.config.is_dir():  # the default need not exist
         raise failure(
-            f"{options.config}: no such directory; give the one that has bands, alerts and systems"
+            f"{options.config}: no such directory; give the one with bands, alerts and systems"
         )
     perflogs = options.perflogs_directory
     as_of = time_of(options.as_of, "--as-of") if options.as_of else None
@@ -122,12 +122,12 @@ def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSit
     site = found.snapshot
     if options.system and not (site.series or site.alerts):
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
-        raise failure(f"{perflogs}: nothing of the system {options.system}; systems there: {known}")
+        raise failure(f"{perflogs}: no perflogs of system {options.system}; systems there: {known}")
     return found
 
 
 def _clock_problem(perflogs: Path) -> str | None:
-    with suppress(OSError):  # who only reads cannot ask the file system for its time
+    with suppress(OSError):  # a reader without write permission cannot get the file system's time
         return clock_problem(perflogs)
     return None
 
@@ -137,7 +137,7 @@ PerflogsOption = Annotated[
     typer.Option(
         "--perflogs",
         metavar="DIR",
-        help="Where ReFrame left the perflogs. [default: perflogs, here or in the repository]",
+        help="The perflogs. [default: perflogs, here or in the repository]",
     ),
 ]
 
@@ -146,27 +146,27 @@ ConfigOption = Annotated[
     typer.Option(
         "--config",
         metavar="DIR",
-        help="Where the directories bands, alerts and systems and the file notify.yaml are. "
+        help="The directory with bands, alerts, systems and notify.yaml. "
         "[default: config, here or in the repository]",
     ),
 ]
 
 SystemOption = Annotated[
-    str | None, typer.Option("--system", metavar="NAME", help="Only this system. [default: all]")
+    str | None, typer.Option("--system", metavar="NAME", help="This system only. [default: all]")
 ]
 
 AsSystemOption = Annotated[
     str | None,
-    typer.Option("--system", metavar="NAME", help="As this system. [default: as ReFrame finds]"),
+    typer.Option("--system", metavar="NAME", help="The system. [default: ReFrame detects it]"),
 ]
 
-TagOption = Annotated[str, typer.Option("--tag", help="The checks with this tag.")]
+TagOption = Annotated[str, typer.Option("--tag", help="Select the checks with this tag.")]
 
 SeriesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SERIES",
-        help="A series or an alert as `iobands status` names it, or some words of it.",
+        help="The name of a series or an alert in `iobands status`, or some of its words.",
         show_default=False,
     ),
 ]
@@ -176,7 +176,7 @@ RootOption = Annotated[
     typer.Option(
         "--root",
         metavar="DIR",
-        help="The repository. [default: the nearest one from here upwards]",
+        help="The repository. [default: the one around the working directory]",
     ),
 ]
 
@@ -186,13 +186,15 @@ FalseAlarmsOption = Annotated[
         "--false-alarms",
         metavar="NUMBER",
         min=0.001,
-        help="How many false alarms a year are allowed, all series together.",
+        help="False alarms a year to accept, over all series together.",
     ),
 ]
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Write without asking.")]
 
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show, and write nothing.")]
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Show the result, and write nothing.")
+]
 
 SinceOption = Annotated[
     str | None,
@@ -204,7 +206,7 @@ AsOfOption = Annotated[
     typer.Option(
         "--as-of",
         metavar="TIME",
-        help="As it was known then: without later runs and actions. [default: now]",
+        help="Show what was known then, without later runs and actions. [default: now]",
     ),
 ]
 
@@ -216,16 +218,16 @@ def find_root(start: Path) -> Path | None:
 
 
 def root_of(given: Path | None) -> Path:
-    """Return the repository that `--root` says, or the nearest one; end where there is none."""
+    """Return the repository named by `--root`, or the nearest one; end if there is none."""
     found = given or find_root(Path.cwd())
     if found is None or not (found / "config" / "site.py").is_file():
         where = f"{given}: no config/site.py there" if given else "no config/site.py here or above"
-        raise failure(f"{where}; run it in the repository, or name the repository with --root")
+        raise failure(f"{where}; run it in the repository, or give --root DIR")
     return found.resolve()
 
 
 def default_path(path: Path) -> Path:
-    """Return `path` as it is here or, failing that, in the repository around."""
+    """Return `path` below the working directory or, if missing, in the enclosing repository."""
     root = find_root(Path.cwd())
     return path if root is None or path.exists() else root / path
 
@@ -237,7 +239,7 @@ def failure(message: str) -> typer.Exit:
 
 
 def time_of(text: str, option: str = "--since") -> datetime:
-    """Return the moment that `text` says; a date alone begins at 00:00 UTC, as in contract 3."""
+    """Return the moment in `text`; a date alone means 00:00 UTC, as in contract 3."""
     try:
         return parse_time(text)
     except ValueError as error:

@@ -30,7 +30,7 @@ class ReportFormat(str, Enum):
 
 def report(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where the dashboard is written.")
+        Path, typer.Argument(metavar="DIR", help="The directory for the dashboard.")
     ],
     public: Annotated[
         bool,
@@ -43,11 +43,11 @@ def report(
     *,
     options: PastSiteOptions,
 ) -> None:
-    """Write the dashboard to DIR: static files that need no server, and print where they are.
+    """Write the dashboard to DIR: static files that need no server.
 
     Open DIR/index.html from the disk, or copy DIR to any web server. Files that have not changed
-    are left as they are. The exit status is 0 once it is written, whatever it says; 3 when it
-    could not be.
+    are not written again. The exit status is 0 if the dashboard was written, whatever it shows, and
+    3 if not.
     """
     site = site_of(options, with_power=True)
     if output is ReportFormat.HTML:
@@ -76,7 +76,7 @@ def report_to(
         TimeRemainingColumn(),
         console=console,
         transient=True,
-        disable=not console.is_terminal,  # a line of a log is no progress
+        disable=not console.is_terminal,  # no progress bar in a log
     )
     with naming(directory), bar:
         task = bar.add_task("")

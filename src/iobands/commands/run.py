@@ -41,7 +41,7 @@ def run(
     limit: Annotated[
         str,
         typer.Option(
-            "--limit", metavar="TIME", help="End the session after so long, such as 90m or 4h."
+            "--limit", metavar="TIME", help="End the session after this time, such as 90m or 4h."
         ),
     ] = "12h",
     dashboard: Annotated[
@@ -50,7 +50,7 @@ def run(
     ] = None,
     notify: Annotated[
         bool,
-        typer.Option("--notify", help="Also tell people and monitors, as config/notify.yaml says."),
+        typer.Option("--notify", help="Also send messages, as config/notify.yaml says."),
     ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show ReFrame's output.")
@@ -61,8 +61,8 @@ def run(
 ) -> None:
     """Measure: run the checks under a lock, then print the digest.
 
-    What follows -- goes to ReFrame as it is. The exit status is that of `iobands status`, and 3
-    when the checks could not be run or fewer ran than were selected.
+    Arguments after -- are passed to ReFrame. The exit status is the same as for `iobands status`,
+    and 3 if the checks could not be run or fewer ran than were selected.
     """
     found = root_of(root)
     options = SiteOptions(root=found, false_alarms=false_alarms)
@@ -70,7 +70,7 @@ def run(
     unread: list[str] = []
     try:
         people = settings_of(options) if notify else Settings()
-    except FileError as error:  # which costs the messages of this night, and not its samples
+    except FileError as error:  # costs the messages of this session, but not its samples
         people, notify, unread = Settings(), False, [str(error)]
     statuses = [ping(people, "start")]
     try:
@@ -103,12 +103,12 @@ def _seconds(text: str) -> float:
         )
     )
     if not 0 < seconds <= threading.TIMEOUT_MAX:
-        raise failure(f"--limit {text}: not a time; write 90m, 4h or 1d")
+        raise failure(f"--limit {text}: not a duration; write for example 90m, 4h or 1d")
     return seconds
 
 
 def _measure(root: Path, selection: Selection, limit: float, verbose: bool) -> SessionOutcome:
-    """Run ReFrame with a line of progress where somebody looks on, or with all that it says."""
+    """Run ReFrame with a progress line on a terminal, or with its whole output."""
     read = partial(read_site_file, root / "config" / "systems")
     console = Console(stderr=True, highlight=False, markup=False)
     try:

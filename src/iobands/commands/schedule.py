@@ -1,4 +1,4 @@
-"""The command `iobands schedule`: what runs a session every night."""
+"""The command `iobands schedule`: a cron line or script that runs a session every night."""
 
 from __future__ import annotations
 
@@ -28,28 +28,31 @@ def schedule(
         Every | None,
         typer.Option("--every", help="How often. [default: week for weekly, else day]"),
     ] = None,
-    at: Annotated[str, typer.Option("--at", metavar="HH:MM", help="When, local time.")] = "05:00",
+    at: Annotated[str, typer.Option("--at", metavar="HH:MM", help="Local time.")] = "05:00",
     jitter: Annotated[
         int,
-        typer.Option("--jitter", metavar="MINUTES", min=0, max=720, help="Up to so much later."),
+        typer.Option(
+            "--jitter", metavar="MINUTES", min=0, max=720, help="Start at most this much later."
+        ),
     ] = 30,
     system: AsSystemOption = None,
     dashboard: Annotated[
-        str, typer.Option("--report", metavar="DIR", help="Where the dashboard is written.")
+        str, typer.Option("--report", metavar="DIR", help="Also write the dashboard to DIR.")
     ] = "dashboard",
     notify: Annotated[
-        bool, typer.Option("--notify", help="Also tell people, as config/notify.yaml says.")
+        bool, typer.Option("--notify", help="Also send messages, as config/notify.yaml says.")
     ] = False,
     account: Annotated[
         str | None, typer.Option("--account", help="[default: IOBANDS_ACCOUNT]")
     ] = None,
     root: RootOption = None,
 ) -> None:
-    """Print the line for cron that runs `iobands run` regularly, or its command as a script.
+    """Print a cron line that runs `iobands run` regularly, or its command as a script.
 
-    The jitter keeps sites and tags apart: it is a minute of their own, derived from host, directory
-    and tag. The environment has the account, and a PATH with what a session calls. Where this shell
-    has the command `module`, a login shell of bash runs it, as jobs get the command from there.
+    The jitter is a fixed delay derived from host, directory and tag, so that sites and tags do not
+    start at the same minute. The command sets the account and a PATH with the programs that a
+    session calls. If this shell has the command `module`, a bash login shell runs the session, as
+    jobs get `module` from there.
     """
     place = root_of(root)
     clock = re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", at)

@@ -25,7 +25,7 @@ class StatusFormat(str, Enum):
 
 def status(
     output: Annotated[
-        StatusFormat, typer.Option("--format", help="How to print.")
+        StatusFormat, typer.Option("--format", help="The output format.")
     ] = StatusFormat.TEXT,
     every: Annotated[
         bool, typer.Option("--all", help="Show every alert with its series, and every series.")
@@ -36,8 +36,9 @@ def status(
 ) -> None:
     """Print the digest: the state of the site in one line, what needs attention, every series.
 
-    The exit status is 0 when all is well, 1 for watch or a drop that was acknowledged, 2 for
-    degraded and 3 for no data.
+    The exit status is 0 if all is well, 1 for watch or an acknowledged drop, 2 for degraded and 3
+    for no data. Column IN EFFECT shows the settings that the newest run really used, read back
+    from the file system and from MPI.
     """
     site = site_of(options, with_power=output is StatusFormat.JSON)
     if output is StatusFormat.JSON:
@@ -52,6 +53,6 @@ def print_digest(site: Snapshot, *, every: bool = False, rejected: bool = False)
     terminal = sys.stdout.isatty()
     console = Console(force_terminal=terminal, width=None if terminal else MAIL_WIDTH)
     text = digest_text(site, console, every=every, rejected=rejected)
-    # As bytes: the digest was made for this encoding, and a mail must not break on it.
+    # As bytes: the digest is made for this encoding, which must not make a mail fail.
     sys.stdout.buffer.write(text.encode(console.encoding, "replace"))
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""The command `iobands table`: the rates that a site publishes, and where a page drifted."""
+"""The command `iobands table`: the rates that a site publishes, and where a page differs."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from iobands.views.published import comment, drift, section
 
 def table(
     form: Annotated[
-        DocumentFormat, typer.Option("--format", help="Of the section; csv is the tables alone.")
+        DocumentFormat, typer.Option("--format", help="The format; csv has only the tables.")
     ] = DocumentFormat.MARKDOWN,
     check: Annotated[
         Path | None,
-        typer.Option("--check", metavar="FILE", help="Say where a published page has drifted."),
+        typer.Option("--check", metavar="FILE", help="Report where a published page differs."),
     ] = None,
     holds: Annotated[
         float,
         typer.Option(
-            "--holds", metavar="DAYS", min=1, help="How long rates hold after their newest run."
+            "--holds", metavar="DAYS", min=1, help="Days that a rate holds after its newest run."
         ),
     ] = HOLDS / timedelta(days=1),
     *,
     options: SiteOptions,
 ) -> None:
-    """Print the section of a documentation page: settings, their commands, and rates to expect.
+    """Print a section for a documentation page: settings, their commands, and expected rates.
 
-    Settings are those that the site file recommends, else the best measured. With --check the exit
-    status is 0 if FILE agrees, 1 if it has drifted, and 3 for an error.
+    The settings are the ones that the site file recommends, else the best measured. With --check
+    the exit status is 0 if FILE agrees with the runs, 1 if it differs, and 3 after an error.
     """
     site = site_of(options)
     by_system = _published(site, options.config_of("systems"), timedelta(days=holds))
@@ -61,7 +61,7 @@ def table(
 
 
 def _published(site: Snapshot, systems: Path, holds: timedelta) -> dict[str, list[Recommended]]:
-    """Return what to publish of each system, or end with a message."""
+    """Return what to publish for each system, or end with a message."""
     advised, _ = advise({each.key: each.history for each in site.series})
     found = {}
     for name in sorted({each.key.system for each in site.series}):
@@ -69,5 +69,5 @@ def _published(site: Snapshot, systems: Path, holds: timedelta) -> dict[str, lis
         part = [each for each in site.series if each.key.system == name]
         found[name] = published(part, site_file, advised, holds)
     if not found:
-        raise failure("there is no run to publish a rate of")
+        raise failure("no run has a rate to publish")
     return found

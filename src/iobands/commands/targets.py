@@ -1,4 +1,4 @@
-"""The command `iobands targets`: how fast each storage target, or node, is over the others."""
+"""The command `iobands targets`: the speed of each storage target, or node, beside the others."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from iobands.views.peers import peers_text
 
 
 def targets(
-    nodes: Annotated[bool, typer.Option("--nodes", help="The nodes instead.")] = False,
-    every: Annotated[bool, typer.Option("--all", help="Also those far down in the list.")] = False,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Compare nodes instead.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="List all of them.")] = False,
     *,
     options: PastSiteOptions,
 ) -> None:
-    """Say which storage target is slower than the others, by the times of the ranks on it.
+    """Compare the storage targets of each file system, by the times of the ranks that use them.
 
-    The checks with a file per process record them. A slow one is an alert; the commands below its
-    table confirm it. The exit status is 0.
+    The times come from checks with a file per process. A slow target raises an alert; run the
+    commands below its table to confirm it. The exit status is 0.
     """
     typer.echo(peers_text(site_of(options), NODE if nodes else TARGET, every=every), nl=False)
