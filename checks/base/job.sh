@@ -139,7 +139,7 @@ require_inodes() {
 note_targets() {
     {
         list_targets "$@"
-        ! declare -F list_space >/dev/null || list_space
+        ! declare -F list_space >/dev/null || list_space "$@"
     } >targets.txt 2>/dev/null || :
 }
 

@@ -51,7 +51,7 @@ class BeegfsStriping(Striping):
         chunk = asked.size_kib and asked.size_kib * BYTES_PER_KIB
         words = (asked.stripe_count, chunk, asked.targets, asked.pool)
         return [
-            "note_targets",
+            call("note_targets", *filter(None, [asked.pool])),
             *(
                 [call("stripe", *("" if word is None else word for word in words))]
                 if asked.stripe_count is not None or asked.size_kib

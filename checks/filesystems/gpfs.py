@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..base.stage import read_output
+from ..base.stage import call, read_output
 from .layout import (
     LAYOUT_FILE,
     Asked,
     Layout,
+    Space,
     Striping,
     StripingError,
     TargetFaults,
@@ -38,7 +39,7 @@ class GpfsStriping(Striping):
     script = Path(__file__).with_suffix(".sh")
 
     def stripe(self, asked: Asked) -> list[str]:
-        return ["note_targets"]
+        return [call("note_targets", *filter(None, [asked.pool]))]
 
     def in_effect(self, stage: Path, asked: Asked) -> Layout:
         try:
@@ -53,6 +54,17 @@ class GpfsStriping(Striping):
         states = [_why_out(disk) is None for disk in _data_disks(text)]
         return Targets(sum(states), len(states) - sum(states)) if states else None
 
+    def targets_in_reach(self, text: str) -> Mapping[str, Space | None]:
+        disks = _of_pool(text)
+        if len({each["storagePool"] for each in disks}) > 1:  # which one a policy takes is unknown
+            return {}
+        space = {
+            each["nsdName"]: Space(int(each["diskSize"]), int(each["freeBlocks"]))
+            for each in _rows(text, "mmdf:nsd")
+            if "freeBlocksPct" in each  # a line that a timeout cut off has no more
+        }
+        return {each["nsdName"]: space.get(each["nsdName"]) for each in disks if not _why_out(each)}
+
     def judge_targets(
         self, said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None
     ) -> TargetFaults | None:
@@ -61,8 +73,7 @@ class GpfsStriping(Striping):
             for each in _rows(said.get("node state", ""), "mmgetstate:")
             if each["state"] != "active"
         ]
-        listed = said.get("targets", "")
-        disks = list(_data_disks(listed))
+        disks = _of_pool(said.get("targets", ""))
         if not disks:
             return TargetFaults(tuple(states), unknown=("disks",)) if states else None
         out = [f"{each['nsdName']} is {why}" for each in disks if (why := _why_out(each))]
@@ -125,12 +136,15 @@ def _rows(text: str, kind: str) -> Iterator[dict[str, str]]:
             yield dict(zip(names, fields, strict=False))
 
 
-def _data_disks(text: str) -> Iterator[dict[str, str]]:
-    """The disks with data by `mmlsdisk -Y`: of the pool, where the list begins with its name."""
+def _data_disks(text: str) -> list[dict[str, str]]:
+    """The disks with data by `mmlsdisk -Y`."""
+    return [disk for disk in _rows(text, "mmlsdisk:") if disk["data"].lower() == "yes"]
+
+
+def _of_pool(text: str) -> list[dict[str, str]]:
+    """The disks with data of the pool with which the list begins, or all."""
     pool = pool_listed(text)
-    for disk in _rows(text, "mmlsdisk:"):
-        if disk["data"].lower() == "yes" and pool in (None, disk["storagePool"]):
-            yield disk
+    return [disk for disk in _data_disks(text) if pool in (None, disk["storagePool"])]
 
 
 def _why_out(disk: Mapping[str, str]) -> str | None:

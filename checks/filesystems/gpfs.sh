@@ -10,14 +10,19 @@ list_targets() {
     timeout 20 mmlsdisk "$(device)" -Y
 }
 
+# list_space [POOL]: of the disks with data alone, as IBM calls mmdf I/O intensive.
+list_space() {
+    timeout 20 mmdf "$(device)" -d ${1:+-P "$1"} -Y
+}
+
 device() {
     df --output=source "$file_system" | tail -n 1
 }
 
-# look_at_targets: for the probe, in its sections. mmgetstate is for root alone.
+# look_at_targets [POOL]: for the probe, in its sections. mmgetstate is for root alone.
 look_at_targets() {
     section "target space"
-    timeout 20 mmdf "$(device)" -Y
+    list_space "$@"
     section "node state"
     timeout 10 mmgetstate -Y
 }

@@ -139,6 +139,31 @@ def test_how_full_targets_of_beegfs_are():
         assert measure("fullest_target_percent", gathered) == 100
 
 
+def test_how_full_disks_of_spectrum_scale_are():
+    disks, all_space, of_pool = (
+        captures.captured(command, "spectrum-scale-documented.txt")[0]
+        for command in ("mmlsdisk work -Y", "mmdf work -Y", "mmdf work -d -P data -Y")
+    )
+
+    def full(text):
+        gathered = Gathered(1, in_reach=BACKENDS["gpfs"].targets_in_reach(text))
+        names = ("busiest_target", "free_spread_percent", "fullest_target_percent")
+        return [gathered.fullest, *(measure(name, gathered) for name in names)]
+
+    # 6242000947 and 4194304 of 31210004736 KiB are free: a spread of 99.93 %, and 99.99 % are used
+    assert full(f"pool data\n{disks}{of_pool}") == ["data2", None, 100, 100]
+    assert full(f"pool data\n{disks}{all_space}") == ["data2", None, 100, 100]
+    suspended = disks.replace("2:No:Yes:ready:up:3", "2:No:Yes:suspended:up:3")
+    assert full(f"pool data\n{suspended}{of_pool}") == [None, None, 0, None]
+    # as much is free on both of its disks
+    assert full(f"pool nvme\n{disks}{all_space}") == [None, None, 0, None]
+    # which of several pools the files lie in is not known; of one disk nothing is, or of all
+    nothing = [None, None, None, None]
+    cut = of_pool.partition(":4194304:0:")[0] + ":4194"
+    for text in (disks + all_space, f"pool data\n{disks}{cut}", f"pool data\n{disks}", ""):
+        assert full(text) == nothing
+
+
 # As `df -Pk` of GNU coreutils 9.1 shows it.
 DF = """\
 Filesystem     1024-blocks     Used Available Capacity Mounted on

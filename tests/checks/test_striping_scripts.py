@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from checks.filesystems import BACKENDS, Asked, Layout, Targets, mount_names
-from checks.filesystems.layout import LAYOUT_FILE
+from checks.filesystems.layout import LAYOUT_FILE, Space
 from checks.preflight.quota import quotas
 from tests.checks import captures
 from tests.checks.lfs_captures import captured
@@ -295,6 +295,9 @@ def test_all_targets_of_beegfs_are_those_in_service(node, version, asked, option
     node.stand_in(name, script.format(targets=answer(targets), entry=answer(entry)))
     assert node.run("beegfs", asked).returncode == 0
     assert any(option in call for call in node.calls(name))
+    # the covariates are of the targets of the pool
+    listed = (node.stage / "targets.txt").read_text(encoding="utf-8")
+    assert listed.startswith("pool 1\n") == (asked.pool == "1")
 
 
 def test_no_target_of_a_pool_of_beegfs_is_in_service(node):
@@ -314,6 +317,8 @@ def gpfs_on(node, file="replicated"):
     node.stand_in("mmlsattr", f'for file in "${{@:2}}"; do {answer(captured_file)}\ndone')
     disks = captures.captured("mmlsdisk work -Y", "spectrum-scale-documented.txt")[0]
     node.stand_in("mmlsdisk", answer(disks))
+    space = captures.captured("mmdf work -d -P data -Y", "spectrum-scale-documented.txt")[0]
+    node.stand_in("mmdf", answer(space))
 
 
 def test_spectrum_scale(node):
@@ -328,6 +333,14 @@ def test_spectrum_scale(node):
     assert len(node.calls("mmlsattr")) == 1  # of both files
     targets = (node.stage / "targets.txt").read_text(encoding="utf-8")
     assert BACKENDS["gpfs"].count_targets(targets) == Targets(4, 0)
+    # of the pool that was asked for, and of no other
+    assert node.calls("mmdf") == ["mmdf work -d -P data -Y"]
+    assert BACKENDS["gpfs"].targets_in_reach(targets) == {
+        "data1": Space(31210004736, 6242000947),
+        "data2": Space(31210004736, 4194304),
+    }
+    node.run("gpfs", Asked())
+    assert node.calls("mmdf")[1:] == ["mmdf work -d -Y"]
 
 
 def test_spectrum_scale_without_its_commands(node):

@@ -122,7 +122,9 @@ FIELDS: Final = (
           "the run: from 17 % on, Lustre gives emptier ones more files", "%"),
     Field("fullest_target_percent", "number", "covariate",
           "used space of the fullest of these targets", "%"),
-    Field("fullest_target", "text", "run", "which one that was: `OST0003`"),
+    Field("fullest_target", "text", "run",
+          "which one that was: `OST0003`, BeeGFS's number of a target, or a disk's name on "
+          "Spectrum Scale, where `null` stands for disks of several pools"),
     Field("load_per_node", "number", "covariate",
           "the largest one-minute load average of the run's nodes, before the run; of several "
           "nodes only with the launcher `srun`"),
