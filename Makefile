@@ -126,7 +126,7 @@ $(VENV)/.installed: setup.cfg
 	@setup/system-packages python
 	@echo "Python packages, in $(VENV), which takes a minute or two"
 	@test -x $(BIN)/python && $(VENV_IS_HERE) || $(PYTHON) -m venv --clear $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[checks]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]'
 	@touch $@
 
 $(VENV)/.installed-run: setup.cfg setup/system-packages
@@ -139,7 +139,7 @@ $(VENV)/.installed-test: $(VENV)/.installed-run
 	@echo "System packages for the tests"
 	@setup/system-packages test
 	@echo "Python packages for the tests, in $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[checks,test,lint]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint]'
 	@touch $@
 
 # The detectors that are compared pin their versions of what iobands needs too, so they have a
@@ -147,7 +147,7 @@ $(VENV)/.installed-test: $(VENV)/.installed-run
 $(VENV)-bench/.installed: setup.cfg
 	@echo "Python packages for the benchmark, in $(VENV)-bench"
 	@test -x $(VENV)-bench/bin/python || $(PYTHON) -m venv $(VENV)-bench
-	@$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench,checks]'
+	@$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[all,bench]'
 	@touch $@
 
 clean:

@@ -1,4 +1,4 @@
-"""What tests need of the machine beyond a plain user's rights, each tried once.
+"""What tests need of the machine beyond a plain user's rights, and of the network, each tried once.
 
 A container or a chroot may refuse to root what another machine allows to it.
 """
@@ -6,6 +6,7 @@ A container or a chroot may refuse to root what another machine allows to it.
 from __future__ import annotations
 
 import subprocess
+import sys
 from functools import cache
 
 import pytest
@@ -19,6 +20,7 @@ TRIALS = {
     "other users": 'chown 1:1 "$1" && setpriv --reuid 1 --clear-groups true',
     "fewer capabilities": "setpriv --bounding-set=-dac_override,-dac_read_search true",
     "tracing": "strace -o /dev/null true",
+    "the package index": f'{sys.executable} -m pip download --quiet --no-deps -d "$1" tzdata',
 }
 
 

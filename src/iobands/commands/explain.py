@@ -7,7 +7,13 @@ from typing import Annotated
 
 import typer
 
-from iobands.commands.options import PastSiteOptions, SeriesArgument, failure, site_of
+from iobands.commands.options import (
+    PastSiteOptions,
+    SeriesArgument,
+    failure,
+    require_report,
+    site_of,
+)
 from iobands.model import NODE, naming
 from iobands.views.explain import chosen, explanation, name_of
 from iobands.views.format import nearest
@@ -35,6 +41,8 @@ def explain(
     form = figure.suffix[1:].lower() if figure else ""
     if figure and form not in {"svg", "png"}:
         raise failure(f"{figure}: give --figure a file that ends in .svg or .png")
+    if figure:
+        require_report("iobands explain --figure")
     site = site_of(options, with_power=True)
     wanted = " ".join(words)
     found = chosen(site, wanted)

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from iobands import __version__
-from iobands.commands.options import failure, with_site_options
+from iobands.commands.options import failure, require_report, with_site_options
 from iobands.model import UNKNOWN, FileError, mask_others
 
 #: By heading of the help: for each command its module, its function and its summary.
@@ -56,6 +56,8 @@ COMMANDS: Final = {
         "demo": ("demo", "demo", "write a made-up site and its dashboard"),
     },
 }
+#: The commands that need what `iobands[report]` installs.
+_OF_REPORT: Final = {"report", "demo", "table", "advise", "calibrate"}
 _EVERY: Final = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
 
 
@@ -68,6 +70,8 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
         if cmd_name not in _EVERY:
             return super().get_command(ctx, cmd_name)
+        if cmd_name in _OF_REPORT:
+            require_report(f"iobands {cmd_name}")
         module, function, _ = _EVERY[cmd_name]
         command = getattr(import_module(f"iobands.commands.{module}"), function)
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)

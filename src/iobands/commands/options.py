@@ -8,16 +8,20 @@ from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import datetime, timezone
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Final, get_type_hints
 
 import typer
 
-from iobands.judge.site import JudgedSite, judge
-from iobands.measure.lock import clock_problem
 from iobands.model import UNKNOWN, parse_time
-from iobands.snapshot import Snapshot
-from iobands.source.known import read_known
+
+if TYPE_CHECKING:
+    from iobands.judge.site import JudgedSite
+    from iobands.snapshot import Snapshot
+
+#: The modules that `iobands[report]` installs beyond the core.
+REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,9 @@ def site_of(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
 
 def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSite:
     """Judge the site that the options name; end with a message if it is missing."""
+    from iobands.judge.site import judge  # noqa: PLC0415 (slow to load, as is what it reads)
+    from iobands.source.known import read_known  # noqa: PLC0415
+
     if options.config and not options.config.is_dir():  # the default need not exist
         raise failure(
             f"{options.config}: no such directory; give the one with bands, alerts and systems"
@@ -127,6 +134,8 @@ def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSit
 
 
 def _clock_problem(perflogs: Path) -> str | None:
+    from iobands.measure.lock import clock_problem  # noqa: PLC0415 (slow to load)
+
     with suppress(OSError):  # a reader without write permission cannot get the file system's time
         return clock_problem(perflogs)
     return None
@@ -236,6 +245,13 @@ def failure(message: str) -> typer.Exit:
     """Print `message` and return the exit for unknown, to be raised."""
     typer.echo(f"IOBANDS UNKNOWN: {message}", err=True)
     return typer.Exit(UNKNOWN)
+
+
+def require_report(what: str) -> None:
+    """End with a message if what `iobands[report]` installs is not there; `what` needs it."""
+    for name in REPORT_MODULES:
+        if find_spec(name) is None:
+            raise failure(f"{what} needs {name}, which is missing: pip install 'iobands[report]'")
 
 
 def time_of(text: str, option: str = "--since") -> datetime:

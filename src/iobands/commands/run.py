@@ -20,6 +20,7 @@ from iobands.commands.options import (
     SiteOptions,
     TagOption,
     failure,
+    require_report,
     root_of,
     site_of,
 )
@@ -64,6 +65,8 @@ def run(
     Arguments after -- are passed to ReFrame. The exit status is the same as for `iobands status`,
     and 3 if the checks could not be run or fewer ran than were selected.
     """
+    if dashboard:  # said before the checks run, not after
+        require_report("iobands run --report")
     found = root_of(root)
     options = SiteOptions(root=found, false_alarms=false_alarms)
     selection = Selection(tag, system, tuple(extra or ()))

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from iobands.views.format import printable
 
 
@@ -85,6 +83,8 @@ def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
     """Return the document; as CSV only its tables."""
     if form is DocumentFormat.CSV:
         return "".join(csv_text(each) for each in blocks if isinstance(each, Table))
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 ([report] only)
+
     environment = Environment(
         loader=PackageLoader("iobands.views"),
         autoescape=form is DocumentFormat.HTML,  # noqa: S701 (the others have filters of their own)

@@ -1,0 +1,160 @@
+"""What each set of packages brings: the core alone measures and prints a digest."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from configparser import ConfigParser
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from iobands.commands.main import COMMANDS
+from iobands.commands.options import REPORT_MODULES
+from tests.commands.small_site import unknown
+from tests.factory import line, write_perflog
+from tests.left_behind import Ended
+from tests.site_copy import ROOT
+
+#: Whose import takes longest.
+SLOW = {"matplotlib", "numpy", "pandas", "polars", "scipy"}
+
+#: What a login node does with a healthy site that was measured.
+USED = (
+    ["status", "--format", "json"],
+    ["explain", "disk", "ucx"],
+    ["targets"],
+    ["alerts"],
+    ["compare", "transport"],
+    ["export", "--format", "csv"],
+    ["export", "--format", "openmetrics", "--history"],
+    ["export", "--format", "parquet", "--output", "parquet"],
+)
+
+
+def set_of(section: str, option: str) -> set[str]:
+    """The distributions that setup.cfg lists there."""
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    lines = config[section][option].strip().splitlines()
+    return {canonicalize_name(Requirement(line).name) for line in lines}
+
+
+def test_the_core_brings_at_most_eight_that_reframe_does_not() -> None:
+    reframe = {
+        canonicalize_name(Requirement(text).name)
+        for text in importlib.metadata.requires("reframe-hpc") or []
+    }
+    assert set_of("options", "install_requires") - reframe == {
+        "filelock",
+        "numpy",
+        "python-dateutil",
+        "rich",
+        "typer",
+        "tzdata",
+    }
+
+
+def test_the_modules_of_a_report_are_those_of_its_set() -> None:
+    names = importlib.metadata.packages_distributions()
+    found = {canonicalize_name(names[module][0]) for module in REPORT_MODULES}
+    assert found == set_of("options.extras_require", "report")
+
+
+def imported(*arguments: str, cwd: Path) -> set[str]:
+    """The slow ones that a command imports."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "iobands", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return SLOW & set(re.findall(r"\| +(\w+)$", done.stderr, re.MULTILINE))
+
+
+def test_the_help_imports_nothing_slow(tmp_path: Path) -> None:
+    assert imported("--help", cwd=tmp_path) == set()
+
+
+def test_the_digest_imports_nothing_of_a_report(healthy: Path) -> None:
+    assert imported("status", cwd=healthy) == {"numpy", "polars"}
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The iobands of a virtual environment with the core alone, from the package index."""
+    root = tmp_path_factory.mktemp("core")
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, root / name)
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    shutil.copytree(ROOT / "src" / "iobands", root / "src" / "iobands", ignore=ignored)
+    venv.create(root / "venv", with_pip=True)
+    pip = (root / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet")
+    subprocess.run([*pip, "--disable-pip-version-check", root], check=True)
+    return root / "venv" / "bin" / "iobands"
+
+
+@pytest.fixture
+def light(core: Path, healthy: Path) -> Callable[..., Ended]:
+    """The command of the core, called in a healthy site."""
+
+    def call(*arguments: str) -> Ended:
+        done = subprocess.run(
+            [core, *arguments], cwd=healthy, capture_output=True, text=True, check=False
+        )
+        return Ended(arguments, done.returncode, done.stdout, done.stderr)
+
+    return call
+
+
+@pytest.mark.machine
+@pytest.mark.needs("the package index")
+def test_the_core_alone(core: Path, healthy: Path, light: Callable[..., Ended]) -> None:
+    python = core.with_name("python")
+    for module in REPORT_MODULES:
+        found = subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False)
+        assert found.returncode != 0, f"{module} is installed, so this would show nothing"
+    now = datetime.now(timezone.utc)
+    other = [
+        line(job_completion_time=(now - timedelta(days=ago + 0.1)).isoformat(), transport="ucx")
+        for ago in range(9, -1, -1)
+    ]
+    write_perflog(healthy / "perflogs", other, name="Other.log")
+    done = light("status")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("IOBANDS OK: no alerts; 2 series; ")
+    for arguments in USED:
+        done = light(*arguments)
+        assert (done.returncode, done.stderr) == (0, ""), arguments
+    rows = {name: row for rows in COMMANDS.values() for name, row in rows.items()}
+    of_report = {"report", "demo", "table", "advise", "calibrate"}
+    others = {f"iobands.commands.{row[0]}" for name, row in rows.items() if name not in of_report}
+    script = f"import {', '.join(sorted(others))}"
+    subprocess.run([core.with_name("python"), "-c", script], check=True)
+    for name in of_report:
+        said = unknown(light(name, "--help")).stderr
+        assert said.startswith(f"IOBANDS UNKNOWN: iobands {name} needs ")
+        assert "pip install 'iobands[report]'" in said
+
+
+@pytest.mark.machine
+@pytest.mark.needs("the package index")
+def test_an_option_says_what_to_install_before_anything_is_done(
+    light: Callable[..., Ended], healthy: Path
+) -> None:
+    before = sorted(healthy.rglob("*"))
+    for option in (["run", "--report", "dashboard"], ["explain", "disk", "--figure", "one.svg"]):
+        said = unknown(light(*option)).stderr
+        assert "needs" in said
+        assert "pip install 'iobands[report]'" in said
+    assert sorted(healthy.rglob("*")) == before
