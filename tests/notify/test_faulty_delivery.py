@@ -338,8 +338,11 @@ def token_in_clear(place: Place) -> dict[str, object]:
 OTHERS = "unknown; this channel is named, all others get their messages"
 ODD: dict[str, tuple[Callable[[Place], dict[str, object]], str]] = {
     "a server answers with a page": (answers(PAGE), "Please log in"),
-    "a server answers with other JSON": (answers({"no": "list"}), "not what its API gives"),
-    "a server answers with a list of lists": (answers([[1], 2, None]), "not what its API"),
+    "a server answers with other JSON": (
+        answers({"no": "list"}),
+        "does not have the form of its API",
+    ),
+    "a server answers with a list of lists": (answers([[1], 2, None]), "does not have the form"),
     "a tracker gives an issue without its number": (no_issue_number, "'iid'"),
     "file of a secret has two lines": (holds(f"{SECRET}\n{SECRET}x\n".encode()), "one line"),
     "a secret that no header can hold": (holds(f"{SECRET}€".encode()), "ASCII"),
@@ -347,8 +350,8 @@ ODD: dict[str, tuple[Callable[[Place], dict[str, object]], str]] = {
     "file of a secret is a pipe": (named_pipe, "is no regular file"),
     "file of a secret is a device": (device, "is no regular file"),
     "file of a secret is a gigabyte": (holds(bytes(1 << 20)), "File too large"),
-    "password of mail without TLS": (password_in_clear, "the password would go in clear"),
-    "token of a tracker without TLS": (token_in_clear, "the token would go in clear"),
+    "password of mail without TLS": (password_in_clear, "the password would be sent unencrypted"),
+    "token of a tracker without TLS": (token_in_clear, "the token would be sent unencrypted"),
 }
 
 
@@ -383,22 +386,22 @@ def test_a_bad_channel_is_named_and_all_others_get_their_messages(
 def test_secrets_go_in_clear_where_the_settings_say_so(place: Place, iobands: Command) -> None:
     options = password_in_clear(place)
     place.tell(**options)
-    assert "in clear" in iobands("notify").stderr
+    assert "unencrypted" in iobands("notify").stderr
     place.tell(**options, security="none")
     # the server of this test takes no password, but it was asked
     assert "SMTPNotSupportedError" in iobands("notify").stderr
     options = token_in_clear(place)
-    for said, expected in ({}, "in clear"), ({"security": "none"}, "tracker.invalid: "):
+    for said, expected in ({}, "unencrypted"), ({"security": "none"}, "tracker.invalid: "):
         place.tell(type="gitlab", project="hpc/io", **options, **said)
         assert expected in iobands("notify").stderr
     place.tell(type="webhook", **options)
-    assert "in clear" in iobands("notify").stderr
+    assert "unencrypted" in iobands("notify").stderr
     secret = {"file": str(token(place))}
     for options in {"type": "icinga", "password": secret}, {"type": "nrdp", "token": secret}:
         monitor = {"url": "http://monitor.invalid", "host": "hpc", **options}
         text = json.dumps({"schema": 1, "monitors": {"m": monitor}})
         (place.root / "config" / "notify.yaml").write_text(text)
-        assert "in clear" in iobands("notify").stderr
+        assert "unencrypted" in iobands("notify").stderr
 
 
 @pytest.mark.fault("people", "a name that mentions everybody", "it mentions nobody")

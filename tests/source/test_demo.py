@@ -62,8 +62,10 @@ def test_a_full_target_explains_the_drop_and_empty_ones_last_night_s_low_runs(
     # 17 % and the new ones 100 %: a new one gets 100 parts of 573, or 357 files.
     ((where, why),) = unevenly_placed(site)
     assert where == f"scratch of {MADE_UP}"
-    assert why.startswith("the busiest target has 2.61 × its files in rotation: OST0003 is 97 %")
-    assert "that may be why scratch fpp stripes=1 write_bw is low" in why
+    assert why.startswith(
+        "the busiest target has 2.61 × its round-robin share of files: OST0003 is 97 %"
+    )
+    assert "this may be why scratch fpp stripes=1 write_bw is low" in why
 
 
 def test_the_past_has_an_incident_an_epoch_and_a_drop_that_was_resolved(site: Snapshot) -> None:

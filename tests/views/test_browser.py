@@ -193,7 +193,7 @@ def test_hover_keys_and_zoom_of_a_series(opened: Open, site: Snapshot) -> None:
     expect(page.locator("[aria-live]")).to_contain_text("In view: 120 runs")
     text = page.locator("main").inner_text()
     assert "Change to" in text
-    assert "sees −20 % in about" in text
+    assert "detects −20 % in about" in text
     expect(page.locator(".title", has_text="load per node")).to_have_count(1)
     page.locator("summary", has_text="Runs as a table").click()
     expect(page.locator("details tbody tr")).to_have_count(100)

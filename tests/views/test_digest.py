@@ -84,15 +84,15 @@ def test_a_suggested_command_runs_nothing_that_stands_in_a_name(
     (begun,) = changes([], site, NOTIFIED)[1]
     message = message_of(begun, site, "").text
     for said in (text(site), message):
-        (line,) = [each for each in said.splitlines() if "Look next: iobands" in each]
-        assert pasted(line.partition("Look next: ")[2], tmp_path) == ["explain", alert.subject]
-    (known,) = [each for each in message.splitlines() if each.startswith("Known already: ")]
+        (line,) = [each for each in said.splitlines() if "Next step: iobands" in each]
+        assert pasted(line.partition("Next step: ")[2], tmp_path) == ["explain", alert.subject]
+    (known,) = [each for each in message.splitlines() if each.startswith("If known: ")]
     assert sorted(pasted(known.partition(": ")[2], tmp_path)) == sorted(
         ["acknowledge", alert.subject, "--reason", "TEXT"]
     )
     done = iobands("status")
-    (line,) = [each for each in done.stdout.splitlines() if "Look next: iobands" in each]
-    command, subject = pasted(line.partition("Look next: ")[2], tmp_path)
+    (line,) = [each for each in done.stdout.splitlines() if "Next step: iobands" in each]
+    command, subject = pasted(line.partition("Next step: ")[2], tmp_path)
     explained = iobands(command, "--", subject)
     assert not (tmp_path / "ran").exists()
     observed(
@@ -270,8 +270,8 @@ EXPANDED = {
     "fullest_target_percent": 97,
 }
 WHY = (
-    "  disk of here: the busiest target has 2.67 × its files in rotation: OST0003 is 97 % full, "
-    "and targets with more free space get more files"
+    "  disk of here: the busiest target has 2.67 × its round-robin share of files: OST0003 is 97 % "
+    "full, and targets with more free space get more files"
 )
 
 
@@ -297,10 +297,10 @@ def test_a_low_run_far_from_rotation_has_that_as_a_candidate(tmp_path: Path) -> 
     # all files on one target of four, by chance
     site = unevenly(tmp_path, {"busiest_target": 4}, value=0.31)
     (series,) = site.series
-    (line,) = [each for each in text(site).splitlines() if "in rotation" in each]
+    (line,) = [each for each in text(site).splitlines() if "round-robin" in each]
     assert line == (
-        "  disk of here: the busiest target has 4 × its files in rotation; that may be why "
-        f"{series.label} is low"
+        "  disk of here: the busiest target has 4 × its round-robin share of files; this may be "
+        f"why {series.label} is low"
     )
     assert "Targets" in explanation(site, series)
 

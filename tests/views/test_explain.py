@@ -29,7 +29,7 @@ def text(found: Snapshot, wanted: str) -> str:
 
 
 def advice(found: Snapshot, wanted: str) -> str:
-    return next(row for row in text(found, wanted).splitlines() if row.startswith("Look next"))
+    return next(row for row in text(found, wanted).splitlines() if row.startswith("Next step"))
 
 
 def moved(found: Snapshot, wanted: str) -> dict[str, str | None]:
@@ -52,7 +52,7 @@ def test_a_whole_file_system_is_named(tmp_path: Path) -> None:
 def test_a_series_on_its_own(tmp_path: Path) -> None:
     found = site(tmp_path, *NAMES, factors={"a fpp": 0.7})
     assert set(moved(found, "a fpp write_bw").values()) == {None}
-    assert "this series alone" in advice(found, "a fpp write_bw")
+    assert "only this series uses" in advice(found, "a fpp write_bw")
 
 
 def test_several_file_systems_point_to_what_they_share(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_series_that_leans_the_same_way_did_not_stand_still(tmp_path: Path) ->
 def test_what_moved_the_other_way_is_no_common_cause(tmp_path: Path) -> None:
     found = site(tmp_path, "a fpp", "b fpp", factors={"a fpp": 0.6, "b fpp": 1.6})
     assert moved(found, "a fpp") == {"b fpp write_bw": "up"}
-    assert "this series alone" in advice(found, "a fpp")
+    assert "only this series uses" in advice(found, "a fpp")
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_drop_since_files_lie_unevenly_names_the_full_target(tmp_path: Path) -
     series = only(found, "write_bw")
     lines = " ".join(explanation(found, series).split())
     why = "OST0003 is 97 % full, and targets with more free space get more files"
-    assert "busiest_target: 1 before, 2.5 since: the busiest target has 2.5 × its files" in lines
+    assert "2.5 since: the busiest target has 2.5 × its round-robin share of files" in lines
     assert lines.count(why) == 2
     assert "busiest_target" in advice(found, "write_bw")
 
@@ -179,7 +179,7 @@ def test_rank_power_the_past_and_the_newest_sample(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", daily(values, fullness_percent=81.25))
     shown = text(look(tmp_path), "write_bw")
     assert "30 of 149 earlier runs were lower" in shown
-    assert "sees −20 % in about" in shown
+    assert "detects −20 % in about" in shown
     assert "Earlier     drop from" in shown
     assert "fullness_percent: 81.25" in " ".join(shown.split())
 

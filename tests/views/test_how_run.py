@@ -47,7 +47,7 @@ def test_what_a_run_did_stands_beside_its_rate() -> None:
     assert reads["Calls"] == "every call was independent (9)"
     assert reads["Moved by"] == "64 of 64 processes"
     assert "Time" not in reads
-    assert "use collective calls" in reads["Not followed"]
+    assert "use collective calls" in reads["Guidance"]
 
 
 @pytest.mark.parametrize("text", ["write_bw=open", "write_bw", "=", "write_bw=open:x,close:1"])

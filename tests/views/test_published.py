@@ -96,10 +96,10 @@ def test_a_page_agrees_until_something_in_it_changes(
     page = page_of(found, form)
     assert drift(page, found, NOW) == []
     for old, new, what in (
-        ("10.5", "15.4", "median 15.4, is 10.5 (95 %: 6–15) in 20 runs"),
+        ("10.5", "15.4", "median 15.4, now 10.5 (95 %: 6–15) in 20 runs"),
         ("lfs setstripe -c -1", "lfs setstripe -c 1", "lacks the command: lfs setstripe -c -1"),
         ("fpp", "fpn", "fpn write on hdd: no run measures this"),
-        ("fpp", "fpn", "fpp write on hdd: measured, and not on the page"),
+        ("fpp", "fpn", "fpp write on hdd: measured, but not on the page"),
     ):
         assert any(what in each for each in drift(page.replace(old, new), found, NOW)), what
     # the table alone is edited by hand, and the comment still has the figure of the runs
@@ -116,7 +116,7 @@ def test_a_page_drifts_as_time_goes_on(found: list[Recommended]) -> None:
         f"fpp write on hdd: held until {rates.holds:%Y-%m-%d}"
     ]
     upgraded = [replace(found[0], rates=(replace(rates, epoch="upgrade"),))]
-    assert drift(page, upgraded, NOW) == ["fpp write on hdd: epoch none, is upgrade"]
+    assert drift(page, upgraded, NOW) == ["fpp write on hdd: epoch none, now upgrade"]
     fell = replace(rates, changed=(Changed("disk", NOW, 0.5),))
     after = [replace(found[0], rates=(fell,))]
     assert drift(page, after, NOW) == [

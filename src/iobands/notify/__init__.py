@@ -1,1 +1,1 @@
-"""Messages: turns changes of alerts into messages and delivers each once, by any channel."""
+"""Messages: turns changes of alerts into messages and delivers each once to every channel."""

@@ -1,7 +1,7 @@
 """What is new since the last time: alerts that began, became worse, are still open or are over.
 
-A cause is the subject of a message: one alert, or several that belong together. It is known again
-by its series, as the name of an alert changes while it grows.
+A cause is the subject of a message: one alert, or several that belong together. A cause is
+recognised by its series, as the name of an alert changes while it grows.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _KINDS: Final = {
     Severity.IMPROVED: "rise",
 }
 _RANK: Final = {severity.value: place for place, severity in enumerate(Severity)}
-#: Of these the number tells how bad it is, of a change the level.
+#: For these the number of members shows how bad it is; for a change, the level does.
 _COUNTED: Final = ("missing", "unfit", "failed")
-#: What a cause keeps when it becomes worse.
+#: The fields that a cause keeps when it becomes worse.
 _KEPT: Final = ("id", "members", "began", "reminded", "events")
-# What alerts without series are about stands behind this among the members.
+# Prefix of a member that is the subject of an alert without series.
 _NAME: Final = "name:"
 
 
@@ -46,9 +46,9 @@ def changes(
 ) -> tuple[list[Cause], list[Event]]:
     """Return the open causes now, the oldest first, and what changed since `before`.
 
-    A cause that began in the future was noted under a wrong clock: it counts as new, or its
-    reminder would not come for years. Under a clock that is off, the clock alone is news. Nothing
-    is over while a clock is in doubt.
+    A cause that began in the future was recorded under a wrong clock. It counts as new, as its
+    reminder would otherwise not come for years. While the clock is wrong, only the clock is news,
+    and no cause is over.
     """
     before = [replace(each, began=min(each.began, site.now)) for each in before]
     alerts = [each for each in site.alerts if each.severity.value in severities]
@@ -85,7 +85,7 @@ def changes(
 def _assigned(
     before: Sequence[Cause], alerts: Iterable[Alert]
 ) -> tuple[dict[str, list[Alert]], set[str], list[Alert]]:
-    """Return the alerts of each cause, the causes that became part of another, and new alerts."""
+    """Return the alerts by cause, the causes that became part of another, and new alerts."""
     of_cause: defaultdict[str, list[Alert]] = defaultdict(list)
     merged: set[str] = set()
     new: list[Alert] = []
@@ -108,9 +108,9 @@ def _assigned(
 
 
 def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
-    """Return alerts that began, those of one cause together: of a change that is one alert.
+    """Return alerts that began, grouped by cause. A change is a cause of its own.
 
-    Missing samples of a file system have one cause, and so have checks that fail alike.
+    Missing samples of a file system have one cause, and so have checks that fail in the same way.
     """
     found: defaultdict[tuple[object, ...], list[Alert]] = defaultdict(list)
     for number, alert in enumerate(alerts):
@@ -145,7 +145,7 @@ def _begun(alerts: Sequence[Alert], now: datetime) -> Cause:
 
 
 def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str | None, Cause]:
-    """Return what is new of an open cause, if anything, and the cause as it is known now."""
+    """Return what is new about an open cause, if anything, and its current state."""
     members = _members(alerts)
     quiet = all(alert.is_quiet for alert in alerts)
     after = replace(cause, members=tuple(sorted(members.union(cause.members))), quiet=quiet)
@@ -158,10 +158,11 @@ def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str
 
 
 def _is_worse(cause: Cause, alerts: Sequence[Alert]) -> bool:
-    """Return whether a cause is worse than as last sent.
+    """Return whether a cause is worse than when it was last sent.
 
-    It has a worse severity; or is loud again after it was acknowledged; or its level is lower, by
-    intervals that do not meet; or twice as many are missing, unfit or failed.
+    That is so if its severity is worse, if it is critical again after it was acknowledged, if its
+    level is lower by intervals that do not overlap, or if twice as many members are missing, unfit
+    or failed.
     """
     if _RANK[_worst(alerts)] < _RANK[cause.severity] or cause.quiet:
         return True
@@ -174,13 +175,13 @@ def _is_worse(cause: Cause, alerts: Sequence[Alert]) -> bool:
 
 
 def _is_over(cause: Cause, known: set[str]) -> bool:
-    """Return whether a cause without alerts is over: its series are still there to show it."""
+    """Return whether a cause without alerts is over; without its series that is not known."""
     named = [each for each in cause.members if not each.startswith(_NAME)]
     return not named or any(each in known for each in named)
 
 
 def _members(alerts: Iterable[Alert]) -> set[str]:
-    """Return the series of alerts by their names in files, or what they are about."""
+    """Return the series of alerts by their names in files, or the subjects of the alerts."""
     found: set[str] = set()
     for alert in alerts:
         keys = {slug(key) for key in alert.keys} if not alert.peer else set()
@@ -189,7 +190,7 @@ def _members(alerts: Iterable[Alert]) -> set[str]:
 
 
 def _level(alerts: Sequence[Alert]) -> tuple[float | None, float | None]:
-    """Return the interval of the worst level over its baseline, None where it is not known."""
+    """Return the interval of the worst level over its baseline, None if it is not known."""
     ratios = [worst_member(each).ratio for each in alerts if each.members]
     known = [each for each in ratios if each and math.isfinite(each.low + each.high)]
     least = min(known, key=lambda each: each.value, default=None)
@@ -201,7 +202,7 @@ def _worst(alerts: Iterable[Alert]) -> str:
 
 
 def title(alerts: Sequence[Alert]) -> str:
-    """Return what a cause is called: its alert, or how many there are."""
+    """Return the name of a cause: its alert, or the first one and the number of the others."""
     names = [printable(subject(alert)) for alert in alerts]
     return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 

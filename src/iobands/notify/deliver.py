@@ -20,9 +20,9 @@ from iobands.notify.settings import Channel, SendError, Settings, scrubbed
 from iobands.snapshot import Snapshot
 from iobands.views.format import printable
 
-# A server may answer a byte at a time.
+# A limit for everything, as a server may answer one byte at a time.
 _SECONDS: Final = 300
-_MOST: Final = 500  # characters of what a server says
+_MOST: Final = 500  # characters of a server's answer
 
 
 def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
@@ -39,11 +39,11 @@ def news(site: Snapshot, settings: Settings, state: OutboxState) -> OutboxState:
 
 
 def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
-    """Send each channel a message that says nothing; yield its name, and why it failed or "".
+    """Send a test message to each channel; yield its name, and why it failed or "".
 
     It is not kept: only news waits for a channel that is down.
     """
-    text = "Messages of iobands arrive here. Nothing has happened.\n"
+    text = "This is a test. Messages from iobands arrive here.\n"
     ident, title = uuid.uuid4().hex, "test: messages arrive"
     message = Message(ident, ident, "test", "test", title, text, now.isoformat())
     for channel in settings.channels:
@@ -51,9 +51,9 @@ def test(settings: Settings, now: datetime) -> Iterator[tuple[str, str]]:
 
 
 def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> Iterator[Delivery]:
-    """Send what was not sent yet, and yield each message as it is then.
+    """Send what was not sent yet, and yield each message in its new state.
 
-    After a failure the other messages of the channel wait for the next time, in their order.
+    After a failure, the other messages of the channel wait for the next time, in order.
     """
     channels = {each.name: each for each in settings.channels}
     failed: set[str] = set()
@@ -64,7 +64,9 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
         outbox.write(tried)
         channel = channels.get(entry.channel)
         if channel is None:
-            error = f"there is no channel {entry.channel} any more; remove {entry.path}"
+            error = (
+                f"config/notify.yaml no longer has the channel {entry.channel}; remove {entry.path}"
+            )
         else:
             error = attempt(partial(send, channel, entry.message))
         if error:
@@ -76,10 +78,10 @@ def deliver(outbox: Outbox, entries: Sequence[Delivery], settings: Settings) -> 
 
 
 def attempt(act: Callable[[], None]) -> str:
-    """Do `act`, which speaks with a server, and return why it failed, or "".
+    """Call `act`, which talks to a server, and return why it failed, or "".
 
-    Whatever it raises, and if it does not end, is the error of this server alone. No secret is in
-    the text, nor anything that upsets a terminal.
+    An exception or a timeout counts as an error of this server alone. The text has no secrets and
+    no control characters.
     """
     said = [f"did not end within {_SECONDS} s"]
 
@@ -102,7 +104,7 @@ def send(channel: Channel, message: Message) -> None:
     """Send a message by a channel.
 
     Raises:
-        SendError: it was not taken.
+        SendError: the channel did not accept it.
     """
     if channel.type == "mail":
         mail.send(message, channel.options)

@@ -1,4 +1,4 @@
-"""Mail, by an SMTP server or sendmail; and any other command that takes a message."""
+"""Mail by an SMTP server or sendmail, and any other command that takes a message."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def send(message: Message, options: Mapping[str, Any]) -> None:
     """Send a message.
 
     Raises:
-        SendError: it was not taken.
+        SendError: the server did not accept it.
     """
     mail = as_mail(message, options)
     try:
@@ -36,7 +36,7 @@ def send(message: Message, options: Mapping[str, Any]) -> None:
 
 
 def as_mail(message: Message, options: Mapping[str, Any]) -> EmailMessage:
-    """Return the mail: a repetition has the same Message-ID, mails of one cause are a thread."""
+    """Return the mail: a repetition has the same Message-ID, and a cause is a thread."""
     domain = options["from"].rpartition("@")[2]
     mail = EmailMessage()
     mail["From"] = options["from"]
@@ -74,8 +74,8 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
     security = options.get("security", "none")
     if "password" in options and "security" not in options:
         raise SendError(
-            "the password would go in clear: set security to starttls or tls, or to none if the "
-            "network is trusted"
+            "the password would be sent unencrypted: set security to starttls or tls, or to none "
+            "if the network is trusted"
         )
     usual = {"none": 25, "starttls": 587, "tls": 465}[security]
     server, port = options.get("server", "localhost"), options.get("port", usual)
@@ -91,4 +91,4 @@ def _by_server(mail: EmailMessage, options: Mapping[str, Any]) -> None:
             link.login(options.get("user", ""), secret(options["password"]))
         refused = link.send_message(mail)
     if refused:
-        raise SendError(f"not taken for {', '.join(sorted(refused))}; correct `to`")
+        raise SendError(f"the server refused {', '.join(sorted(refused))}; correct `to`")

@@ -1,4 +1,4 @@
-"""Messages: what is said of an event, made of the lines of the digest."""
+"""Messages: the text about an event, made of lines of the digest."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
         lines += _recovered(cause, site)
     elif event.alerts and not event.alerts[0].reason:
         name = event.alerts[0].subject
-        lines += ["", f"Look next: {command_text('explain', name)}"]
-        lines += [f"Known already: {command_text('acknowledge', name, '--reason TEXT')}"]
+        lines += ["", f"Next step: {command_text('explain', name)}"]
+        lines += [f"If known: {command_text('acknowledge', name, '--reason TEXT')}"]
     lines += ["", summary(site), f"at {site.now:%Y-%m-%d %H:%M} UTC; all times are UTC"]
     lines += [page] if page else []
     first = f"{cause.severity} {_headline(event, site)}"
@@ -74,7 +74,7 @@ def _name(alert: Alert, site: Snapshot) -> str:
 
 
 def _recovered(cause: Cause, site: Snapshot) -> Iterator[str]:
-    """Yield since when a cause was known, and the action that ended it, if one did."""
+    """Yield since when a cause was known, and the action that ended it, if any."""
     since = day_text(cause.began, site.now)
     yield f"{cause.title} is no longer {cause.severity}; known since {since}"
     ended = {

@@ -1,6 +1,6 @@
 """The state of the site for a monitoring system, and pings for a dead man's switch.
 
-They say what is now: only the newest counts, so nothing of them waits in the outbox.
+Only the newest state counts, so nothing waits in the outbox.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _MOST: Final = 10_000
 
 
 def report(monitor: Channel, status: int, output: str) -> None:
-    """Give a monitor the exit status and the first line of the digest.
+    """Send a monitor the exit status and the first line of the digest.
 
     Raises:
-        SendError: it did not take them.
+        SendError: the monitor did not accept them.
     """
     options = monitor.options
     refuse_clear(options["url"], options)
@@ -52,7 +52,9 @@ def report(monitor: Channel, status: int, output: str) -> None:
             verify=verify,
         )
         if not answer.get("results"):
-            raise SendError(f"no service {service!r} of the host {options['host']!r} there")
+            raise SendError(
+                f"the monitor has no service {service!r} on the host {options['host']!r}"
+            )
     else:
         result = {
             "checkresult": {"type": "service"},
@@ -73,7 +75,7 @@ def ping(where: str | Mapping[str, str], step: str, text: str = "") -> None:
     """Ping that a session is at `step`: `start`, `fail`, or empty for success.
 
     Raises:
-        SendError: nobody took it.
+        SendError: the server did not accept it.
     """
     url = secret(where).rstrip("/") + (f"/{step}" if step else "")
     call("POST", url, data=text[:_MOST].encode("utf-8", "replace"), auth=Headers({}))

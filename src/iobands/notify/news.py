@@ -1,4 +1,4 @@
-"""News: a cause that people hear of, what happened to it, and the message about that."""
+"""News: a cause to report, what happened to it, and the message about it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ OPEN: Final = "still open"
 
 @dataclass(frozen=True)
 class Cause:
-    """A cause that was sent. `members` are series, or what else the alerts are about.
+    """A cause that was sent. `members` are series, or other subjects of the alerts.
 
     `severity`, `number` (of members) and the interval `low` to `high` of the worst level over its
-    baseline are as last sent. A cause that was acknowledged before it was seen is not `sent`.
-    `events` counts the messages.
+    baseline are as last sent. `sent` is false for a cause that was acknowledged before the first
+    message. `events` counts the messages.
     """
 
     id: str
@@ -43,7 +43,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class Event:
-    """A change of a cause, to be sent; `alerts` are those of the cause now, none of them left."""
+    """A change of a cause, to be sent; `alerts` are its current alerts, empty if it is over."""
 
     kind: str
     cause: Cause
@@ -57,10 +57,10 @@ class Event:
 
 @dataclass(frozen=True)
 class Message:
-    """What is said of an event, the same in every channel.
+    """The text about an event, the same in every channel.
 
-    `id` is that of the event, by which a receiver can tell a repetition, and `cause` that of what
-    its messages are about. `when` is when it was written, ISO 8601.
+    `id` identifies the event, so that a receiver can recognise a repetition. `cause` identifies the
+    cause. `when` is the time of writing, ISO 8601.
     """
 
     id: str

@@ -1,7 +1,7 @@
-"""The outbox: a JSON file for each message and channel, which stays until it was sent.
+"""The outbox: a JSON file for each message and channel, kept until it was sent.
 
-Causes and messages are written before anything is sent. So a message is lost only with its file,
-and sent twice, with the same id, only if the process ends between the sending and the note of it.
+Causes and messages are written before anything is sent. So a message is lost only with its file. It
+is sent twice, with the same id, only if the process ends after sending and before recording it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LOCK_SECONDS: Final = 60
 
 @dataclass(frozen=True)
 class Delivery:
-    """A message for a channel; `sent` is when it was, None before."""
+    """A message for a channel; `sent` is the time of sending, None before."""
 
     path: Path
     channel: str
@@ -40,7 +40,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class OutboxState:
-    """The open causes, and messages with their channels that have no file of their own yet."""
+    """The open causes, and messages with channels that have no file yet."""
 
     causes: tuple[Cause, ...] = ()
     pending: tuple[tuple[Message, tuple[str, ...]], ...] = ()
@@ -48,33 +48,35 @@ class OutboxState:
 
 @dataclass(frozen=True)
 class Outbox:
-    """The outbox in a directory, which is made where it is missing."""
+    """The outbox in a directory, which is made if missing."""
 
     directory: Path
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the outbox: one process sends at a time.
+        """Lock the outbox, as only one process may send at a time.
 
         Raises:
-            FileError: another one does, or the directory cannot be written.
+            FileError: another process is sending, or the directory cannot be written.
         """
         try:
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             with FileLock(self.directory / ".lock", timeout=_LOCK_SECONDS):
                 yield
         except Timeout:
-            raise FileError(f"{self.directory}: another process sends; wait for it") from None
+            raise FileError(
+                f"{self.directory}: another process is sending; try again later"
+            ) from None
         except OSError as error:
             raise FileError(
                 f"{error.filename or self.directory}: {error.strerror or error}"
             ) from error
 
     def state(self) -> OutboxState:
-        """Return what was noted last; nothing the first time.
+        """Return the last recorded state, or an empty one the first time.
 
         Raises:
-            FileError: the note cannot be read.
+            FileError: the record cannot be read.
         """
         path = self.directory / _STATE
         try:
@@ -90,12 +92,12 @@ class Outbox:
             return OutboxState()
         except (OSError, ValueError) as error:
             raise FileError(
-                f"{path}: cannot be read ({error}); move it away: open alerts are sent again"
+                f"{path}: cannot be read ({error}); move it away, and open alerts are sent again"
             ) from error
         return OutboxState(tuple(causes), tuple(pending))
 
     def note(self, state: OutboxState) -> None:
-        """Note `state`, and give each pending message its files."""
+        """Record `state`, and write a file for each pending message and channel."""
         self._write_state(state)
         for message, channels in state.pending:
             for channel in channels:
@@ -106,7 +108,7 @@ class Outbox:
             self._write_state(replace(state, pending=()))
 
     def entries(self) -> tuple[list[Delivery], list[str]]:
-        """Return all messages in the order of time, and what cannot be read and why."""
+        """Return all messages in the order of time, and the unreadable files with reasons."""
         found, problems = [], []
         for path in sorted(self.directory.glob("*.*.json")):
             try:
@@ -123,7 +125,7 @@ class Outbox:
         return found, problems
 
     def write(self, entry: Delivery) -> None:
-        """Write a message as it is now."""
+        """Write a message in its current state."""
         said = {"schema": _SCHEMA, **asdict(entry)}
         del said["path"]
         _replace(entry.path, said)
@@ -141,11 +143,11 @@ class Outbox:
 
 
 def _read(path: Path, kind: str) -> dict[str, Any]:
-    """Return the JSON of a file of ours, which is a `kind` of the schema.
+    """Return the JSON of one of our files, which is a `kind` of the schema.
 
     Raises:
-        OSError: it cannot be read.
-        ValueError: it is damaged.
+        OSError: the file cannot be read.
+        ValueError: the file is damaged.
     """
     try:
         said = json.loads(read_small(path))

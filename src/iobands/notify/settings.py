@@ -1,4 +1,4 @@
-"""What `config/notify.yaml` says: whom to tell, how, and where the secrets are."""
+"""The settings in `config/notify.yaml`: channels, monitors, and where the secrets are."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from iobands.model import CRITICAL, UNKNOWN, load_schema, parse_yaml, read_conte
 from iobands.snapshot import Severity
 
 _SCHEMA_FILE: Final = Path(__file__).with_name("notify.schema.yaml")
-#: What messages are about unless the file says otherwise: alerts with exit status 2 or 3.
+#: The default subjects of messages: alerts with exit status 2 or 3.
 NOTIFIED: Final = frozenset(
     each.value for each in Severity if each.exit_status in (CRITICAL, UNKNOWN)
 )
 _MOST_BYTES: Final = 4096  # of a secret
-# The forms in which libraries may print what is secret.
+# The forms in which libraries may print a secret.
 _secrets: set[str] = set()
 
 
@@ -29,7 +29,7 @@ class SendError(Exception):
 
 @dataclass(frozen=True)
 class Channel:
-    """A way to tell people; `options` are those of its type."""
+    """A way to send messages; `options` are the ones of its type."""
 
     name: str
     type: str
@@ -39,7 +39,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Settings:
-    """Whom to tell. `monitors` get the state of the site each time, `ping` each session's."""
+    """The receivers. `monitors` get the state of the site each time, `ping` each session's."""
 
     channels: tuple[Channel, ...] = ()
     monitors: tuple[Channel, ...] = ()
@@ -52,7 +52,7 @@ def read_settings(path: Path) -> Settings:
     """Read the file at `path`.
 
     Raises:
-        FileError: it cannot be read, or says something that it may not.
+        FileError: the file cannot be read, or breaks the schema.
     """
     document = parse_yaml(read_content(path), path)
     document.check(load_schema(_SCHEMA_FILE))
@@ -73,10 +73,10 @@ def read_settings(path: Path) -> Settings:
 def secret(where: str | Mapping[str, str]) -> str:
     """Return a secret from the environment or a file that only its owner can read.
 
-    From now on `scrubbed` knows it.
+    `scrubbed` removes it from texts from now on.
 
     Raises:
-        SendError: it is not there, others could read it, or it is not one line of ASCII.
+        SendError: it is missing, others could read it, or it is not one line of ASCII.
     """
     if isinstance(where, str):
         return _noted(where)
@@ -89,7 +89,7 @@ def secret(where: str | Mapping[str, str]) -> str:
     if not found:
         raise SendError(f"{name} is empty or not set")
     if not (found.isascii() and found.isprintable()):
-        raise SendError(f"{name} must hold the secret alone: one line, ASCII, no control character")
+        raise SendError(f"{name} must hold only the secret: one line, ASCII, no control character")
     return _noted(found)
 
 
@@ -112,12 +112,14 @@ def _noted(found: str) -> str:
 
 
 def _content(path: Path) -> bytes:
-    """Return what is in the file of a secret; a pipe or a device is not waited for."""
+    """Return the content of a secret's file, without waiting for a pipe or a device."""
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
         content = read_small(path, _MOST_BYTES)
     except OSError as error:
         raise SendError(f"{path}: {error.strerror or error}") from None
     if mode not in (0o600, 0o400):
-        raise SendError(f"{path} has mode {mode:04o}; chmod 600 it")
+        raise SendError(
+            f"{path} has mode {mode:04o}, so others could read it; run chmod 600 {path}"
+        )
     return content

@@ -1,4 +1,4 @@
-"""Issue trackers: an issue a cause, a comment for each later event, closed when it is over."""
+"""Issue trackers: one issue for a cause, a comment for each later event, closed when it is over."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from iobands.notify.web import QUOTE, Headers, ask, call, refuse_clear
 
 _MOST_PAGES: Final = 10
 _PAGE: Final = 100
-# Behind an @ it keeps `@all` from being a mention: titles have no code.
+# After an @ it keeps `@all` from being a mention, as titles have no code.
 _ZERO_WIDTH: Final = "\u200b"
 
 
 @dataclass(frozen=True)
 class Api:
-    """Where an API has what: `issues` is the address of a project's issues."""
+    """The addresses and names of an API; `issues` is the address of a project's issues."""
 
     issues: str
     auth: Headers
@@ -31,12 +31,13 @@ class Api:
 
 
 def send(message: Message, options: Mapping[str, Any], kind: str) -> None:
-    """Open, comment or close the issue of a message's cause, each once.
+    """Open the issue of a message's cause, comment on it or close it, each once.
 
-    An issue and a comment carry the id of cause and event, and are looked for before they are made.
+    An issue and a comment carry the ids of cause and event, and are searched for before they are
+    made.
 
     Raises:
-        SendError: the tracker did not take it.
+        SendError: the tracker did not accept it.
     """
     refuse_clear(options.get("url", ""), options)
     api = (gitlab if kind == "gitlab" else github)(options)
@@ -49,7 +50,7 @@ def send(message: Message, options: Mapping[str, Any], kind: str) -> None:
         issue = ask("POST", api.issues, dict, json=body, auth=api.auth)
     number = issue.get(api.number)
     if not isinstance(number, int):
-        raise SendError(f"the tracker gave an issue without the number {api.number!r}")
+        raise SendError(f"the tracker returned an issue without {api.number!r}")
     place = f"{api.issues}/{number}"
     opened = _mark(message.id) in str(issue.get(api.text))
     if not opened and _found(api, f"{place}/{api.comments}", {}, message.id) is None:
@@ -61,7 +62,7 @@ def send(message: Message, options: Mapping[str, Any], kind: str) -> None:
 
 
 def gitlab(options: Mapping[str, Any]) -> Api:
-    """Return where GitLab's API v4 has what."""
+    """Return the addresses and names of GitLab's API v4."""
     url = options.get("url", "https://gitlab.com").rstrip("/")
     project = quote(options["project"], safe="")
     return Api(
@@ -76,7 +77,7 @@ def gitlab(options: Mapping[str, Any]) -> Api:
 
 
 def github(options: Mapping[str, Any]) -> Api:
-    """Return where GitHub's REST API has what."""
+    """Return the addresses and names of GitHub's REST API."""
     url = options.get("url", "https://api.github.com").rstrip("/")
     headers = {
         "Authorization": f"Bearer {secret(options['token'])}",
@@ -100,7 +101,7 @@ def _found(api: Api, url: str, query: dict[str, str], ident: str) -> dict[str, A
         asked = {**query, "per_page": str(_PAGE), "page": str(page)}
         entries = ask("GET", url, list, params=asked, auth=api.auth)
         if not all(isinstance(each, dict) for each in entries):
-            raise SendError("the tracker's list is not what its API gives")
+            raise SendError("the tracker's list of issues does not have the form of its API")
         for entry in entries:
             if _mark(ident) in f"{entry.get(api.text)} {entry.get('body')}":
                 return dict(entry)

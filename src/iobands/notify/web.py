@@ -1,4 +1,4 @@
-"""Webhooks and what else goes over HTTP."""
+"""Webhooks and other requests over HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Json = TypeVar("_Json", list[Any], dict[str, Any])
 
 @dataclass(frozen=True)
 class Headers(requests.auth.AuthBase):
-    """Headers that no entry of ~/.netrc replaces."""
+    """Headers that entries of ~/.netrc do not replace."""
 
     headers: Mapping[str, str]
 
@@ -36,26 +36,26 @@ class Headers(requests.auth.AuthBase):
 
 
 def refuse_clear(url: str, options: Mapping[str, Any]) -> None:
-    """Refuse to send the secrets of a channel or monitor where the network can read them.
+    """Refuse to send the secrets of a channel or monitor unencrypted.
 
     Raises:
-        SendError: it would, and the settings do not say `security: none`.
+        SendError: the address has no TLS, and the settings do not say `security: none`.
     """
     parts = urlsplit(url)
     is_here = parts.hostname == "localhost" or str(parts.hostname).startswith("127.")
     if parts.scheme == "http" and not is_here and options.get("security") != "none":
         for name in {"token", "password"} & options.keys():
             raise SendError(
-                f"the {name} would go in clear: use https, or set security to none if the network "
-                "is trusted"
+                f"the {name} would be sent unencrypted: use https, or set security to none if the "
+                "network is trusted"
             )
 
 
 def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
-    """Call a server, and return what it says if it took the request.
+    """Call a server, and return its answer if it accepted the request.
 
     Raises:
-        SendError: it did not; the text names the host alone, as an address may be a secret.
+        SendError: it did not; the text names only the host, as an address may be a secret.
     """
     host = urlsplit(url).netloc.rpartition("@")[2]
     # A redirection would hand the token to another server.
@@ -72,10 +72,11 @@ def call(method: str, url: str, **options: Any) -> str:  # noqa: ANN401
 
 
 def ask(method: str, url: str, kind: type[_Json], **options: Any) -> _Json:  # noqa: ANN401
-    """Call a server, and return the JSON that it says, which must be of a kind: a list or a dict.
+    """Call a server, and return its JSON answer, which must be of a kind: a list or a dict.
 
     Raises:
-        SendError: it did not take the request, or says something else, as the page of a proxy.
+        SendError: it did not accept the request, or answered something else, such as the page of a
+            proxy.
     """
     said = call(method, url, **options)
     try:
@@ -84,7 +85,7 @@ def ask(method: str, url: str, kind: type[_Json], **options: Any) -> _Json:  # n
         found = None
     if not isinstance(found, kind):
         host = urlsplit(url).netloc.rpartition("@")[2]
-        raise SendError(f"{host}: the answer is not what its API gives: {said}")
+        raise SendError(f"{host}: the answer does not have the form of its API: {said}")
     return found
 
 
@@ -92,7 +93,7 @@ def send(message: Message, options: Mapping[str, Any]) -> None:
     """Send a message to a webhook.
 
     Raises:
-        SendError: it was not taken.
+        SendError: the server did not accept it.
     """
     url = secret(options["url"])
     refuse_clear(url, options)
@@ -104,7 +105,7 @@ def send(message: Message, options: Mapping[str, Any]) -> None:
 
 
 def payload(message: Message, form: str) -> dict[str, Any]:
-    """Return the body in the form of Slack, Mattermost or Teams, or all of the message."""
+    """Return the body in the form of Slack, Mattermost or Teams, or the whole message."""
     if form == "json":
         return asdict(message)
     if form == "teams":
@@ -122,6 +123,6 @@ def payload(message: Message, form: str) -> dict[str, Any]:
         }
         kind = "application/vnd.microsoft.card.adaptive"
         return {"type": "message", "attachments": [{"contentType": kind, "content": card}]}
-    # as code, in which nobody is mentioned and nothing is a link
+    # as code, in which nothing is a mention or a link
     title, text = (each.translate(_ESCAPED) for each in (message.title, message.text))
     return {"text": f"`{title.replace('`', QUOTE)}`\n```\n{text.replace('```', QUOTE * 3)}```"}

@@ -30,8 +30,8 @@ _NAMES = {FILE_SYSTEM: "file system", "stripe_count_asked": "stripe count"}
 _HEADINGS = ("On", "Setting", "Advice", "Ratio", "Interval", "Paired runs", "From", "To")
 _CASES = ("Case", "Conclusion", "Ratio", "Interval", "Runs", "From", "To")
 _HOW = (
-    "Ratios are of runs of one day, in pairs; all intervals hold together with 95 % confidence. "
-    "Where there are enough pairs, the newer half of them decides."
+    "Runs of one day are compared in pairs. All intervals together hold with 95 % confidence. "
+    "If there are enough pairs, the newer half of them decides."
 )
 
 
@@ -46,7 +46,7 @@ def advice_lines(advised: Sequence[Advised], cases: Sequence[CaseAdvice]) -> lis
             text = f"{where}{_name(one.setting)} {_text(one)}: {_evidence(one.evidence)}"
             lines.append(f"  {text}, {plural(one.evidence.pairs, 'paired run')}{_caveat(one)}")
     if cases:
-        lines += ["", "Cases, with their setting against without it"]
+        lines += ["", "Cases: with their setting, against without it"]
     for case in cases:
         runs = plural(case.evidence.pairs, "run")
         lines.append(
@@ -76,7 +76,7 @@ def advice_section(
         )
         blocks += [Heading(_title(each), 2), Bullets(best), Table(_HEADINGS, tuple(rows))]
         if any(map(_caveat, each.advice)):
-            blocks.append(Paragraph(f"Of a transport: {CAVEAT}."))
+            blocks.append(Paragraph(f"Note on transports: {CAVEAT}."))
     if cases:
         rows = [
             (_case(case), _finding(case.finding, case.more), *_cells(case.evidence))
@@ -114,7 +114,7 @@ def _text(one: Advice) -> str:
 
 
 def _caveat(one: Advice) -> str:
-    """Return what to mind where a transport is said to be better."""
+    """Return the caveat if a transport is advised."""
     is_better = one.setting == "transport" and one.finding is Conclusion.BETTER
     return f"; {CAVEAT}" if is_better else ""
 
@@ -144,13 +144,13 @@ def _case(case: CaseAdvice) -> str:
     return f"{key.case}, {direction(key.variable).replace(' ratio', '')} on {key.file_system}"
 
 
-#: What a line says of a field that is compared, where it must say something.
+#: The word of a line for a compared field that must be named.
 _ANY: Final = "*"
 
 
 def comparison_lines(comparisons: Sequence[Comparison], field: str) -> list[str]:
-    """Return a line for each of `comparisons` of `field`, with what tells one from another."""
-    # What is compared is any; system and partition come first in every line.
+    """Return a line for each of `comparisons` of `field`, with what distinguishes it."""
+    # The compared field may have any value; system and partition come first in every line.
     free: dict[str, Any] = {**dict.fromkeys(COMPARABLE[field]), field: _ANY}
     alike = {each.key: replace(each.key, system="", partition="", **free) for each in comparisons}
     names = labels(alike.values())

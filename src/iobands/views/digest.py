@@ -40,11 +40,11 @@ INFORMATION: Final = "For information"
 
 #: How wide a mail is.
 MAIL_WIDTH: Final = 100
-#: How many alerts that need attention, how many others and how many rejected lines are shown
-#: without being asked: the first of them fit on a screen of 24 lines.
+#: How many alerts that need attention, other alerts and rejected lines are shown by default. The
+#: alerts that need attention fit on a screen of 24 lines.
 MOST_ATTENTION: Final = 16
 MOST_OTHERS: Final = 4
-#: How many series are all shown without being asked; of more, those with news.
+#: Up to this many series, all are shown by default; of more, only those with news.
 MOST_SERIES: Final = 60
 _NO_NEWS: Final = (State.HEALTHY, State.CALIBRATING)
 FIRST_REJECTED: Final = 5
@@ -53,9 +53,9 @@ FIRST_LEFT: Final = 3
 _ASCII: Final = str.maketrans(
     {"–": "-", "−": "-", "…": "~", "×": "x"} | {b: str(i) for i, b in enumerate(BLOCKS, 1)}
 )
-# ReFrame's names carry every parameter, also those in which a site has no choice.
+# ReFrame's names contain every parameter, also those without a choice at the site.
 _IDLE_PARAMETERS: Final = re.compile(r" %\w+=(null|default)\b")
-# The case of runs whose files all lie on one target.
+# The case of runs with all files on one target.
 _PINNED: Final = "target "
 _LEAST_SUBJECT: Final = 20
 _LEAST_REASON: Final = 40
@@ -67,8 +67,8 @@ def digest_text(
 ) -> str:
     """Return the digest as `console` can show it.
 
-    `every` shows all alerts with their members, and all series; `rejected` all rejected lines. Only
-    on a terminal a long reason is cut: the reader of a mail cannot ask for the rest.
+    `every` shows all alerts with their members, and all series; `rejected` all rejected lines. A
+    long reason is cut on a terminal only, as the reader of a mail cannot ask for the rest.
     """
     with console.capture() as capture:
         cut = console.is_terminal and not every
@@ -93,12 +93,12 @@ def digest(
             yield from _alerts(alerts, None if every else most, site, width, cut=cut)
             change = next((alert for alert in alerts if not alert.reason), None)
             if heading == ATTENTION and change:
-                yield Text(f"{_GAP}Look next: {command_text('explain', change.subject)}")
+                yield Text(f"{_GAP}Next step: {command_text('explain', change.subject)}")
     if site.series:
         yield Text("")
         yield from _series(site, width, every)
     if found := unevenly_placed(site):
-        yield Text("\nFiles far from rotation over the storage targets", style="bold")
+        yield Text("\nUneven placement of files on storage targets", style="bold")
         yield from (Text(f"  {printable(where)}: {printable(text)}") for where, text in found)
     without = not_measured(site)
     if without:
@@ -108,10 +108,10 @@ def digest(
         yield Text(f"\nMaintenance of {printable(where)}: {printable(text)}")
     if site.future:
         first, newest_ahead = site.future[0], site.future[-1]
-        yield Text("\nSet aside: dated in the future by a clock that was wrong", style="bold")
+        yield Text("\nSet aside: dated in the future by a wrong clock", style="bold")
         samples = plural(len(site.future), "sample")
         yield Text(
-            f"  {samples}, the newest of {time_text(newest_ahead.when)}; to end this notice:"
+            f"  {samples}, the newest at {time_text(newest_ahead.when)}; to discard the first:"
         )
         options = f"--at {first.when:%Y-%m-%dT%H:%M:%SZ} --reason TEXT"
         yield Text(f"  {command_text('discard', first.label, options)}")
@@ -139,10 +139,9 @@ def sections(site: Snapshot) -> dict[str, list[Alert]]:
 
 
 def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
-    """Return what is said of an alert beside severity and subject.
+    """Return what the digest shows of an alert after severity and subject.
 
-    That is its level, what to do, since when, how certain and who acknowledged it, or the reason
-    alone.
+    Either its level, what to do, since when, how certain and who acknowledged it, or its reason.
     """
     if alert.acknowledgement and alert.is_quiet:
         action = alert.acknowledgement.action
@@ -158,7 +157,7 @@ def details(alert: Alert, site: Snapshot, *, short: bool = False) -> list[str]:
 
 
 def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, str, str]:
-    """Return the level of an alert that has no reason, since when it is so, and how certain."""
+    """Return the level of an alert that has no reason, since when it holds, and how certain."""
     if alert.peer:
         level = f"{alert.peer.ratio.value:.2f} × the others"
     else:
@@ -171,12 +170,12 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
 
 
 def subject(alert: Alert) -> str:
-    """Return what an alert is about, without parameters of a check that say nothing."""
+    """Return the subject of an alert, without parameters of a check that carry no information."""
     return _IDLE_PARAMETERS.sub("", alert.subject)
 
 
 def number(alert: Alert, site: Snapshot) -> str:
-    """Return how many of the series that share its subject an alert has, such as `2 of 4 series`.
+    """Return how many of the series with its subject an alert has, such as `2 of 4 series`.
 
     Empty for an alert of one series.
     """
@@ -192,10 +191,10 @@ def number(alert: Alert, site: Snapshot) -> str:
 
 
 def unevenly_placed(site: Snapshot) -> list[tuple[str, str]]:
-    """Return how far from rotation the newest files of each file system lie.
+    """Return how far the newest files of each file system are from round-robin placement.
 
-    Where nothing shows why, chance may do it: worth a line are only low runs that lie less evenly
-    than the others of their series. Runs pinned to a target are so on purpose.
+    Without a known reason it may be chance. Then a line is given only to low runs with files placed
+    less evenly than in the other runs of their series. Runs pinned to a target are left out.
     """
     found: dict[str, tuple[float, str]] = {}
     for series in site.series:
@@ -210,14 +209,14 @@ def unevenly_placed(site: Snapshot) -> list[tuple[str, str]]:
         if not is_low and (newest["free_spread_percent"] or 0) < WEIGHTED_PERCENT:
             continue
         if is_low:
-            text += f"; that may be why {series.label} is low"
+            text += f"; this may be why {series.label} is low"
         where = f"{series.key.file_system} of {series.key.system}"
         found[where] = max(found.get(where, (0.0, "")), (newest["busiest_target"], text))
     return [(where, text) for where, (_, text) in found.items()]
 
 
 def not_measured(site: Snapshot) -> list[tuple[str, ...]]:
-    """Return what was skipped and why: checks of one kind and reason are one entry."""
+    """Return what was skipped and why, with one entry for checks of one kind and reason."""
     alike: dict[str, dict[str, None]] = {}
     for skip in site.skipped:
         alike.setdefault(skip.reason, {})[skip.name.split()[0]] = None
@@ -260,7 +259,7 @@ def _alerts(
         if len(row) == 1:
             reason = printable(row[0])
             left = width - line.cell_len - len(_GAP)
-            # what cannot be read or judged has its remedy at the end
+            # the remedy is at the end, so the reason is not cut
             is_whole = not cut or (alert.severity is Severity.FAILED and not alert.since)
             is_cut |= len(reason) > left and not is_whole
             if is_whole:
@@ -280,7 +279,7 @@ def _alerts(
 
 
 def _wrapped(line: Text, reason: str, width: int) -> Text:
-    """Return a line with all of the reason behind it, or below it where too little room is left."""
+    """Return a line with the whole reason after it, or below it if too little room is left."""
     left = width - line.cell_len - len(_GAP)
     indent = line.cell_len + len(_GAP) if left >= _LEAST_REASON else len(_GAP) * 3
     lines = wrap(reason, max(width - indent, _LEAST_REASON), break_on_hyphens=False)
@@ -305,7 +304,7 @@ def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _squeezed(name: str, width: int) -> str:
-    """Return a name in `width` columns with its last word, which is the variable."""
+    """Return a name cut to `width` columns, with its last word, which is the variable."""
     if len(name) <= width:
         return name
     first, _, last = name.rpartition(" ")
@@ -317,7 +316,7 @@ def _cut(text: str, width: int) -> str:
 
 
 def _series(site: Snapshot, width: int, every: bool) -> Iterator[Text]:
-    """Yield the table of the series: of more than `MOST_SERIES`, those with news."""
+    """Yield the table of the series; if there are more than `MOST_SERIES`, only those with news."""
     every = every or len(site.series) <= MOST_SERIES
     shown = [each for each in site.series if every or each.status.state not in _NO_NEWS]
     if shown:
@@ -330,9 +329,9 @@ def _series(site: Snapshot, width: int, every: bool) -> Iterator[Text]:
 
 def _notes(shown: Sequence[Series]) -> Iterator[Text]:
     if any(band_cell(series).startswith("~") for series in shown):
-        yield Text("\n~ a band learned from the series' own runs, provisional")
+        yield Text("\n~ provisional band, learned from the series' own runs")
     if any(series.status.verdict == NO_BAND for series in shown):
-        text = f"one is learned from {ENOUGH_RUNS} runs, unless the bands file has one"
+        text = f"it is learned after {ENOUGH_RUNS} runs, unless the bands file has one"
         yield Text(f"\nno band: {text}")
     epochs = [
         epoch_text(series.epoch)
@@ -344,7 +343,7 @@ def _notes(shown: Sequence[Series]) -> Iterator[Text]:
 
 
 def maintenance_lines(site: Snapshot) -> Iterator[tuple[str, str]]:
-    """Yield of what each maintenance is, and its last and next time."""
+    """Yield where each maintenance is, and its last and next time."""
     for system, windows in site.maintenance.items():
         for window in windows:
             if any(site.now in span for span in window.spans(site.now)[-1:]):
@@ -354,7 +353,7 @@ def maintenance_lines(site: Snapshot) -> Iterator[tuple[str, str]]:
 
 
 def _is_new(series: Series) -> bool:
-    """Return whether there are samples from before the epoch, which do not compare."""
+    """Return whether there are samples from before the epoch, which cannot be compared."""
     epoch = series.epoch
     return epoch is not None and not epoch.continues and series.history.first < epoch.since
 
@@ -371,7 +370,7 @@ def _leftovers(site: Snapshot, most: int | None) -> Iterator[Text]:
 
 
 def leftovers_heading(leftovers: Sequence[Leftover]) -> str:
-    """Return how many run directories are left, and how much is known of them."""
+    """Return how many run directories are left, and their known size."""
     left = [each for each in leftovers if not each.is_closed]
     if not left:
         return "Left behind: not known"
@@ -396,7 +395,7 @@ def _rejected(site: Snapshot, every: bool) -> Iterator[Text]:
         yield Text(f"  {printable(str(rejected))}")
     hidden = site.rejected_lines - sum(each.lines for each in shown)
     if hidden:
-        yield Text(f"  and {hidden} more; --rejected lists all")
+        yield Text(f"  and {hidden} more: iobands status --rejected")
 
 
 def is_unicode(encoding: str) -> bool:

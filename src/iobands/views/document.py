@@ -61,7 +61,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Comment:
-    """A line that programs read and readers do not see."""
+    """A line for programs, which readers do not see."""
 
     text: str
 
@@ -73,7 +73,7 @@ _TEMPLATES: Final = {
     DocumentFormat.RST: "document.rst",
     DocumentFormat.HTML: "document.html",
 }
-_FORMULA: Final = re.compile(r"(?![-+]?\d+(\.\d+)?$)[=+\-@\t\r]")  # numbers are none
+_FORMULA: Final = re.compile(r"(?![-+]?\d+(\.\d+)?$)[=+\-@\t\r]")  # a number is no formula
 _UNDERLINES: Final = "=-~^"
 _MARKDOWN: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_[]|#"} | {"<": "&lt;", "&": "&amp;"})
 _RST: Final = str.maketrans({c: f"\\{c}" for c in "\\`*_|"})
@@ -107,7 +107,7 @@ def written(blocks: Sequence[Block], form: DocumentFormat) -> str:
 
 
 def csv_text(table: Table) -> str:
-    """Return a table as CSV with a header line; no spreadsheet takes a text for a formula."""
+    """Return a table as CSV with a header line, without texts that a spreadsheet would evaluate."""
     rows = (table.headings, *table.rows)
     return "".join(f"{csv_line([_no_formula(cell) for cell in row])}\n" for row in rows)
 

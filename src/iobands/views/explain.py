@@ -1,4 +1,4 @@
-"""What `iobands explain` says of a series, or of an alert that several series share."""
+"""The text of `iobands explain` about a series, or about an alert that several series share."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ from iobands.views.related import (
     value_of,
 )
 
-_SHARE: Final = 0.5  # of the members: from then on a covariate moved with the alert
+_SHARE: Final = 0.5  # share of the members: from here on a covariate moved with the alert
 _WHERE: Final = {
-    "file_system": "the file system itself: its servers, targets and fullness",
-    "partition": "what all runs of the partition share: clients, network, system software",
-    "transport": "the transport: fabric, drivers, MPI library and environment",
-    "pattern": "what the pattern alone uses: its library and hints",
-    "medium": "the devices of this kind",
+    "file_system": "check the file system: its servers, targets and fullness",
+    "partition": "check what all runs of the partition share: clients, network, system software",
+    "transport": "check the transport: fabric, drivers, MPI library and environment",
+    "pattern": "check what only this pattern uses: its library and hints",
+    "medium": "check the devices of this kind",
 }
 
 
 def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
-    """Return what `wanted` may mean: exactly that, or else all with each of its words.
+    """Return the names that match `wanted`: the exact name, or else all with each of its words.
 
-    If no series or alert has them in its name, series with the words as values of their fields.
+    If no name matches, return the series that have the words as values of their fields.
     """
     alerts = {
         each.subject: each for each in reversed(site.alerts) if len(each.members) != 1 or each.peer
@@ -114,14 +114,14 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
     moved = [f"{each.series.label}: {move(site, each)}" for each in near if each.direction]
     changed, still = _common(site, alert, onset)
     if moved or changed:
-        yield from section("Moved too", [*moved, *changed])
+        yield from section("Also moved", [*moved, *changed])
     names = [each.series.label for each in near if not each.direction]
     unmoved = [f"{plural(len(names), 'series')}: {some(names)}"] if names else []
     yield from section("Did not move", [*unmoved, *_elsewhere(others, field, alert), *still])
     if changed:
-        yield from ("", "Look next: what changed with them, before the rest")
+        yield from ("", "Next step: check first what changed with these series")
     elif field:
-        yield from ("", f"Look next: {_WHERE[field]}")
+        yield from ("", f"Next step: {_WHERE[field]}")
 
 
 def moved_with(site: Snapshot, alert: Alert) -> list[str]:
@@ -131,14 +131,14 @@ def moved_with(site: Snapshot, alert: Alert) -> list[str]:
 
 
 def _onset(alert: Alert) -> Onset | None:
-    """Return when a change began; None for an alert about something else."""
+    """Return when a change began; None for other alerts."""
     if not alert.members or alert.since is None or alert.direction is None:
         return None
     return Onset(alert.since, alert.since_low or alert.since, alert.since_high or alert.since)
 
 
 def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[str]:
-    """Yield how many series moved that have another value of `field`."""
+    """Yield how many series with another value of `field` moved."""
     direction = alert.direction or DOWN
     found: defaultdict[str, list[bool]] = defaultdict(list)
     own = value_of(alert.members[0].series, field) if field else None
@@ -167,4 +167,4 @@ def _common(site: Snapshot, alert: Alert, onset: Onset) -> tuple[list[str], list
         f"{name}: {texts.most_common(1)[0][0]} (in {texts.total()} of {len(found)} series)"
         for name, texts in moved.items()
     ]
-    return lines, [f"as before: {', '.join(still)}"] if still else []
+    return lines, [f"unchanged: {', '.join(still)}"] if still else []

@@ -45,7 +45,7 @@ from iobands.views.related import (
     uneven,
 )
 
-#: A heading and what is said under it.
+#: A heading and the text under it.
 Fact = tuple[str, str]
 
 _MOST_MOVED: Final = 12
@@ -71,14 +71,14 @@ def of_series(site: Snapshot, series: Series) -> Iterator[str]:
         still = [*_still([each for each in others if not each.direction])]
         if found.still:
             same = (f"{name} {text}" for name, text in found.still.items())
-            still.append(f"as before: {'; '.join(same)}")
+            still.append(f"unchanged: {'; '.join(same)}")
         yield from section("Did not move", still)
-    yield from ("", f"Look next: {_advice(site, series, others, found)}")
+    yield from ("", f"Next step: {_advice(site, series, others, found)}")
     yield from _newest(series)
 
 
 def moved(site: Snapshot, series: Series) -> Iterator[str]:
-    """Yield what moved when the series did; nothing where it did not."""
+    """Yield what moved when the series did; nothing if it did not move."""
     onset = onset_of(series)
     if onset:
         others = related(site, series, onset)
@@ -91,7 +91,7 @@ def _moved(site: Snapshot, others: Sequence[Related], found: Covariates) -> Iter
     near.sort(key=lambda each: each.change is None)
     yield from (f"{each.series.label}: {move(site, each)}" for each in near[:_MOST_MOVED])
     if len(near) > _MOST_MOVED:
-        yield f"and {len(near) - _MOST_MOVED} more that lean without an alert"
+        yield f"and {len(near) - _MOST_MOVED} more that moved without an alert"
 
 
 def _state(series: Series) -> str:
@@ -102,7 +102,7 @@ def _state(series: Series) -> str:
 
 
 def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
-    """Yield what is known of a series; an empty heading goes on with the one before."""
+    """Yield what is known of a series; an empty heading continues the one before."""
     status, unit, evidence = series.status, series.key.unit, series.status.evidence
     for alert in site.alerts_on(series.key):
         yield "Alert", _alert(site, alert)
@@ -118,7 +118,7 @@ def facts(site: Snapshot, series: Series) -> Iterator[Fact]:
     if len(times):
         first, last = (str(each.astype("datetime64[D]")) for each in times[[0, -1]])
         judged = f"{len(times)} of {plural(status.runs, 'run')}"
-        yield "Runs", f"{judged} compare with the newest, from {first} to {last}"
+        yield "Runs", f"{judged} can be compared with the newest, from {first} to {last}"
     if text := uneven(series.history.newest):
         yield "Targets", text
     if status.band:
@@ -151,7 +151,7 @@ def _maintenance(site: Snapshot, series: Series) -> Iterator[tuple[str, str]]:
 
 
 def _alert(site: Snapshot, alert: Alert) -> str:
-    """Return the alert; of an alert of several series all of it, else what has no other line."""
+    """Return the alert: in full if several series share it, else what no other line shows."""
     if len(alert.members) > 1:
         text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
         return f"{alert.subject}: {text}; {command_text('explain', alert.subject)}"
@@ -161,7 +161,7 @@ def _alert(site: Snapshot, alert: Alert) -> str:
 
 
 def _change(site: Snapshot, series: Series, evidence: Evidence) -> Iterator[Fact]:
-    """Yield the size and the time of the open change, or of what `watch` is about."""
+    """Yield the size and the time of the open change, or of the suspicion behind `watch`."""
     unit = series.key.unit
     if change := evidence.open_change:
         word = "Drop" if change.is_drop else "Rise"
@@ -178,7 +178,7 @@ def _evidence(evidence: Evidence, unit: str) -> Iterator[Fact]:
     if evidence.level is None or not len(evidence.rows):
         return
     runs = f"median of {plural(evidence.baseline_runs, 'accepted run')}"
-    of_what = runs if evidence.baseline_runs else "of the band"
+    of_what = runs if evidence.baseline_runs else "from the band"
     yield "Baseline", f"{figure(evidence.level)} {unit}, {of_what}"
     yield (
         "Evidence",
@@ -188,11 +188,11 @@ def _evidence(evidence: Evidence, unit: str) -> Iterator[Fact]:
     if evidence.correlation:
         yield (
             "",
-            f"divided by {evidence.scale:.2f}, as successive runs correlate by "
+            f"divided by {evidence.scale:.2f}, as the correlation of successive runs is "
             f"{evidence.correlation:.2f}",
         )
     seen = (_seen(float(drop), runs) for drop, runs in evidence.power.items())
-    yield "Power", f"sees {', '.join(seen)}"
+    yield "Power", f"detects {', '.join(seen)}"
 
 
 def _seen(drop: float, runs: float | None) -> str:
@@ -218,7 +218,7 @@ def _incidents(site: Snapshot, series: Series) -> Iterator[Fact]:
     past = [each for each in site.incidents if series.key in each.ratios and not each.is_open]
     for each in past[-_MOST_INCIDENTS:]:
         since, until = (day_text(time, site.now) for time in (each.since, each.until))
-        ratio = f"{each.ratios[series.key]:.2f} × the band here"
+        ratio = f"{each.ratios[series.key]:.2f} × the band of this series"
         yield "Incident", f"{each.name} from {since} to {until}: {ratio}"
 
 
@@ -228,8 +228,8 @@ def _outliers(site: Snapshot, found: Outliers) -> str:
 
 
 def _rank(values: NDArray[np.float64]) -> str:
-    """Return the place of the newest run among the earlier ones that compare."""
-    if len(values) < 3:  # noqa: PLR2004 (the place among one says nothing)
+    """Return the rank of the newest run among the earlier comparable ones."""
+    if len(values) < 3:  # noqa: PLR2004 (a rank among one says nothing)
         return ""
     lower = int(np.count_nonzero(values[:-1] < values[-1]))
     same = int(np.count_nonzero(values[:-1] == values[-1]))
@@ -251,16 +251,17 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related], found: Co
     status = series.status
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
     whole = [command_text("explain", each.subject) for each in alerts[:1]]
-    shared = "".join(f"; all of it: {each}" for each in whole)
+    shared = "".join(f"; the whole alert: {each}" for each in whole)
     if status.state is State.NO_DATA:
-        return f"the check, whether it runs and how it ended{shared}"
+        return f"see whether the check runs, and how it ended{shared}"
     if status.state is State.CALIBRATING:
-        return "again when there are enough runs"
+        return "none until there are enough runs"
     if onset_of(series) is None:
-        return f"what it shares with other series{shared}" if shared else "nothing stands out"
+        return f"see what it shares with other series{shared}" if shared else "none; no change"
     if found.changed:
-        return f"what changed with it ({', '.join(found.changed)}), before the file system{shared}"
-    also = f"; its {listed(list(found.moved))} moved with it" if found.moved else ""
+        changed = listed(list(found.changed))
+        return f"check what changed with it ({changed}) before the file system{shared}"
+    also = f"; its {listed(list(found.moved))} moved too" if found.moved else ""
     return f"{_advice_by_related(series, others)}{also}{shared}"
 
 
@@ -269,24 +270,28 @@ def _advice_by_related(series: Series, others: Sequence[Related]) -> str:
     alike = [each for each in others if each.direction == direction]
     with_it = [each for each in alike if "file_system" in each.shared]
     without = [each for each in others if each not in alike and "file_system" in each.shared]
-    # Of many other series some always lean: elsewhere only changes count.
+    # Among many other series some always lean: elsewhere only changes count.
     elsewhere = [each for each in alike if "file_system" not in each.shared and each.change]
     if elsewhere:
         number = plural(len(elsewhere), "series")
         return (
-            f"what several file systems share: clients, network, system software ({number} of "
-            f"other file systems went {direction} too)"
+            f"check what several file systems share: clients, network, system software ({number} "
+            f"of other file systems went {direction} too)"
         )
     if with_it and not without:
         name = series.key.file_system
-        return f"the file system {name}: all its series moved, and none of another did"
+        return f"check the file system {name}: all its series moved, and no others did"
     if with_it:
         common = set.intersection(*(set(each.shared) for each in with_it))
         telling = sorted(common - {name for each in without for name in each.shared})
         words = listed([SHARED_FIELDS[name] for name in telling]) if telling else ""
-        same = f", which have the same {words}" if words else ""
-        return f"the {len(with_it) + 1} series of {series.key.file_system} that moved{same}"
-    return f"what this series alone uses: no other went {direction}. Run its check once more"
+        same = f", such as the same {words}" if words else ""
+        moved = f"the {len(with_it) + 1} series of {series.key.file_system} that moved"
+        return f"check what {moved} have in common{same}"
+    return (
+        f"run its check once more, and check what only this series uses, as no other went "
+        f"{direction}"
+    )
 
 
 def _newest(series: Series) -> Iterator[str]:

@@ -30,13 +30,13 @@ MARKS: Final = {
     COLLAPSED: ("X", "#b3123e"),
     NO_BAND: ("o", "#777777"),
 }
-#: So many series of a shared alert are drawn at the most.
+#: The most series of a shared alert that are drawn.
 MOST_PANELS: Final = 8
 
 _SIZE: Final = (9.0, 3.0)  # inches
 _TALL: Final = (9.0, 5.5)
 _HIGHEST: Final = 4  # times the threshold: how far evidence is drawn
-_LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis: a first try is a few runs
+_LEAST_SPAN: Final = timedelta(minutes=20)  # of the time axis: a first try has only a few runs
 _LEAST_SILENCE: Final = timedelta(days=7)
 _SILENT: Final = 0.3  # share of the history: how much of a silence up to now is drawn
 _LONGEST: Final = 60  # characters of a label over a figure
@@ -76,9 +76,9 @@ def time_series(series: Series, now: datetime, form: str = "svg") -> bytes:
 def evidence(site: Snapshot, found: Alert | Series, form: str = "svg") -> bytes | None:
     """Return a figure, as `svg` or `png`, of a series or of the series of an alert.
 
-    Of a series: above, the values with each change, from when it may have begun to its end, and
-    when the alert was raised; below, the evidence for a drop and for a rise after each run, in
-    nats. Of an alert: the values of its first members. None without a sample.
+    For a series, the upper panel has the values and each change, from when it may have begun to its
+    end, and when the alert was raised. The lower panel has the evidence for a drop and for a rise
+    after each run, in nats. For an alert, the values of its first members. None without a sample.
     """
     with mpl.rc_context(_STYLE):
         if isinstance(found, Series):
@@ -111,7 +111,7 @@ def _rendered(figure: Figure, form: str) -> bytes:
     # without what makes two files of the same figure differ
     metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
     with warnings.catch_warnings():
-        # The reader's browser has the glyphs that our font has not.
+        # The reader's browser has the glyphs that our font lacks.
         warnings.filterwarnings("ignore", "Glyph .* missing from")
         figure.savefig(buffer, format=form, metadata=metadata, dpi=120)
     return buffer.getvalue()
@@ -138,7 +138,7 @@ def _draw_evidence(axes: Axes, series: Series) -> None:
     for height, name, style in ((chart.watch, "watch", ":"), (chart.threshold, "alert", "-.")):
         axes.axhline(height, color=_INK, linewidth=0.9, linestyle=style, label=name)
     top = max(float(chart.down.max()), float(chart.up.max()))
-    # The evidence for an open change grows without end, and would flatten all that came before.
+    # The evidence for an open change grows without limit, and would flatten everything before.
     axes.set_ylim(0, max(1.3 * chart.threshold, min(1.05 * top, _HIGHEST * chart.threshold)))
     axes.set_ylabel("evidence in nats")
     axes.set_xlabel("time (UTC)")

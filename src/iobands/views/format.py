@@ -1,4 +1,4 @@
-"""How numbers, times and other people's text are written in every view."""
+"""How every view writes numbers, times and text from outside."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _DONE: Final = {
     RETIRE: "retired",
     DISCARD: "discarded",
 }
-# These are not counted in the first line: nobody has to act on them.
+# These are not counted in the first line, as they need no action.
 _UNCOUNTED: Final = (Severity.COLLAPSED,)
 
 
@@ -70,7 +70,7 @@ def percent(ratio: float) -> str:
 
 
 def ratio_text(ratio: Ratio) -> str:
-    """Return a ratio with its 95 % interval, as far as that is known."""
+    """Return a ratio, with its 95 % interval if known."""
     if not math.isfinite(ratio.value):
         return "not known yet"
     known = 0 < ratio.low < ratio.high < math.inf
@@ -90,7 +90,7 @@ def level_text(member: Member, *, short: bool = False) -> str:
 
 
 def worst_member(alert: Alert) -> Member:
-    """Return the member whose level is furthest off in the direction of the alert."""
+    """Return the member with the largest change in the direction of the alert."""
     known = [each for each in alert.members if each.ratio and math.isfinite(each.ratio.value)]
     furthest = max if alert.severity is Severity.IMPROVED else min
     if not known:
@@ -104,7 +104,7 @@ def time_text(when: datetime) -> str:
 
 
 def day_text(when: datetime, now: datetime) -> str:
-    """Return the day of `when`, with its year where it is not clear: `4 Aug`, `4 Aug 2017`."""
+    """Return the day of `when`, with its year if that is not clear: `4 Aug`, `4 Aug 2017`."""
     year = "" if abs(now - when) < THIS_YEAR else f" {when:%Y}"
     return f"{when.day} {when:%b}{year}"
 
@@ -137,7 +137,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def nearest(names: Sequence[str], wanted: str) -> str:
-    """Return a line for each of `names`; of many, those most like what was `wanted`."""
+    """Return a line for each of `names`; of many, the ones most similar to `wanted`."""
     shown = list(names)
     if len(names) > _MOST_NAMES:
         shown = get_close_matches(wanted, names, _MOST_NAMES, cutoff=0)
@@ -147,14 +147,14 @@ def nearest(names: Sequence[str], wanted: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Return `text` without what could upset a terminal: it may come from anywhere."""
+    """Return `text` without control characters, as text from outside could upset a terminal."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def command_text(command: str, name: str, options: str = "") -> str:
-    """Return a command about a series or an alert, to be pasted: a shell takes it for a name."""
+    """Return a command about a series or an alert, quoted so that it can be pasted in a shell."""
     words = ["iobands", command]
     quoted = shlex.quote(printable(name))
     words += [options, "--", quoted] if quoted.startswith(("-", "'-")) else [quoted, options]
@@ -183,14 +183,14 @@ def limit_text(limit: Limit) -> str:
 
 
 def band_source(band: Band, provisional: bool) -> str:
-    """Return how far a band is settled, how many runs it is from, and its source."""
+    """Return the stage of a band, the number of its runs, and its source."""
     state = "" if provisional or not band.state else band.state
     runs = f"from {plural(band.runs, 'run')}" if band.runs else ""
     return ", ".join(part for part in (state, runs, band.source or "the bands file") if part)
 
 
 def intervals_text(band: Band) -> str:
-    """Return the 95 % intervals of a band's figures, such as `median 1.4 to 1.6`; maybe empty."""
+    """Return the 95 % intervals of a band's figures, such as `median 1.4 to 1.6`, or nothing."""
     order = ("floor", "lower_quartile", "median", "upper_quartile", "maximum")
     return ", ".join(
         f"{name.replace('_', ' ')} {figure(band.intervals[name][0])} to "
@@ -208,7 +208,7 @@ def epoch_text(epoch: Epoch) -> str:
 
 
 def maintenance_text(window: Window, now: datetime) -> str:
-    """Return the last maintenance of a window that began by `now`, and the next; maybe empty."""
+    """Return the last maintenance of a window that began by `now`, and the next; may be empty."""
     last, following = window.spans(now)[-1:], window.following(now)
     spans = [("now, " if now in span else "", span) for span in last]
     spans += [("next ", following)] if following else []
@@ -229,7 +229,7 @@ def action_text(action: Action) -> str:
 
 
 def acknowledgement_text(alert: Alert) -> str:
-    """Return who acknowledged an alert and why, and whether it is worse since; maybe empty."""
+    """Return who acknowledged an alert, why, and whether it became worse; may be empty."""
     known = alert.acknowledgement
     if known is None:
         return ""

@@ -13,8 +13,10 @@ from iobands.model import SeriesKey
 from iobands.snapshot import in_effect
 from iobands.views.format import plural
 
-_MANY: Final = 0.2  # of the time in opens and closes: transfers no longer decide alone
-_TARGETS_EACH: Final = 4  # of an aggregator at the most, by Cray's slides
+_MANY: Final = (
+    0.2  # share of the time in opens and closes, from which on transfers alone do not decide
+)
+_TARGETS_EACH: Final = 4  # targets for an aggregator at the most, by Cray's slides
 _FILES_OF_ITS_OWN: Final = frozenset({"fpp", "fpn"})
 # The rest has many files, or no data.
 _SHARED: Final = ("ssf", "snapshot", "btio", "strided", "mapped")
@@ -24,7 +26,7 @@ _GIB: Final = 2**30
 
 
 def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield headings and what is said under them of the newest sample of a series."""
+    """Yield headings and texts about the newest sample of a series."""
     shares, calls = (_parts(sample, name, key.variable) for name in ("time_shares", "mpiio_calls"))
     if shares:
         yield "Time", ", ".join(f"{part} {100 * share:.0f} %" for part, share in shares.items())
@@ -35,7 +37,7 @@ def how_run(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[tuple[str, st
     effect = in_effect(sample)
     if settings := list(filter(None, [effect.brief(), effect.hints])):
         yield "In effect", "; ".join(settings)
-    heading = "Not followed"
+    heading = "Guidance"
     for text in not_followed(key, sample):
         yield heading, text
         heading = ""
@@ -49,8 +51,8 @@ def not_followed(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[str]:
     if waited > _MANY:
         files = f" for {plural(tasks, 'file')}" if key.pattern == "fpp" else ""
         yield (
-            "open few files, and each once, as thousands open at once can overload a file system "
-            f"(ARCHER2, CSC): they take {100 * waited:.0f} % of the time{files}"
+            "open few files, and each once, as thousands of opens at once can overload a file "
+            f"system (ARCHER2, CSC): they take {100 * waited:.0f} % of the time{files}"
         )
     if key.pattern in _OF_ONE_PROCESS:
         yield "let several processes do I/O: a single one seldom exceeds 1 GB/s (ARCHER2, Cray)"
@@ -65,13 +67,13 @@ def not_followed(key: SeriesKey, sample: Mapping[str, Any]) -> Iterator[str]:
             yield f"more aggregators than stripes do not help (CSC): {movers} for {count:g}"
         elif movers * _TARGETS_EACH < count:
             yield (
-                f"let an aggregator have {_TARGETS_EACH} targets at the most (Cray): {movers} for "
+                f"give an aggregator {_TARGETS_EACH} targets at the most (Cray): {movers} for "
                 f"{count:g}"
             )
 
 
 def _stripes(key: SeriesKey, sample: Mapping[str, Any], tasks: int) -> Iterator[str]:
-    """Yield what is advised of stripes."""
+    """Yield the published advice on stripes that was not followed."""
     count, targets = sample.get("stripe_count"), sample.get("targets_active")
     if not count or not tasks:
         return
@@ -99,7 +101,7 @@ def _stripes(key: SeriesKey, sample: Mapping[str, Any], tasks: int) -> Iterator[
 
 
 def _calls_text(calls: Mapping[str, float]) -> str:
-    """Return how many calls of MPI-IO of each kind moved data."""
+    """Return how many MPI-IO calls of each kind moved data."""
     made = {kind: int(number) for kind, number in calls.items() if number}
     if len(made) == 1:
         ((kind, number),) = made.items()
@@ -121,7 +123,7 @@ def _parts(sample: Mapping[str, Any], column: str, variable: str) -> dict[str, f
             pairs = (each.partition(":") for each in rest.split(","))
             try:
                 return {what: float(number) for what, _, number in pairs}
-            except ValueError:  # somebody has edited the perflog
+            except ValueError:  # the perflog was edited by hand
                 return {}
     return {}
 

@@ -1,7 +1,7 @@
 """The site as metrics: for node_exporter's textfile collector, and the history for promtool.
 
 The text is OpenMetrics and, as every type is a gauge, also Prometheus' older text format, which
-the textfile collector reads. That refuses times, so that only the history has them.
+the textfile collector reads. The collector refuses times, so only the history has them.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class _Family:
 def state_metrics(site: Snapshot) -> str:
     """Return the state of the site now, without times."""
     newest = _Family("iobands_sample", "The newest value of a series, in its unit.")
-    times = _Family("iobands_sample_timestamp_seconds", "When the newest value was measured.")
-    states = _Family("iobands_series_state", "1 for the state that a series is in.")
-    bands = _Family("iobands_band", "The figures of the band of a series, in its unit.")
+    times = _Family("iobands_sample_timestamp_seconds", "Time of the newest value of a series.")
+    states = _Family("iobands_series_state", "1 for the current state of a series.")
+    bands = _Family("iobands_band", "The band of a series, in its unit.")
     for series in site.series:
         labels, status = _labels(series.key), series.status
         states.samples.append(({**labels, "state": status.state.value}, 1.0, None))
@@ -60,7 +60,7 @@ def state_metrics(site: Snapshot) -> str:
             for name in _BAND:
                 value = float(getattr(status.band, name))
                 bands.samples.append(({**labels, "figure": name}, value, None))
-    alerts = _Family("iobands_alerts", "Open alerts by severity and whether they are known.")
+    alerts = _Family("iobands_alerts", "Open alerts by severity and whether they are acknowledged.")
     for severity in Severity:
         for known in (False, True):
             found = sum(
@@ -68,11 +68,11 @@ def state_metrics(site: Snapshot) -> str:
             )
             names = {"severity": severity.value, "acknowledged": str(known).lower()}
             alerts.samples.append((names, float(found), None))
-    exit_status = _Family("iobands_exit_status", "That of iobands status: 0, 1, 2 or 3.")
+    exit_status = _Family("iobands_exit_status", "The exit status of iobands status: 0, 1, 2 or 3.")
     exit_status.samples.append(({}, float(site.exit_status), None))
     session = _Family(
         "iobands_last_session_timestamp_seconds",
-        "When the newest value of a system was measured: alert on its age.",
+        "Time of the newest value of a system; alert on its age.",
     )
     measured = [(each.key.system, each.status.when) for each in site.series if each.status.when]
     for system in dict.fromkeys(name for name, _ in measured):
@@ -87,7 +87,7 @@ def history_metrics(site: Snapshot) -> str:
     for series in site.series:
         labels, history = _labels(series.key), series.history
         seconds = history.times.astype("datetime64[ns]").astype(np.int64) / _NANOSECONDS
-        # of two values at one time a database keeps one
+        # a database keeps only one of two values at the same time
         last = np.append(np.diff(seconds) > 0, [True] * bool(len(seconds))).astype(bool)
         for value, at in zip(history.values[last], seconds[last], strict=True):
             family.samples.append((labels, float(value), float(at)))

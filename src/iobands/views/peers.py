@@ -13,23 +13,23 @@ from iobands.snapshot import Peer, PeerState, Place, SlowPeer, Snapshot
 from iobands.views.format import day_text, printable, ratio_text
 from iobands.views.related import aligned
 
-#: How many peers are shown without being asked: the slow ones and the next.
+#: How many peers (targets or nodes) are shown by default: the slow ones and the next.
 MOST: Final = 30
 WORST_FIRST: Final = tuple(PeerState)
 _GAP: Final = "  "
 _NOTHING: Final = {
-    TARGET: "targets: that needs a file per process and a layout that names its targets "
+    TARGET: "targets; this needs a file per process and a layout that names its targets "
     "(Lustre, BeeGFS)",
-    NODE: "nodes: that needs a file per process on two nodes or more",
+    NODE: "nodes; this needs a file per process on two nodes or more",
 }
 _WHY: Final = {
-    PeerState.UNKNOWN: "no new run tells it from two other {noun}s, or from its share of files",
+    PeerState.UNKNOWN: "no new run separates it from two other {noun}s, or from its share of files",
     PeerState.UNUSED: "missing from the newest sessions, as after a drain",
 }
 
 
 def peers_text(site: Snapshot, kind: str, *, every: bool = False) -> str:
-    """Return the tables of all targets or of all nodes, and what to do about slow ones."""
+    """Return the tables of all targets or of all nodes, and the next step for slow ones."""
     places = [each for each in site.places if each.kind == kind]
     places.sort(key=lambda each: not each.slow())
     nothing = f"No run of the last 200 days compares {_NOTHING[kind]}."
@@ -52,7 +52,7 @@ def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
         rows.append((name, runs, *ratios, state, day_text(since, site.now) if since else ""))
     yield from aligned(rows)
     if len(peers) > len(shown):
-        yield f"{_GAP}and {len(peers) - len(shown)} more: --all"
+        yield f"{_GAP}and {len(peers) - len(shown)} more; list them with --all"
     states = {worst.state for *_, worst in peers}
     yield from (
         f"{_GAP}{state.value}: {why.format(noun=place.noun)}"
@@ -73,7 +73,7 @@ def _badness(peer: Peer) -> tuple[int, float]:
 
 
 def of_peer(site: Snapshot, peer: SlowPeer) -> Iterator[str]:
-    """Yield how fast a slow peer is, and what to do about it."""
+    """Yield how fast a slow peer is, and the next step."""
     name = peer.name
     ratios = [f"{variable} {ratio_text(each)}" for variable, each in sorted(peer.ratios.items())]
     yield f"Speed relative to the others: {', '.join(ratios)}"
@@ -84,14 +84,14 @@ def of_peer(site: Snapshot, peer: SlowPeer) -> Iterator[str]:
 
 
 def confirmation(place: Place, named: str | None = None) -> Iterator[str]:
-    """Yield the commands that confirm a slow target, where users can choose the target."""
+    """Yield the commands that confirm a slow target, if users can choose the target."""
     slow = [named] if named else list(place.slow())
     if not slow or place.kind != TARGET or place.file_system_type != "lustre":
         return
     peers = [each for found in place.found.values() for each in found]
     healthy = [each for each in peers if each.state is PeerState.HEALTHY and each.name not in slow]
     usual = sorted(healthy, key=lambda each: abs(math.log(each.ratio.value)))
-    yield f"{_GAP}Confirm it beside a healthy one, then compare the rates:"
+    yield f"{_GAP}To confirm, measure it and a healthy one, and compare the rates:"
     for target in [slow[0], *(each.name for each in usual[:1])]:
         where = f"file_system == {json.dumps(place.where)}"  # Python, which ReFrame evaluates
         command = ["reframe", "-C", "config/site.py", "-c", "checks", "-R", "-r"]

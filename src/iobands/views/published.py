@@ -1,4 +1,4 @@
-"""The rates that a site publishes, as a section of its documentation, and where a page drifted."""
+"""The rates that a site publishes, as a section of its pages, and where a page has drifted."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ HEADINGS: Final = (
 _DIRECTIONS: Final = {"write_bw": "write", "read_bw": "read"}
 _MIB: Final = 2**20
 DEFAULT_TRANSPORT: Final = "default"
-#: What belongs beside advice on a transport.
+#: The caveat next to advice on a transport.
 CAVEAT: Final = (
-    "it carries all messages, so compare the time of the whole program, which may be longer even "
-    "where I/O is faster: the check Archer2Program measures it"
+    "a transport carries all MPI messages, and a program may take longer although its I/O is "
+    "faster; compare the time of the whole program, as the check Archer2Program does"
 )
 
 
 def section(system: str, recommended: Sequence[Recommended], now: datetime) -> list[Block]:
-    """Return the section of a system; without a recommendation it says so."""
+    """Return the section of a system; it says if there is no recommendation."""
     if not recommended:
-        return [Paragraph(f"There is no run of {system} to publish a rate of.")]
-    measured = "Made up, and not measured" if system == MADE_UP else "Measured by iobands"
+        return [Paragraph(f"No run of {system} has a rate to publish.")]
+    measured = "Made up, not measured" if system == MADE_UP else "Measured by iobands"
     blocks: list[Block] = [
         Heading(f"I/O performance of {system}", 1),
         Paragraph(
@@ -63,7 +63,7 @@ def section(system: str, recommended: Sequence[Recommended], now: datetime) -> l
 
 
 def direction(variable: str) -> str:
-    """Return what readers call a variable."""
+    """Return the name of a variable for readers."""
     return _DIRECTIONS.get(variable, variable.replace("_", " "))
 
 
@@ -117,7 +117,7 @@ def _settings(each: Recommended) -> Iterator[Block]:
             yield Paragraph(f"On {listed(names)}:")
         yield Commands(commands)
     if not each.is_asked:
-        yield Paragraph("No setting is recommended by the site; these are the best measured.")
+        yield Paragraph("The site recommends no settings; these are the best measured.")
     yield Paragraph(_configuration(each))
 
 
@@ -146,11 +146,12 @@ def _notes(recommended: Sequence[Recommended]) -> Iterator[Block]:
         for each in rates.changed
     )
     if changed:
-        yield Paragraph("These rates have changed since; the table has those of before:")
+        yield Paragraph("These rates have changed since; the table has the earlier ones:")
         yield Bullets(changed)
 
 
-#: A maximum may be exceeded by this share; without an interval a quartile may be off by it.
+#: A later maximum may exceed the published one by this share. A quartile without an interval may
+#: differ by it.
 _TOLERANCE: Final = 0.1
 
 _COMMENT: Final = re.compile(r"iobands table (\{.*\})")
@@ -159,16 +160,16 @@ _TAG: Final = re.compile(r"<[^<>]*>")
 
 
 def comment(recommended: Sequence[Recommended]) -> Comment:
-    """Return what a section says, for `drift` to compare with later runs."""
+    """Return the rates of a section as a comment, which `drift` compares with later runs."""
     rates = [_said(rate) for each in recommended for rate in each.rates]
     text = json.dumps({"rates": rates}, separators=(",", ":"))
-    for character in "<>-":  # could end a comment
+    for character in "<>-":  # they could end a comment
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Comment(f"iobands table {text}")
 
 
 def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[str]:
-    """Return what is wrong with a page now, a line of text each; nothing if it agrees."""
+    """Return where a page differs from the runs, a line each; nothing if it agrees."""
     shown = _COMMENT.sub("", text)
     shown += f"\n{unescape(_TAG.sub('', shown))}"  # as a browser shows it
     left = [rate for each in recommended for rate in each.rates]
@@ -183,20 +184,20 @@ def drift(text: str, recommended: Sequence[Recommended], now: datetime) -> list[
             found += [f"{_name(said)}: {problem}" for problem in problems]
             left = [rate for rate in left if rate is not mine]
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return ["the comment of `iobands table` is damaged; insert its output again"]
+        return ["the comment from `iobands table` is damaged; insert the output again"]
     if not every:
-        return ["no comment of `iobands table`; insert its output as markdown, rst or html"]
+        return ["no comment from `iobands table`; insert its output as markdown, rst or html"]
     lines = {line.strip() for line in shown.splitlines()}
     wanted = [line for each in recommended for lines in each.commands.values() for line in lines]
     return [
         *found,
-        *(f"{_name(_said(rate))}: measured, and not on the page" for rate in left),
+        *(f"{_name(_said(rate))}: measured, but not on the page" for rate in left),
         *(f"lacks the command: {each}" for each in dict.fromkeys(wanted) if each not in lines),
     ]
 
 
 def _said(rates: Rates) -> dict[str, Any]:
-    """Return what a page says of some rates, as plain data."""
+    """Return some rates as a page has them, as plain data."""
     return {
         "pattern": rates.pattern,
         "direction": direction(rates.variable),
@@ -218,10 +219,10 @@ def _differences(said: dict[str, Any], rates: Rates, now: datetime) -> Iterator[
         low, high = known or (value * (1 - _TOLERANCE), value * (1 + _TOLERANCE))
         if not float(figure(low)) <= float(said["figures"][name]) <= float(figure(high)):
             sure = f" (95 %: {interval_text(known)})" if known else ""
-            is_now = f"is {figure(value)}{sure} in {rates.runs} runs"
+            is_now = f"now {figure(value)}{sure} in {rates.runs} runs"
             yield f"{name.replace('_', ' ')} {said['figures'][name]}, {is_now}"
     if said["epoch"] != rates.epoch:
-        yield f"epoch {said['epoch'] or 'none'}, is {rates.epoch or 'none'}"
+        yield f"epoch {said['epoch'] or 'none'}, now {rates.epoch or 'none'}"
     for each in rates.changed:
         if each.file_system not in said["changed"]:
             since = f"{each.since:%Y-%m-%d}"

@@ -30,7 +30,7 @@ from iobands.snapshot import (
 )
 from iobands.views.format import action_text, day_text, figure, listed, plural, ratio_text
 
-#: Runs before a change, as many as the largest baseline has, and runs since: later ones may have
+#: Runs before a change, as many as the largest baseline has, and runs since. Later runs may have
 #: moved for another reason.
 BEFORE: Final = 200
 NEXT: Final = 30
@@ -53,9 +53,9 @@ SHARED_FIELDS: Final = {
 class Related:
     """Another series of the same system, and the fields that both share.
 
-    `change` is its own change of that time. Without one, `leaning` is the level of its next
-    `runs` runs over the level before, if they clearly differ. `action` is what a person did
-    about a change of that time, which ended it.
+    `change` is its own change at that time. Without one, `leaning` is the level of its next `runs`
+    runs over the level before, if they clearly differ. `action` is the action that ended a change
+    of that time.
     """
 
     series: Series
@@ -67,7 +67,7 @@ class Related:
 
     @property
     def direction(self) -> str | None:
-        """Where it moved, None if it did not."""
+        """The direction in which it moved, None if it did not."""
         if self.change:
             return self.change.direction
         if self.action:
@@ -85,7 +85,7 @@ class Onset:
 
 
 def onset_of(series: Series) -> Onset | None:
-    """Return when the open change of a series, or what `watch` is about, began."""
+    """Return when the open change of a series, or the suspicion behind `watch`, began."""
     evidence = series.status.evidence
     if evidence is None:
         return None
@@ -96,7 +96,7 @@ def onset_of(series: Series) -> Onset | None:
 
 
 def related(site: Snapshot, series: Series, onset: Onset | None) -> list[Related]:
-    """Return the other series of its system, those first that share the most with `series`."""
+    """Return the other series of its system, first the ones that share the most with `series`."""
     found = []
     for other in site.series:
         if other is not series and other.key.system == series.key.system:
@@ -111,7 +111,7 @@ def related(site: Snapshot, series: Series, onset: Onset | None) -> list[Related
 def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
     """Return the field that the subject of a shared alert names, and all series that share it.
 
-    For any other alert that is no field, and its members.
+    For any other alert, return no field and its members.
     """
     one = alert.members[0].series
     for shared, name in SHARED.items():
@@ -151,7 +151,7 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Onset)
         is_end = action.kind in {RESOLVE, REBASELINE} and action.direction
         if is_end and action.since and low <= action.since <= high:
             return Related(other, shared, action=action)
-    # A change of another time, in the series or in one of its groups, says nothing here.
+    # A change at another time, in the series or in one of its groups, does not count here.
     elsewhere = other.status.change is not None or any(
         alert.certainty and alert.since and not low <= alert.since <= high
         for alert in site.alerts_on(other.key)
@@ -171,9 +171,9 @@ _LEAST_VALUES: Final = 5
 
 _USUAL: Final = (5, 95)  # percentiles
 
-_FAR: Final = 2.0  # times as many files on the busiest target as in rotation
+_FAR: Final = 2.0  # times as many files on the busiest target as with round-robin placement
 
-#: From such a difference in free space on, Lustre no longer places files in rotation.
+#: From this difference in free space on, Lustre no longer places files round-robin.
 WEIGHTED_PERCENT: Final = 17
 
 _FEW_VALUES: Final = 0.5  # more different texts than this share of runs: it always changes
@@ -189,7 +189,7 @@ class Covariates:
 
 
 def covariates(site: Snapshot, series: Series, since: datetime) -> Covariates:
-    """Return how the next runs since a change differ from those before, beside their rate."""
+    """Return how the next runs after a change differ from the runs before, apart from the rate."""
     start = int(np.searchsorted(series.history.times, in_utc(since)))
     samples = site.samples_of(series)
     before, after = samples[max(0, start - BEFORE) : start], samples[start : start + NEXT]
@@ -212,11 +212,11 @@ def covariates(site: Snapshot, series: Series, since: datetime) -> Covariates:
 
 
 def uneven(sample: Mapping[str, Any]) -> str | None:
-    """Return how far from rotation the files of a run lie, and why where free space says it."""
+    """Return how far the files of a run are from round-robin placement, and why if known."""
     busiest = sample.get("busiest_target")
     if busiest is None or busiest < _FAR:
         return None
-    text = f"the busiest target has {figure(busiest)} × its files in rotation"
+    text = f"the busiest target has {figure(busiest)} × its round-robin share of files"
     spread, fullest = sample.get("free_spread_percent"), sample.get("fullest_target")
     if spread is None or spread < WEIGHTED_PERCENT or not fullest:
         return text
@@ -225,10 +225,10 @@ def uneven(sample: Mapping[str, Any]) -> str | None:
 
 
 def _number_moved(before: Sequence[float], after: Sequence[float]) -> tuple[bool, str]:
-    """Tell whether the median since lies well outside the middle 90 % of before.
+    """Tell whether the median since lies well outside the middle 90 % of the values before.
 
-    Well is half of its width: a slow trend, such as a file system that fills up, is always somewhat
-    outside.
+    Well outside means by half of that width, as a slow trend, such as a file system that fills up,
+    is always somewhat outside.
     """
     low, high = (float(each) for each in np.percentile(before, _USUAL))
     margin = (high - low) / 2
@@ -240,12 +240,12 @@ def _number_moved(before: Sequence[float], after: Sequence[float]) -> tuple[bool
 
 
 def _number_text(value: float) -> str:
-    """Return a number; of a whole one, such as a stripe size, all digits."""
+    """Return a number; a whole one, such as a stripe size, with all digits."""
     return f"{value:.0f}" if value.is_integer() else figure(value)
 
 
 def _text_changed(before: Sequence[object], after: Sequence[object]) -> tuple[bool, str]:
-    """Tell whether half of the runs since have what no run before had."""
+    """Tell whether half of the runs since have a value that no run before had."""
     earlier, later = Counter(map(str, before)), Counter(map(str, after))
     usual, newest = earlier.most_common(1)[0][0], later.most_common(1)[0][0]
     if len(earlier) > max(1, earlier.total() * _FEW_VALUES):
@@ -278,7 +278,7 @@ def fact(heading: str, text: str) -> Iterator[str]:
 def section(heading: str, lines: Iterable[str]) -> Iterator[str]:
     """Yield lines under a heading."""
     yield from ("", heading)
-    for line in list(lines) or ["nothing that is recorded"]:
+    for line in list(lines) or ["nothing recorded"]:
         yield from textwrap.wrap(
             line, _WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
         )

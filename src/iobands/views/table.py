@@ -15,13 +15,13 @@ from iobands.model import RATIO_UNIT, SeriesKey
 from iobands.snapshot import Series, Snapshot, State
 from iobands.views.format import THIS_YEAR, band_text, figure, limit_text, printable, state_text
 
-#: How many values a sparkline shows where there is room, and how many at the least.
+#: How many values a sparkline shows if there is room, and the least number.
 RECENT: Final = 20
 LEAST_RECENT: Final = 8
 
 #: The characters of a sparkline, from low to high.
 BLOCKS: Final = "▁▂▃▄▅▆▇█"
-# The one that stands for values that are all the same.
+# The character for values that are all equal.
 _MIDDLE: Final = 3
 
 #: How verdicts, states and severities are coloured.
@@ -38,13 +38,13 @@ STYLES: Final = {
     "below": "yellow",
 }
 
-# Labels have so much room at the least.
+# The least room for labels.
 _LEAST_LABEL: Final = 8
 _HEADINGS: Final = (
     "SERIES", "IN EFFECT", "NEWEST", "VERDICT", "BAND", "RUNS", "TREND", "STATE", "WHEN",
 )  # fmt: skip
 _NUMBERS: Final = ("NEWEST", "RUNS")
-# What a narrow terminal leaves out, in this order.
+# The columns that a narrow terminal leaves out, in this order.
 _SPARE: Final = ("WHEN", "BAND")
 
 
@@ -76,9 +76,9 @@ def series_table(site: Snapshot, every: Sequence[Series], width: int) -> Text:
 
 
 def _lines(widths: dict[str, int], rows: Sequence[dict[str, Text]], longest: int) -> Text:
-    """Return rows as lines; a label that is longer than `longest` goes on in the next line.
+    """Return rows as lines; a label longer than `longest` continues in the next line.
 
-    Of hundreds of series this is much faster than a table of rich.
+    For hundreds of series this is much faster than a table of rich.
     """
     console = Console(width=longest)
     widths["SERIES"] = min(widths["SERIES"], longest + 1)
@@ -100,9 +100,9 @@ def _lines(widths: dict[str, int], rows: Sequence[dict[str, Text]], longest: int
 
 
 def _intervals(every: Sequence[Series]) -> dict[SeriesKey, list[Series]]:
-    """Return for each ratio both ends of its interval, which are shown in its row.
+    """Return for each ratio both ends of its interval, which its row shows.
 
-    Ends from another run or in another state keep rows of their own.
+    Ends from another run or in another state keep their own rows.
     """
     known = {series.key: series for series in every}
     intervals = {}
@@ -162,7 +162,7 @@ def band_cell(series: Series) -> str:
 
 
 def _when(when: datetime | None, now: datetime) -> str:
-    """Return the time of a sample of the last day, else its day, else its month, as ls does."""
+    """Return the time of a sample of the last day, otherwise its day or its month, as ls does."""
     if when is None:
         return "never"
     age = abs(now - when)
@@ -172,7 +172,7 @@ def _when(when: datetime | None, now: datetime) -> str:
 
 
 def sparkline(values: list[float]) -> str:
-    """Return a character a value, from the lowest to the highest block."""
+    """Return a character for each value, from the lowest to the highest block."""
     least, most = (min(values), max(values)) if values else (0.0, 0.0)
     if least == most:
         return BLOCKS[_MIDDLE] * len(values)

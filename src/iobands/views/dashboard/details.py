@@ -1,4 +1,4 @@
-"""What the page of a series shows beside its runs."""
+"""The data of the page of a series, other than its runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iobands.views import format as texts
 from iobands.views.dashboard.heat_map import maintenances, seconds, series_id
 from iobands.views.explain_series import facts, moved
 
-# Without what people wrote, and what names them.
+# Without people's names and texts.
 _PUBLIC_FACTS: Final = (
     "Drop", "Rise", "Suspicion", "Newest", "Runs", "Baseline", "Evidence", "Power", "Earlier",
     "Incident", "Outliers",
@@ -18,9 +18,9 @@ _PUBLIC_FACTS: Final = (
 
 
 def details(site: Snapshot, series: Series) -> dict[str, object]:
-    """Return it as plain data; times are in seconds since 1970, values in the unit of the series.
+    """Return plain data; times are in seconds since 1970, values in the unit of the series.
 
-    What is public says nothing of reasons.
+    A public dashboard has no reasons.
     """
     evidence = series.status.evidence
     first = series.history.first if len(series.history) else None

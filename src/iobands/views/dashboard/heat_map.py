@@ -40,7 +40,7 @@ GAP, MISSED, MAINTENANCE = ".", "m", "p"
 def heat_map(site: Snapshot) -> dict[str, object]:
     """Return the rows, the times of the sessions, and how far apart these are in seconds.
 
-    Times are in seconds since 1970. A row is of series that run by themselves, and not on demand.
+    Times are in seconds since 1970. The rows have only series that run regularly, not on demand.
     """
     shown = [each for each in site.series if not each.is_on_demand and each.key.unit != RATIO_UNIT]
     measured = {series_id(each.key): each for each in shown if len(each.history)}
@@ -69,7 +69,7 @@ def heat_map(site: Snapshot) -> dict[str, object]:
             if cells[column] == GAP and any(begin <= time <= end for begin, end in ends):
                 cells[column] = MAINTENANCE
         names = [series_id(each.key) for each in group]
-        # what is before the first run of a row is no gap
+        # the time before the first run of a row is no gap
         text = "".join(cells).lstrip(GAP).rjust(len(cells))
         row = {"kind": kind, "series": names, "cells": text}
         rows.append({**row, "which": which} if len(group) > 1 else row)
@@ -90,7 +90,7 @@ def _begins(sessions: Sessions[str], verdicts: Mapping[str, Verdicts]) -> dict[i
 
 
 def _columns(begins: Mapping[int, int], a_day: int) -> dict[int, int]:
-    """Return when the last sessions began, and those that are missing when they might have."""
+    """Return when the last sessions began, and when missing ones were due."""
     days = sorted({number // a_day for number in begins})
     step = round(float(np.median(np.diff(days)))) if len(days) > 1 else 1
     pairs = pairwise(days)
@@ -108,7 +108,7 @@ def _fill(
     numbers: Sequence[int],
     judged: Verdicts,
 ) -> None:
-    """Let a series say what is worse than what others of its row said."""
+    """Write the verdicts of a series where they are worse than the others in its row."""
     recent = slice(-2 * MOST_SESSIONS, None)
     for number, verdict in zip(numbers[recent], judged.codes[recent], strict=True):
         column = place.get(int(number))
@@ -121,7 +121,7 @@ def _fill(
 def _mark_missing(
     cells: list[str], which: list[int], number: int, series: Series, times: Sequence[int]
 ) -> None:
-    """Mark the sessions in which a run is known to have failed and no other has a sample."""
+    """Mark the sessions with a failed run and no sample from another run."""
     for miss in series.missing:
         column = int(np.searchsorted(times, seconds(miss.when) + _DAY // 2)) - 1
         near = column >= 0 and abs(times[column] - seconds(miss.when)) < _DAY
@@ -129,7 +129,7 @@ def _mark_missing(
             cells[column], which[column] = MISSED, number
 
 
-#: How many rows a map has at the most; the slow ones come first.
+#: The most rows of a map; the slow ones come first.
 MOST_ROWS: Final = 400
 
 
@@ -143,7 +143,7 @@ def _map(place: Place) -> dict[str, object]:
     every = np.sort(np.concatenate([none, *(each.times for each in place.speeds.values())]))
     days, firsts = np.unique(every.astype("datetime64[D]"), return_index=True)
     days, firsts = days[-MOST_SESSIONS:], firsts[-MOST_SESSIONS:]
-    # the slowest of the day and of all variables, in percent of the others' speed
+    # the slowest over the day and all variables, in percent of the others' speed
     least: defaultdict[str, list[int | None]] = defaultdict(lambda: [None] * len(days))
     for speeds in place.speeds.values():
         recent = speeds.times >= days[0]
@@ -180,12 +180,12 @@ _DIGITS = 10
 
 @cache
 def series_id(key: SeriesKey) -> str:
-    """Return a short name for the series, for addresses; it does not depend on other series."""
+    """Return a short name of the series for addresses, independent of other series."""
     return hashlib.sha256(slug(key).encode()).hexdigest()[:_DIGITS]
 
 
 def job_id(key: SeriesKey) -> str:
-    """Return a short name for all series that the same jobs measure, such as write and read."""
+    """Return a short name of all series that the same jobs measure, such as write and read."""
     return series_id(replace(key, variable=""))
 
 
@@ -203,7 +203,7 @@ def seconds(when: datetime) -> int:
 
 
 def maintenances(site: Snapshot, series: Series) -> list[Span]:
-    """Return those between the first run of the series and now, in order, each with its reason."""
+    """Return the windows between the first run of the series and now, in order, with reasons."""
     spans = (
         replace(span, why=window.reason)
         for window in site.maintenance.get(series.key.system, ())

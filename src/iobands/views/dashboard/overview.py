@@ -1,4 +1,4 @@
-"""What the front page shows, and what is known of every series at once."""
+"""The data of the front page, and a summary of every series."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def overview(
     *,
     past: bool,
 ) -> dict[str, object]:
-    """Return it as plain data; times are in seconds since 1970.
+    """Return plain data; times are in seconds since 1970.
 
-    `paths` are those of the file systems of each system. `past` says that the site is shown as it
-    was, so that its age does not count.
+    `paths` has the paths of the file systems of each system. `past` means that the site is shown as
+    it was at an earlier time, so its age does not count.
     """
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
@@ -96,7 +96,7 @@ def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
         says = [*finding(alert, site)] if alert.has_level else []
         says += ["acknowledged"] if alert.is_quiet else []
     if len(alert.members) > 1 and len(says) > 1 and alert.peer is None:
-        says = [f"the worst at {says[0]}", *says[1:]]
+        says = [f"worst: {says[0]}", *says[1:]]
     return {
         "severity": alert.severity.value,
         "quiet": alert.is_quiet,
@@ -121,7 +121,7 @@ def _entry(entry: LedgerEntry) -> dict[str, object]:
 
 
 def _file_systems(site: Snapshot, paths: Mapping[tuple[str, str], str]) -> list[dict[str, object]]:
-    """Return what the newest sample of each file system says of it."""
+    """Return what the newest sample of each file system shows about it."""
     newest: dict[tuple[str, str], Series] = {}
     for each in site.series:
         place = (each.key.system, each.key.file_system or "none")

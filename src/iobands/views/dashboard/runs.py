@@ -1,8 +1,8 @@
-"""The runs of the series that the same jobs measure: a part a half-year, and the earlier ones.
+"""The runs of the series that the same jobs measure, in parts of half a year.
 
-The tables are JSON, deflated, in base64: a script can be loaded from a disk, and other data not.
-Of runs before the last half-year less is kept, as most of a dashboard is in them:
-figures with the digits that are printed, and not where each run went.
+The tables are JSON, deflated, in base64 in a script, as a page opened from a disk can load nothing
+else. Older runs make up most of a dashboard, so they keep less: figures with the printed digits,
+and no targets or nodes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _INTEGERS: Final = tuple(field.name for field in _EVIDENCE if field.type == "int
 _TEXTS: Final = tuple(field.name for field in _EVIDENCE if field.type == "text")
 
 
-#: What is known of a run beside its value, in the order in which people want to know it.
+#: The other columns of a run, the most useful first.
 COLUMNS: Final = (
     *_PLACES,
     *(field.name for field in _EVIDENCE if field.role == "covariate"),
@@ -42,7 +42,7 @@ _Table = dict[str, object]
 
 @dataclass(frozen=True)
 class _Detail:
-    """How many digits of a value and of the largest covariate, and whether where a run went."""
+    """The digits of a value and of the largest covariate, and whether places are kept."""
 
     of_values: int
     of_covariates: int
@@ -60,8 +60,8 @@ def parts_of(
 ) -> Iterator[tuple[str, str]]:
     """Yield the name of each part that has runs of the series of `group`, and its runs as text.
 
-    Parts are half-years such as `2026-1`, and `earlier`, all before the last of them. Series whose
-    samples are of the same times share a table. `slowest` is by `WHERE`, as in `results.speeds`.
+    Parts are half-years such as `2026-1`, and `earlier` for everything before them. Series with
+    samples at the same times share a table. `slowest` is by `WHERE`, as in `results.speeds`.
     """
     tables: list[tuple[pl.DataFrame, dict[str, pl.Series]]] = []
     for series in group:
@@ -110,7 +110,7 @@ def packed(data: object) -> str:
 
 
 def _table(frame: pl.DataFrame, values: dict[str, pl.Series], detail: _Detail) -> _Table:
-    """Return a column as its only value or as a list; of times the first and the differences."""
+    """Return a column as its only value or as a list; times as the first and the differences."""
     places = _PLACES if detail.places else ()
     columns: dict[str, object] = {}
     for name in (*places, *_TEXTS, *_INTEGERS, *_NUMBERS):

@@ -1,4 +1,4 @@
-"""Writes the dashboard: only files whose content has changed are replaced."""
+"""Writes the dashboard, and replaces only files with changed content."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.runs import COLUMNS, packed, parts_of
 from iobands.views.format import printable
 
-# Whatever the umask: a web server reads them as another user.
+# Independent of the umask, as a web server reads them as another user.
 _READABLE: Final = 0o644
 _ENTERED: Final = 0o755
-#: Says that a directory is a dashboard, whose files may be replaced and removed.
+#: Marks a directory as a dashboard, so its files may be replaced and removed.
 _MARK: Final = ".iobands-dashboard"
-#: What could end a script, or a line of one, inside of a text.
+#: Characters in a text that could end a script or a line of it.
 _UNSAFE: Final = {"<": "\\u003c", ">": "\\u003e", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _DATA: Final = "data"
-#: How our data files begin; others are not ours to remove.
+#: The beginning of our data files; other files are never removed.
 _RECEIVE: Final = b"iobands.receive("
 _PATIENCE_SECONDS: Final = 60
 
@@ -53,16 +53,16 @@ def write_dashboard(
     past: bool = False,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
 ) -> Written:
-    """Write the dashboard below `directory`; `paths` are those of each system's file systems.
+    """Write the dashboard below `directory`; `paths` has the file systems' paths by system.
 
-    `past` says that the site is shown as it was. `progress` is given how many of the parts are
-    written.
+    `past` means that the site is shown as it was at an earlier time. `progress` is called with the
+    number of parts written so far.
 
-    The page comes last: a reader meanwhile finds all that it names. Files of an earlier dashboard
-    that are no part of this one are removed.
+    The page is written last, so that a reader finds all files that it names. Files of an earlier
+    dashboard that do not belong to this one are removed.
 
     Raises:
-        OSError: the directory cannot be written, or is something else.
+        OSError: the directory cannot be written, or is not a dashboard.
     """
     with _alone(directory):
         made: set[Path] = set()
@@ -81,7 +81,7 @@ def prepare_directory(directory: Path) -> None:
     """Make and mark the directory of a dashboard.
 
     Raises:
-        FileExistsError: something else is there that would be replaced, or a symbolic link.
+        FileExistsError: the directory has other content that would be replaced, or a symbolic link.
         OSError: it cannot be made.
     """
     if not directory.is_dir():
@@ -94,17 +94,18 @@ def prepare_directory(directory: Path) -> None:
             path = directory / name
             refuse_link(path, opened)
             if path.exists() and not (directory / _MARK).exists():
-                problem = "is there and no dashboard of iobands; name another directory"
+                problem = "already exists and is not a dashboard of iobands; name another directory"
                 raise FileExistsError(EEXIST, problem, str(path))
         replace_file(directory / _MARK, b"", mode=_READABLE, directory=opened)
 
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
-    """Wait until no other report is written to `directory`, which is made if necessary.
+    """Wait until no other report is being written to `directory`, which is made if necessary.
 
     Raises:
-        OSError: another one is still being written after a while, or it cannot be made.
+        OSError: another report is still being written after a while, or the directory cannot be
+            made.
     """
     prepare_directory(directory)
     until = time.monotonic() + _PATIENCE_SECONDS
@@ -115,7 +116,7 @@ def _alone(directory: Path) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > until:
-                    said = "another report is being written there; try again when it has ended"
+                    said = "another report is being written there; try again later"
                     raise BlockingIOError(EAGAIN, said, str(directory)) from None
                 time.sleep(0.1)
             except OSError:  # a file system without locks
@@ -124,7 +125,7 @@ def _alone(directory: Path) -> Iterator[None]:
 
 
 def _remove_others(path: Path, data: int, made: set[Path]) -> None:
-    """Remove the data files of ours that are not in `made`; `data` is open at `path`."""
+    """Remove our data files that are not in `made`; `data` is open at `path`."""
     for where, _, names, parent in os.fwalk(dir_fd=data, topdown=False):
         for name in names:
             if path / where / name in made or not name.endswith(".js"):
@@ -176,7 +177,7 @@ def _call(name: str, data: object) -> bytes:
 
 
 def _printable(value: object) -> object:
-    """Return plain data whose texts have nothing that could upset a page."""
+    """Return plain data without characters that could break a page."""
     match value:
         case str():
             return printable(value)

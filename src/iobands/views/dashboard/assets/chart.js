@@ -1,12 +1,12 @@
-// Charts against time, by uPlot: one look, one time axis, zoom and keyboard for all of a page.
+// Charts against time, drawn by uPlot: one style, time axis, zoom and keyboard for a whole page.
 "use strict";
 
 (() => {
   const { element } = iobands;
   const MARKS = { above: "up", within: "dot", below: "down", collapsed: "cross", "no band": "ring" };
-  const DENSE = 400; // runs in view from which on marks are drawn smaller
+  const DENSE = 400; // from this many runs in view, marks are smaller
   const DAY = 86400;
-  const STEP = 0.25; // of what is in view, for each step of zoom and pan
+  const STEP = 0.25; // share of the view for each step of zoom and pan
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
@@ -42,7 +42,7 @@
     context.restore();
   };
 
-  // The samples, a mark for each verdict.
+  // The samples, with a mark for each verdict.
   iobands.drawSamples = (u, history) => iobands.drawIn(u, (context, x, y) => {
     const { min, max } = u.scales.x;
     const inView = history.times.reduce((count, time) => count + (time >= min && time <= max), 0);
@@ -109,7 +109,7 @@
     history.missing.forEach(({ when }) => drawMark(context, "cross", x(when), bottom - 7 * devicePixelRatio, 4 * devicePixelRatio));
   });
 
-  // The labels of the time axis: as much of a date as its ticks need.
+  // The labels of the time axis: the parts of a date that its ticks need.
   const dates = (u, ticks, _axis, _space, step) => ticks.map((tick, place) => {
     const [date, hour] = iobands.minute(tick).split(" ");
     if (step < DAY) return place && hour !== "00:00" ? hour : `${date.slice(5)}\n${hour}`;
@@ -135,7 +135,7 @@
         stroke: colour(each.colour), width: each.width ?? 1, spanGaps: true, dash: each.dash,
         points: { show: Boolean(each.points), size: 4, fill: colour(each.colour) },
       }))],
-      // uPlot draws no axis after one that is not shown
+      // uPlot draws no axis after a hidden one
       axes: [axis === false ? { ...axes, size: 8, values: (u, ticks) => ticks.map(() => "") } : { ...axes, values: dates }, { ...axes, size: 56, values: (u, ticks) => ticks.map((each) => (each < 1e4 ? iobands.figure(each) : `${each / 1000}k`)) }],
       cursor: { sync: { key: "time" }, drag: { x: true, y: false, setScale: true }, points: { show: false } },
       hooks: { drawClear: under ? [under] : [], draw: draw ? [draw] : [] },
@@ -144,7 +144,7 @@
     return plot;
   };
 
-  // Charts that share their time axis, which the address keeps. `changed` is called with what is in view.
+  // Charts that share a time axis, which the address keeps. `changed` is called with the times in view.
   iobands.together = (plots, whole, changed = () => {}) => {
     let busy = false;
     const set = (min, max) => {
@@ -164,10 +164,10 @@
         const { min, max } = u.scales.x;
         if (key === "x" && !busy && min !== null) set(min, max);
       }];
-      // uPlot's own double click shows what it takes for all
+      // uPlot's own double click shows the range that it takes for all
       plot.over.addEventListener("dblclick", () => setTimeout(() => set(...whole)));
       plot.over.addEventListener("wheel", (event) => {
-        if (!event.ctrlKey) return; // or the page could not be scrolled
+        if (!event.ctrlKey) return; // otherwise the page could not be scrolled
         event.preventDefault();
         const { min, max } = plot.scales.x;
         const at = plot.posToVal(event.clientX - plot.over.getBoundingClientRect().left, "x");
@@ -197,7 +197,7 @@
     return { set, zoom, tools };
   };
 
-  // Draws again in other colours or another width; returns what ends that.
+  // Draws again when colours or width change; returns a function that ends this.
   iobands.redraw = (draw) => {
     const dark = matchMedia("(prefers-color-scheme: dark)");
     let timer;

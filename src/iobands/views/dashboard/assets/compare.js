@@ -7,7 +7,7 @@
   const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 5]];
   iobands.mostSets = COLOURS.length;
 
-  // Of each field that can be compared, the series that differ from one in it and what follows.
+  // For each comparable field, the series that differ from this one in it and in what follows from it.
   iobands.neighbours = (series) => {
     const seen = new Set();
     return differing(series).filter(([, ids]) => ids.length && !seen.has(ids.join()) && seen.add(ids.join()));
@@ -66,7 +66,7 @@
     const isAlike = base.series.unit === history.series.unit;
     const ratio = place && isAlike ? iobands.ratio(history, base) : null;
     const differs = ratio && !(ratio.low <= 1 && 1 <= ratio.high);
-    const text = !place ? "1, what the others are compared with" : !isAlike ? "another unit: not compared and not drawn" : !ratio ? "too few runs"
+    const text = !place ? "1: the others are divided by this one" : !isAlike ? "not compared or drawn: it has another unit" : !ratio ? "too few runs"
       : `${figure(ratio.ratio)} × (${figure(ratio.low)} to ${figure(ratio.high)})${differs ? "" : ", no difference shown"}`;
     return element("tr", {},
       element("th", { scope: "row" }, element("span", { class: `line line-${place}`, "aria-hidden": "true" }), " ", iobands.link(set.id, labelOf(set))),
@@ -83,7 +83,7 @@
     const parts = [element("h1", {}, "Compare"), chooser(sets, change)];
     if (!sets.length) {
       main.replaceChildren(...parts, element("p", { class: "card plain" },
-        "Add two series, or one twice with different dates. The page of a series has links to those that differ from it in one setting, and to its month before."), suggestions());
+        "Add two series, or one series twice with different dates. The page of a series links to the series that differ from it in one setting, and to its month before."), suggestions());
       return;
     }
     await iobands.ready;
@@ -91,13 +91,13 @@
     if (iobands.place().settings.sets !== settings.sets) return;
     const together = element("div", { class: "chart card", role: "img", "aria-label": `${sets.map(labelOf).join("; ")}, against time; the table below has the figures` });
     const time = element("div");
-    const table = iobands.table("Table of ratios", iobands.headings(["Set", "Runs", "Quartiles", "Ratio with interval of 95 %", "Remove"]),
+    const table = iobands.table("Table of ratios", iobands.headings(["Set", "Runs", "Quartiles", "Ratio with 95 % interval", "Remove"]),
       element("tbody", {}, sets.map((set, place) => ratioRow(set, place, histories, sets, change))));
     main.replaceChildren(...parts, section("ratios", "Ratios", table), section("together", "On one axis", time, together));
     const drawn = histories.map((history, place) => ({ history, place }))
       .filter(({ history }) => history.times.length && history.series.unit === histories[0].series.unit);
     if (!drawn.length) return;
-    // Spans of different months lie on one axis only if each begins at 0.
+    // Sets from different months share an axis only if each begins at 0.
     const spans = sets.every((set) => set.from) && new Set(sets.map((set) => set.from)).size > 1;
     const shift = (history, place) => (spans ? Date.parse(`${sets[0].from}T00:00Z`) / 1000 - Date.parse(`${sets[place].from}T00:00Z`) / 1000 : 0);
     let plot;
@@ -111,13 +111,13 @@
         colour: COLOURS[place], dash: DASHES[place], width: 1.5, points: history.times.length < 120 })) });
       const times = plot.data[0];
       const whole = [times[0] - 3600, times.at(-1) + 3600];
-      time.replaceChildren(iobands.together([plot], whole).tools, spans ? element("p", { class: "note" }, "Each set is moved to the dates of the first.") : "");
+      time.replaceChildren(iobands.together([plot], whole).tools, spans ? element("p", { class: "note" }, "Each set is shifted to the dates of the first.") : "");
     }
     draw();
     iobands.leave = iobands.redraw(draw);
   }
 
-  // A few comparisons to begin with: the first pair of each field.
+  // A few suggested comparisons: the first pair of each field.
   function suggestions() {
     const items = [];
     for (const field of Object.keys(iobands.site.comparable)) {

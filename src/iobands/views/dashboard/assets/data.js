@@ -1,5 +1,5 @@
-// Receives the data: each data file is a script that calls one of these, as a page that was opened
-// from a disk may load scripts and nothing else.
+// Receives the data. Each data file is a script that calls one of these functions, as a page opened
+// from a disk may load only scripts.
 "use strict";
 
 const iobands = {
@@ -8,8 +8,8 @@ const iobands = {
 };
 
 (() => {
-  const received = new Map(); // what a script has handed over, by its name
-  const loads = new Map(); // promises of it, by the same name
+  const received = new Map(); // data from the scripts, by name
+  const loads = new Map(); // promises of the data, by the same name
 
   iobands.receive = (name, data) => {
     received.set(name, data);
@@ -19,7 +19,7 @@ const iobands = {
     iobands.start();
   };
 
-  // The data of a file, of which all but the site's are packed.
+  // The data of a file; all except the site's are packed.
   function load(name) {
     if (!loads.has(name)) {
       loads.set(name, new Promise((resolve, reject) => {
@@ -27,7 +27,7 @@ const iobands = {
         script.onload = () => resolve(unpacked(received.get(name)));
         script.onerror = () => {
           loads.delete(name);
-          reject(new Error(`data/${name}.js cannot be loaded; is the copy of the dashboard whole?`));
+          reject(new Error(`data/${name}.js cannot be loaded; is the copy of the dashboard complete?`));
         };
         script.src = `data/${name}.js`;
         document.head.append(script);
@@ -42,7 +42,7 @@ const iobands = {
     return new Response(stream).json();
   }
 
-  // A column is its only value, or a value a run.
+  // A column is its only value, or a value for each run.
   const cell = (column, run) => (Array.isArray(column) ? column[run] : column ?? null);
 
   function addTables(runs, tables, variable) {
@@ -60,8 +60,8 @@ const iobands = {
     }
   }
 
-  // The runs of a series: times, values, and a function of each run that returns a column of it;
-  // with what else is known of the series.
+  // The runs of a series: times, values, and for each run a function that returns one of its
+  // columns; and all else that is known of the series.
   const histories = new Map();
   iobands.history = function history(id) {
     const series = iobands.byId.get(id);

@@ -6,10 +6,10 @@
   const MOST_ROWS = 100;
   const ON_A_PHONE = 12;
 
-  // What an alert is, of what, its level, since when and how sure, as the digest has them.
+  // The severity, subject, level, date and certainty of an alert, as in the digest.
   iobands.alertText = (alert, name) => [tag(alert.severity, alert.severity, alert.quiet || alert.severity === "collapsed"), " ", element("strong", {}, name),
     alert.number ? ` (${alert.number}) ` : " ",
-    alert.says.map((text) => (text === alert.certainty ? `how sure: ${text}` : text)).join(" · ")];
+    alert.says.map((text) => (text === alert.certainty ? `certainty: ${text}` : text)).join(" · ")];
 
   function alertItem(alert) {
     const about = alert.series.filter((id) => iobands.byId.has(id));
@@ -39,19 +39,19 @@
     }
     if (!site.alerts.some((alert) => alert.heading === "Needs attention") && site.series.length) {
       found.unshift(element("p", { class: "card plain" }, calibration(site)
-        ?? "Nothing needs attention: no series has changed for the worse, and none is missing."));
+        ?? "Nothing needs attention: no series has become worse, and no sample is missing."));
     }
     return found;
   }
 
-  // On a new site, how many runs are missing until something can be judged.
+  // On a new site, how many runs are needed before a series can be judged.
   function calibration(site) {
     const waiting = site.series.filter((series) => series.state === "calibrating");
     if (waiting.length < site.series.length) return null;
     const left = Math.max(1, Math.min(...waiting.map((series) => series.left)));
     const time = iobands.duration(left * site.interval);
-    return `Nothing can be judged yet: a series is judged from ${site.enough} runs on. The first `
-      + `lacks ${plural(left, "run")}, which take about ${time} at the present rate.`;
+    return `Nothing can be judged yet: a series needs ${site.enough} runs. The first one lacks `
+      + `${plural(left, "run")}, about ${time} at the present rate.`;
   }
 
   function lately(site) {
@@ -80,7 +80,7 @@
     return section("file-systems", "File systems",
       iobands.table("Table of file systems", iobands.headings(columns.map(([name]) => name)),
         element("tbody", {}, site.file_systems.map((each) => row(columns.map(([, cell]) => cell(each)))))),
-      element("p", { class: "note" }, "As the newest run of each saw it. An outlier is a run below the floor of its band, outside a lasting drop."));
+      element("p", { class: "note" }, "As seen by the newest run of each. An outlier is a run below the floor of its band, outside a lasting drop. A healthy run hardly ever lies below the floor."));
   }
 
   function seriesRow(series) {
@@ -105,11 +105,11 @@
     return [
       iobands.table("Table of series", iobands.headings(["Series", "State", "Newest", "Verdict", "Band", "Trend", "When", "Runs", "In effect"]), body),
       button,
-      element("p", { class: "note" }, "Band: lower quartile–median–upper quartile; ~ marks one learned from the series' own runs, provisional. A quarter of healthy runs lie below the lower quartile."),
+      element("p", { class: "note" }, "Band: lower quartile–median–upper quartile; ~ marks a provisional band, learned from the series' own runs. A quarter of healthy runs lie below the lower quartile. In effect: the settings that the newest run really used."),
     ];
   }
 
-  // Which series have every word of `q` in a name or a value, and the state.
+  // The series that have every word of `q` in a name or a value, and the state.
   iobands.chosen = ({ q = "", state = "" }) => {
     const words = q.toLowerCase().split(/\s+/).filter(Boolean);
     return iobands.site.series.filter((series) => {

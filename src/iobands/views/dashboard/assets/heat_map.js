@@ -1,4 +1,4 @@
-// The heat map: a row a kind of series, a column a session, a cell the worst verdict.
+// The heat map: a row for each kind of series, a column for each session; a cell is the worst verdict.
 "use strict";
 
 (() => {
@@ -15,7 +15,7 @@
   // The place of the first session that is shown.
   iobands.firstSession = (sessions) => (iobands.onAPhone() ? Math.max(0, sessions.length - ON_A_PHONE) : 0);
 
-  // A heat map of `most` rows at first, and a button for more. A week apart, sessions have their day.
+  // A heat map with `most` rows at first, and a button for more. One column a week shows its date.
   iobands.heatTable = (label, noun, times, makers, most) => {
     const body = element("tbody");
     const [, button] = iobands.more(makers, most, body);
@@ -30,7 +30,7 @@
       Object.entries(CELLS).map(([cell, name]) => iobands.key(name, MARKS[cell], name)));
   }
 
-  // In the order of the newest sessions: what went wrong lately comes first.
+  // Ordered by the newest sessions: recent trouble comes first.
   const badness = (row) => [...row.cells].reverse().slice(0, 7)
     .reduce((sum, cell, age) => sum + (cell === "c" || cell === "m" ? 3 : cell === "b" ? 1 : 0) / (1 + age / 4), 0);
 
@@ -53,7 +53,7 @@
       }, MARKS[cell]));
   }
 
-  // One cell is in the order of the tab key; the arrow keys lead to the others.
+  // The tab key reaches one cell; the arrow keys move to the others.
   function withArrowKeys(table) {
     const first = [...table.querySelectorAll("tr:first-child a.cell")].at(-1);
     if (first) first.tabIndex = 0;
@@ -92,7 +92,7 @@
   };
 
   function sentence(rows, sessions) {
-    if (!sessions.length || !rows.length) return element("p", {}, "Nothing was measured lately.");
+    if (!sessions.length || !rows.length) return element("p", {}, "No recent sessions.");
     const newest = rows.map((row) => row.cells.at(-1));
     const counts = [...RANK].filter((cell) => newest.includes(cell))
       .map((cell) => `${newest.filter((each) => each === cell).length} ${CELLS[cell]}`);

@@ -20,7 +20,7 @@
     else if (kind === "") iobands.showFront(main, settings);
     else {
       main.replaceChildren(iobands.element("h1", {}, "No such series"), iobands.element("p", { class: "card plain" },
-        "No series has this name any more. ", iobands.element("a", { href: "#/" }, "All series")));
+        "No series has this name. ", iobands.element("a", { href: "#/" }, "All series")));
     }
   }
 

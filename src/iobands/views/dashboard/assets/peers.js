@@ -4,7 +4,7 @@
 (() => {
   const { element, section, row, tag } = iobands;
   const MOST_ROWS = 24;
-  // The least percent of the others' speed, what it is called, its mark and its colour.
+  // The least percent of the others' speed, its name, mark and colour.
   const CLASSES = [
     [110, "faster", "▲", "above"], [90, "as fast as the others", "●", "within"],
     [75, "slower", "▼", "below"], [0, "much slower", "✖", "collapsed"],
@@ -45,7 +45,7 @@
   }
 
   function sentence({ noun, rows }) {
-    if (!known({ rows })) return element("p", {}, `No run used three ${noun}s or more at once, so none can be compared.`);
+    if (!known({ rows })) return element("p", {}, `No run used three or more ${noun}s at once, so they cannot be compared.`);
     const slow = rows.filter((each) => each.state === "slow");
     if (!slow.length) return element("p", {}, `None of ${iobands.plural(rows.length, noun)} is slower than the others.`);
     const says = slow.map((each) => `${noun} ${each.name} since ${iobands.day(each.since)}`).join(", ");
@@ -55,7 +55,7 @@
   const known = (place) => place.rows.some((each) => each.state !== "unknown");
   const isSlow = (place) => place.rows.some((each) => each.state === "slow");
 
-  // Where something is slow it is shown; the others are folded.
+  // Places with a slow target or node are shown; the others are folded.
   iobands.peerMaps = (places, slow) => places.filter((place) => place.sessions.length && isSlow(place) === slow)
     .map((place) => section(`places-${places.indexOf(place)}`, place.title[0].toUpperCase() + place.title.slice(1),
       sentence(place), slow ? [heat(place), legend(place), table(place)]

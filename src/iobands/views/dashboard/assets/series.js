@@ -1,4 +1,4 @@
-// The page of a series: its runs with all that explains them.
+// The page of a series: its runs, and everything that explains them.
 "use strict";
 
 (() => {
@@ -7,7 +7,7 @@
   const BINS = 24;
   const NO_CHART = new Set(["stripe_count", "stripe_size", "targets_active"]);
 
-  // The place of the first of ordered times that is not before `time`.
+  // The index of the first of ordered times that is not before `time`.
   const firstFrom = (times, time) => {
     let low = 0;
     let high = times.length;
@@ -35,7 +35,7 @@
     ];
   }
 
-  // The times and values of the runs from one time to another, of which times are in order.
+  // The times and values of the runs between two times; times are in order.
   function inView(history, from, to) {
     const first = firstFrom(history.times, from);
     const last = firstFrom(history.times, Math.floor(to) + 1);
@@ -46,7 +46,7 @@
     if (!values.length) return "No run in view.";
     const [low, middle, high] = iobands.quartiles(values).map(figure);
     return `In view: ${plural(values.length, "run")} from ${iobands.day(times[0])} to ${iobands.day(times.at(-1))}; median ${middle} `
-      + `${unit}, half of them from ${low} to ${high}, all from ${figure(Math.min(...values))} to ${figure(Math.max(...values))}.`;
+      + `${unit}, half from ${low} to ${high}, all from ${figure(Math.min(...values))} to ${figure(Math.max(...values))}.`;
   }
 
   function distribution({ values }, unit) {
@@ -84,10 +84,10 @@
     return [
       ...history.changes.map((each) => [each.since, `Change to ${figure(each.level)} ${history.series.unit} from `
         + `${figure(each.baseline)}: ${each.says}; began ${between(each.low, each.high)}, `
-        + `raised ${iobands.day(each.raised)}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : ", lasts"}`]),
+        + `raised ${iobands.day(each.raised)}${each.ended ? `, ended ${iobands.day(each.ended)}: ${each.end}` : ", still lasts"}`]),
       ...history.incidents.map((each) => [each.since, `Incident ${each.name}: ${iobands.day(each.since)}`
         + `${until(each.open ? null : each.until)}, ${figure(each.ratio)} × the band`]),
-      ...history.epochs.map((each) => [each.since, `Epoch ${each.name}${each.reason ? `: ${each.reason}` : ""}`]),
+      ...history.epochs.map((each) => [each.since, `Epoch ${each.name} begins${each.reason ? `: ${each.reason}` : ""}; earlier runs are not compared`]),
       ...history.maintenance.map((each) => [each.begin, `Maintenance to ${iobands.minute(each.end)}${each.reason ? `: ${each.reason}` : ""}`]),
       ...history.missing.map((each) => [each.when, `Missing: ${each.what ?? "a run gave no sample"}`]),
       ...history.actions.map((each) => [each.when, each.says]),
@@ -106,10 +106,10 @@
     const columns = ["stripe_count", "stripe_size", "transport_in_effect", "hints_in_effect", "fsync", "cache", "tool_version", "suite_version", "version"];
     const effect = newest ? columns.filter((name) => history.columns.includes(name) && newest(name) !== null)
       .map((name) => [nameOf(name), String(newest(name))]) : [];
-    return section("about", "What is known", element("div", { class: "facts" },
+    return section("about", "Details", element("div", { class: "facts" },
       factList("Judgement", history.facts),
       factList("Asked for", Object.entries(series.fields).map(([name, value]) => [nameOf(name), value])),
-      effect.length ? factList("In effect, as the newest run proved", effect) : null,
+      effect.length ? factList("In effect: read back in the newest run", effect) : null,
       history.moved.length ? element("div", { class: "card" }, element("h3", {}, "Moved at the same time"),
         element("ul", { class: "moved" }, history.moved.map((text) => element("li", {}, text)))) : null));
   }
@@ -140,7 +140,7 @@
     const span = (from, to) => `${series.id}@${day(from)}..${day(to)}`;
     const last = series.when;
     return element("p", {},
-      others.length ? ["Of the same jobs: ", others.flatMap((each, place) => [place ? ", " : "", iobands.link(each.id, each.variable)]), ". "] : "",
+      others.length ? ["From the same jobs: ", others.flatMap((each, place) => [place ? ", " : "", iobands.link(each.id, each.variable)]), ". "] : "",
       "Compare with ", compared.flatMap(([field, ids]) => [
         element("a", { href: iobands.address("compare", { sets: [series.id, ...ids].slice(0, iobands.mostSets).join(",") }) }, `another ${nameOf(field)}`), ", "]),
       element("a", { href: iobands.address("compare", { sets: `${span(last - month, last)},${span(last - 2 * month, last - month)}` }) }, "the month before"), ".");
@@ -180,7 +180,7 @@
       .map((each) => iobands.history(each.id)));
     if (iobands.place().place !== `series/${id}`) return;
     if (!history.times.length) {
-      main.replaceChildren(heading, ...alertLines(series), element("p", { class: "card plain" }, "No run has given a sample so far."), eventList(history), about(history));
+      main.replaceChildren(heading, ...alertLines(series), element("p", { class: "card plain" }, "No run has given a sample yet."), eventList(history), about(history));
       return;
     }
     history.verdicts ??= history.values.map((value, place) => iobands.verdict(iobands.bandAt(history, history.times[place]), value));
@@ -270,7 +270,7 @@
         iobands.keep({ with: [...shown].join(" ") });
         draw();
       } });
-      also.append(element("label", {}, box, ` with ${name} of the same jobs`));
+      also.append(element("label", {}, box, ` with ${name} from the same jobs`));
     });
     main.replaceChildren(...[
       heading, ...alertLines(series), neighbours(series), time, also,
@@ -287,8 +287,8 @@
     const swatch = (style, text) => element("span", {}, element("i", { class: `swatch ${style}`, "aria-hidden": "true" }), ` ${text} `);
     return element("p", { class: "note key" },
       ["above", "within", "below", "collapsed", "no band"].map((name) => iobands.key(name, iobands.marks[name], name)),
-      swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor"),
-      swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker when it may have begun"),
+      swatch("band-swatch", "lower to upper quartile"), swatch("median-swatch", "median"), swatch("floor-swatch", "floor, hardly ever undercut by a healthy run"),
+      swatch("baseline-swatch", "baseline"), swatch("changed-swatch", "change, darker where it may have begun"),
       swatch("maintenance", "maintenance"), swatch("incident", "incident"), iobands.key("no data", "×", "missing run"));
   }
 

@@ -1,19 +1,19 @@
-// The first line: the state of the site and its age, which only the reader's clock knows.
+// The first line: the state of the site and its age by the reader's clock.
 "use strict";
 
 (() => {
   const { element } = iobands;
 
-  // Without a session for two intervals nobody knows the state.
+  // Without a session for two intervals, the state is unknown.
   iobands.judgement = (site, now) => {
-    if (site.newest === null) return { word: "UNKNOWN", text: "no run so far" };
+    if (site.newest === null) return { word: "UNKNOWN", text: "no run yet" };
     const age = (site.past ? site.made : now) - site.newest;
     const usual = `one is expected every ${iobands.duration(site.interval)}`;
     if (age > 2 * site.interval) {
       const last = `last known: ${site.word}, ${site.counts}`;
       return { word: "UNKNOWN", text: `no run for ${iobands.duration(age)}, and ${usual}; ${last}` };
     }
-    // Nothing that can be judged is not well
+    // A site on which nothing can be judged is not OK.
     const young = site.word === "OK" && site.series.every((series) => series.state === "calibrating");
     return { word: young ? "CALIBRATING" : site.word, text: `${site.counts}; newest run ${iobands.duration(age)} ago` };
   };

@@ -4,12 +4,12 @@
 (() => {
   const DAY = 86400;
   const CONFIDENCE = 0.95;
-  const FEWEST_PAIRS = 6; // of which the smallest and the largest ratio are as sure: 1 - 2 / 2**6
+  const FEWEST_PAIRS = 6; // the interval from their smallest to their largest ratio has 1 - 2 / 2**6 confidence
   const RESAMPLES = 2000;
 
   const sorted = (values) => Float64Array.from(values).sort();
 
-  // Type 7 of Hyndman and Fan, as everywhere in iobands.
+  // Quantiles of type 7 of Hyndman and Fan, as everywhere in iobands.
   iobands.quantiles = (values, shares) => {
     const order = sorted(values);
     return shares.map((share) => {
@@ -21,7 +21,7 @@
   iobands.quartiles = (values) => (values.length ? iobands.quantiles(values, [0.25, 0.5, 0.75]) : []);
   const median = (values) => iobands.quantiles(values, [0.5])[0];
 
-  // Which band judges a run at `time`, and its verdict.
+  // The band that judges a run at `time`, and its verdict.
   iobands.bandAt = (history, time) => {
     let found = -1;
     for (const [begin, place] of history.segments) {
@@ -37,7 +37,7 @@
     return value <= band.upper ? "within" : "above";
   };
 
-  // Runs that are nearest each other in time and at most a day apart, each in one pair.
+  // Pairs of runs nearest in time and at most a day apart, each run in one pair.
   iobands.pairs = (one, other) => {
     const candidates = [];
     let after = 0;
@@ -55,7 +55,7 @@
       .filter(([first, second]) => first > 0 && second > 0);
   };
 
-  // How often the median of `number` ratios lies within, `place` being left out at each end.
+  // How often the median of `number` ratios lies inside when `place` are left out at each end.
   function confidence(number, place) {
     let outside = 0;
     let term = 2 ** -number;
@@ -73,11 +73,11 @@
     while (place + 1 < Math.floor(logs.length / 2) && confidence(logs.length, place + 1) >= CONFIDENCE) place += 1;
     return {
       ratio: Math.exp(median(logs)), low: Math.exp(logs[place]), high: Math.exp(logs[logs.length - 1 - place]),
-      how: `median of ${iobands.plural(pairs.length, "pair")} of runs at most a day apart, interval of the sign test`,
+      how: `median of ${iobands.plural(pairs.length, "pair")} of runs at most a day apart, interval from the sign test`,
     };
   }
 
-  // A generator of its own, so that the same runs give the same interval.
+  // A fixed generator, so that the same runs give the same interval.
   function generator() {
     let state = 1;
     return (below) => {
@@ -94,11 +94,11 @@
     const [low, high] = iobands.quantiles(ratios, [0.025, 0.975]);
     return {
       ratio: median(one) / median(other), low, high,
-      how: `ratio of the medians of ${one.length} and ${iobands.plural(other.length, "run")}, interval of the bootstrap`,
+      how: `ratio of the medians of ${one.length} and ${iobands.plural(other.length, "run")}, interval from the bootstrap`,
     };
   }
 
-  // The ratio of one set of runs to another with an interval of 95 %, null of too few runs.
+  // The ratio of one set of runs to another with its 95 % interval; null with too few runs.
   iobands.ratio = (one, other) => {
     const pairs = iobands.pairs(one, other);
     if (pairs.length >= FEWEST_PAIRS) return pairedRatio(pairs);

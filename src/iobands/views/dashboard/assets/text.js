@@ -1,4 +1,4 @@
-// Elements and texts. Whatever comes from a log becomes text, never markup.
+// Elements and texts. Input from a log becomes text, never markup.
 "use strict";
 
 iobands.element = function element(name, attributes = {}, ...children) {
@@ -15,7 +15,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
 (() => {
   const { element } = iobands;
 
-  // A mark for each word, so that none is known by its colour alone.
+  // A mark for each word, so that no meaning depends on colour alone.
   iobands.marks = {
     above: "▲", within: "●", below: "▼", collapsed: "✖", "no band": "○",
     healthy: "✔", slow: "✖", "not used": "?", improved: "▲", watch: "▼", degraded: "✖", incident: "✖", "no data": "?",
@@ -39,7 +39,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
     client_read_gib: "read by the clients in GiB", version: "ReFrame", suite_version: "iobands",
     slowest_target: "slowest target (× the median)", slowest_node: "slowest node (× the median)",
   };
-  // What readers call a column.
+  // The name of a column for readers.
   iobands.nameOf = (column) => NAMES[column] ?? column.replaceAll("_", " ");
 
   iobands.change = (ratio) => {
@@ -54,7 +54,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
   iobands.day = (seconds) => date(seconds).toISOString().slice(0, 10);
   iobands.minute = (seconds) => date(seconds).toISOString().slice(0, 16).replace("T", " ");
 
-  // How long, in the largest unit that leaves at least two.
+  // A duration in the largest unit that gives at least two.
   iobands.duration = (seconds) => {
     const units = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
     const [size, name] = units.find(([each]) => seconds >= 2 * each) ?? units[3];
@@ -76,7 +76,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
 
   iobands.onAPhone = () => matchMedia("(max-width: 46rem)").matches;
 
-  // A table that scrolls on its own where it is wider than the page; `head` is its first row.
+  // A table that scrolls by itself if it is wider than the page; `head` is its first row.
   iobands.table = (label, head, body, kind = "") =>
     element("div", { class: `card scroll ${kind}`, tabindex: "0", role: "region", "aria-label": label },
       element("table", {}, element("thead", {}, head), body));
@@ -95,7 +95,7 @@ iobands.element = function element(name, attributes = {}, ...children) {
     return [container, button];
   };
 
-  // A section with a list of its items, null without any.
+  // A section with a list of items, or null without items.
   iobands.list = (id, heading, items, most, note = "") => (items.length
     ? iobands.section(id, heading, note && element("p", { class: "note" }, note), iobands.more(items, most, element("ul", { class: "card" })))
     : null);
