@@ -23,7 +23,7 @@ from .covariates import CovariatesMixin
 from .failure import how_it_ended, reason_in
 from .file_system import FileSystemMixin
 from .hints import HintsMixin
-from .package import ATTEMPT, VARIABLE_UNITS, suite_version
+from .package import ATTEMPT, PURPOSE, SESSION, VARIABLE_UNITS, suite_version
 from .proof import ResultError
 from .run_directory import JOB_SCRIPTS, RunDirectoryMixin
 from .scale import ScaleMixin
@@ -81,6 +81,12 @@ class IoBase(
 
     #: Which attempt it is: 2 where infrastructure spoilt the first.
     attempt = variable(int, value=ATTEMPT, loggable=True)
+
+    #: The session that it is of.
+    session = variable(str, type(None), value=SESSION, loggable=True)
+
+    #: Why it is made: scheduled, repeat, suspect, recovery or manual.
+    purpose = variable(str, value=PURPOSE, loggable=True)
 
     #: The stripe count in effect, read back from the files.
     stripe_count = variable(int, type(None), value=None, loggable=True)

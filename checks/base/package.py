@@ -10,7 +10,7 @@ from iobands import __version__ as suite_version
 from iobands.bands import NO_BAND, Bands, load_bands
 from iobands.measure.jobs import await_end, note_job
 from iobands.measure.notes import Note, is_live, new_note, notes_of, read_notes, unknown_owner
-from iobands.measure.processes import ATTEMPT_ENV
+from iobands.measure.processes import ATTEMPT_ENV, PURPOSE_ENV, SESSION_ENV
 from iobands.measure.sweep import (
     REMOVE_SCRIPT,
     arguments,
@@ -21,7 +21,9 @@ from iobands.measure.sweep import (
 from iobands.model import (
     COVARIATES,
     FEWEST_PAIRS,
+    MANUAL,
     MATCH_FIELDS,
+    PURPOSES,
     SERIES_FIELDS,
     SPEEDS,
     VARIABLE_UNITS,
@@ -36,6 +38,12 @@ PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 #: Which attempt the runs of this process are.
 ATTEMPT = 2 if os.environ.get(ATTEMPT_ENV) == "2" else 1
 
+#: The session of the runs of this process, which config/site.py begins.
+SESSION = os.environ.get(SESSION_ENV)
+
+#: Why the runs of this process are made.
+PURPOSE = os.environ.get(PURPOSE_ENV) if os.environ.get(PURPOSE_ENV) in PURPOSES else MANUAL
+
 __all__ = [
     "ATTEMPT",
     "COVARIATES",
@@ -43,8 +51,10 @@ __all__ = [
     "MATCH_FIELDS",
     "NO_BAND",
     "PERFLOGS",
+    "PURPOSE",
     "REMOVE_SCRIPT",
     "SERIES_FIELDS",
+    "SESSION",
     "SPEEDS",
     "VARIABLE_UNITS",
     "Bands",

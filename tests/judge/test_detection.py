@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from iobands.judge.budget import DEGRADED, Budget, runs_between_false_alarms
-from iobands.snapshot import runs_a_year, sessions_of
+from iobands.snapshot import NOTHING, runs_a_year, sessions_a_year, sessions_of
 
 
 def days(*numbers: float) -> np.ndarray:
@@ -50,30 +52,61 @@ def test_a_young_series_counts_as_daily(numbers: tuple[int, ...]):
     assert runs_a_year(days(*numbers)) == 365
 
 
-def test_runs_of_a_night_are_of_one_session():
-    found = sessions_of(
-        {
-            "late": days(0.99, 1.98),  # shortly before midnight
-            "early": days(1.01, 2.02),
-            "twice": days(0.995, 1.03),
-        }
+def numbers(names: dict[str, str], **times: np.ndarray) -> dict[str, list[int]]:
+    """Return the sessions of runs; `names` has a letter for the session of each, `-` for none."""
+    codes = {
+        key: np.array([" ABC".find(each) for each in names.get(key, "-" * len(every))], dtype=int)
+        for key, every in times.items()
+    }
+    return {key: each.tolist() for key, each in sessions_of(times, codes).items()}
+
+
+def test_runs_of_a_night_that_name_no_session_are_of_one():
+    found = numbers(
+        {},
+        late=days(0.99, 1.98),  # shortly before midnight
+        early=days(1.01, 2.02),
+        twice=days(0.995, 1.03),
     )
-    late, early, twice = (found.numbers[name].tolist() for name in ("late", "early", "twice"))
-    assert late == early
-    assert late[1] - late[0] == found.a_day == 2
     # the second run of a night goes with the second of the others
-    assert twice == [late[0], late[0] + 1]
+    assert found == {"late": [0, 2], "early": [0, 2], "twice": [0, 1]}
+
+
+def test_runs_that_name_a_session_are_of_it():
+    # all, then one of them again, then all, within an hour
+    found = numbers(
+        {"fpp": "ABC", "ssf": "AC"}, fpp=days(0.500, 0.510, 0.520), ssf=days(0.501, 0.521)
+    )
+    assert found == {"fpp": [0, 1, 2], "ssf": [0, 2]}
+
+
+def test_a_session_goes_on_over_midnight_and_may_have_two_runs_of_a_series():
+    found = numbers({"fpp": "AAB", "ssf": "AB"}, fpp=days(0.9, 1.1, 1.9), ssf=days(1.2, 1.95))
+    assert found == {"fpp": [0, 0, 1], "ssf": [0, 1]}
+
+
+def test_older_runs_are_of_the_day_and_newer_ones_of_their_session():
+    found = numbers(
+        {"fpp": "--AB", "ssf": "--B"}, fpp=days(1.2, 2.2, 3.2, 3.25), ssf=days(1.21, 2.21, 3.26)
+    )
+    assert found == {"fpp": [0, 1, 2, 3], "ssf": [0, 1, 3]}
+
+
+def test_a_clock_that_was_set_back_lets_no_number_fall():
+    found = numbers({"fpp": "BA", "ssf": "A"}, fpp=days(2.2, 3.2), ssf=days(1.2))
+    assert found == {"fpp": [1, 1], "ssf": [0]}
 
 
 def test_sessions_a_year_are_those_of_all_series_together():
     # every second day each, on days in turn: together daily
-    every = days(*np.arange(334))
-    found = sessions_of({"odd": every[1::2], "even": every[::2]})
-    assert found.a_year(["odd", "even"]) == pytest.approx(365)
-    assert found.a_year(["odd"]) == pytest.approx(365 / 2, rel=0.01)
+    every = np.arange(334)
+    odd, even = (
+        replace(NOTHING, times=days(*mine), sessions=mine) for mine in (every[1::2], every[::2])
+    )
+    assert sessions_a_year([odd, even]) == pytest.approx(365)
+    assert sessions_a_year([odd]) == pytest.approx(365 / 2, rel=0.01)
 
 
 def test_series_without_runs_have_no_sessions():
-    found = sessions_of({"none": days()})
-    assert found.numbers["none"].tolist() == []
-    assert sessions_of({}).numbers == {}
+    assert numbers({}, none=days()) == {"none": []}
+    assert numbers({}) == {}

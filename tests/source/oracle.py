@@ -54,6 +54,7 @@ def row(line: bytes, columns: list[str] | None) -> Row:
         raise Bad
     said = dict(zip(columns, cells, strict=True))
     found = {name: value(name, said.get(name, "")) for name in READ}
+    found["purpose"] = found["purpose"] or "scheduled"
     never_null = ("job_completion_time", "system", "partition", "result")
     if any(found[name] is None for name in never_null):
         raise Bad

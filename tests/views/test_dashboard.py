@@ -171,6 +171,56 @@ def test_a_week_without_a_weekly_run_is_a_column_and_its_days_are_none(tmp_path:
     assert cells_of(look(tmp_path), tmp_path / "page") == {"disk": "nn.nnn"}
 
 
+def of_session(name: str, hours: float, *patterns: str, **fields: object) -> list[str]:
+    """Return a run of each pattern in a session so many hours ago, a minute apart."""
+    return [
+        line(
+            job_completion_time=(NOW - timedelta(hours=hours, minutes=-number)).isoformat(),
+            file_system=pattern,
+            session=name,
+            **fields,
+        )
+        for number, pattern in enumerate(patterns)
+    ]
+
+
+def test_what_was_not_selected_has_no_mark(tmp_path: Path) -> None:
+    every = ("fpp", "fpn", "ssf")
+    rows = of_session("A", 3, *every, purpose="scheduled")
+    rows += of_session("B", 2, "fpp", purpose="manual")
+    write_perflog(tmp_path / "perflogs", rows)
+    assert cells_of(look(tmp_path), tmp_path / "page") == {"fpp": "nn", "fpn": "n ", "ssf": "n "}
+    write_perflog(tmp_path / "perflogs", rows + of_session("C", 1, *every, purpose="scheduled"))
+    assert cells_of(look(tmp_path), tmp_path / "page") == {"fpp": "nnn", "fpn": "n n", "ssf": "n n"}
+
+
+def test_a_confirming_run_of_a_daily_site_marks_no_other(tmp_path: Path) -> None:
+    every = ("fpp", "fpn", "ssf")
+    rows = [
+        row
+        for ago in (4, 3, 2, 1)
+        for row in of_session(str(ago), 24 * ago, *every, purpose="scheduled", interval_days=1)
+    ]
+    rows += of_session("again", 15, "ssf", purpose="manual", interval_days=1)
+    write_perflog(tmp_path / "perflogs", rows)
+    found = cells_of(look(tmp_path), tmp_path / "page")
+    assert found == {"fpp": "nnnn ", "fpn": "nnnn ", "ssf": "nnnnn"}
+
+
+def test_what_was_due_and_did_not_run_is_marked_in_its_session(tmp_path: Path) -> None:
+    def day(ago: int, *patterns: str) -> list[str]:
+        return of_session(f"day {ago}", 24 * ago, *patterns, purpose="scheduled", interval_days=1)
+
+    weekly = {"purpose": "scheduled", "interval_days": 7}
+    rows = [*day(3, "fpp", "ssf"), *of_session("week", 71, "fpn", **weekly)]
+    rows += [*day(2, "fpp"), *day(1, "fpp", "ssf")]
+    rows += of_session("day 2", 47.9, "fpn", perf_value="null", result="fail", **weekly)
+    write_perflog(tmp_path / "perflogs", rows)
+    found = cells_of(look(tmp_path), tmp_path / "page")
+    # the weekly one is due after half a week, and asks nothing of the daily ones
+    assert found == {"fpp": "n nn", "ssf": "n .n", "fpn": " nm "}
+
+
 def test_a_gap_of_a_maintenance_is_none_and_public_without_its_reason(tmp_path: Path) -> None:
     (tmp_path / "bands").mkdir()
     (tmp_path / "bands" / "here.yaml").write_text(

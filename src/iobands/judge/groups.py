@@ -18,7 +18,7 @@ from iobands.judge.chart import SIDES, Chart
 from iobands.judge.detection import Detection
 from iobands.judge.scores import Array
 from iobands.model import SeriesKey
-from iobands.snapshot import DOWN, SHARED, Ratio, Times, level_ratio, moment, sessions_of
+from iobands.snapshot import DOWN, SHARED, History, Ratio, Times, level_ratio, moment
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,14 @@ def groups_of(medium_of: Mapping[SeriesKey, str | None]) -> tuple[Group, ...]:
 
 
 def group_drops(
-    groups: tuple[Group, ...], detections: Mapping[SeriesKey, Detection], budget: Budget
+    groups: tuple[Group, ...],
+    detections: Mapping[SeriesKey, Detection],
+    histories: Mapping[SeriesKey, History],
+    budget: Budget,
 ) -> tuple[GroupDrop, ...]:
     """Return the drops of groups, past ones included, as far as series in them can be judged."""
     able = {key: each for key, each in detections.items() if each.chart.can_judge}
-    sessions = sessions_of({key: each.times for key, each in able.items()}).numbers
+    sessions = {key: histories[key].sessions[each.rows] for key, each in able.items()}
     found = []
     for group in groups:
         keys = tuple(key for key in group.keys if key in able and len(able[key].times))
@@ -126,7 +129,10 @@ _OWN_BASELINE: Final = 200
 
 @dataclass(frozen=True)
 class GroupMember:
-    """A series of a group: its chart, and the rising session number of each of its runs."""
+    """A series of a group: its chart, and the session of each run, by numbers that never fall.
+
+    Of several runs of a session the last counts.
+    """
 
     chart: Chart
     sessions: NDArray[np.int_]

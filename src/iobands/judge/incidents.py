@@ -12,18 +12,21 @@ from numpy.typing import NDArray
 
 from iobands.judge.verdicts import TransientRuns
 from iobands.model import SeriesKey
-from iobands.snapshot import Incident, moment, sessions_of
+from iobands.snapshot import Incident, days_of, moment
 
 _WINDOW: Final = 3
 _BAD: Final = 2
 _SEVERAL: Final = 2
-_DAYS: Final = 7
+_WEEK: Final = 7
 
 
 def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tuple[Incident, ...]:
     """Return all incidents in the order of time, those that are open at `now` included."""
-    sessions = sessions_of({key: each.times for key, each in runs.items()})
-    week = _DAYS * sessions.a_day
+    if not runs:
+        return ()
+    every = days_of(np.concatenate([each.times for each in runs.values()]))
+    ends = np.cumsum([len(each.times) for each in runs.values()])[:-1]
+    days = dict(zip(runs, np.split(every, ends), strict=True))
     groups: defaultdict[tuple[str, str, str], list[SeriesKey]] = defaultdict(list)
     for key in runs:
         if key.file_system is not None:
@@ -31,8 +34,8 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tupl
     found = []
     for place, keys in groups.items():
         if len(keys) >= _SEVERAL:
-            mine = {key: (runs[key], sessions.numbers[key]) for key in keys}
-            spans = _spans(list(mine.values()), week)
+            mine = {key: (runs[key], days[key]) for key in keys}
+            spans = _spans(list(mine.values()))
             found += [_incident(place, mine, *span, now) for span in spans]
     return tuple(sorted(found, key=lambda each: each.since))
 
@@ -40,33 +43,28 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tupl
 _Runs = tuple[TransientRuns, NDArray[np.int_]]
 
 
-def _spans(runs: Sequence[_Runs], week: int) -> list[tuple[int, int, int, bool]]:
-    """Return of each incident the first bad session, the opening and the last bad one.
-
-    `week` is how much the numbers of sessions rise in a week.
-    """
-    numbers, places = np.unique(
-        np.concatenate([sessions for _, sessions in runs]), return_inverse=True
-    )
-    ran = np.bincount(places, minlength=len(numbers))
-    low = np.bincount(places, np.concatenate([each.low for each, _ in runs]), len(numbers))
+def _spans(runs: Sequence[_Runs]) -> list[tuple[int, int, int, bool]]:
+    """Return of each incident the first bad day, the opening and the last bad one."""
+    days, places = np.unique(np.concatenate([each for _, each in runs]), return_inverse=True)
+    ran = np.bincount(places, minlength=len(days))
+    low = np.bincount(places, np.concatenate([each.low for each, _ in runs]), len(days))
     judged = ran >= _SEVERAL
-    numbers, bad = numbers[judged], (2 * low > ran)[judged]
+    days, bad = days[judged], (2 * low > ran)[judged]
     found = []
     begun: int | None = None
     raised = last = 0
     for place in range(_WINDOW - 1, len(bad)):
         window = slice(place - _WINDOW + 1, place + 1)
-        over = numbers[place] - numbers[last] >= week or not bad[window].any()
+        over = days[place] - days[last] >= _WEEK or not bad[window].any()
         if begun is not None and over:
-            found.append((numbers[begun], numbers[raised], numbers[last], False))
+            found.append((days[begun], days[raised], days[last], False))
             begun = None
-        recent = bad[window] & (numbers[window] > numbers[place] - week)
+        recent = bad[window] & (days[window] > days[place] - _WEEK)
         if begun is None and recent.sum() >= _BAD:
             begun, raised = window.start + int(np.argmax(recent)), place
         last = place if bad[place] else last
     if begun is not None:
-        found.append((numbers[begun], numbers[raised], numbers[last], True))
+        found.append((days[begun], days[raised], days[last], True))
     return found
 
 
@@ -81,18 +79,18 @@ def _incident(
 ) -> Incident:
     ratios: dict[SeriesKey, float] = {}
     times: dict[int, list[np.datetime64]] = {first: [], raised: [], last: []}
-    for key, (each, sessions) in runs.items():
-        within = (sessions >= first) & (sessions <= last) & each.low
+    for key, (each, days) in runs.items():
+        within = (days >= first) & (days <= last) & each.low
         if within.any():
             ratios[key] = float(np.median(each.ratios[within]))
-        for session, found in times.items():
-            found += list(each.times[sessions == session])
+        for day, found in times.items():
+            found += list(each.times[days == day])
     until = moment(max(times[last]))
     return Incident(
         *place,
         since=moment(min(times[first])),
         raised=moment(max(times[raised])),
         until=until,
-        is_open=is_open and now - until < timedelta(days=_DAYS),
+        is_open=is_open and now - until < timedelta(days=_WEEK),
         ratios=dict(sorted(ratios.items(), key=lambda item: item[1])),
     )

@@ -30,7 +30,7 @@ from iobands.snapshot import (
     sessions_of,
 )
 from iobands.source.action_log import Log
-from iobands.source.samples import CHECK
+from iobands.source.samples import CHECK, session_codes
 
 #: Older runs say nothing of today's targets.
 KEPT: Final = timedelta(days=200)
@@ -80,22 +80,26 @@ def _without(rows: pl.DataFrame, spans: Sequence[tuple[Span, str | None]]) -> pl
 
 def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
     """Yield the speeds of each variable; of several runs in a session, their median."""
-    runs = rows.select(*CHECK, TIME).unique().sort(TIME).partition_by(CHECK, as_dict=True)
-    times = {check: each[TIME].cast(pl.Datetime("ns")).to_numpy() for check, each in runs.items()}
-    numbers = sessions_of(times).numbers
+    found = rows.select(*CHECK, TIME, "session").unique([*CHECK, TIME], maintain_order=True)
+    runs = found.sort(TIME).partition_by(CHECK, as_dict=True)
+    numbers = sessions_of(
+        {check: each[TIME].cast(pl.Datetime("ns")).to_numpy() for check, each in runs.items()},
+        {check: session_codes(each["session"]) for check, each in runs.items()},
+    )
     numbered = [
-        each.with_columns(pl.Series("session", numbers[check])) for check, each in runs.items()
+        each.with_columns(pl.Series("number", numbers[check])).drop("session")
+        for check, each in runs.items()
     ]
     if not numbered:
         return
     medians = (
         rows.join(pl.concat(numbered), on=[*CHECK, TIME])
-        .group_by("variable", "session", "peer")
+        .group_by("variable", "number", "peer")
         .agg(pl.col("speed").fill_nan(None).log().median(), pl.col(TIME).min())
-        .sort("session", pl.col("variable").cast(pl.String))
+        .sort("number", pl.col("variable").cast(pl.String))
     )
     for (variable,), mine in medians.group_by("variable", maintain_order=True):
-        sessions, at = np.unique(mine["session"].to_numpy(), return_inverse=True)
+        sessions, at = np.unique(mine["number"].to_numpy(), return_inverse=True)
         peers = sorted(mine["peer"].unique(), key=_order)
         places = {peer: place for place, peer in enumerate(peers)}
         values = np.full((len(sessions), len(peers)), np.nan)
@@ -103,7 +107,7 @@ def _matrices(rows: pl.DataFrame) -> Iterator[tuple[str, Speeds]]:
         cells = (at, [places[peer] for peer in mine["peer"]])
         values[cells] = mine["speed"].fill_null(np.nan).to_numpy()
         used[cells] = True
-        first = mine.group_by("session").agg(pl.col(TIME).min()).sort("session")[TIME]
+        first = mine.group_by("number").agg(pl.col(TIME).min()).sort("number")[TIME]
         yield (
             str(variable),
             Speeds(tuple(peers), first.cast(pl.Datetime("ns")).to_numpy(), values, used),

@@ -56,7 +56,7 @@ from iobands.snapshot import (
     may_share,
     ordered,
     runs_a_year,
-    sessions_of,
+    sessions_a_year,
 )
 from iobands.source.expected import missed_schedule
 from iobands.source.known import AHEAD, OVERDUE, Attempts, Known, Maintenance, read_known, why
@@ -122,7 +122,8 @@ def judge(
     kept = {key: each for key, each in judged.items() if key not in gone}
     series = [each.series for each in kept.values()]
     detections = {key: each.detection for key, each in kept.items() if each.detection}
-    drops = attempts.of("groups", partial(group_drops, groups, detections, budget), ())
+    work = partial(group_drops, groups, detections, known.histories, budget)
+    drops = attempts.of("groups", work, ())
     transient = {key: each.transient for key, each in kept.items() if each.series.shares_causes}
     incidents = attempts.of("incidents", partial(incidents_of, transient, now), ())
     stopped = obstacles(stage.runs, stage.reports.newest, OVERDUE)
@@ -235,13 +236,11 @@ class _Stage:
 def _budget(stage: _Stage, false_alarms: float) -> tuple[Budget, tuple[Group, ...]]:
     """Return the budget of false alarms of the site, and its groups, which take part in it."""
     measured = stage.measured
-    sessions = sessions_of({key: each.times for key, each in measured.items()})
     together = {key: each for key, each in measured.items() if may_share(key, each)}
     groups = groups_of({key: each.newest.get("medium") for key, each in together.items()})
     of_series = sum(runs_a_year(each.times) for each in measured.values())
-    return Budget(
-        false_alarms, of_series + sum(sessions.a_year(group.keys) for group in groups)
-    ), groups
+    of_groups = sum(sessions_a_year([measured[key] for key in each.keys]) for each in groups)
+    return Budget(false_alarms, of_series + of_groups), groups
 
 
 @dataclass(frozen=True)

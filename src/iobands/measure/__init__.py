@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from iobands.model import MANUAL, SCHEDULED
+
 
 class SessionError(Exception):
     """Nothing was measured, or not to the end; the message says why and what to do."""
@@ -27,6 +29,11 @@ class Selection:
         """Return the selection as arguments of ReFrame."""
         system = [f"--system={self.system}"] if self.system else []
         return ["-t", self.tag, *system, *self.extra]
+
+    @property
+    def purpose(self) -> str:
+        """Why it is measured: further arguments, which no schedule has, are of a person."""
+        return MANUAL if self.extra else SCHEDULED
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from iobands.measure import Listener, Selection, SessionError
 from iobands.measure.jobs import SILENT
-from iobands.measure.processes import ATTEMPT_ENV, SESSION_ENV
+from iobands.measure.processes import ATTEMPT_ENV, PURPOSE_ENV, SESSION_ENV
 from iobands.measure.run_reports import entries_of, load, report_files
 from iobands.model import COMPLETED, INTERRUPTED, LIMIT, Unusable
 
@@ -153,7 +153,11 @@ def run_checks(
 
     def attempt(more: Iterable[str], number: int) -> Ended:
         before = set(report_files(perflogs))
-        environment = {SESSION_ENV: session, ATTEMPT_ENV: str(number)}
+        environment = {
+            SESSION_ENV: session,
+            ATTEMPT_ENV: str(number),
+            PURPOSE_ENV: os.environ.get(PURPOSE_ENV) or selection.purpose,
+        }
         seconds = max(until - time.monotonic(), 0)
         ended = _run([*command, *arguments, *more], root, environment, seconds, listener)
         return replace(ended, reports=tuple(sorted(set(report_files(perflogs)) - before)))

@@ -61,9 +61,10 @@ class CheckRun:
     `fields` are the series fields that the check has set, and `recorded` the variables with a
     value. `when` is when its job completed, or ReFrame ended if there was no job, in whole seconds
     as in perflogs. `reason` is a single line. `interval` is the interval of the site's schedule,
-    None if not declared. `examines` names the file system, environment or partition that a
-    preflight check examines, and `lacks` the one that is unfit, so that a check failed or was not
-    run. `size_gib` is the size of a file system that it examines, None if unknown.
+    None if not declared. `session` is what the run names, else its report. `examines` names the
+    file system, environment or partition that a preflight check examines, and `lacks` the one that
+    is unfit, so that a check failed or was not run. `size_gib` is the size of a file system that it
+    examines, None if unknown.
     """
 
     name: str
@@ -82,6 +83,7 @@ class CheckRun:
     lacks: str | None = None
     size_gib: float | None = None
     interval: timedelta | None = None
+    session: str = ""
 
     @property
     def overdue(self) -> timedelta | None:
@@ -202,6 +204,7 @@ def _run(entry: Part, end: datetime, path: Path, entries: Mapping[_Key, Part]) -
         lacks=lacks,
         size_gib=number_of(entry, "size_gib"),
         interval=interval_of(number_of(entry, "interval_days")),
+        session=text("session") or f"{path.parent.parent.name}/{path.name}",
     )
 
 

@@ -182,6 +182,12 @@ FIELDS: Final = (
     Field("striping_command", "text", "run",
           "the shell command that stripes a directory so, without its last word, which is the "
           "directory; `null` where no stripe count was asked for"),
+    Field("session", "text", "run",
+          "what identifies the session: all runs of one `iobands run`, or of one `reframe -r`, "
+          "have the same"),
+    Field("purpose", "text", "run",
+          "why the run was made: `scheduled`, `repeat`, `suspect`, `recovery` or `manual`, as "
+          "below"),
     Field("case", "text", "series",
           "name and setting of a case, such as `csc-blocking unit`, where no other field "
           "distinguishes it from daily measurements; `null` otherwise, and where a perflog lacks "
@@ -224,6 +230,11 @@ NUMERIC_FIELDS: Final = frozenset(
 )
 #: What the `match` of a band may name (contract 3).
 MATCH_FIELDS: Final = (*SERIES_FIELDS, "variable", *_names("band"))
+#: Why a run is made: for the schedule, or as somebody selected it by hand; an older perflog has no
+#: column of it, and its runs count as scheduled.
+SCHEDULED: Final = "scheduled"
+MANUAL: Final = "manual"
+PURPOSES: Final = frozenset({SCHEDULED, "repeat", "suspect", "recovery", MANUAL})
 #: What was measured beside the rate.
 COVARIATES: Final = _names("covariate")
 #: What may explain a change: how and where a run went, and what was measured beside the rate.

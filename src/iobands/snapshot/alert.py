@@ -149,8 +149,8 @@ def ordered(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
 class Incident:
     """Most runs of one variable on a file system were under their floors.
 
-    It lasted from `since` to `until` (UTC), the times of its first and last bad session; `raised`
-    is that of the session that opened it. `ratios` has the series that were low, the deepest
+    It lasted from `since` to `until` (UTC), the times of its first and last bad day; `raised`
+    is that of the day that opened it. `ratios` has the series that were low, the deepest
     first, with the median of their low runs over the median of their band.
     """
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,8 @@ class History:
     """The samples of a series in the order of time; each array is of shape (samples,).
 
     `times` are in UTC. `passed`: the run did all that was asked of it. `too_slow`: it failed in
-    the performance phase. `alike`: it agrees with the newest sample in `COMPARED`. `newest` has
-    the fields of the newest sample, None where missing.
+    the performance phase. `alike`: it agrees with the newest sample in `COMPARED`. `sessions` are
+    as `sessions_of` numbers them. `newest` has the fields of the newest sample, None where missing.
     """
 
     times: Times
@@ -34,6 +34,7 @@ class History:
     passed: Flags
     too_slow: Flags
     alike: Flags
+    sessions: NDArray[np.int_]
     newest: Mapping[str, Any]
 
     def __len__(self) -> int:
@@ -63,6 +64,7 @@ NOTHING: Final = History(
     np.empty(0, bool),
     np.empty(0, bool),
     np.empty(0, bool),
+    np.empty(0, int),
     {},
 )
 
@@ -109,45 +111,60 @@ def runs_a_year(times: Times) -> float:
     return DAILY * max(1, round(len(recent) / len(days))) / float(gap)
 
 
-_DAYS_A_YEAR: Final = 365
+def sessions_a_year(histories: Sequence[History]) -> float:
+    """Return in how many sessions a year one of several series has a run."""
+    times = np.concatenate([each.times for each in histories])
+    numbers = np.concatenate([each.sessions for each in histories])
+    recent = times > times.max() - _YEAR
+    _, places = np.unique(numbers[recent], return_index=True)
+    return runs_a_year(np.sort(times[recent][places]))
+
+
+#: The session of a run that names none, among the codes of sessions.
+UNNAMED: Final = -1
 
 Key = TypeVar("Key", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class Sessions(Generic[Key]):
-    """The session of each sample of each series, as whole numbers that rise with time.
+def days_of(times: Times) -> NDArray[np.int_]:
+    """Return the day of each of `times`, in UTC and of any order, as whole numbers.
 
-    A session is a day, and the n-th run of a day goes with the n-th of the others. The day begins
-    at the hour with the fewest runs, so that no night of runs is cut in two. `a_day` is how many
-    sessions a day has room for.
+    It begins at the hour with the fewest runs, so that no night of runs is cut in two.
     """
-
-    numbers: Mapping[Key, NDArray[np.int_]]
-    a_day: int
-
-    def a_year(self, keys: Iterable[Key]) -> float:
-        """Return in how many sessions a year one of the series `keys` has a run."""
-        every = [self.numbers[key] for key in keys]
-        newest = max((int(each[-1]) for each in every if len(each)), default=0)
-        recent = newest - _DAYS_A_YEAR * self.a_day
-        of_year = [each[np.searchsorted(each, recent) :] for each in every]
-        days = np.unique(np.concatenate(of_year)) // self.a_day
-        return runs_a_year(days.astype("datetime64[D]").astype("datetime64[ns]"))
-
-
-def sessions_of(times: Mapping[Key, Times]) -> Sessions[Key]:
-    """Return the sessions of series with runs at the ordered `times`, in UTC."""
-    if not any(len(each) for each in times.values()):
-        return Sessions({key: np.empty(0, dtype=np.int64) for key in times}, 1)
-    hours = np.concatenate(list(times.values())).astype("datetime64[h]").astype(np.int64) % 24
+    hours = times.astype("datetime64[h]").astype(np.int64) % 24
     begin = np.timedelta64(int(np.argmin(np.bincount(hours, minlength=24))), "h")
-    days = {
-        key: (each - begin).astype("datetime64[D]").astype(np.int64) for key, each in times.items()
-    }
-    nth = {key: np.arange(len(day)) - np.searchsorted(day, day) for key, day in days.items()}
-    a_day = 1 + max(int(each.max(initial=0)) for each in nth.values())
-    return Sessions({key: day * a_day + nth[key] for key, day in days.items()}, a_day)
+    return (times - begin).astype("datetime64[D]").astype(np.int64)
+
+
+def sessions_of(
+    times: Mapping[Key, Times], codes: Mapping[Key, NDArray[np.int_]]
+) -> dict[Key, NDArray[np.int_]]:
+    """Return the session of each run, as whole numbers that rise with time.
+
+    `times`, ordered and in UTC, are of the runs of each series or check, and `codes` of the session
+    that each run names, or `UNNAMED`. Of the runs that name none, a session is a day, and the n-th
+    run of a day goes with the n-th of the others.
+    """
+    if not any(len(each) for each in times.values()):
+        return {key: np.empty(0, dtype=np.int64) for key in times}
+    every, named = (np.concatenate([*each.values()]) for each in (times, codes))
+    ends = np.cumsum([len(each) for each in times.values()])[:-1]
+    days = days_of(every)
+    nth = np.zeros(len(every), dtype=np.int64)
+    for place in np.split(np.arange(len(every)), ends):
+        mine = place[named[place] == UNNAMED]
+        nth[mine] = np.arange(len(mine)) - np.searchsorted(days[mine], days[mine])
+    guessed = days * (1 + nth.max()) + nth
+    # what is guessed is odd, so that no name is among it
+    labels = 2 * np.where(named == UNNAMED, guessed, named) + (named == UNNAMED)
+    _, of_run = np.unique(labels, return_inverse=True)
+    begins = np.full(of_run.max() + 1, every.max())
+    np.minimum.at(begins, of_run, every)
+    rank = np.empty(len(begins), dtype=np.int64)
+    rank[np.argsort(begins, kind="stable")] = np.arange(len(begins))
+    # a clock that was set back within a session would let the numbers of a series fall
+    found = map(np.maximum.accumulate, np.split(rank[of_run], ends))
+    return dict(zip(times, found, strict=True))
 
 
 #: How a change ended.

@@ -23,10 +23,14 @@ VERDICTS: Final = (NO_BAND, WITHIN, ABOVE, BELOW, COLLAPSED)
 
 @dataclass(frozen=True)
 class MissingRun:
-    """A run that should have given a sample of a series and gave none."""
+    """A run that should have given a sample of a series and gave none.
+
+    `session` is the one that it names, None where it names none.
+    """
 
     when: datetime
     what: str
+    session: str | None = None
 
 
 @dataclass(frozen=True)

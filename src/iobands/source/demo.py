@@ -153,6 +153,7 @@ def _lines(end: datetime) -> Iterator[tuple[str, str]]:
                     continue
                 run = {
                     "job_completion_time": when.isoformat(),
+                    "session": f"{end - timedelta(days=ago):%Y%m%dT%H%M%SZ}-{ago}",
                     "jobid": jobid,
                     "job_nodelist": f"nid[{node:06d}-{node + _NODES - 1:06d}]",
                     "load_per_node": f"{beside[0]:.2f}",

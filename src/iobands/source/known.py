@@ -113,8 +113,13 @@ def read_known(
         samples = samples.until(now + AHEAD)
     histories = samples.histories()
     longest = max(filter(None, map(overdue_after, histories.values())), default=OVERDUE)
-    within = timedelta.max if as_of else max(longest, OVERDUE)
-    reports = read_run_reports(perflogs, system, within, now if as_of else now + AHEAD)
+    recent = max(longest, OVERDUE)
+    until = now if as_of else now + AHEAD
+    reports = read_run_reports(perflogs, system, timedelta.max if as_of else recent, until)
+    newest = reports.newest or now
+    named = samples.with_sessions_of([r for r in reports.runs if newest - r.when <= recent])
+    if named is not samples:
+        samples, histories = named, named.histories()
     missed = samples.missed["system"].cast(pl.String).to_list()
     systems = {key.system for key in {*histories, *(key for key, _ in future)}}
     systems |= {*missed, *(run.system for run in reports.runs)}

@@ -111,14 +111,19 @@ def _series_fields(fields: Mapping[str, object]) -> tuple[object, ...]:
 def missing_in_perflogs(missed: pl.DataFrame) -> Mapping[SeriesKey, list[MissingRun]]:
     """Return the runs without a value in perflogs, in the order of time."""
     found: defaultdict[SeriesKey, list[MissingRun]] = defaultdict(list)
-    for *key, result, phase, when in missed.select(*KEY, "result", "fail_phase", TIME).iter_rows():
-        found[SeriesKey(*key)].append(MissingRun(when, _what(result, phase, None, when)))
+    columns = (*KEY, "result", "fail_phase", TIME, "session")
+    for *key, result, phase, when, session in missed.select(columns).iter_rows():
+        found[SeriesKey(*key)].append(MissingRun(when, _what(result, phase, None, when), session))
     return found
 
 
 def missing_in_reports(key: SeriesKey, runs: Sequence[CheckRun]) -> list[MissingRun]:
     """Return the runs of a series that recorded no value of its variable."""
-    return [MissingRun(run.when, _what_of(run)) for run in runs if key.variable not in run.recorded]
+    return [
+        MissingRun(run.when, _what_of(run), run.session)
+        for run in runs
+        if key.variable not in run.recorded
+    ]
 
 
 def _what_of(run: CheckRun) -> str:

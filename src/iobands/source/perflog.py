@@ -19,6 +19,7 @@ from typing import Any, Final
 import polars as pl
 
 from iobands.model import (
+    SCHEDULED,
     SERIES_FIELDS,
     TIME,
     VALUE,
@@ -76,7 +77,7 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
     rows = pl.concat([pl.DataFrame(schema=ROWS), *(each.rows() for each in layouts.values())])
     if len(layouts) > 1:
         rows = rows.sort(FILE, LINE)
-    rows = rows.sort(TIME, maintain_order=True)
+    rows = rows.sort(TIME, maintain_order=True).with_columns(pl.col("purpose").fill_null(SCHEDULED))
     # a build has no variable; a run that passes without a value was a dry run
     proved = pl.col(VALUE).is_not_null() | (pl.col("result") != "pass")
     is_run = rows.select(pl.col(VARIABLE).is_not_null() & proved).to_series()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from iobands.measure.run_reports import CheckRun
 from iobands.model import (
     TIME,
     VALUE,
@@ -24,7 +25,7 @@ from iobands.model import (
     path_part,
     replace_file,
 )
-from iobands.snapshot import COMPARED, PERFORMANCE, SPEED_COLUMNS, History
+from iobands.snapshot import COMPARED, PERFORMANCE, SPEED_COLUMNS, UNNAMED, History, sessions_of
 from iobands.source.lines import FILE, LINE
 
 #: What makes a series, by the names of columns and in the order of `SeriesKey`.
@@ -40,11 +41,9 @@ CHECK: Final = ("system", "partition", "environ", "display_name")
 
 _OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
 
-_TEXTS: Final = (*_OF_RUN, "kind", "variable", "peer")
-
 _SCHEMA: Final = {
     TIME: pl.Datetime("us", "UTC"),
-    **dict.fromkeys(_TEXTS, pl.Categorical()),
+    **dict.fromkeys((*_OF_RUN, "session", "kind", "variable", "peer"), pl.Categorical()),
     "speed": pl.Float64(),
 }
 
@@ -88,6 +87,27 @@ class Samples:
             speeds=self.speeds.filter(known),
         )
 
+    def with_sessions_of(self, runs: Sequence[CheckRun]) -> Samples:
+        """Return the samples with the session of their run, where the perflog has none.
+
+        Older perflogs lack the column.
+        """
+        of_run = (*CHECK, TIME)
+        if not runs:
+            return self
+        first = min(run.when for run in runs)
+        unnamed = pl.col("session").is_null() & (pl.col(TIME) >= first)
+        if not self.measured.select(unnamed.any()).item():
+            return self
+        known = pl.DataFrame(
+            [(*run.identity, run.when, run.session) for run in runs],
+            {**{name: self.measured.schema[name] for name in of_run}, "known": pl.Categorical()},
+            orient="row",
+        ).unique(of_run)
+        joined = self.measured.join(known, on=of_run, how="left", maintain_order="left")
+        filled = joined.with_columns(pl.col("session").fill_null(pl.col("known"))).drop("known")
+        return replace(self, measured=filled)
+
     def of(self, key: SeriesKey) -> pl.DataFrame:
         """Return the rows of a series, in the order of time."""
         return self.measured[self.rows.get(key, [])]
@@ -96,7 +116,7 @@ class Samples:
         """Return the history of each series that has a sample."""
         if not self.rows:
             return {}
-        wanted = (TIME, VALUE, "result", "fail_phase", *COMPARED)
+        wanted = (TIME, VALUE, "result", "fail_phase", "session", *COMPARED)
         frame = self.measured.select(wanted)[np.concatenate([*self.rows.values()])]
         ends = np.cumsum([len(rows) for rows in self.rows.values()])
         times = frame[TIME].cast(pl.Datetime("ns")).to_numpy()
@@ -105,15 +125,21 @@ class Samples:
         too_slow = _says(frame["fail_phase"], PERFORMANCE)
         manner = [_codes(frame[name]) for name in COMPARED]
         newest = self.measured[[rows[-1] for rows in self.rows.values()]].to_dicts()
+        parts = dict(zip(self.rows, map(slice, [0, *ends], ends), strict=True))
+        named = session_codes(frame["session"])
+        sessions = sessions_of(
+            {key: times[mine] for key, mine in parts.items()},
+            {key: named[mine] for key, mine in parts.items()},
+        )
         found = {}
-        for key, begin, end, fields in zip(self.rows, [0, *ends], ends, newest, strict=False):
-            mine = slice(begin, end)
+        for (key, mine), fields in zip(parts.items(), newest, strict=True):
             found[key] = History(
                 times[mine],
                 values[mine],
                 passed[mine],
                 too_slow[mine],
-                np.all([codes[mine] == codes[end - 1] for codes in manner], axis=0),
+                np.all([codes[mine] == codes[mine][-1] for codes in manner], axis=0),
+                sessions[key],
                 fields,
             )
         return found
@@ -161,7 +187,12 @@ def _codes(column: pl.Series) -> NDArray[np.int64]:
     """Return a number for each cell, the same for those that compare; -1 if it is missing."""
     if column.name == "suite_version":  # only its major version
         column = column.cast(pl.String).str.extract(r"^([^.]*)").cast(pl.Categorical)
-    return column.to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    return session_codes(column)
+
+
+def session_codes(column: pl.Series) -> NDArray[np.int64]:
+    """Return a number for each text, the same for equal ones; `UNNAMED` if it is missing."""
+    return column.to_physical().cast(pl.Int64).fill_null(UNNAMED).to_numpy()
 
 
 def _rfc_3339() -> pl.Expr:
@@ -186,7 +217,8 @@ def speeds_of(
     """
     if said.is_empty():
         return no_speeds(), []
-    of_run = rows.select(TIME, pl.col(_OF_RUN).cast(pl.Categorical), FILE, LINE)
+    texts = pl.col(*_OF_RUN, "session").cast(pl.Categorical)
+    of_run = rows.select(TIME, texts, FILE, LINE)
     runs = of_run.join(said, on=[FILE, LINE]).unique([TIME, *_OF_RUN], keep="first")
     runs = runs.sort(TIME, FILE, LINE).with_row_index("run")
     every = pl.concat([_speeds(runs, kind, column) for kind, column in SPEED_COLUMNS.items()])
@@ -199,7 +231,7 @@ def speeds_of(
         .iter_rows()
     ]
     every = every.drop("part").join(bad, on=["run", "kind"], how="anti").sort("run")
-    about = runs.select(TIME, *_OF_RUN)[every["run"]]
+    about = runs.select(TIME, *_OF_RUN, "session")[every["run"]]
     return about.hstack(every.select("kind", "variable", "peer", "speed")), rejected
 
 

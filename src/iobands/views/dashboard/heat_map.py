@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -12,19 +13,11 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from iobands.bands import Span
-from iobands.model import RATIO_UNIT, SeriesKey, slug
-from iobands.snapshot import (
-    PeerState,
-    Place,
-    Series,
-    Sessions,
-    Snapshot,
-    Verdicts,
-    moment,
-    sessions_of,
-)
+from iobands.model import RATIO_UNIT, SCHEDULED, SeriesKey, slug
+from iobands.snapshot import PeerState, Place, Series, Snapshot, moment
 from iobands.views.format import ratio_text
 from iobands.views.peers import WORST_FIRST, with_worst
 
@@ -43,12 +36,12 @@ def heat_map(site: Snapshot) -> dict[str, object]:
     Times are in seconds since 1970. The rows have only series that run regularly, not on demand.
     """
     shown = [each for each in site.series if not each.is_on_demand and each.key.unit != RATIO_UNIT]
-    measured = {series_id(each.key): each for each in shown if len(each.history)}
-    sessions = sessions_of({name: each.history.times for name, each in measured.items()})
-    begins = _begins(sessions, {name: each.verdicts for name, each in measured.items()})
-    columns = _columns(begins, sessions.a_day)
-    place = {number: column for column, number in enumerate(columns)}
-    times = list(columns.values())
+    begins = _begins(shown)
+    apart = np.diff(sorted(begins.values()))
+    columns = _columns(begins, apart)
+    times = [time for time, _ in columns]
+    place = {number: column for column, (_, number) in enumerate(columns) if number is not None}
+    named, by_hand = _known_of(site, shown, place)
     kinds: defaultdict[tuple[str, ...], list[Series]] = defaultdict(list)
     for each in shown:
         key = each.key
@@ -58,75 +51,104 @@ def heat_map(site: Snapshot) -> dict[str, object]:
     for kind, group in kinds.items():
         cells, which = [GAP] * len(times), [0] * len(times)
         for number, each in enumerate(group):
-            name = series_id(each.key)
-            if name in measured:
-                _fill(cells, which, number, place, sessions.numbers[name].tolist(), each.verdicts)
+            _fill(cells, which, number, place, each)
         for number, each in enumerate(group):
-            _mark_missing(cells, which, number, each, times)
+            _mark_missing(cells, which, number, each, times, named)
         spans = [span for each in group for span in maintenances(site, each)]
         ends = [(seconds(span.begin), seconds(span.end)) for span in spans]
         for column, time in enumerate(times):
             if cells[column] == GAP and any(begin <= time <= end for begin, end in ends):
                 cells[column] = MAINTENANCE
-        names = [series_id(each.key) for each in group]
         # the time before the first run of a row is no gap
         text = "".join(cells).lstrip(GAP).rjust(len(cells))
+        days = min((each.history.newest.get("interval_days") or 1 for each in group), default=1)
+        text = _without_unasked(text, times, by_hand, days * _DAY)
+        names = [series_id(each.key) for each in group]
         row = {"kind": kind, "series": names, "cells": text}
         rows.append({**row, "which": which} if len(group) > 1 else row)
-    apart = np.diff(sorted(begins.values()))
     interval = int(np.median(apart)) if len(apart) else _DAY
     return {"sessions": times, "rows": rows, "interval": interval}
 
 
-def _begins(sessions: Sessions[str], verdicts: Mapping[str, Verdicts]) -> dict[int, int]:
+# The runs of a series that are looked at.
+_RECENT: Final = slice(-2 * MOST_SESSIONS, None)
+
+
+def _begins(shown: Iterable[Series]) -> dict[int, int]:
     """Return when each session began."""
     begins: dict[int, int] = {}
-    for name, numbers in sessions.numbers.items():
-        recent = slice(-2 * MOST_SESSIONS, None)
-        pairs = zip(numbers[recent].tolist(), verdicts[name].times[recent].tolist(), strict=True)
-        for number, time in pairs:
+    for each in shown:
+        numbers, times = each.history.sessions[_RECENT], each.verdicts.times[_RECENT]
+        for number, time in zip(numbers.tolist(), times.tolist(), strict=True):
             begins[number] = min(begins.get(number, time), time)
     return begins
 
 
-def _columns(begins: Mapping[int, int], a_day: int) -> dict[int, int]:
-    """Return when the last sessions began, and when missing ones were due."""
-    days = sorted({number // a_day for number in begins})
-    step = round(float(np.median(np.diff(days)))) if len(days) > 1 else 1
-    pairs = pairwise(days)
-    usual = int(np.median([time % _DAY for time in begins.values()])) if begins else 0
-    without = {day for a, b in pairs for day in range(a + step, b - step // 2, step)}
-    every = {**begins, **{day * a_day: day * _DAY + usual for day in without}}
-    return dict(sorted(every.items())[-MOST_SESSIONS:])
+def _columns(begins: Mapping[int, int], apart: NDArray[np.int_]) -> list[tuple[int, int | None]]:
+    """Return when the last sessions began, with their numbers; missing ones have none."""
+    days = np.rint(apart / _DAY)
+    step = _DAY * round(float(np.median(days[days > 0]))) if days.any() else _DAY
+    every = sorted(begins.values())
+    without = [time for a, b in pairwise(every) for time in range(a + step, b - step // 2, step)]
+    found = [*((time, number) for number, time in begins.items()), *((t, None) for t in without)]
+    return sorted(found, key=lambda each: each[0])[-MOST_SESSIONS:]
+
+
+def _known_of(
+    site: Snapshot, shown: Iterable[Series], place: Mapping[int, int]
+) -> tuple[dict[str, int], set[int]]:
+    """Return the columns of sessions by name, and the columns of sessions run by hand."""
+    named: dict[str, int] = {}
+    scheduled: set[int] = set()
+    known = site.samples.select("session", "purpose")
+    for each in shown:
+        runs = known[each.rows[_RECENT]]
+        numbers = each.history.sessions[_RECENT].tolist()
+        for (name, purpose), number in zip(runs.iter_rows(), numbers, strict=True):
+            if number in place and name is not None:
+                named[name] = place[number]
+            if number in place and purpose == SCHEDULED:
+                scheduled.add(place[number])
+    return named, {*place.values()} - scheduled
 
 
 def _fill(
-    cells: list[str],
-    which: list[int],
-    series: int,
-    place: Mapping[int, int],
-    numbers: Sequence[int],
-    judged: Verdicts,
+    cells: list[str], which: list[int], series: int, place: Mapping[int, int], of: Series
 ) -> None:
     """Write the verdicts of a series where they are worse than the others in its row."""
-    recent = slice(-2 * MOST_SESSIONS, None)
-    for number, verdict in zip(numbers[recent], judged.codes[recent], strict=True):
-        column = place.get(int(number))
-        if column is not None and (
-            cells[column] == GAP or CELLS.index(cells[column]) < int(verdict)
-        ):
+    numbers, codes = of.history.sessions[_RECENT], of.verdicts.codes[_RECENT]
+    for number, verdict in zip(numbers.tolist(), codes.tolist(), strict=True):
+        column = place.get(number)
+        if column is not None and (cells[column] == GAP or CELLS.index(cells[column]) < verdict):
             cells[column], which[column] = CELLS[verdict], series
 
 
 def _mark_missing(
-    cells: list[str], which: list[int], number: int, series: Series, times: Sequence[int]
+    cells: list[str],
+    which: list[int],
+    number: int,
+    series: Series,
+    times: Sequence[int],
+    named: Mapping[str, int],
 ) -> None:
     """Mark the sessions with a failed run and no sample from another run."""
     for miss in series.missing:
         column = int(np.searchsorted(times, seconds(miss.when) + _DAY // 2)) - 1
         near = column >= 0 and abs(times[column] - seconds(miss.when)) < _DAY
+        if miss.session and miss.session in named:
+            column, near = named[miss.session], True
         if near and cells[column] == GAP:
             cells[column], which[column] = MISSED, number
+
+
+def _without_unasked(text: str, times: Sequence[int], by_hand: set[int], interval: float) -> str:
+    """Remove the marks of a row from sessions in which no run was due or selected."""
+    found, last = [], -math.inf
+    for column, (cell, time) in enumerate(zip(text, times, strict=True)):
+        is_unasked = column in by_hand or time - last < interval / 2
+        found.append(" " if cell == GAP and is_unasked else cell)
+        last = time if cell not in (GAP, " ") else last
+    return "".join(found)
 
 
 #: The most rows of a map; the slow ones come first.

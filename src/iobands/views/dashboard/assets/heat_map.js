@@ -8,7 +8,7 @@
     ".": "no run", m: "run failed", p: "maintenance",
   };
   const MARKS = { a: "▲", w: "●", b: "▼", c: "✖", n: "○", ".": "", m: "!", p: "M" };
-  const RANK = "mcbnwap."; // worst first; blank is before the first run
+  const RANK = "mcbnwap."; // worst first; blank is not selected, or before the first run
   const MOST_ROWS = 60;
   const ON_A_PHONE = 14;
 
@@ -96,7 +96,8 @@
     const newest = rows.map((row) => row.cells.at(-1));
     const counts = [...RANK].filter((cell) => newest.includes(cell))
       .map((cell) => `${newest.filter((each) => each === cell).length} ${CELLS[cell]}`);
+    const others = newest.filter((cell) => cell === " ").length;
     return element("p", {}, `Newest session, ${iobands.minute(sessions.at(-1))}: of `
-      + `${iobands.plural(rows.length, "row")}, ${counts.join(", ")}.`);
+      + `${iobands.plural(rows.length, "row")}, ${[...counts, ...(others ? [`${others} not selected`] : [])].join(", ")}.`);
   }
 })();
