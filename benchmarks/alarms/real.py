@@ -40,6 +40,7 @@ class Said:
     ratio: float
     certainty: str
     line: str
+    direction: str | None = None
 
 
 @dataclass
@@ -71,13 +72,17 @@ class Event:
 
 @dataclass(frozen=True)
 class Replay:
-    """The events of a year; series, incidents and the site's threshold as they are at its end."""
+    """The events of a year; series, incidents and the site's threshold as they are at its end.
+
+    `said` has all alerts of all evenings, `no data` among them, `statuses` their exit statuses.
+    """
 
     events: tuple[Event, ...]
     series: tuple[Series, ...]
     incidents: tuple[Incident, ...]
-    days: int
     threshold: float
+    said: tuple[Said, ...]
+    statuses: tuple[int, ...]
 
     @property
     def years(self) -> float:
@@ -111,13 +116,22 @@ def replay(table: Path, pool: Executor, parts: int) -> Replay:
         days = [begin + timedelta(days=n) for n in range((end - begin).days + 1)]
         # the last days take the longest: each part has some of them
         chunks = [days[n::parts] for n in range(parts)]
-        found = [said for part in pool.map(_said, [perflogs] * parts, chunks) for said in part]
-    found.sort(key=lambda said: said.day)
-    return Replay(tuple(events_of(found)), site.series, site.incidents, len(days), site.threshold)
+        evenings = {
+            day: evening
+            for part in pool.map(_evenings, [perflogs] * parts, chunks)
+            for day, evening in part.items()
+        }
+    statuses = tuple(evenings[day][0] for day in days)
+    said = tuple(said for day in days for said in evenings[day][1])
+    events = events_of([each for each in said if each.severity != Severity.NO_DATA.value])
+    return Replay(tuple(events), site.series, site.incidents, site.threshold, said, statuses)
 
 
-def events_of(found: Sequence[Said]) -> list[Event]:
-    """Return the events that the alerts `found`, in the order of time, are of."""
+def events_of(found: Sequence[Said], away: timedelta = _AWAY) -> list[Event]:
+    """Return the events that the alerts `found`, in the order of time, are of.
+
+    What was `away` for longer and comes back is another event.
+    """
     events: list[Event] = []
     for said in found:
         same = [
@@ -125,7 +139,7 @@ def events_of(found: Sequence[Said]) -> list[Event]:
             for event in events
             if event.first.severity == said.severity
             and event.last.keys & said.keys
-            and said.day - event.last.day <= _AWAY
+            and said.day - event.last.day <= away
         ]
         if not same:
             same = [Event()]
@@ -134,12 +148,13 @@ def events_of(found: Sequence[Said]) -> list[Event]:
     return events
 
 
-def _said(perflogs: Path, days: Sequence[date]) -> list[Said]:
-    """Return all alerts on the evenings of `days`."""
-    found: list[Said] = []
+def _evenings(perflogs: Path, days: Sequence[date]) -> dict[date, tuple[int, list[Said]]]:
+    """Return the exit status and all alerts on the evenings of `days`."""
+    found = {}
     for day in days:
         midnight = datetime.combine(day + timedelta(days=1), time(), timezone.utc)
-        found += _alerts(_site(perflogs, midnight, as_of=True), day)
+        site = _site(perflogs, midnight, as_of=True)
+        found[day] = (site.exit_status, [*_alerts(site, day)])
     return found
 
 
@@ -150,7 +165,7 @@ def _site(perflogs: Path, now: datetime, *, as_of: bool) -> Snapshot:
 
 def _alerts(site: Snapshot, day: date) -> Iterator[Said]:
     for alert in site.alerts:
-        if alert.severity in FOLLOWED:
+        if alert.severity in (*FOLLOWED, Severity.NO_DATA):
             assert alert.since is not None
             member = worst_member(alert)
             yield Said(
@@ -162,6 +177,7 @@ def _alerts(site: Snapshot, day: date) -> Iterator[Said]:
                 member.ratio.value if member and member.ratio else float("nan"),
                 alert.certainty.value if alert.certainty else "",
                 line_of(alert, site),
+                alert.direction,
             )
 
 

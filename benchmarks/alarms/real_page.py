@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from benchmarks.alarms import peers
+from benchmarks.alarms import marked, peers, score
 from benchmarks.alarms.figures import Rate, table, verdict
 from benchmarks.alarms.real import Event, Replay
 from benchmarks.alarms.tables import TEMPLATES, rendered
@@ -82,12 +82,16 @@ def numbered(replay: Replay) -> dict[int, Event]:
 def page(replay: Replay, source: Path, date: str) -> str:
     """Return the page."""
     said = judged()["alerts"]
+    by_marks = score.Score(replay, marked.read_marks(marked.MARKS, replay))
     names = [event.name for event in numbered(replay).values()]
     return rendered(
         "real-data.md",
         date=date,
         source=source.name,
         replay=replay,
+        score=score.summary(by_marks),
+        must_tell=score.must_tell(by_marks),
+        unexplained=score.unexplained(by_marks),
         counts=Counter(event.first.severity for event in replay.events),
         runs=sum(len(each.history.times) for each in replay.series),
         stretches=_stretches(replay),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import pytest
 
 from benchmarks.alarms import peers, real_page, simulate, slow, tables, together
 from benchmarks.alarms.figures import NEVER, Delays, Rate
+from benchmarks.alarms.marked import MARKS, Mark, read_marks
 from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
+from benchmarks.alarms.score import Score, summary
 from benchmarks.alarms.worlds import WORLDS, normals, with_outliers
 from iobands.judge.verdicts import TransientRuns
 from iobands.model import SERIES_FIELDS, SeriesKey
@@ -241,3 +244,92 @@ def test_the_page_shows_and_draws_each_alert(told: Replay, tmp_path: Path) -> No
     assert real_page.unjudged(told) == [event.name for event in numbers.values()]
     real_page.draw(told, tmp_path)
     assert (tmp_path / "real-fs.png").read_bytes().startswith(b"\x89PNG")
+
+
+_BEGAN = (_FIRST + timedelta(days=_DROP)).date()
+_WRITES, _READS = frozenset(["ior shared write"]), frozenset(["ior shared read"])
+
+
+def mark(kind: str, first: int, last: int, series: frozenset[str] = _WRITES) -> Mark:
+    """Return a mark of days counted from that on which the writes fall."""
+    days = (_BEGAN + timedelta(days=each) for each in (first, last))
+    return Mark("fs", kind, kind != "healthy", *days, series)
+
+
+def test_a_mark_that_must_be_told_is_told_by_its_alert(told: Replay) -> None:
+    (event,) = [each for each in told.events if each.first.severity == "degraded"]
+    score = Score(told, [mark("drop", 0, 14), mark("drop", 0, 14, _READS), mark("rise", 0, 14)])
+    fall, reads, rise = score.told
+    sessions = told.sessions(event)
+    assert (fall.sessions, dict(fall.runs)) == (sessions, {"ior shared write": sessions})
+    assert fall.words == f"`{event.first.line}`"
+    assert (reads.sessions, dict(reads.runs)) == (None, {"ior shared read": None})
+    assert rise.sessions is None
+    assert score.unexplained(score.alarms) == []
+    assert "| must-tell changes told | 1 of 3 | all | **missed** |" in summary(score)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "is_about"), [(3, 9, True), (3, 4, False), (-9, -1, False)]
+)
+def test_an_alert_dates_a_change_too_early_by_the_length_of_its_mark(
+    told: Replay, first: int, last: int, is_about: bool
+) -> None:
+    score = Score(told, [mark("drop", first, last), mark("healthy", -5, 5)])
+    assert (score.unexplained(score.alarms) == []) == is_about
+    assert f"| of these in a healthy stretch | {int(not is_about)} |" in summary(score)
+
+
+def test_the_statuses_of_all_evenings_are_counted(told: Replay) -> None:
+    (event,) = [each for each in told.events if each.first.severity == "degraded"]
+    assert len(told.statuses) == _DAYS
+    assert told.statuses.count(2) == len(event.days)
+
+
+def test_an_alert_that_comes_back_without_new_evidence_opened_again(told: Replay) -> None:
+    days = [said(1, "degraded", "a"), said(2, "degraded", "a"), said(5, "degraded", "a")]
+    score = Score(replace(told, said=tuple(days)), [])
+    assert [event.first.day.day for event in score.reopened] == [5]
+    new = replace(days[2], since=date(2026, 1, 3))
+    assert Score(replace(told, said=(*days[:2], new)), []).reopened == []
+    daily = [*days[:2], replace(days[2], day=date(2026, 1, 3))]
+    assert Score(replace(told, said=tuple(daily)), []).reopened == []
+
+
+def test_a_changed_subject_is_told_from_changed_series(told: Replay) -> None:
+    days = [said(1, "degraded", "a"), said(2, "degraded", "a"), said(3, "degraded", "a", "b")]
+    days[1:] = [replace(each, subject=f"y{n}") for n, each in enumerate(days[1:])]
+    score = Score(replace(told, said=tuple(days)), [])
+    assert [after.day.day for _, after in score.renamed] == [2, 3]
+    assert "| of these over the same series | 1 | 0 | **missed** |" in summary(score)
+
+
+def test_a_test_that_stopped_is_told_by_no_data(told: Replay) -> None:
+    stopped = Mark("fs", "gap", True, date(2026, 1, 3), date(2026, 1, 9), _WRITES)
+    key = next(each.key for each in told.series if each.key.variable == "write_bw")
+    days = [replace(said(day, "no data"), keys=frozenset([key])) for day in (2, 5, 6)]
+    assert Score(replace(told, said=tuple(days)), [stopped]).stopped == [3]
+    assert Score(replace(told, said=()), [stopped]).stopped == [None]
+
+
+def test_the_marks_of_the_real_year_are_about_its_series(told: Replay) -> None:
+    tools = {
+        "ior": ("fpp", "shared"), "hacc_io_write": ("fpp",), "hacc_io_read": ("fpp",),
+        "vpicio_uni": ("shared",), "dbscan_read": ("shared",),
+    }  # fmt: skip
+    ways = [("write_bw", "dbscan_read hacc_io_read"), ("read_bw", "vpicio_uni hacc_io_write")]
+    every = [
+        replace(told.series[0], key=replace(key(tool, way), pattern=pattern, file_system=place))
+        for place in ("scratch1", "scratch2", "scratch3")
+        for tool, patterns in tools.items()
+        for pattern in patterns
+        for way, lacks in ways
+        if tool not in lacks
+    ]
+    assert len(every) == 24
+    found = read_marks(MARKS, replace(told, series=tuple(every)))
+    assert all(each.first <= each.last for each in found)
+    # 54 marks, of which 29 must be told, and ten dips of three file systems each
+    assert len([each for each in found if each.is_change]) == 54 + 30
+    assert len([each for each in found if each.is_must and each.is_change]) == 29
+    assert len([each for each in found if each.is_must and not each.is_change]) == 6
