@@ -110,11 +110,6 @@ class Benchio:
         lines = re.findall(r"^  (\S.*?)  ", self.run_alone("--help").out, re.MULTILINE)
         return " ".join(lines).split()
 
-    def ask(self, *question: object) -> str:
-        """The output of the probe (tests/probe.f90)."""
-        command = [str(self.build / "benchio_probe"), *map(str, question)]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-
     def records(self, name: str = "result.jsonl") -> list[dict]:
         """The objects of a result file."""
         lines = (self.cwd / name).read_text(encoding="utf-8").splitlines()
@@ -161,8 +156,7 @@ def shared_build(tmp_path_factory, name: str, *settings: str) -> Path:
 def plain_build(tmp_path_factory) -> Path:
     """The build that most tests use."""
     # Without ADIOS2, so that the layers are the same on all machines. See test_adios.py.
-    settings = ("-DBENCHIO_TESTS=ON", "-DBENCHIO_ADIOS=OFF")
-    return shared_build(tmp_path_factory, "benchio", *settings)
+    return shared_build(tmp_path_factory, "benchio", "-DBENCHIO_ADIOS=OFF")
 
 
 @pytest.fixture(scope="session", autouse=True)

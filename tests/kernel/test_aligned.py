@@ -1,21 +1,17 @@
 """The pattern aligned: the stripes of one or many files, and their assignment to ranks."""
 
 import re
-import subprocess
 from collections import Counter
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.kernel.conftest import injecting, strace
 from tests.kernel.reference import values
 from tests.kernel.test_caches import is_in_memory
 
 LAYERS = ["aligned", "aligned-single", "aligned-files", "aligned-random"]
-SCHEMES = ["targets", "single", "files", "random"]
 SEED = 23
 RANKS = 3
 
@@ -117,27 +113,6 @@ def test_no_data_of_others_are_ever_written_over(benchio, layer):
     assert "rate" not in done.out
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("# nothing\n\n  \t\n", "layout.txt lists no file"),
-        ("a 64\n", "layout.txt, line 1: the number of a target must follow the stripe size"),
-        ("a 64 0\n\nb\n", "layout.txt, line 3: the stripe size must be a number of bytes from 1"),
-        ("a 0 0\n", "line 1: the stripe size must be a number of bytes from 1 on, and not '0'"),
-        ("a 1M 0\n", "line 1: the stripe size must be a number of bytes from 1 on, and not '1M'"),
-        ("a 64 -1\n", "line 1: a target must be a whole number from 0 to 2147483647, and not '-1'"),
-        ("a 64 0 x\n", "line 1: a target must be a whole number from 0 to 2147483647, and not 'x'"),
-        ("a 64 99999999999\n", "and not '99999999999'"),
-        ("a 64 0\nb 64 0\n a 32 1", "layout.txt, line 3: a is already on line 1"),
-    ],
-)
-def test_a_table_that_makes_no_sense(benchio, text, message):
-    (benchio.cwd / "layout.txt").write_text(text)
-    done = benchio.run_alone(50, 1, 1, "global", "aligned", "--layout=layout.txt")
-    assert done.status == 2
-    assert message in done.messages[0]
-
-
 def test_files_that_are_none(benchio):
     def refused(*more):
         done = benchio.run_alone(50, 1, 1, "global", "aligned", "--layout=layout.txt", *more)
@@ -163,12 +138,6 @@ def test_files_that_are_none(benchio):
         2,
         "--layout defines the number of files; --files cannot be given",
     )
-
-
-def test_more_files_than_elements(benchio):
-    done = benchio.run_alone(2, 1, 1, "global", "aligned", "unstriped", "--files=3")
-    assert done.status == 2
-    assert done.messages[0] == "2 elements cannot be divided among 3 files"
 
 
 def _touched(benchio, layer, calls, *more, ranks, preload=()):
@@ -388,101 +357,6 @@ def test_reads_that_cannot_come_from_memory(benchio, preloaded, cache):
         assert {line["cache"] for line in reads} == {"shifted"}
     elif "Note:" not in done.out:
         assert {line["cache"] for line in reads} == {"direct"}
-
-
-def _assigned(benchio, scheme, elements, lines, nodes):
-    """The stripes of each rank, from the probe."""
-    (benchio.cwd / "table.txt").write_text("\n".join(lines) + "\n")
-    command = [
-        benchio.build / "benchio_probe",
-        "assign",
-        scheme,
-        SEED,
-        elements,
-        "table.txt",
-        *nodes,
-    ]
-    command = [str(word) for word in command]
-    done = subprocess.run(command, cwd=benchio.cwd, capture_output=True, text=True, check=True)
-    return [[int(word) for word in line.split()[1:]] for line in done.stdout.splitlines()]
-
-
-@settings(max_examples=150)
-@given(
-    files=st.lists(
-        st.tuples(
-            st.integers(1, 40),
-            st.lists(st.integers(0, 9), min_size=1, max_size=6),
-        ),
-        min_size=1,
-        max_size=8,
-    ),
-    nodes=st.lists(st.integers(0, 3), min_size=1, max_size=9),
-    elements=st.integers(8, 900),
-)
-def test_every_stripe_is_assigned_once(benchio, files, nodes, elements):
-    names = {node: place for place, node in enumerate(dict.fromkeys(nodes))}
-    nodes = [names[node] for node in nodes]  # by their leaders, as benchio counts them
-    lines = [f"f{at} {stripe} {' '.join(map(str, on))}" for at, (stripe, on) in enumerate(files)]
-    targets, sizes = [], []
-    for content, (stripe, on) in zip(contents(elements, len(files)), files, strict=True):
-        for at in range(0, len(content), stripe):
-            targets.append(on[at // stripe % len(on)])
-            sizes.append(min(stripe, len(content) - at))
-    for scheme in SCHEMES:
-        assigned = _assigned(benchio, scheme, elements, lines, nodes)
-        assert len(assigned) == len(nodes)
-        assert all(mine == sorted(mine) for mine in assigned)
-        assert sorted(stripe for mine in assigned for stripe in mine) == list(range(len(targets)))
-        counts = [len(mine) for mine in assigned]
-        if scheme == "single":
-            assert counts[0] == len(targets)
-        elif scheme == "random":
-            assert max(counts) - min(counts) <= 1
-        elif scheme == "files":
-            _assert_whole_files(assigned, files, elements)
-        else:
-            _assert_aligned(assigned, nodes, targets, sizes)
-
-
-def _assert_whole_files(assigned, files, elements):
-    file_of = [
-        file
-        for file, (stripe, _) in enumerate(files)
-        for _ in range(0, len(contents(elements, len(files))[file]), stripe)
-    ]
-    dealt = [{file_of[stripe] for stripe in mine} for mine in assigned]
-    assert sum(map(len, dealt)) == len(set(file_of))
-    assert max(map(len, dealt)) <= -(-len(files) // len(assigned))
-
-
-def _assert_aligned(assigned, nodes, targets, sizes):
-    node_of = {}
-    load = Counter(dict.fromkeys(nodes, 0))
-    of_target = Counter()
-    for node, mine in zip(nodes, assigned, strict=True):
-        for stripe in mine:
-            assert node_of.setdefault(targets[stripe], node) == node
-            load[node] += sizes[stripe]
-            of_target[targets[stripe]] += sizes[stripe]
-    # Each target was assigned to the node with the least load at that time.
-    assert max(load.values()) - min(load.values()) <= max(of_target.values())
-    for node in set(nodes):
-        counts = [len(mine) for at, mine in zip(nodes, assigned, strict=True) if at == node]
-        assert max(counts) - min(counts) <= 1
-
-
-def test_a_random_assignment_is_not_regular(benchio):
-    # One file on 8 targets and 8 ranks: round robin, each rank would have one target.
-    assigned = _assigned(benchio, "random", 4096, ["f 8 0 1 2 3 4 5 6 7"], [0, 0, 1, 1, 2, 2, 3, 3])
-    for mine in assigned:
-        on = Counter(stripe % 8 for stripe in mine)
-        assert sum(on.values()) == 512
-        # 64 on each, within four standard deviations of the binomial distribution.
-        assert all(64 - 30 <= on[target] <= 64 + 30 for target in range(8))
-        assert len(set(on.values())) > 1
-        steps = Counter(second - first for first, second in pairwise(mine))
-        assert len(steps) > 10
 
 
 def test_a_round_that_writes_nothing_is_found(benchio):

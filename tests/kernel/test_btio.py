@@ -1,6 +1,5 @@
 """NAS BT-IO: the points of each process, the content of the files, and wrong data."""
 
-import itertools
 import re
 import shutil
 import subprocess
@@ -20,34 +19,6 @@ PNETCDF_IS_THERE = shutil.which("pnetcdf-config") is not None
 LAYERS = MPIIO + (PNETCDF if PNETCDF_IS_THERE else [])
 
 
-def parts(length: int, count: int) -> list[range]:
-    """An axis in `count` parts, the first of which are longer by one if it is not divisible."""
-    return [range(part[0], part[-1] + 1) for part in np.array_split(np.arange(length), count)]
-
-
-def cells(grid: tuple[int, int, int], side: int, rank: int) -> list[tuple[range, range, range]]:
-    """NAS BT's diagonal: one cell a layer, moving on along x and back along y."""
-    cut = [parts(length, side) for length in grid]
-    return [
-        (
-            cut[0][(rank % side + layer) % side],
-            cut[1][(rank // side - layer) % side],
-            cut[2][layer],
-        )
-        for layer in range(side)
-    ]
-
-
-def asked_cells(benchio, grid, kind, processes, rank):
-    """The same, from the probe."""
-    answer = benchio.ask("cells", *grid, kind, processes, rank)
-    numbers = [list(map(int, line.split())) for line in answer.splitlines()]
-    return [
-        tuple(range(start, start + count) for start, count in zip(line[:3], line[3:], strict=True))
-        for line in numbers
-    ]
-
-
 def content(grid: tuple[int, int, int], steps: int = STEPS, seed: int = SEED):
     """All values, in the order of the file."""
     return values(np.arange(VALUES * grid[0] * grid[1] * grid[2] * steps), seed)
@@ -60,57 +31,6 @@ def data_of(path, grid, steps=STEPS):
     start = len(whole) - 8 * count
     assert (start > 0) == ("pnetcdf" in path.name)
     return np.frombuffer(whole, dtype=">u8" if start else "<u8", offset=start), start
-
-
-@pytest.mark.parametrize(
-    ("grid", "side"),
-    [((5, 5, 5), 1), ((2, 2, 2), 2), ((7, 11, 13), 3), ((9, 4, 5), 4), ((10, 23, 17), 5)],
-    ids=str,
-)
-def test_the_cells_are_those_of_nas_bt(benchio, grid, side):
-    owners = np.zeros(grid, dtype=int)
-    for rank in range(side * side):
-        mine = asked_cells(benchio, grid, "global", side * side, rank)
-        assert mine == cells(grid, side, rank)
-        for cell in mine:
-            owners[np.ix_(*cell)] += 1
-        # No two cells share a layer along any axis: a sweep along it keeps all processes busy.
-        for one, other in itertools.combinations(mine, 2):
-            assert all(set(left).isdisjoint(right) for left, right in zip(one, other, strict=True))
-    assert (owners == 1).all()
-
-
-def test_the_cells_of_the_published_case(benchio):
-    """2048 x 1024 x 256 points on 256 processes: cells of 128 x 64 x 16."""
-    for rank in (0, 17, 255):
-        mine = asked_cells(benchio, (2048, 1024, 256), "global", 256, rank)
-        assert mine == cells((2048, 1024, 256), 16, rank)
-        assert {tuple(map(len, cell)) for cell in mine} == {(128, 64, 16)}
-
-
-def test_local_sizes_are_a_processs_share(benchio):
-    grid = (3 * 2, 5 * 2, 7)
-    for rank in range(4):
-        mine = asked_cells(benchio, (3, 5, 7), "local", 4, rank)
-        assert mine == cells(grid, 2, rank)
-        assert sum(np.prod([len(axis) for axis in cell]) for cell in mine) == 3 * 5 * 7
-
-
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ((8, 8, 8, "global", 2, 0), "btio needs a square number of processes, not 2; 1 or 4 would"),
-        ((8, 8, 8, "global", 3, 0), "not 3; 1 or 4 would do"),
-        ((8, 8, 8, "global", 255, 0), "not 255; 225 or 256 would do"),
-        ((8, 8, 3, "global", 16, 0), "N3=3 is too small: btio cuts each axis into 4 parts"),
-        ((2**31, 1, 1, "global", 1, 0), "N1=2147483648 is too large"),
-        ((2**30, 2, 2, "local", 4, 0), "N1=1073741824 is too large"),
-        ((2**20, 2**20, 2**20, "global", 1, 0), "5 steps of 1048576 x 1048576 x 1048576 points"),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_cut_is_refused(benchio, question, answer):
-    assert answer in benchio.ask("cells", *question)
 
 
 @pytest.mark.parametrize("ranks", [2, 8])
@@ -234,7 +154,6 @@ def test_a_corrupted_byte_is_found_and_named(benchio, kept):
     # Step 1 (from 0), point (3, 2, 4), value 2: the second layer, of whose cells the one with
     # x in 2..3 and y in 0..2 is the one that rank 2 came to from (0, 1).
     element = 2 + VALUES * (3 + 4 * (2 + 6 * (4 + 5 * 1)))
-    assert any(3 in x and 2 in y and 4 in z for x, y, z in cells(GRID, 2, 2))
     whole = bytearray(path.read_bytes())
     whole[start + 8 * element + 6] ^= 64
     path.write_bytes(whole)

@@ -1,8 +1,6 @@
 """The content of the files, byte for byte."""
 
-import pytest
-
-from tests.kernel.reference import blocks, values, whole_array
+from tests.kernel.reference import blocks, whole_array
 
 SEED = 20231009
 
@@ -29,43 +27,6 @@ def test_more_than_the_leaders_buffer(benchio):
     # 300 MiB in planes of 7.5 MiB: two slabs, and the cut lies inside a block.
     done = benchio.run(1024, 960, 20, "local", "serial", "node", "unstriped", "--verify", ranks=2)
     assert done.status == 0, done.err
-
-
-@pytest.mark.parametrize("index", [0, 1, 2**31 - 1, 2**31, 2**33 - 1, 2**60 - 1])
-@pytest.mark.parametrize("seed", [0, 1, SEED, 2**63 - 1])
-def test_values_at_large_indices(benchio, index, seed):
-    expected = int(values([index], seed)[0])
-    assert int(benchio.ask("value", index, seed)) % 2**64 == expected
-
-
-def test_no_two_elements_or_seeds_share_a_value():
-    for seed in (0, SEED):
-        assert len(set(values(range(100_000), seed).tolist())) == 100_000
-    assert len({int(values([12345], seed)[0]) for seed in range(10_000)}) == 10_000
-
-
-@pytest.mark.parametrize(
-    ("sizes", "grid"),
-    [
-        ((2048, 2048, 2048), (8, 16, 16)),
-        ((4096, 4096, 8192), (1, 1, 1)),
-        ((2**20, 2**20, 2**20 - 2), (2, 4, 2)),
-    ],
-)
-def test_indices_beyond_31_bits(benchio, sizes, grid):
-    rank = grid[0] * grid[1] * grid[2] - 1  # has the last element
-    block = [length // parts for length, parts in zip(sizes, grid, strict=True)]
-    start = [length - part for length, part in zip(sizes, block, strict=True)]
-    first = start[0] + sizes[0] * (start[1] + sizes[1] * start[2])
-    last = sizes[0] * sizes[1] * sizes[2] - 1
-    assert benchio.ask("place", *sizes, *grid, rank) == f"{first} {last}"
-
-
-def test_the_boxes_of_many_writers(benchio):
-    """The product of processes and writers needs more than 31 bits."""
-    ranks, writers = 2**17, 2**16
-    last = benchio.ask("place", 1, 1, ranks, 1, 1, ranks, ranks - 1, writers)
-    assert last == f"{ranks - 2} {ranks - 1}"
 
 
 def test_seeds_are_drawn_anew_for_each_run(benchio):

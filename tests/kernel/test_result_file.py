@@ -176,12 +176,3 @@ def test_with_reads_too(benchio):
         " Reading from unstriped/proc000000.dat",
         " time =  X , rate =  X GiB/s (short)",
     ] * 2
-
-
-@pytest.mark.parametrize(
-    "number", [0.0, 1e-30, 4.7e-7, 0.047, 0.99999999, 1.0, 9.5, 123456.789, 1e12, 1e300]
-)
-def test_numbers_in_plain_decimal_notation(benchio, number):
-    text = benchio.ask("decimal", repr(number))
-    assert re.fullmatch(r"\d+\.\d+", text)
-    assert float(text) == pytest.approx(number, rel=1e-5)

@@ -5,14 +5,15 @@
 !> Memory: none beside the MPI library's collective buffers.
 module benchio_layer_group
    use, intrinsic :: iso_fortran_env, only: int64
-   use benchio_backend, only: path_in
    use benchio_errors, only: error_t, keep_first
+   use benchio_file_names, only: path_in
+   use benchio_grouping, only: find_group
    use benchio_layout, only: element_bytes
    use benchio_mpi_checks, only: check
    use benchio_mpiio_backend, only: mpiio_backend_t
    use benchio_task, only: task_t
    use benchio_team, only: team_t
-   use benchio_writer_groups, only: check_groups, find_group
+   use benchio_writer_groups, only: check_groups
    use mpi_f08, only: MPI_Comm, MPI_Comm_split
    implicit none(type, external)
    private

@@ -3,8 +3,8 @@
 !> the funnel. A step is as many planes of one block as fit the buffer.
 module benchio_layer_node
    use, intrinsic :: iso_fortran_env, only: int64
-   use benchio_backend, only: path_in
    use benchio_errors, only: error_t
+   use benchio_file_names, only: path_in
    use benchio_funnel, only: buffer_bytes, funnel_t, piece_t, span_t
    use benchio_layout, only: element_bytes
    use benchio_team, only: team_t

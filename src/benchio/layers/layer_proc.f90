@@ -5,10 +5,10 @@
 module benchio_layer_proc
    use, intrinsic :: iso_c_binding, only: c_loc, c_size_t
    use, intrinsic :: iso_fortran_env, only: int64
-   use benchio_backend, only: path_in
    use benchio_block_backend, only: block_backend_t
    use benchio_data_file, only: data_file_t
    use benchio_errors, only: error_t, fail
+   use benchio_file_names, only: path_in
    use benchio_layout, only: element_bytes
    use benchio_posix_api, only: iovec_t, mode_existing, mode_new
    use benchio_team, only: team_t

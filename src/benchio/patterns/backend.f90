@@ -12,6 +12,7 @@ module benchio_backend
    use benchio_difference, only: difference_t
    use benchio_errors, only: error_t
    use benchio_file_checks, only: check_complete, check_creatable
+   use benchio_file_names, only: path_in
    use benchio_json, only: json_object_t
    use benchio_posix_api, only: guard_removes, shim_guard
    use benchio_posix_path, only: remove_file
@@ -23,7 +24,7 @@ module benchio_backend
    implicit none(type, external)
    private
 
-   public :: backend_t, identity_t, outcome_t, path_in
+   public :: backend_t, identity_t, outcome_t
 
    !> What a layer is called; the registry sets it.
    type :: identity_t
@@ -231,19 +232,5 @@ contains
       allocate (paths(0))
       if (self%clears_cache) call append(paths, self%path)
    end subroutine list_cached
-
-   !> The path of a layer's file; with a `number` if the layer has several.
-   pure function path_in(directory, layer, number) result(res)
-      character(len=*), intent(in) :: directory, layer
-      integer, intent(in), optional :: number
-      character(len=:), allocatable :: res
-      character(len=12) :: digits
-
-      digits = ""
-      if (present(number)) write (digits, "(i0.6)") number
-      res = directory
-      if (res(len(res):) /= "/") res = res//"/"
-      res = res//layer//trim(digits)//".dat"
-   end function path_in
 
 end module benchio_backend

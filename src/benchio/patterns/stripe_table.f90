@@ -4,8 +4,8 @@
 !> number of a storage target, such as Lustre's OST.
 module benchio_stripe_table
    use, intrinsic :: iso_fortran_env, only: int64
-   use benchio_backend, only: path_in
    use benchio_errors, only: error_t, fail, status_usage
+   use benchio_file_names, only: path_in
    use benchio_fingerprint, only: value_at
    use benchio_sorting, only: order_of
    use benchio_text, only: read_integer, to_text
