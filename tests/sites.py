@@ -8,17 +8,29 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from iobands.bands import Span
 from iobands.judge.requests import Request, action_of, selected, subjects_of
 from iobands.judge.site import JudgedSite, judge
 from iobands.model import SeriesKey
-from iobands.snapshot import Action, Series, Snapshot
+from iobands.snapshot import Action, Ledger, Series, Snapshot
 from iobands.source.action_log import append
 from iobands.source.known import read_known
 from tests.factory import NOW, daily, days_ago, line, write_perflog
 
 DAY = timedelta(days=1)
+
+#: A site without samples.
+NOTHING_KNOWN = Snapshot(
+    now=NOW,
+    series=(),
+    ledger=Ledger((), real=0, false=0, delay=None),
+    false_alarms_a_year=1.0,
+    threshold=10.5,
+    samples=pl.DataFrame(),
+    speeds=pl.DataFrame(),
+)
 
 #: Two file systems, two patterns and two transports.
 EIGHT = tuple(

@@ -110,7 +110,7 @@ def test_systems(good: Path, iobands: Command) -> None:
 def test_json(good: Path, iobands: Command) -> None:
     done = iobands("status", "--format", "json")
     assert done.returncode == 0
-    assert json.loads(done.stdout)["status"] == 0
+    assert json.loads(done.stdout)["exit_status"] == 0
 
 
 def test_rejected_lines_are_counted(good: Path, iobands: Command) -> None:
@@ -194,8 +194,8 @@ def test_as_of_a_day_in_the_past(tmp_path: Path, iobands: Command) -> None:
     for day in ("2026-11-01", "2026-11-20"):
         done = iobands("status", "--as-of", day, "--format", "json")
         found = json.loads(done.stdout)
-        assert found["time"] == f"{day}T00:00:00+00:00"
-        states[day] = (done.returncode, found["series"][0]["state"])
+        assert found["now"] == f"{day}T00:00:00+00:00"
+        states[day] = (done.returncode, found["series"][0]["status"]["state"])
     assert states == {"2026-11-01": (0, "healthy"), "2026-11-20": (2, "degraded")}
     assert iobands("explain", "a fpp", "--as-of", "2026-11-01").stdout.startswith(
         "a fpp write_bw: h"

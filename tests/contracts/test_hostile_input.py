@@ -5,7 +5,7 @@ import json
 import os
 import re
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -39,11 +39,12 @@ from iobands.notify.settings import (
     scrubbed,
     secret,
 )
+from iobands.snapshot.stored import from_json, to_json
 from iobands.source.action_log import read_log
 from iobands.source.perflog import read_perflogs
 from iobands.views.format import age_text
-from iobands.views.json import plain
 from tests.factory import NOW, case, line, write_bands, write_perflog, write_report
+from tests.sites import NOTHING_KNOWN
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -313,7 +314,8 @@ def test_records_of_sessions(tmp_path_factory, data):
     last = read_last_session(perflogs, rejected)
     assert bool(rejected) == (last is None)
     if last:
-        json.dumps(plain(last), allow_nan=False)
+        known = replace(NOTHING_KNOWN, last_session=last)
+        assert from_json(to_json(known)) == known
         assert all(alert.reason for alert in of_session(last))
         assert age_text(NOW - last.began)
 

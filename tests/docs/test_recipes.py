@@ -88,8 +88,8 @@ def test_check_and_covariate_are_recorded_and_shown(tree):
 
     assert "memory_available_gib: " in " ".join(iobands("explain", "disk", "write_bw").split())
     series = json.loads(iobands("status", "--format", "json"))["series"]
-    assert [each["case"] for each in series] == ["pencil"] * 2
-    assert {each["newest"]["memory_available_gib"] for each in series} == {
+    assert [each["key"]["case"] for each in series] == ["pencil"] * 2
+    assert {each["history"]["newest"]["memory_available_gib"] for each in series} == {
         float(rows[0]["memory_available_gib"])
     }
 

@@ -1,5 +1,6 @@
 """Targets and nodes of a site: what perflogs say of them, and which is named as slow."""
 
+import json
 import re
 from datetime import timedelta
 
@@ -11,11 +12,11 @@ from iobands.judge.requests import RequestError
 from iobands.notify.changes import changes
 from iobands.notify.message import message_of
 from iobands.snapshot import PeerState, public
+from iobands.snapshot.stored import to_json
 from iobands.views.dashboard.heat_map import peer_maps
 from iobands.views.dashboard.overview import overview
 from iobands.views.digest import digest_text
 from iobands.views.explain import explanation
-from iobands.views.json import as_json
 from iobands.views.peers import peers_text
 from tests.factory import NOW, daily, days_ago, line, write_bands
 from tests.sites import SiteFiles
@@ -181,8 +182,8 @@ def test_a_slow_target_is_one_alert_with_the_series_that_fell_with_it(tmp_path):
     assert alert.certainty.value == "certain"
     digest = digest_text(files.read(), Console(width=120))
     assert "OST 7 of work (with 1 series)  0.49 × the others: drain it  since 13 Nov" in digest
-    document = as_json(files.read())
-    assert document["status"] == 2
+    document = json.loads(to_json(files.read()))
+    assert document["exit_status"] == 2
     assert document["alerts"][0]["peer"]["name"]["name"] == "7"
 
 

@@ -64,7 +64,7 @@ def status(suite: Suite) -> dict:
 
 def runs(suite: Suite) -> int:
     """How many samples of the check there are."""
-    return max((each["runs"] for each in status(suite)["series"]), default=0)
+    return max((each["status"]["runs"] for each in status(suite)["series"]), default=0)
 
 
 @contextmanager

@@ -243,7 +243,7 @@ class Soak:
         status, _ = self.iobands("status", "--format", "json")
         text = (self.root / "output").read_text(encoding="utf-8")
         found = json.loads(text)["series"] if text.startswith("{") else []
-        runs = sum(series["runs"] for series in found)
+        runs = sum(series["status"]["runs"] for series in found)
         if runs != self.samples:
             self.wrong.append(f"{runs} samples, not {self.samples} (exit status {status})")
         quarter = max(1, len(self.memory) // 4)
@@ -295,7 +295,7 @@ def ready() -> None:
     """Prepare this process for others that are forked from it."""
     # clock_nanosleep, which time.sleep calls, fails now and then below libfaketime 0.9.10
     time.sleep = lambda seconds: select.select([], [], [], seconds)
-    for name in ("commands.run", "commands.status", "views.json", "source.perflog"):
+    for name in ("commands.run", "commands.status", "snapshot.stored", "source.perflog"):
         import_module(f"iobands.{name}")
 
 

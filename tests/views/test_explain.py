@@ -9,8 +9,8 @@ import pytest
 
 from iobands.model import slug
 from iobands.snapshot import Snapshot
+from iobands.snapshot.stored import from_json, to_json
 from iobands.views.explain import chosen, explanation, name_of
-from iobands.views.json import as_json
 from iobands.views.related import covariates, onset_of, related
 from tests.factory import daily, write_perflog
 from tests.views.sites import SLOW, dropped, everything, healthy, look, site
@@ -240,4 +240,4 @@ def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:
     assert "Series: 3 of 3" in explanation(found, alert)
     assert "Incident    all a write_bw from" in text(found, "a fpp")
     assert "incident  all a write_bw (3 of 3 series)" in digest(found)
-    assert [each["is_open"] for each in as_json(found)["incidents"]] == [False, False, True]
+    assert [each.is_open for each in from_json(to_json(found)).incidents] == [False, False, True]

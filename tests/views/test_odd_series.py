@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
+from iobands.snapshot.stored import from_json, to_json
 from iobands.views.dashboard.write import write_dashboard
 from iobands.views.explain import explanation
 from iobands.views.figures import evidence
-from iobands.views.json import as_json
 from tests.factory import case, daily, days_ago, line, write_perflog, write_report
 from tests.views.sites import dropped, healthy, look
 from tests.views.test_digest import text
@@ -40,7 +39,7 @@ def test_every_view(tmp_path: Path, name: str) -> None:
     (series,) = site.series
     for width in (40, 80, 100):
         assert text(site, width, every=True)
-    assert json.loads(json.dumps(as_json(site), allow_nan=False))["series"][0]["label"]
+    assert from_json(to_json(site)) == site
     assert series.status.state.value in explanation(site, series).splitlines()[0]
     assert (evidence(site, series) is None) == (series.status.runs == 0)
     assert write_dashboard(site, tmp_path / "dashboard").page.is_file()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import Enum
 from typing import Annotated
@@ -12,8 +11,9 @@ from rich.console import Console
 
 from iobands.commands.options import PastSiteOptions, site_of
 from iobands.snapshot import Snapshot
+from iobands.snapshot.stored import to_json
 from iobands.views.digest import MAIL_WIDTH, digest_text
-from iobands.views.json import as_json
+from iobands.views.format import summary
 
 
 class StatusFormat(str, Enum):
@@ -42,7 +42,7 @@ def status(
     """
     site = site_of(options, with_power=output is StatusFormat.JSON)
     if output is StatusFormat.JSON:
-        typer.echo(json.dumps(as_json(site), indent=2))
+        typer.echo(to_json(site, summary=summary(site)))
     else:
         print_digest(site, every=every, rejected=rejected)
     raise typer.Exit(site.exit_status)

@@ -73,6 +73,7 @@ class Detection:
             chart.up,
             self.changes,
             self.suspicion,
+            float(max(chart.down[-1], chart.up[-1])) if len(self.rows) else 0.0,
             chart.watch,
             chart.threshold,
             chart.can_judge,

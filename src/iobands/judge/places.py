@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -163,7 +163,7 @@ def actions_on_peers(
                 peer = getattr(action, kind)
                 where = {str(each[field]) for each in action.series if field in each}
                 names |= {PeerName(kind, system, each, peer) for each in where if peer}
-    return {name: logs[name.system].of(name) for name in names}
+    return {name: logs[name.system].of(name) for name in sorted(names, key=astuple)}
 
 
 def _of_peer(place: Place, name: str, found: Mapping[str, Peer], false_alarms: float) -> Alert:

@@ -35,7 +35,7 @@ from iobands.judge.state import Terms, assess, unjudged
 from iobands.judge.verdicts import NONE as NO_TRANSIENT_RUNS
 from iobands.judge.verdicts import TransientRuns, transient_runs, verdicts_of
 from iobands.measure.run_reports import CheckRun, RunReports
-from iobands.model import LastSession, Rejected, SeriesKey, Unread, labels
+from iobands.model import LastSession, Rejected, SeriesKey, labels
 from iobands.snapshot import (
     CLOCK,
     CLOCK_OFF,
@@ -168,7 +168,7 @@ def judge(
         last_session=known.last_session,
         leftovers=known.leftovers,
         places=places,
-        peer_actions=peer_actions,
+        peer_actions=tuple(peer_actions.items()),
         warnings=tuple(text for each in known.bands.values() for text in each.warnings),
         clock=clock,
     )
@@ -317,7 +317,7 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
     """Return an alert for each directory with something that could not be read."""
     found: defaultdict[tuple[Path, str], list[Path]] = defaultdict(list)
     for each in rejected:
-        if isinstance(each, Unread):
+        if each.is_unread:
             found[each.path.parent, each.reason].append(each.path)
     return [
         Alert(

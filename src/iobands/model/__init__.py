@@ -55,7 +55,6 @@ from iobands.model.files import (
     FileError,
     Rejected,
     Rejections,
-    Unread,
     Unusable,
     entries,
     mask_others,

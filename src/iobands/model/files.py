@@ -159,22 +159,19 @@ _NO_FILE: Final = (errno.ENOENT, errno.EISDIR)
 class Rejected:
     """A line that was not read; `line` counts from 1 and is 0 where it is the whole file.
 
-    `lines` is how many it stands for.
+    `lines` is how many it stands for. `is_unread` tells that the system does not let us read the
+    file or directory: what is in it is not known.
     """
 
     path: Path
     line: int
     reason: str
     lines: int = 1
+    is_unread: bool = False
 
     def __str__(self) -> str:
         """Return `file:line: reason`."""
         return f"{self.path}{f':{self.line}' if self.line else ''}: {self.reason}"
-
-
-@dataclass(frozen=True)
-class Unread(Rejected):
-    """A file or a directory that the system does not let us read: what is in it is not known."""
 
 
 @dataclass
@@ -207,8 +204,8 @@ class Rejections:
 def not_read(path: Path, error: OSError) -> Rejected:
     """Return what `error` means for the file or directory at `path`."""
     is_ours = error.errno is not None and error.errno not in _NO_FILE
-    kind = Unread if is_ours else Rejected
-    return kind(path, 0, f"cannot be read: {error.strerror or error}")
+    reason = f"cannot be read: {error.strerror or error}"
+    return Rejected(path, 0, reason, is_unread=is_ours)
 
 
 def entries(directory: Path, rejected: list[Rejected]) -> list[Path]:

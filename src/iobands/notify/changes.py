@@ -14,7 +14,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.model import slug
 from iobands.notify.news import BEGAN, OPEN, RECOVERED, WORSE, Cause, Event
 from iobands.snapshot import CLOCK, Alert, Severity, Snapshot
 from iobands.views.digest import subject
@@ -56,7 +55,7 @@ def changes(
         alerts = [each for each in alerts if each.subject == CLOCK]
     in_doubt = any(each.subject == CLOCK for each in site.alerts)
     of_cause, merged, new = _assigned(before, alerts)
-    known = {slug(each.key) for each in (*site.series, *site.retired)}
+    known = {each.name for each in (*site.series, *site.retired)}
     causes: list[Cause] = []
     events: list[Event] = []
     for cause in before:
@@ -91,7 +90,7 @@ def _assigned(
     new: list[Alert] = []
     for alert in alerts:
         if alert.peer:  # the cause of the drops of its series
-            names = {slug(key) for key in alert.keys}
+            names = {member.series.name for member in alert.members}
             merged |= {each.id for each in before if not names.isdisjoint(each.members)}
         members = _members([alert])
         mine = [
@@ -184,8 +183,8 @@ def _members(alerts: Iterable[Alert]) -> set[str]:
     """Return the series of alerts by their names in files, or the subjects of the alerts."""
     found: set[str] = set()
     for alert in alerts:
-        keys = {slug(key) for key in alert.keys} if not alert.peer else set()
-        found |= keys or {f"{_NAME}{alert.subject}"}
+        names = {member.series.name for member in alert.members if not alert.peer}
+        found |= names or {f"{_NAME}{alert.subject}"}
     return found
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from iobands.model import slug
 from iobands.notify.news import RECOVERED, Cause, Event, Message
 from iobands.snapshot import REBASELINE, RESOLVE, Alert, Snapshot, in_force
 from iobands.views.digest import details, number, subject
@@ -80,7 +79,7 @@ def _recovered(cause: Cause, site: Snapshot) -> Iterator[str]:
     ended = {
         action.when: action
         for series in (*site.series, *site.retired)
-        if slug(series.key) in cause.members
+        if series.name in cause.members
         for action in in_force(series.actions, site.now)
         if action.kind in (RESOLVE, REBASELINE) and action.when >= cause.began
     }

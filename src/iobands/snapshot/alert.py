@@ -79,6 +79,11 @@ class Member:
     ratio: Ratio | None = None
     baseline: float | None = None
 
+    @property
+    def unit(self) -> str:
+        """The unit of the series."""
+        return self.series.key.unit
+
 
 @dataclass(frozen=True)
 class SlowPeer:

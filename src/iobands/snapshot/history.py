@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Final, TypeVar
 
@@ -26,15 +26,16 @@ class History:
 
     `times` are in UTC. `passed`: the run did all that was asked of it. `too_slow`: it failed in
     the performance phase. `alike`: it agrees with the newest sample in `COMPARED`. `sessions` are
-    as `sessions_of` numbers them. `newest` has the fields of the newest sample, None where missing.
+    as `sessions_of` numbers them. `newest` has the fields of the newest sample except its time,
+    None where missing.
     """
 
-    times: Times
-    values: NDArray[np.float64]
-    passed: Flags
-    too_slow: Flags
-    alike: Flags
-    sessions: NDArray[np.int_]
+    times: Times = field(repr=False, compare=False)
+    values: NDArray[np.float64] = field(repr=False, compare=False)
+    passed: Flags = field(repr=False, compare=False)
+    too_slow: Flags = field(repr=False, compare=False)
+    alike: Flags = field(repr=False, compare=False)
+    sessions: NDArray[np.int_] = field(repr=False, compare=False)
     newest: Mapping[str, Any]
 
     def __len__(self) -> int:
@@ -254,19 +255,21 @@ class Evidence:
 
     `rows`, of shape (runs,), are the places of these runs among the samples of the series. `down`
     and `up`, of the same shape, are the evidence after each run for a drop and for a rise, in
-    nats: `watch` and `threshold` say from where on it counts. `changes` are in the order of time;
-    the last may be open. `level` is the median of the baseline in the unit of the series, None
-    without one; it is of `baseline_runs` accepted runs, 0 where a band gives it. Evidence is
-    divided by `scale`, as successive runs have the serial `correlation`. `power` has the mean
-    detection delay in runs of some drops, as ratios: None where one is not seen, and empty unless
-    the snapshot was asked for it.
+    nats: `watch` and `threshold` say from where on it counts. `today` is the larger of the two
+    after the last run, 0 before the first. `changes` are in the order of time; the last may be
+    open. `level` is the median of the baseline in the unit of the series, None without one; it is
+    of `baseline_runs` accepted runs, 0 where a band gives it. Evidence is divided by `scale`, as
+    successive runs have the serial `correlation`. `power` has the mean detection delay in runs of
+    some drops, as ratios: None where one is not seen, and empty unless the snapshot was asked for
+    it.
     """
 
-    rows: NDArray[np.int_]
-    down: NDArray[np.float64]
-    up: NDArray[np.float64]
+    rows: NDArray[np.int_] = field(repr=False, compare=False)
+    down: NDArray[np.float64] = field(repr=False, compare=False)
+    up: NDArray[np.float64] = field(repr=False, compare=False)
     changes: tuple[Change, ...]
     suspicion: Suspicion | None
+    today: float
     watch: float
     threshold: float
     can_judge: bool
@@ -281,11 +284,6 @@ class Evidence:
         """The change that lasts, or None."""
         newest = self.changes[-1] if self.changes else None
         return newest if newest and newest.ended is None else None
-
-    @property
-    def today(self) -> float:
-        """The larger evidence after the last run, in nats; 0 before the first."""
-        return max(float(self.down[-1]), float(self.up[-1])) if len(self.rows) else 0.0
 
 
 _NORMAL_95: Final = 1.96

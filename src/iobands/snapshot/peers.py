@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Final
@@ -42,9 +42,9 @@ class Speeds:
     """
 
     peers: tuple[str, ...]
-    times: Times
-    values: NDArray[np.float64]
-    used: NDArray[np.bool_]
+    times: Times = field(repr=False, compare=False)
+    values: NDArray[np.float64] = field(repr=False, compare=False)
+    used: NDArray[np.bool_] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands.band import ABOVE, BELOW, COLLAPSED, NO_BAND, WITHIN, Band, Epoch, Limit
-from iobands.model import RATIO_UNIT, SeriesKey
+from iobands.model import RATIO_UNIT, SeriesKey, slug
 from iobands.snapshot.action import Action
 from iobands.snapshot.history import Change, Evidence, History, Times
 
@@ -174,8 +174,8 @@ class Verdicts:
     place in `bands`, -1 for none.
     """
 
-    times: NDArray[np.int64]
-    codes: NDArray[np.int64]
+    times: NDArray[np.int64] = field(repr=False, compare=False)
+    codes: NDArray[np.int64] = field(repr=False, compare=False)
     bands: tuple[Band, ...]
     segments: tuple[tuple[int, int], ...]
 
@@ -193,7 +193,7 @@ class Series:
     key: SeriesKey
     label: str
     history: History
-    rows: NDArray[np.uint32]
+    rows: NDArray[np.uint32] = field(repr=False, compare=False)
     status: Status
     outliers: Outliers
     verdicts: Verdicts
@@ -201,6 +201,11 @@ class Series:
     epochs: tuple[Epoch, ...] = ()
     missing: tuple[MissingRun, ...] = ()
     actions: tuple[Action, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Its name in files, which does not depend on other series."""
+        return slug(self.key)
 
     @property
     def judged(self) -> tuple[Times, NDArray[np.float64]]:

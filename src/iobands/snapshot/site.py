@@ -98,7 +98,7 @@ class Snapshot:
     last_session: LastSession | None = None
     leftovers: tuple[Leftover, ...] = ()
     places: tuple[Place, ...] = ()
-    peer_actions: Mapping[PeerName, tuple[Action, ...]] = field(default_factory=dict)
+    peer_actions: tuple[tuple[PeerName, tuple[Action, ...]], ...] = ()
     warnings: tuple[str, ...] = ()
     clock: str | None = None
     is_public: bool = False
@@ -131,7 +131,7 @@ class Snapshot:
         found: dict[SeriesKey | PeerName, tuple[Action, ...]] = {
             each.key: each.actions for each in (*self.series, *self.retired)
         }
-        found.update((name, each) for name, each in self.peer_actions.items())
+        found.update(self.peer_actions)
         return found
 
     def samples_of(self, series: Series) -> pl.DataFrame:
@@ -210,7 +210,7 @@ def public(site: Snapshot) -> Snapshot:
         last_session=last and replace(last, host="", reason=None),
         leftovers=(),
         places=tuple(each for each in site.places if each.kind != NODE),
-        peer_actions={},
+        peer_actions=(),
         warnings=(),
         clock=None,
     )

@@ -1,16 +1,19 @@
-"""A snapshot in a directory: its typed part as JSON, its history and its arrays as Arrow.
+"""The snapshot as text and as files: its typed part is JSON, its columns are Arrow.
 
-What is read back says the same in every view, on a machine without perflogs.
+Equality compares the typed part. A column, an array or a frame, is a field that equality leaves
+out. Contract 6 describes the JSON.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
@@ -19,24 +22,41 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from iobands.model.documents import Document
-from iobands.model.files import FileError, read_small, replace_file
-from iobands.model.series import slug
-from iobands.snapshot.alert import Member
+from iobands.model import FileError, SeriesKey, read_small, replace_file
+from iobands.snapshot.alert import Alert, Incident, Member
 from iobands.snapshot.series import Series
 from iobands.snapshot.site import Snapshot
 
-#: The version of the stored form; another one is refused.
-SCHEMA: Final = "iobands-snapshot/1"
+#: The version of the JSON; another one is refused.
+SCHEMA: Final = "iobands-status/4"
+#: The properties that the JSON has beside the fields. `from_json` ignores them.
+DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
+    Snapshot: ("exit_status", "rejected_lines"),
+    SeriesKey: ("unit",),
+    Series: ("name", "in_effect"),
+    Alert: ("exit_status", "is_quiet"),
+    Member: ("unit",),
+    Incident: ("name",),
+}
 
 _TYPED: Final = "snapshot.json"
 _ARRAYS: Final = "arrays.arrow"
 _FRAMES: Final = ("samples", "speeds")
 _LARGEST: Final = 1 << 30
-# In a mapping without types: what JSON cannot say.
-_TIME: Final = "$time"
-# The class of a value, where it is a kind of the class that is declared.
-_CLASS: Final = "$class"
+
+
+def to_json(site: Snapshot, **texts: str) -> str:
+    """Return the typed part of a snapshot as JSON, with `texts` at its head."""
+    return _Writer().text(site, **texts)
+
+
+def from_json(text: str | bytes, source: str = "status") -> Snapshot:
+    """Return the snapshot of which `to_json` wrote the typed part. Its columns are empty.
+
+    Raises:
+        FileError: it is damaged, or of another version; the message begins with `source`.
+    """
+    return _read(text, source, _Reader(None, {}))
 
 
 def write_snapshot(site: Snapshot, directory: Path) -> None:
@@ -47,11 +67,17 @@ def write_snapshot(site: Snapshot, directory: Path) -> None:
     """
     directory.mkdir(parents=True, exist_ok=True)
     writer = _Writer()
-    typed = {"schema": SCHEMA, **writer.fields_of(site, without=_FRAMES)}
+    text = writer.text(site)
     for name in _FRAMES:
         getattr(site, name).write_ipc(directory / f"{name}.arrow", compression="zstd")
-    writer.frame().write_ipc(directory / _ARRAYS, compression="zstd")
-    replace_file(directory / _TYPED, json.dumps(typed, allow_nan=False).encode())
+    rows = [(each.dtype.str, list(each.shape), each.tobytes()) for each in writer.arrays]
+    arrays = pl.DataFrame(
+        rows,
+        {"dtype": pl.String, "shape": pl.List(pl.Int64), "data": pl.Binary},
+        orient="row",
+    )
+    arrays.write_ipc(directory / _ARRAYS, compression="zstd")
+    replace_file(directory / _TYPED, text.encode())
 
 
 def read_snapshot(directory: Path) -> Snapshot:
@@ -62,149 +88,142 @@ def read_snapshot(directory: Path) -> Snapshot:
     """
     path = directory / _TYPED
     try:
-        typed = json.loads(read_small(path, _LARGEST))
-        if not isinstance(typed, dict) or typed.pop("schema", None) != SCHEMA:
-            raise Document(str(path), typed).error(["schema"], f"is not {SCHEMA}")
+        text = read_small(path, _LARGEST)
         frames = {name: pl.read_ipc(directory / f"{name}.arrow") for name in _FRAMES}
-        return _Reader(pl.read_ipc(directory / _ARRAYS)).value(Snapshot, {**typed, **frames})
-    except FileError:
-        raise
+        arrays = deque(
+            np.frombuffer(data, dtype).reshape(shape)
+            for dtype, shape, data in pl.read_ipc(directory / _ARRAYS).iter_rows()
+        )
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, TypeError, KeyError, IndexError, pl.exceptions.PolarsError) as error:
-        raise FileError(f"{path}: no snapshot: {error}") from error
+    except (ValueError, TypeError, pl.exceptions.PolarsError) as error:
+        raise FileError(f"{directory}: not a snapshot: {error}") from error
+    return _read(text, str(path), _Reader(arrays, frames))
+
+
+def _read(text: str | bytes, source: str, reader: _Reader) -> Snapshot:
+    try:
+        typed = json.loads(text)
+        if typed.get("schema") != SCHEMA:
+            raise ValueError(f"its schema is not {SCHEMA}")
+        site: Snapshot = reader.value(Snapshot, typed)
+        if reader.arrays:
+            raise ValueError(f"{len(reader.arrays)} arrays too many")
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise FileError(f"{source}: not a snapshot: {error}") from error
+    return site
 
 
 class _Writer:
-    """Values as JSON has them; arrays are put aside and numbered."""
+    """Values as JSON has them. A series that was written is its label from then on."""
 
     def __init__(self) -> None:
+        self.labels: dict[SeriesKey, str] = {}
         self.arrays: list[NDArray[Any]] = []
 
-    def frame(self) -> pl.DataFrame:
-        """Return the arrays, a row each."""
-        return pl.DataFrame(
-            {
-                "dtype": [each.dtype.str for each in self.arrays],
-                "shape": [list(each.shape) for each in self.arrays],
-                "data": [each.tobytes() for each in self.arrays],
-            },
-            schema={"dtype": pl.String, "shape": pl.List(pl.Int64), "data": pl.Binary},
-        )
+    def text(self, site: Snapshot, **texts: str) -> str:
+        typed = {"schema": SCHEMA, **texts, **self.fields_of(site)}
+        return json.dumps(typed, indent=2, allow_nan=False)
 
-    def fields_of(self, value: Any, without: tuple[str, ...] = ()) -> dict[str, object]:  # noqa: ANN401
-        hints = get_type_hints(type(value))
-        return {
-            each.name: self.value(hints[each.name], getattr(value, each.name))
-            for each in fields(value)
-            if each.name not in without
-        }
+    def fields_of(self, value: Any) -> dict[str, object]:  # noqa: ANN401
+        derived = DERIVED.get(type(value), ())
+        found = {name: self.value(getattr(value, name)) for name in derived}
+        for each in fields(value):
+            content = getattr(value, each.name)
+            if each.compare:
+                found[each.name] = self.value(content)
+            elif isinstance(content, np.ndarray):
+                self.arrays.append(content)
+        return found
 
-    def value(self, hint: Any, value: Any) -> object:  # noqa: ANN401, PLR0911 (one a type)
+    def value(self, value: Any) -> object:  # noqa: ANN401, PLR0911 (one a type)
         match value:
-            case None | bool() | int():
-                return value.value if isinstance(value, Enum) else value
             case Enum():
                 return value.value
-            case str():
+            case None | bool() | int() | str():
                 return value
             case float():
-                return value if math.isfinite(value) else str(value)
+                return value if math.isfinite(value) else json.dumps(value)
             case datetime():
-                text = value.isoformat()
-                return {_TIME: text} if _is_open(hint) else text
+                return value.isoformat()
             case Path():
                 return str(value)
-            case np.ndarray():
-                self.arrays.append(value)
-                return len(self.arrays) - 1
             case np.generic():
-                return self.value(hint, value.item())
-            case Member():  # which names its series
-                found = self.fields_of(value, without=("series",))
-                return {"series": slug(value.series.key), **found}
+                return self.value(value.item())
+            case frozenset():
+                return [self.value(each) for each in sorted(value, key=SeriesKey.sort_key)]
+            case tuple() | list():
+                return [self.value(each) for each in value]
             case Mapping():
-                of_key, of_value = _arguments(hint, 2)
-                pairs = [(key, self.value(of_value, each)) for key, each in value.items()]
-                if of_key in (str, Any):
-                    return {str(key): each for key, each in pairs}
-                return [[self.value(of_key, key), each] for key, each in pairs]
-            case tuple() | list() | frozenset():
-                return [self.value(_arguments(hint, 1)[0], each) for each in value]
-        assert is_dataclass(value), type(value)
-        declared = _declared(hint)
-        named = {} if type(value) is declared else {_CLASS: type(value).__name__}
-        return {**named, **self.fields_of(value)}
+                return {self.labels.get(key, key): self.value(each) for key, each in value.items()}
+            case Series(key=key) if key in self.labels:
+                return self.labels[key]
+            case Series():
+                self.labels[value.key] = value.label
+        return self.fields_of(value)
 
 
 class _Reader:
-    """Values from JSON, by the types that are declared."""
+    """Values from JSON, by the types that are declared. Without arrays, all of them are empty."""
 
-    def __init__(self, arrays: pl.DataFrame) -> None:
-        self.arrays = [
-            np.frombuffer(data, dtype).reshape(shape) for dtype, shape, data in arrays.iter_rows()
-        ]
+    def __init__(
+        self, arrays: deque[NDArray[Any]] | None, frames: Mapping[str, pl.DataFrame]
+    ) -> None:
+        self.arrays, self.frames = arrays, frames
         self.series: dict[str, Series] = {}
 
     def value(self, hint: Any, value: Any) -> Any:  # noqa: ANN401, PLR0911 (one a type)
-        declared, origin = _declared(hint), get_origin(_declared(hint))
-        if value is None or isinstance(value, pl.DataFrame):
-            return value
-        if _is_open(declared):
-            return datetime.fromisoformat(value[_TIME]) if _is_time(value) else value
-        if origin is np.ndarray:
-            return self.arrays[value]
-        if origin in (tuple, list, frozenset):
-            kinds = get_args(declared)
-            each_of = [kinds[0]] * len(value) if kinds[-1] is ... or len(kinds) == 1 else kinds
-            return origin(self.value(kind, each) for kind, each in zip(each_of, value, strict=True))
-        if isinstance(origin, type) and issubclass(origin, Mapping):
-            of_key, of_value = get_args(declared)
-            pairs = value.items() if isinstance(value, dict) else value
-            return {self.value(of_key, key): self.value(of_value, each) for key, each in pairs}
-        if declared is datetime:
+        kind = without_none(hint)
+        origin, parts = get_origin(kind), get_args(kind)
+        if value is None:
+            return None
+        if origin in (tuple, frozenset):
+            kinds = parts if origin is tuple and parts[-1] is not ... else parts[:1] * len(value)
+            return origin(self.value(of, each) for of, each in zip(kinds, value, strict=True))
+        if origin is Mapping:
+            of_series = parts[0] is SeriesKey
+            keys = [self.series[each].key for each in value] if of_series else value
+            values = (self.value(parts[1], each) for each in value.values())
+            return dict(zip(keys, values, strict=True))
+        if kind is datetime:
             return datetime.fromisoformat(value)
-        if declared is float:  # a whole number stays one
+        if kind is float:
             return float(value) if isinstance(value, str) else value
-        if isinstance(declared, type) and issubclass(declared, Enum | Path):
-            return declared(value)
-        if is_dataclass(declared):
-            return self._object(declared, value)
-        return value
+        if kind is Series and isinstance(value, str):
+            return self.series[value]
+        if isinstance(kind, type) and issubclass(kind, Enum | Path):
+            return kind(value)
+        return self._object(kind, value) if is_dataclass(kind) else value
 
-    def _object(self, declared: Any, value: dict[str, Any]) -> Any:  # noqa: ANN401
-        kinds = {each.__name__: each for each in declared.__subclasses__()}
-        kind = kinds[value.pop(_CLASS)] if _CLASS in value else declared
-        if kind is Member:
-            value = {**value, "series": self.series[value["series"]]}
-            return Member(
-                value["series"],
-                *(self.value(get_type_hints(Member)[name], value[name])
-                  for name in ("ratio", "baseline")),
-            )  # fmt: skip
-        hints = get_type_hints(kind)
-        known = {each.name for each in fields(kind)}
-        found = kind(**{n: self.value(hints[n], each) for n, each in value.items() if n in known})
+    def _object(self, kind: Any, value: dict[str, Any]) -> Any:  # noqa: ANN401
+        hints = hints_of(kind)
+        found = kind(
+            **{
+                each.name: self.value(hints[each.name], value[each.name])
+                if each.compare
+                else self._column(each.name)
+                for each in fields(kind)
+                if each.name in value or not each.compare  # a later field has a default
+            }
+        )
         if isinstance(found, Series):
-            self.series[slug(found.key)] = found
+            self.series[found.label] = found
         return found
 
+    def _column(self, name: str) -> NDArray[Any] | pl.DataFrame:
+        if name in _FRAMES:
+            return self.frames.get(name, pl.DataFrame())
+        return np.empty(0) if self.arrays is None else self.arrays.popleft()
 
-def _declared(hint: Any) -> Any:  # noqa: ANN401
-    """Return a type without the None that it may be."""
+
+@cache
+def hints_of(kind: type) -> dict[str, Any]:
+    """Return the types of the fields of a dataclass by their names."""
+    return get_type_hints(kind)
+
+
+def without_none(hint: Any) -> Any:  # noqa: ANN401
+    """Return a type without the None that a value may be instead."""
     if get_origin(hint) in (Union, UnionType):
-        kinds = [each for each in get_args(hint) if each is not type(None)]
-        return kinds[0] if len(kinds) == 1 else Any
+        (hint,) = (each for each in get_args(hint) if each is not type(None))
     return hint
-
-
-def _arguments(hint: Any, number: int) -> tuple[Any, ...]:  # noqa: ANN401
-    return get_args(_declared(hint))[:number] or (Any,) * number
-
-
-def _is_open(hint: Any) -> bool:  # noqa: ANN401
-    return _declared(hint) in (Any, object)
-
-
-def _is_time(value: object) -> bool:
-    return isinstance(value, dict) and value.keys() == {_TIME}

@@ -52,7 +52,7 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
     `*.log-20261122.gz`, ... of logrotate) are read too. A run that two lines report alike, as in a
-    copy of a file, counts once. A file or directory that cannot be read is rejected as `Unread`.
+    copy of a file, counts once. A file or directory that cannot be read is rejected as unread.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content never raises.

@@ -124,7 +124,8 @@ class Samples:
         passed = _says(frame["result"], "pass")
         too_slow = _says(frame["fail_phase"], PERFORMANCE)
         manner = [_codes(frame[name]) for name in COMPARED]
-        newest = self.measured[[rows[-1] for rows in self.rows.values()]].to_dicts()
+        last = [rows[-1] for rows in self.rows.values()]
+        newest = self.measured.drop(TIME)[last].to_dicts()
         parts = dict(zip(self.rows, map(slice, [0, *ends], ends), strict=True))
         named = session_codes(frame["session"])
         sessions = sessions_of(

@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from iobands.model import slug
 from iobands.snapshot import DOWN, Alert, Series, Snapshot
 from iobands.views.digest import number
 from iobands.views.explain_series import of_series
@@ -52,7 +51,7 @@ def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
     alerts = {
         each.subject: each for each in reversed(site.alerts) if len(each.members) != 1 or each.peer
     }
-    series = {name: each for each in site.series for name in (slug(each.key), each.label)}
+    series = {name: each for each in site.series for name in (each.name, each.label)}
     exact = alerts.get(wanted) or series.get(wanted)
     if exact:
         return [exact]

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.model import slug
+from iobands.model import TIME
 from iobands.snapshot import ADOPTED, DOWN, Alert, Evidence, Outliers, Series, Snapshot, State
 from iobands.views.digest import details
 from iobands.views.format import (
@@ -57,7 +57,7 @@ def of_series(site: Snapshot, series: Series) -> Iterator[str]:
     onset = onset_of(series)
     others = related(site, series, onset)
     yield f"{series.label}: {_state(series)}"
-    yield f"at {time_text(site.now)} UTC; all times are UTC; name in files: {slug(series.key)}"
+    yield f"at {time_text(site.now)} UTC; all times are UTC; name in files: {series.name}"
     yield ""
     for heading, text in facts(site, series):
         yield from fact(heading, text)
@@ -298,7 +298,7 @@ def _newest(series: Series) -> Iterator[str]:
     """Yield every column of the newest sample."""
     if not series.status.runs:
         return
-    cells = series.history.newest.items()
+    cells = [(TIME, series.history.last), *series.history.newest.items()]
     texts = (
         f"{name}: {f'{value:.6g}' if isinstance(value, float) else value}"
         for name, value in cells

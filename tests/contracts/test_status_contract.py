@@ -1,0 +1,29 @@
+"""Contract 6, iobands-status/4: the schema is what the types say, and old texts can be read."""
+
+from pathlib import Path
+
+from iobands.snapshot.stored import SCHEMA, from_json, to_json
+from tests.contracts.documented import DOCUMENT, first_column
+from tests.snapshot import schema
+
+GOLDEN = Path(__file__).parent / "golden" / "status-4.json"
+
+
+def test_the_schema_is_what_the_types_say():
+    # after a change of a type: python -m tests.snapshot.schema
+    assert schema.FILE.read_text(encoding="utf-8") == schema.text()
+
+
+def test_a_text_of_this_version_stays_as_it_is():
+    text = GOLDEN.read_text(encoding="utf-8")
+    site = from_json(text)
+    assert to_json(site, summary="IOBANDS WARNING: 1 degraded (acknowledged)") + "\n" == text
+    (alert,) = site.alerts
+    assert (alert.subject, alert.severity.value, site.exit_status) == ("all a", "degraded", 1)
+    assert {each.series.label for each in alert.members} == {each.label for each in site.series}
+    assert alert.acknowledgement.action.who == "jane"
+
+
+def test_documented_fields():
+    assert SCHEMA in DOCUMENT.read_text(encoding="utf-8")
+    assert set(first_column("## Contract 6", "Field")) == set(schema.schema()["properties"])
