@@ -61,8 +61,7 @@ def bench(
 
 
 def _shuffled(found: Replay) -> Rate:
-    runs = {each.key: each.transient for each in found.series}
-    return shuffled_incidents(runs, found.incidents, _SHUFFLED_YEARS, seed=1)
+    return shuffled_incidents(found.transient, found.incidents, _SHUFFLED_YEARS, seed=1)
 
 
 def _peers(found: Replay, pool: Executor) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta, timezone
@@ -13,10 +13,12 @@ from typing import Final
 import numpy as np
 
 from benchmarks.alarms.tokio import write_reduced
-from iobands.judge.site import read_site
+from iobands.judge.site import JudgedSite, judge
+from iobands.judge.verdicts import TransientRuns, transient_runs
 from iobands.model import SeriesKey
 from iobands.snapshot import Alert, Incident, Series, Severity, Snapshot
 from iobands.source.convert import convert, read_mapping
+from iobands.source.known import read_known
 from iobands.views.digest import details, number, subject
 from iobands.views.format import worst_member
 
@@ -75,6 +77,7 @@ class Replay:
     """The events of a year; series, incidents and the site's threshold as they are at its end.
 
     `said` has all alerts of all evenings, `no data` among them, `statuses` their exit statuses.
+    `transient` are the runs by which incidents are judged.
     """
 
     events: tuple[Event, ...]
@@ -83,6 +86,7 @@ class Replay:
     threshold: float
     said: tuple[Said, ...]
     statuses: tuple[int, ...]
+    transient: Mapping[SeriesKey, TransientRuns]
 
     @property
     def years(self) -> float:
@@ -110,7 +114,8 @@ def replay(table: Path, pool: Executor, parts: int) -> Replay:
         write_reduced(table, source / "year.csv")
         convert(source, read_mapping(MAPPING), perflogs)
         far = datetime(9999, 1, 1, tzinfo=timezone.utc)
-        site = _site(perflogs, far, as_of=False)
+        judged = _judged(perflogs, far, as_of=False)
+        site = judged.snapshot
         times = np.concatenate([each.history.times for each in site.series])
         begin, end = (each.astype("datetime64[D]").item() for each in (times.min(), times.max()))
         days = [begin + timedelta(days=n) for n in range((end - begin).days + 1)]
@@ -124,7 +129,13 @@ def replay(table: Path, pool: Executor, parts: int) -> Replay:
     statuses = tuple(evenings[day][0] for day in days)
     said = tuple(said for day in days for said in evenings[day][1])
     events = events_of([each for each in said if each.severity != Severity.NO_DATA.value])
-    return Replay(tuple(events), site.series, site.incidents, site.threshold, said, statuses)
+    runs = {
+        key: transient_runs(key, each.history, judged.bands[key], judged.detections.get(key))
+        for each in site.series
+        for key in [each.key]
+        if each.shares_causes
+    }
+    return Replay(tuple(events), site.series, site.incidents, site.threshold, said, statuses, runs)
 
 
 def events_of(found: Sequence[Said], away: timedelta = _AWAY) -> list[Event]:
@@ -153,14 +164,14 @@ def _evenings(perflogs: Path, days: Sequence[date]) -> dict[date, tuple[int, lis
     found = {}
     for day in days:
         midnight = datetime.combine(day + timedelta(days=1), time(), timezone.utc)
-        site = _site(perflogs, midnight, as_of=True)
+        site = _judged(perflogs, midnight, as_of=True).snapshot
         found[day] = (site.exit_status, [*_alerts(site, day)])
     return found
 
 
-def _site(perflogs: Path, now: datetime, *, as_of: bool) -> Snapshot:
+def _judged(perflogs: Path, now: datetime, *, as_of: bool) -> JudgedSite:
     nothing = perflogs.parent / "nothing"
-    return read_site(perflogs, nothing, nothing, now=now, as_of=as_of)
+    return judge(read_known(perflogs, nothing, nothing, now=now, as_of=as_of))
 
 
 def _alerts(site: Snapshot, day: date) -> Iterator[Said]:

@@ -58,12 +58,37 @@ def days(*rows: str) -> list[tuple[int, int, int, bool]]:
         (("-xx-----",), []),  # one series is no file system
         (("-xx     ", "   xx---"), []),  # never two runs of a day
         (("-x x----", "-x x----"), [(1, 3, 3, False)]),  # a day without a run is no session
+        (("--xx----", "--xx----", "--  ----"), []),  # two of three series are too few
+        (("--x-x---", "--x-x---", "--x-----"), [(2, 4, 4, False)]),
         (("-xx        ", "-xx        "), [(1, 2, 2, False)]),  # a week says that it is over
         (("-xx       xx", "-xx       xx"), [(1, 2, 2, False), (10, 11, 11, True)]),
     ],
 )
 def test_sessions_by_hand(rows: tuple[str, ...], spans: list[tuple[int, int, int, bool]]) -> None:
     assert days(*rows) == spans
+
+
+@pytest.mark.parametrize(
+    ("marks", "raised"),
+    [
+        ("---- xx-- ----", []),  # one bad day, of two sessions
+        ("---- xxxx ----", []),
+        ("---- -xxx xxx-", [8]),
+        ("---- --xx xx--", []),  # half a day is not most of it
+        ("---- xxxx ---- xxx-", [12]),
+    ],
+)
+def test_one_bad_day_of_several_sessions_is_no_incident(marks: str, raised: list[int]) -> None:
+    row = marks.replace(" ", "")
+    times = FIRST + np.arange(len(row)) * np.timedelta64(6, "h")
+    low = np.array([mark == "x" for mark in row])
+    of_each = TransientRuns(times, np.where(low, 0.4, 1.0), low)
+    found = incidents_of(dict.fromkeys(KEYS, of_each), moment(times[-1]))
+    days = [
+        int((np.datetime64(each.raised.date()) - FIRST.astype("M8[D]")).astype(int))
+        for each in found
+    ]
+    assert days == [place // 4 for place in raised]
 
 
 def test_what_an_incident_says() -> None:
