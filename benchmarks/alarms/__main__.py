@@ -33,6 +33,9 @@ def bench(
     ] = None,
     effort: Annotated[str, typer.Option(help="small or full.")] = "small",
     simulate: Annotated[bool, typer.Option(help="Simulate as well.")] = True,
+    section: Annotated[
+        str | None, typer.Option(help="Simulate this section of error-rates.md alone.")
+    ] = None,
     processes: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
 ) -> None:
     """Measure the error rates of the alerts, by simulation and on a real year."""
@@ -42,7 +45,9 @@ def bench(
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(processes, mp_context=context) as pool:
         shuffled, peers = None, ""
-        if data:
+        if section:
+            pass
+        elif data:
             found = replay(data, pool, processes)
             print(f"{len(found.events)} events after {time.monotonic() - started:.0f} s")
             for name in real_page.unjudged(found):
@@ -55,9 +60,21 @@ def bench(
         else:
             print("Without a real year: IOBANDS_REAL_DATA does not name its table")
         if simulate:
-            text = tables.page(tables.EFFORTS[effort], pool, today, shuffled, peers)
+            text = tables.page(tables.EFFORTS[effort], pool, today, shuffled, peers, section)
+            if section:
+                text = with_section(directory, section, text, today)
             _write(directory, "error-rates.md", text)
     print(f"It took {time.monotonic() - started:.0f} s")
+
+
+def with_section(directory: Path | None, heading: str, text: str, today: str) -> str:
+    """Return the section of `text`, in the page where one is written, and with its date."""
+    new = tables.section_of(text, heading)
+    new = new.replace("\n\n", f"\n\nMeasured on {today}. ", 1)
+    if directory is None:
+        return new
+    page = (directory / "error-rates.md").read_text(encoding="utf-8")
+    return page.replace(tables.section_of(page, heading), new)
 
 
 def _shuffled(found: Replay) -> Rate:

@@ -265,14 +265,24 @@ TABLES: Final[Mapping[str, Table]] = {
 }
 
 
-def page(effort: Effort, pool: Executor, date: str, shuffled: Rate | None, real_peers: str) -> str:
-    """Simulate everything, and return the page.
+def page(
+    effort: Effort,
+    pool: Executor,
+    date: str,
+    shuffled: Rate | None,
+    real_peers: str,
+    section: str | None = None,
+) -> str:
+    """Simulate everything, or what a section of the page has, and return the page.
 
     `shuffled` are the incidents of the real year in random order, and `real_peers` what other
     detectors say of it.
     """
+    template = section_of((TEMPLATES / "error-rates.md").read_text(encoding="utf-8"), section)
     jobs: dict[str, dict[Case, list[Any]]] = {}
     for name, each in TABLES.items():
+        if f"{{{{ {name} }}}}" not in template:
+            continue
         for case in each.cases:
             number = {"number": each.number(effort, case)} if each.number else {}
             key, count = (name, *case), each.repeats(effort, case) if each.repeats else 0
@@ -280,7 +290,7 @@ def page(effort: Effort, pool: Executor, date: str, shuffled: Rate | None, real_
                 pool.submit(each.draw, *case, seed=_seed(one), **number)
                 for one in ([(*key, n) for n in range(count)] or [key])
             ]
-    texts = {}
+    texts = dict.fromkeys(TABLES, "")
     for name, cases in jobs.items():
         found = {case: [job.result() for job in submitted] for case, submitted in cases.items()}
         rows = [TABLES[name].row(case, each) for case, each in found.items()]
@@ -301,6 +311,15 @@ def page(effort: Effort, pool: Executor, date: str, shuffled: Rate | None, real_
         real_peers=real_peers,
         **texts,
     )
+
+
+def section_of(text: str, heading: str | None) -> str:
+    """Return a section of a page, from its heading to the next one; the page without a heading."""
+    if heading is None:
+        return text
+    begin = text.index(f"## {heading}\n")
+    end = text.find("\n## ", begin)
+    return text[begin : end if end >= 0 else len(text)]
 
 
 def _peers(worlds: Sequence[Mapping[str, tuple[int, list[float]]]], series: int) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.alarms import peers, real_page, simulate, slow, tables, together
+from benchmarks.alarms.__main__ import with_section
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.marked import MARKS, Mark, read_marks
 from benchmarks.alarms.real import Event, Replay, Said, events_of, replay
@@ -136,6 +137,16 @@ def test_every_table_of_the_page_has_its_aims() -> None:
             cells = table.row(case, [found])
             assert len(cells) == len(table.head.split("|"))
             assert {"met", "**missed**"} & set(map(str, cells))
+
+
+def test_a_section_that_was_measured_anew_says_when(tmp_path: Path) -> None:
+    page = "# Rates\n\nAll.\n\n## One\n\nOld.\n\n| 1 |\n\n## Two\n\nKept.\n"
+    (tmp_path / "error-rates.md").write_text(page)
+    new = "# Rates\n\n## One\n\nNew.\n\n| 2 |\n\n## Two\n\nNot simulated.\n"
+    found = with_section(tmp_path, "One", new, "2026-01-02")
+    assert found == page.replace("Old.\n\n| 1 |", "Measured on 2026-01-02. New.\n\n| 2 |")
+    last = with_section(None, "Two", new, "2026-01-02")
+    assert last == "## Two\n\nMeasured on 2026-01-02. Not simulated.\n"
 
 
 def test_shuffled_days_break_incidents_and_keep_single_runs() -> None:

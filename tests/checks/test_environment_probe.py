@@ -274,6 +274,31 @@ def test_lustre_with_an_ost_on_which_writes_hang(probed):
     assert list(probed.disk.iterdir()) == []
 
 
+def test_a_hung_ost_stops_no_entry_whose_files_do_not_lie_there(probed):
+    """Of two entries of a Lustre one is a pool without it: stripe 1 of the other is on OST 3."""
+    probed.seconds = 6
+    placed, lfs, dd = probed.programs / "placed", probed.programs / "lfs", shutil.which("dd")
+    # The small file hangs, too, unless it was placed on another one.
+    small = f"*conv=fsync*) rm {placed} || exec sleep 600 ;;"
+
+    def look(layout, hangs, **settings):
+        settings |= lustre(probed, layout=layout)
+        lfs.rename(probed.programs / "answers")
+        probed.stand_in(
+            "lfs",
+            f'case "$*" in "setstripe -c 1 -i "[012]" "*) touch {placed} ;; esac\n'
+            f'exec {probed.programs}/answers "$@"',
+        )
+        probed.stand_in("dd", f'case "$*" in {small} {hangs}) exec sleep 600 ;; esac; {dd} "$@"')
+        return probed.look(settings)
+
+    assert look(FOUR, "*seek=1*").problems == (
+        "OST0003 does not answer: a write to it did not end",
+    )
+    found = look(THREE, "nothing", striping={"pool": "flash"})
+    assert found.problems == ()
+
+
 def test_lustre_that_hangs_for_good_still_names_the_ost(probed):
     probed.seconds = 3
     settings = lustre(probed)

@@ -289,6 +289,15 @@ def test_the_two_real_unbalanced_runs_repeated_for_200_days_name_no_ost(tmp_path
         assert not [each for each in site.alerts if each.peer]
 
 
+def test_of_three_targets_a_slow_one_is_no_noise_of_its_sessions(tmp_path):
+    # Each is compared with the other two: where 0 has half of their speed, they have 1/√0.5 of it.
+    healthy = ["write_bw=0:0.9,1:1,2:1.1", "write_bw=0:1.1,1:0.9,2:1"] * 10
+    slow = ["write_bw=0:0.5,1:1.41,2:1.41"] * 3
+    _, peers = found(SiteFiles(tmp_path).write(with_columns(23, [*healthy, *slow])).read())
+    states = {name: each.state.value for name, each in peers.items()}
+    assert states == {"0": "slow", "1": "healthy", "2": "healthy"}
+
+
 def test_sessions_that_tell_nothing_of_a_slow_target_do_not_end_its_alert(tmp_path):
     texts = [re.search(r"write_bw=0:[^|]+", text)[0] for text in with_targets(40, 7, since=20)]
     blind = [re.sub(r"(?<=,)7:[^,;]+", "7:nan", text) for text in texts]

@@ -167,6 +167,8 @@ def test_a_file_system_that_is_away_keeps_its_notes(disk, notes):
     assert other.path.exists()
     ((_, still),) = read_notes(notes)
     assert "it was made on lustre /nowhere" in still.stays.why
+    # the job's probe sees it, and removes it there
+    assert still.stays.why.endswith("; left to the probe of the next session")
 
 
 def test_nothing_but_a_directory_of_ours_below_a_configured_root_goes(disk, notes):

@@ -57,7 +57,7 @@ def test_a_full_target_explains_the_drop_and_empty_ones_last_night_s_low_runs(
     for member in drop.members:
         moved = covariates(site, member.series, drop.since).moved
         assert moved["targets_inactive"] == "0 before, 1 since"
-        assert moved["fullest_target_percent"].endswith(" before, 97 since")
+        assert moved["fullest_target_percent"].endswith(" before, 97 since, on OST0003")
     # Of 2048 files on 15 targets each has 137 in rotation. By free space one has 3 %, ten about
     # 17 % and the new ones 100 %: a new one gets 100 parts of 573, or 357 files.
     ((where, why),) = unevenly_placed(site)

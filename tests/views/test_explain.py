@@ -120,6 +120,22 @@ def test_a_drop_since_files_lie_unevenly_names_the_full_target(tmp_path: Path) -
     assert "busiest_target" in advice(found, "write_bw")
 
 
+def test_a_drop_since_a_disk_is_full_names_it_where_no_layout_names_targets(tmp_path: Path) -> None:
+    # as on Spectrum Scale
+    usual = {"fullest_target": "data1", "fullest_target_percent": 60, "free_spread_percent": 3}
+    full = {"fullest_target": "data2", "fullest_target_percent": 97, "free_spread_percent": 92}
+    values = dropped(0.6)
+    rows = [
+        *daily(values[:-SLOW], last=0.25 + SLOW, **usual),
+        *daily(values[-SLOW:], **full),
+    ]
+    write_perflog(tmp_path / "perflogs", rows)
+    found = look(tmp_path)
+    lines = " ".join(explanation(found, only(found, "write_bw")).split())
+    assert "fullest_target_percent: 60 before, 97 since, on data2" in lines
+    assert "fullest_target_percent" in advice(found, "write_bw")
+
+
 def test_one_uneven_run_long_after_a_change_does_not_explain_it(tmp_path: Path) -> None:
     values = dropped(0.6)
     rows = [

@@ -24,6 +24,8 @@ from iobands.snapshot import DAILY, Peer, PeerState, Ratio, Speeds, moment, runs
 _DESIGNS: Final = np.log([0.75, 0.5])[:, None]
 # The median of two hides which one is slow.
 _FEWEST_PEERS: Final = 3
+# Of fewer, a slow one would itself make the spread of its sessions, and hide in it.
+_FEWEST_OF_A_SPREAD: Final = 5
 # Of a slow peer so many sessions may look healthy, and of a healthy one so many slow, for no
 # lasting reason; the second is learned from the others, and worth so many cells before.
 _HEALTHY_BY_CHANCE: Final = 0.10
@@ -118,13 +120,10 @@ def _gone_after(share: float) -> int:
 
 
 def _noise(values: Array) -> Array:
-    """Return the spread of healthy peers in each session, at least the spread of all sessions.
-
-    One or two alone may be the slow ones.
-    """
+    """Return the spread of healthy peers in each session, at least the spread of all sessions."""
     sizes = np.abs(values)
     every = np.nanmedian(sizes) if len(sizes) else 0.0
-    enough = np.isfinite(sizes).sum(1) >= _FEWEST_PEERS
+    enough = np.isfinite(sizes).sum(1) >= _FEWEST_OF_A_SPREAD
     spread = np.where(enough, np.nanmedian(sizes, axis=1), every)
     return np.maximum(_MAD_TO_SIGMA * np.maximum(spread, every), _LEAST_NOISE)
 

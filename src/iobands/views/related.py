@@ -208,6 +208,8 @@ def covariates(site: Snapshot, series: Series, since: datetime) -> Covariates:
         usual = {"busiest_target": after["busiest_target"].median()}
         if why := uneven(after.row(-1, named=True) | usual):
             found.moved["busiest_target"] += f": {why}"
+    if "fullest_target_percent" in found.moved and (fullest := after["fullest_target"][-1]):
+        found.moved["fullest_target_percent"] += f", on {fullest}"
     return found
 
 
