@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -152,7 +154,7 @@ def summary(score: Score) -> str:
     denied = [each for each in false if any(mark.denies(each.first) for mark in score.marks)]
     gaps, stopped = len(score.stopped), _known(score.stopped)
     statuses = [str(score.replay.statuses.count(each)) for each in range(4)]
-    late, most = np.median(sessions or [np.inf]), max(runs, default=0)
+    late, most = statistics.median(sessions or [math.inf]), max(runs, default=0)
     every, is_all = len(told) == len(score.told), len(stopped) == gaps
     rows: list[tuple[object, ...]] = [
         ("must-tell changes told", _share(told, score.told), "all", every),
@@ -203,7 +205,7 @@ def _known(found: Iterable[int | None]) -> list[int]:
 
 
 def _middle(found: Sequence[int]) -> str:
-    return f"{np.median(found):g}, {max(found)}" if found else "–"
+    return f"{statistics.median(found):g}, {max(found)}" if found else "–"
 
 
 def _share(some: Sized, every: Sized) -> str:

@@ -238,6 +238,12 @@ def test_a_drop_is_raised_once_and_in_words(told: Replay) -> None:
     assert event.first.line.startswith("degraded  fs shared write_bw  ")
 
 
+def test_incidents_of_the_shuffled_year_come_from_its_single_runs(told: Replay) -> None:
+    # the first 20 runs have no band, and those of the drop are in it
+    assert {runs.times.size for runs in told.transient.values()} == {_DAYS - 20, _DROP - 20}
+    assert together.shuffled_incidents(told.transient, told.incidents, 5, seed=1).alarms == 0
+
+
 def test_a_stretch_is_found_in_what_was_said(told: Replay) -> None:
     (event,) = [each for each in told.events if each.first.severity == "degraded"]
     begin = event.first.since
