@@ -53,6 +53,7 @@ def test_explore_draws_a_series(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     write_perflog(tmp_path, [*daily([1.0, 1.5, 2.0]), *daily([3.0], pattern="ssf"), "damaged"])
     outputs = run("explore.ipynb", tmp_path, monkeypatch)
     assert "4 samples, 1 lines rejected" in outputs[0][0]["text"]
+    assert "calibrating" in outputs[2][-1]["data"]["text/plain"]
     assert "image/png" in kinds(outputs[-1])
 
 

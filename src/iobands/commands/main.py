@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from iobands import __version__
 from iobands.commands.options import failure, require_report, with_site_options
 from iobands.model import UNKNOWN, FileError, mask_others
+from iobands.version import __version__
 
 #: By heading of the help: for each command its module, its function and its summary.
 COMMANDS: Final = {

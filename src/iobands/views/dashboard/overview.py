@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from iobands import __version__
 from iobands.model import SERIES_FIELDS
 from iobands.snapshot import (
     COMPARABLE,
@@ -17,6 +16,7 @@ from iobands.snapshot import (
     State,
     value_of,
 )
+from iobands.version import __version__
 from iobands.views import format as texts
 from iobands.views.dashboard.heat_map import heat_map, job_id, peer_maps, seconds, series_id
 from iobands.views.digest import (
