@@ -121,15 +121,15 @@ ROWS = [
     Row("log of actions cannot be written", UNKNOWN, read_only_log, RETIRE, 3, "here.jsonl"),
     Row(
         *("pipe in place of the bands", UNKNOWN, pipe("config", "bands", "here.yaml"), STATUS, 3),
-        "here.yaml: cannot be read: is no regular file",
+        "here.yaml: cannot be read: is not a regular file",
     ),
     Row(
         *("pipe in place of the log of actions", UNKNOWN),
-        *(pipe("config", "alerts", "here.jsonl"), STATUS, 3, "is no regular file"),
+        *(pipe("config", "alerts", "here.jsonl"), STATUS, 3, "is not a regular file"),
     ),
     Row(
         *("pipe in place of the last session's record", UNKNOWN),
-        *(pipe("perflogs", "last-session.json"), STATUS, 3, "is no regular file"),
+        *(pipe("perflogs", "last-session.json"), STATUS, 3, "is not a regular file"),
     ),
     Row(
         *("schedule of a time that is none", "refused; how to write it", nothing),

@@ -297,7 +297,7 @@ FAULTS = [
         "both parts are read",
         change_columns,
         NIGHTS + 1,
-        said="amid",
+        said="in the middle of the file",
     ),
     Row("columns missing", "rejected by name", lose_columns, said="columns are missing"),
     Row("rotated", "both files are read", rotate, NIGHTS + 1, said="OK"),
@@ -460,7 +460,7 @@ def test_what_cannot_be_read_is_named(
         closed.chmod(mode)
     where = closed.relative_to(results.root)
     digest = " ".join(done.stdout.split())  # wrapped where the path is long
-    said = f"failed {where} cannot be read: Permission denied; what it has is not judged"
+    said = f"failed {where} cannot be read: Permission denied; its samples are not judged"
     assert said in digest
     assert "; 1 series; " in done.stdout
     observed(

@@ -74,8 +74,8 @@ def test_no_perflogs(tmp_path: Path, iobands: Command) -> None:
     done = iobands("status")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
-        "IOBANDS UNKNOWN: perflogs: no perflogs there; measure first with `make run` or "
-        "`iobands run`, or give --perflogs the directory that has them\n"
+        "IOBANDS UNKNOWN: perflogs: there are no perflogs; measure first with `make run` or "
+        "`iobands run`, or give their directory with --perflogs\n"
     )
 
 

@@ -156,4 +156,4 @@ def test_a_type_of_file_system_is_one_file_plus_a_script_plus_a_row(tmp_path):
     done = site.reframe(*arguments, env={**os.environ, "PATH": path})
     assert done.returncode == 1
     said = [case["fail_reason"] for case in site.test_cases("example") if case["fail_reason"]]
-    assert any("stripe count asked: 2; in effect: 1" in each for each in said)
+    assert any("stripe count requested: 2; in effect: 1" in each for each in said)

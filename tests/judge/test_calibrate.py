@@ -82,7 +82,7 @@ def test_a_frozen_band_stays_until_the_tool_changes(files: SiteFiles) -> None:
     assert learned.before is not None
     # frozen anew, and now by the runs of the new tool
     accept(files, NOW + HOUR)
-    assert "same" in reasons(learn(files, NOW + 2 * HOUR))["disk fpp write_bw"]
+    assert "unchanged" in reasons(learn(files, NOW + 2 * HOUR))["disk fpp write_bw"]
 
 
 @pytest.mark.parametrize(

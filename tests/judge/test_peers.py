@@ -77,13 +77,13 @@ def test_it_recovers_and_a_drained_one_is_not_used(tmp_path):
     assert peers["7"].state is PeerState.HEALTHY
     assert 0.9 < peers["7"].ratio.value < 1.1
     (entry,) = site.ledger.entries
-    assert (entry.subject, entry.end) == ("OST 7 of work", "as fast as the others again")
+    assert (entry.subject, entry.end) == ("OST 7 of work", "again as fast as the others")
     assert (entry.ended - entry.raised).days == 17
     drained = [re.sub(r",7:0\.\d+", ",27:1", text) for text in lines[-3:]]
     site = files.write([*lines[:-3], *drained]).read()
     _, peers = found(site)
     assert peers["7"].state is PeerState.UNUSED
-    assert [each.end for each in site.ledger.entries] == ["not used any more"]
+    assert [each.end for each in site.ledger.entries] == ["no longer used"]
     assert peers["7"].since is None
 
 
@@ -119,7 +119,7 @@ def test_a_pool_that_shrinks_leaves_the_others_judged_while_they_are_three(tmp_p
     assert states == ["healthy", "slow", "healthy", *["not used"] * 21]
     site = files.write([*before, *with_targets(4, 1, since=4, targets=2)]).read()
     assert {found(site)[1][name].state for name in "01"} == {PeerState.UNKNOWN}
-    assert [each.end for each in site.ledger.entries] == ["not compared any more"]
+    assert [each.end for each in site.ledger.entries] == ["no longer compared"]
 
 
 def test_a_slow_target_stays_an_alert_between_the_few_runs_that_use_it(tmp_path):

@@ -255,7 +255,7 @@ def test_one_run_of_2066_is_set_aside(files: SiteFiles) -> None:
     assert (future.label, future.when.year) == ("disk fpp write_bw", 2066)
     # other reports are still read
     assert [alert.subject for alert in site.alerts] == ["Other", "clock"]
-    assert site.alerts[1].reason.startswith("a sample is dated 2066-01-01 05:30, which is to come")
+    assert site.alerts[1].reason.startswith("a sample is dated 2066-01-01 05:30, in the future")
     # in 2066 it is a sample like any other
     assert files.read(future.when).future == ()
     files.write([late])
@@ -444,5 +444,5 @@ def test_a_sample_is_discarded(files: SiteFiles) -> None:
     status = only(files.read()).status
     assert (status.left_out, status.runs) == ("discarded: a reason", len(HISTORY) + 1)
     assert files.read().alerts == ()
-    with pytest.raises(RequestError, match=r"the nearest is of 2026-11-2\d"):
+    with pytest.raises(RequestError, match=r"the nearest is at 2026-11-2\d"):
         files.act(DISCARD, at=Span(NOW, NOW))

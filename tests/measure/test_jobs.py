@@ -124,7 +124,7 @@ def test_notes_that_are_a_pipe_are_not_waited_for(
 ) -> None:
     os.mkfifo(tmp_path / NAME)
     (said,) = cancel_jobs(tmp_path)
-    assert "is no regular file" in said
+    assert "is not a regular file" in said
     monkeypatch.setenv(SESSION_ENV, "mine")
     with pytest.raises(OSError, match="No such device"):
         note_job(tmp_path, "slurm", 12, "rfm_EnvProbe")

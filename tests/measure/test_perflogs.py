@@ -37,10 +37,10 @@ def test_what_can_be_written_is_left_as_it_is(perflog: Path, tmp_path: Path) -> 
 def test_no_regular_file(perflog: Path, tmp_path: Path) -> None:
     perflog.unlink()
     os.mkfifo(perflog)
-    assert refused(tmp_path) == f"{perflog}: is no regular file; remove it"
+    assert refused(tmp_path) == f"{perflog}: is not a regular file; remove it"
     perflog.unlink()
     perflog.symlink_to("/dev/full")
-    assert refused(tmp_path) == f"{perflog}: is no regular file; remove it"
+    assert refused(tmp_path) == f"{perflog}: is not a regular file; remove it"
 
 
 def test_a_file_where_a_directory_should_be(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_missed_schedule_is_an_alert(
     assert bool(found) == is_missed
     if found:
         assert found[0].exit_status == UNKNOWN
-        assert f"every {24 * (interval or 0)} h; the last completed" in found[0].reason
+        assert f"(scheduled every {24 * (interval or 0)} h); the last completed" in found[0].reason
 
 
 def test_a_maintenance_does_not_count_as_missed(files: SiteFiles) -> None:

@@ -119,15 +119,15 @@ def test_damaged_files(tmp_path: Path) -> None:
     other = f"{line(jobid=2)}\n".encode()
     cases = [
         (b"", [(0, "empty file")], 0),
-        (head, [(1, "a header line only")], 0),
-        (COLUMNS.encode(), [(1, "cut off: the line has no end")], 0),
+        (head, [(1, "only a header line")], 0),
+        (COLUMNS.encode(), [(1, "the line is cut off: it has no line break")], 0),
         (good, [(1, "no header line before it")], 0),
-        (head + good + head + other, [(3, "another header line amid the file")], 2),
-        (head + good + good[:-1], [(3, "cut off: the line has no end")], 1),
+        (head + good + head + other, [(3, "another header line in the middle of the file")], 2),
+        (head + good + good[:-1], [(3, "the line is cut off: it has no line break")], 1),
         (head + b"\n" + good, [(2, "empty line")], 1),
         (head + b"\xff\xfe\n" + good, [(2, "bytes that are not UTF-8")], 1),
         (head + good[:40] + good + good, [(2, f"{WIDTH + 3} columns instead of {WIDTH}")], 1),
-        (b"\0" * 4096, [(1, "cut off: the line has no end")], 0),
+        (b"\0" * 4096, [(1, "the line is cut off: it has no line break")], 0),
         (head.replace(b"|gib", b""), [(1, "columns are missing: gib")], 0),
         (b"targets|" + head, [(1, "columns are there twice: targets")], 0),
         (
@@ -164,7 +164,7 @@ def test_windows_ends_and_added_columns(tmp_path: Path) -> None:
 def test_columns_change_amid_a_file(tmp_path: Path) -> None:
     content = f"{COLUMNS}\n{line()}\nmore|{COLUMNS}\nx|{line(perf_value=7)}\n"
     logs = read_bytes(tmp_path, content.encode())
-    assert reasons(logs) == [(3, "another header line amid the file")]
+    assert reasons(logs) == [(3, "another header line in the middle of the file")]
     assert logs.measured["perf_value"].to_list() == [1.5, 7]
 
 
@@ -181,7 +181,7 @@ def test_rotated_files_are_read_and_others_are_not(tmp_path: Path) -> None:
 
 
 def test_unreadable_places(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no perflogs there"):
+    with pytest.raises(FileNotFoundError, match="there are no perflogs"):
         read_perflogs(tmp_path / "nowhere")
     (tmp_path / "here" / "local" / "Dir.log").mkdir(parents=True)
     (tmp_path / "here" / "local" / "Gone.log").symlink_to("nowhere")

@@ -29,8 +29,8 @@ from iobands.snapshot import (
 def acknowledging(change: Change, actions: Sequence[Action]) -> Action | None:
     """Return the newest of `actions`, in force and about the series, that acknowledged `change`.
 
-    The change may have begun with the one that the action is about, and had begun when the
-    action was done: after a recovery there is another change.
+    An action counts if the change had begun by then, and not before the change that the action
+    names. After a recovery, a new drop is another change.
     """
     for action in reversed(actions):
         if (
@@ -48,8 +48,8 @@ def acknowledging(change: Change, actions: Sequence[Action]) -> Action | None:
 def worse_since(detection: Detection, action: Action, threshold: float) -> Change | None:
     """Return the drop of a series below its acknowledged level, or None.
 
-    The runs after the action are judged by a baseline at that level. Its lower confidence bound
-    is used, so that a tighter estimate does not re-open the alert.
+    The runs after the action are judged by a baseline at that level. The lower confidence bound of
+    the level is used, so that a tighter estimate does not re-open the alert.
     """
     assert action.since is not None and action.until is not None
     begun = int(np.searchsorted(detection.times, in_utc(action.since)))
@@ -94,8 +94,8 @@ _LEFT_OUT: Final = {RESOLVE: "resolved: {}", DISCARD: "discarded: {}"}
 def bands_after(bands: Bands, actions: Iterable[Action]) -> Bands:
     """Return `bands` for one series after `actions`, all in force and about it.
 
-    A rebaseline begins an epoch of this series in which no earlier band holds. Samples of an
-    alert that was resolved, and those that were discarded, are left out.
+    A rebaseline begins an epoch of this series in which no earlier band holds. Discarded samples,
+    and samples of a resolved alert, are left out.
     """
     for action in actions:
         if action.kind == REBASELINE and action.since is not None:

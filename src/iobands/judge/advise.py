@@ -1,8 +1,8 @@
 """Advice: which settings are best for a pattern, as far as paired samples support it.
 
 Series that differ in one setting are compared by samples of one day. All such comparisons of a
-site share an error of 5 % (Bonferroni), so that the best of many is not best by chance. Where
-there are enough pairs, the newer half decides: what only the older half supports is withdrawn.
+site share an error of 5 % (Bonferroni), so that the best of many is not best by chance. If there
+are enough pairs, the newer half decides: advice that only the older half supports is withdrawn.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from iobands.snapshot import (
     value_of,
 )
 
-#: The case whose points differ from each other in one setting alone, and in size.
+#: The case with points that differ only in one setting, and in size.
 SWEEP: Final = "bulk-lustre-stripe-counts"
-#: How sure all advice of a site is together.
+#: The confidence of all advice of a site together.
 CONFIDENCE: Final = 0.95
 
 
@@ -51,7 +51,7 @@ Ratios = NDArray[np.float64]
 def advise(
     histories: Mapping[SeriesKey, History],
 ) -> tuple[list[Advised], list[CaseAdvice]]:
-    """Return the advice for each pattern and variable whose settings can be compared."""
+    """Return the advice for each pattern and variable with settings that can be compared."""
     groups: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
     for key in sorted(histories, key=SeriesKey.sort_key):
         if key.case in {None, SWEEP} and key.unit != RATIO_UNIT and len(histories[key]):
@@ -60,7 +60,7 @@ def advise(
     number = sum(_comparisons(group) for group in groups.values()) + len(cases)
     if not number:
         return [], []
-    # each looks at two halves and the whole, which share the error too
+    # each tests two halves and the whole, which share the error too
     confidence = 1 - (1 - CONFIDENCE) / (3 * number)
     found = [_advised(group, histories, confidence) for group in groups.values()]
     of_cases = [_of_case(key, histories[key], confidence) for key in cases]
@@ -68,7 +68,7 @@ def advise(
 
 
 def fewest_pairs(confidence: float) -> int:
-    """Return how many pairs an interval of the median takes: 2 / 2**n is 1 - confidence."""
+    """Return how many pairs an interval of the median needs: 2 / 2**n is 1 - confidence."""
     return math.ceil(math.log2(2 / (1 - confidence)))
 
 
@@ -135,7 +135,7 @@ def _compared(  # noqa: PLR0911 (one a finding)
     histories: Mapping[SeriesKey, History],
     confidence: float,
 ) -> Advice | None:
-    """Return the outcome of a comparison; None where no samples lie near each other."""
+    """Return the outcome of a comparison; None if no samples are near each other in time."""
     one, two = histories[key], histories[other]
     mine, theirs = paired(one, two)
     if not len(mine):
@@ -148,7 +148,7 @@ def _compared(  # noqa: PLR0911 (one a finding)
         older = _evidence(ratios[:half], times[:half], confidence)
         newer = _evidence(ratios[half:], times[half:], confidence)
     pair = (key, other)
-    if newer.ratio < 1:  # the other is better of late, whatever the medians of all samples
+    if newer.ratio < 1:  # lately the other is better, although the medians of all samples differ
         pair, whole, newer = (other, key), _inverse(whole), _inverse(newer)
         older = _inverse(older) if older else None
     if newer.is_better:
@@ -215,9 +215,9 @@ _WITHIN: Final = np.timedelta64(1, "D")
 def compare(
     samples: Mapping[SeriesKey, History], field: str, *, against: str | None = None
 ) -> Iterator[Comparison]:
-    """Yield each series beside one that differs from it in `field` and what follows from it.
+    """Yield each series with one that differs from it in `field` and in what follows from it.
 
-    That is the one with the value `against`, or with the first value in order.
+    The other one has the value `against`, or the first value in order.
     """
     alike: defaultdict[SeriesKey, list[SeriesKey]] = defaultdict(list)
     free: dict[str, Any] = dict.fromkeys((field, *COMPARABLE[field]))
@@ -238,9 +238,9 @@ def compare(
 
 
 def paired(one: History, other: History) -> NDArray[np.int_]:
-    """Return the places of samples that are nearest each other in time, each in one pair.
+    """Return the places of samples that are nearest in time, each in one pair.
 
-    Those of a pair are at most a day apart.
+    The samples of a pair are at most a day apart.
 
     The shape is (2, pairs): places in `one` and in `other`, in the order of time of `one`.
     """

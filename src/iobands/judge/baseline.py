@@ -29,9 +29,9 @@ FULL_BASELINE: Final = 60
 #: The runs of a full baseline, which is then frozen: a slow decline must not become normal.
 LARGEST_BASELINE: Final = 200
 
-# How many runs of this series the correlation of the other series is worth.
+# The correlation of the other series counts like this many runs of this series.
 _PRIOR_RUNS: Final = 100
-# A run is deep that lies under the outer fence of the baseline and this far under its median.
+# A deep run lies under the outer fence of the baseline and this far under its median.
 _FENCE: Final = 3.0
 _DEEP: Final = 0.8
 _MOST_DEEP: Final = 0.05
@@ -41,8 +41,8 @@ _MOST_DEEP: Final = 0.05
 class Baseline:
     """Accepted runs of a series, as logarithms of shape (runs,) in the order of time, and a band.
 
-    Fewer than `FIRST_BASELINE` runs and no band judge nothing. `prior_correlation` is the serial
-    correlation of other series of the file system.
+    With fewer than `FIRST_BASELINE` runs and no band, nothing is judged. `prior_correlation` is the
+    serial correlation of the other series of the file system.
     """
 
     runs: Array = field(default_factory=lambda: np.empty(0))
@@ -81,12 +81,12 @@ class Baseline:
 
     @property
     def inflation(self) -> float:
-        """How much wider intervals are for the serial correlation."""
+        """The factor by which intervals are widened for the serial correlation."""
         return inflation(self.correlation)
 
     @cached_property
     def scores(self) -> Scores | None:
-        """What gives a run its scores; None where nothing can be judged."""
+        """The scores of runs; None if nothing can be judged."""
         size = len(self.runs)
         published = band_cells(self.band) if self.band is not None else None
         if size < FIRST_BASELINE:
@@ -101,9 +101,9 @@ class Baseline:
     def deep(self) -> float:
         """The logarithm under which a run is deep: far below everything but outliers.
 
-        The outer fence, three interquartile ranges under the lower quartile (Tukey, "Exploratory
-        data analysis", 1977, chapter 2), and a fifth under the median at the least. No run is deep
-        where more than a few of the baseline would be: these are a mode and no outliers.
+        It is the outer fence, three interquartile ranges under the lower quartile (Tukey,
+        "Exploratory data analysis", 1977, chapter 2), and at least a fifth under the median. If
+        more than a few runs of the baseline are that low, they are a mode, and no run is deep.
         """
         size = len(self._ordered)
         lower, median, upper = self._ordered[[size // 4, size // 2, 3 * size // 4]]
@@ -117,7 +117,7 @@ class Baseline:
 
     @cached_property
     def deep_runs(self) -> int:
-        """How many of the runs are deep themselves."""
+        """How many of the runs are deep."""
         return int(np.count_nonzero(self.runs < self.deep))
 
     @cached_property
@@ -133,10 +133,10 @@ class Baseline:
         return self.runs
 
 
-#: The largest correlation that scores are corrected for: beyond it a chart would see nothing.
+#: The largest correlation that scores are corrected for: beyond it a chart would find nothing.
 MOST: Final = 0.7
 
-# A level shift correlates all runs of one side; within blocks of this length it is a rare thing.
+# A level shift correlates all runs on one side; within blocks of this length it is rare.
 _BLOCK: Final = 30
 
 _BLOCKS_TO_SPARE: Final = 4
@@ -190,8 +190,8 @@ def scale_for(correlation: float, threshold: float, watch: float, youth: float =
     return inflation(correlation) ** (1 + share * (1 + youth) / 2)
 
 
-# What is assumed of a file system without runs: one outlier in so many, and how often the next
-# run is one too. The counts are worth so many runs and outliers.
+# Assumptions about a file system without runs: the rate of outliers, and how often the next run is
+# one too. They count like this many runs and outliers.
 _ASSUMED_RUNS: Final = 100.0
 
 _PRIOR_FIRST: Final = 1.0
@@ -200,13 +200,13 @@ _PRIOR_OUTLIERS: Final = 5.0
 
 _PRIOR_AGAIN: Final = 0.4
 
-# How many runs of one series the rate of all series is worth.
+# The rate of all series counts like this many runs of one series.
 _OWN_RUNS: Final = 20.0
 
-# However rare outliers are, one run says no more than 5 nats.
+# However rare outliers are, one run adds at most 5 nats.
 _LEAST: Final = math.exp(-5.0)
 
-# The fewest runs for a correlation, of which the newest count.
+# The fewest and the most runs for a correlation; the newest count.
 _ENOUGH: Final = 20
 
 _NEWEST_RUNS: Final = 400
@@ -226,7 +226,7 @@ _DEEP_OUTLIER: Final = 0.8
 class Prior:
     """Counts of some series: `runs`, outliers that began a streak, and that continued one.
 
-    `correlation` is their mean serial correlation, None where it is not known.
+    `correlation` is their mean serial correlation, None if it is not known.
     """
 
     runs: int = 0

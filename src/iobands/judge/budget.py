@@ -27,10 +27,10 @@ class Budget:
 
     @cached_property
     def threshold(self) -> float:
-        """The evidence for an alert, in nats, rounded up to a quarter, `DEGRADED` at the least.
+        """The evidence for an alert, in nats, at least `DEGRADED`, rounded up to a quarter.
 
-        Rounded, because the runs a year are an estimate that changes every day, and an alert must
-        not come and go with it.
+        The runs a year are an estimate that changes every day. Rounding keeps an alert from coming
+        and going with it.
         """
         exact = threshold_for(self.false_alarms_a_year, 1, max(self.runs_a_year, 1.0))
         return max(DEGRADED, math.ceil(exact * _QUARTERS) / _QUARTERS)
@@ -40,7 +40,7 @@ class Budget:
         return runs_between_false_alarms(score) / max(self.runs_a_year, 1.0)
 
 
-#: Runs to a false alarm at threshold h are at least exp(SLOPE * h) / DIVISOR: the least that was
+#: Runs to a false alarm at threshold h are at least exp(SLOPE * h) / DIVISOR, the smallest number
 #: measured for any band, tail and size of history (docs/error-rates.md).
 SLOPE: Final = 0.6
 
@@ -49,7 +49,7 @@ DIVISOR: Final = math.exp(-3.6)
 #: A threshold below this would make single runs an alarm.
 LOWEST: Final = WATCH
 
-# Evidence grows with each run of a drop that lasts, and numbers end at exp(709).
+# Evidence grows with each run of a lasting drop, and floating-point numbers end at exp(709).
 _LARGEST_EXPONENT: Final = 700.0
 
 

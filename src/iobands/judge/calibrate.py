@@ -75,7 +75,7 @@ def calibrate(
 
 
 def epoch_by_hand(name: str, since: datetime, reason: str, bands: Bands, keep_bands: bool) -> Epoch:
-    """Return an epoch that a person begins; with `keep_bands` the bands in force then hold on."""
+    """Return an epoch that a person begins; with `keep_bands` the bands in force are kept."""
     before = bands.epoch_at(since)
     if before is None or not keep_bands:
         return Epoch(name, since, BY_HAND, (), reason)
@@ -90,15 +90,15 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     """
     site, detection = judgement.snapshot, judgement.detections.get(series.key)
     if detection is None:
-        raise NoProposal("no run")
+        raise NoProposal("no runs")
     for alert in site.alerts_on(series.key):
         if alert.direction is not None:
             raise NoProposal(
-                f"under the alert {alert.subject!r}; resolve it when it was repaired, or "
-                "rebaseline it if it stays so"
+                f"has the open alert {alert.subject!r}; resolve it after the repair, or "
+                "rebaseline it if the level stays"
             )
     if detection.suspicion is not None:
-        raise NoProposal("the newest runs may be a drop; wait until that is settled")
+        raise NoProposal("the newest runs may be a drop; wait for more runs")
     history, bands = series.history, judgement.bands[series.key]
     in_force = band_in_force(series.key, history.newest, site.now, bands)
     compared = np.zeros(len(history), dtype=bool)
@@ -106,35 +106,35 @@ def _learn(series: Series, judgement: JudgedSite, since: datetime | None) -> Lea
     notes = []
     others = int(np.count_nonzero(history.passed & ~compared))
     if others:
-        notes.append(f"{others} runs of another version, fsync or epoch, or resolved, left out")
+        notes.append(f"left out: {others} runs of another version, fsync or epoch, or resolved")
     stale = bool(others) and _is_stale(in_force, detection, bands)
     if in_force is not None and in_force.state == FROZEN and not stale:
-        raise NoProposal("frozen; begin anew by `iobands rebaseline`, or `iobands epoch`")
+        raise NoProposal("frozen; start anew with `iobands rebaseline` or `iobands epoch`")
     usable = history.passed[detection.rows] & detection.healthy
     usable[: _level_begins(detection)] = False
     if since is not None:
         usable &= detection.times >= in_utc(since)
     hidden = int(np.count_nonzero(history.passed[detection.rows] & ~usable))
     if hidden:
-        notes.append(f"{hidden} runs of earlier levels and alerts left out")
+        notes.append(f"left out: {hidden} runs of earlier levels and alerts")
     proposal = propose(detection.values[usable])
     band = _band(series, proposal)
     if in_force is not None and _is_same(band, in_force):
-        raise NoProposal("the band in force is the same")
+        raise NoProposal("the band in force is unchanged")
     first = moment(detection.times[usable][0])
     return Learned(series.label, band, in_force, proposal, (*notes, *proposal.notes), first)
 
 
 def _level_begins(detection: Detection) -> int:
-    """Return the first run of the level that is the baseline now."""
+    """Return the first run of the level that is now the baseline."""
     ends = [each.onset for each in detection.chart.changes if each.end not in {None, RECOVERED}]
     return max(ends, default=0)
 
 
 def _is_stale(band: Band | None, detection: Detection, bands: Bands) -> bool:
-    """Return whether a learned band is of other runs than those that compare with the newest.
+    """Return whether a learned band comes from other runs than the ones comparable to the newest.
 
-    Then fewer of these had been made when it first came up than it was learned from.
+    Then, when the band first appeared, there were fewer such runs than it was learned from.
     """
     if band is None or band.state is None or band.runs is None:
         return False
@@ -168,7 +168,7 @@ def _is_same(band: Band, other: Band) -> bool:
 
 
 def _epoch(learned: list[Learned], bands: Bands, now: datetime) -> Epoch:
-    """Return the epoch of the new bands; bands in force for other series hold on in it."""
+    """Return the epoch of the new bands; it keeps the bands in force of other series."""
     names = {epoch.name for epoch in bands.epochs}
     day = f"learned-{now:%Y-%m-%d}"
     numbered = (day if number == 1 else f"{day}-{number}" for number in range(1, len(names) + 2))
@@ -180,7 +180,7 @@ def _epoch(learned: list[Learned], bands: Bands, now: datetime) -> Epoch:
         since=now,
         source=SOURCE,
         bands=(*(each.band for each in learned), *kept),
-        reason="calibrated: the bands are new, what is measured is not",
+        reason="calibrated: new bands for unchanged measurements",
         continues=True,
         runs_since=min(each.runs_since for each in learned),
         limits=before.limits if before else (),

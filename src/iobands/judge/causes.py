@@ -90,7 +90,7 @@ def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert
 def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert]:
     """Return the alert of a last session that did not complete, or lost something.
 
-    Or of one after which the schedule was `missed`, whose interval that is.
+    Also if no session followed for two of the schedule's intervals; `missed` is the interval.
     """
     if last.how in {COMPLETED, RUNNING} and not last.reason and not missed:
         return []
@@ -98,7 +98,8 @@ def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert
     reason = f"{how}; it began {last.began:%d %b %H:%M} UTC on {last.host}"
     if missed:
         hours = missed / timedelta(hours=1)
-        reason = f"none since, though one is due every {hours:g} h; the last {reason}"
+        late = f"no session for more than {2 * hours:g} h (scheduled every {hours:g} h)"
+        reason = f"{late}; the last {reason}"
     return [Alert(Severity.FAILED, "last session", reason=reason)]
 
 

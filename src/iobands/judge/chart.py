@@ -63,8 +63,8 @@ class Chart:
     def suspicion(self) -> tuple[int, Ratio] | None:
         """The first run and the size of a suspected drop, or None.
 
-        A drop is suspected while its evidence is over `watch`, no change is open, and the level
-        of the runs that speak for it is off by `least`.
+        A drop is suspected while its evidence exceeds `watch`, no change is open, and the level of
+        its runs is off by `least`.
         """
         if self.open_change is not None or self.runs == 0 or float(self.down[-1]) < self.watch:
             return None
@@ -76,7 +76,7 @@ class Chart:
         return None if ratio.is_small(self.least) else (onset, ratio)
 
 
-# Half the 95 % point of chi-squared with one degree of freedom.
+# Half of the 95 % point of chi-squared with one degree of freedom.
 _LIKELY: Final = 1.92
 
 
@@ -118,7 +118,7 @@ def onset_interval(scores: Array, raised: int) -> tuple[int, int, int]:
     the largest, a 95 % interval where the likelihood is smooth.
     """
     likelihood = np.cumsum(scores[::-1])[::-1][: raised + 1]
-    # Among equals the latest: the runs before it gave no evidence.
+    # Of equal ones the latest, as the runs before it gave no evidence.
     best = raised - int(np.argmax(likelihood[::-1]))
     near = np.flatnonzero(likelihood >= likelihood[best] - _LIKELY)
     return best, int(near[0]), int(near[-1])

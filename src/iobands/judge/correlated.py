@@ -11,14 +11,14 @@ from typing import Final
 from iobands.judge.budget import Budget
 from iobands.snapshot import SHARED, Alert, Certainty, Member, Series
 
-#: Changes that began within so much of each other may have one cause.
+#: Changes that began within this time of each other may have one cause.
 NEAR: Final = timedelta(days=3)
 
 
 def correlated(alerts: Sequence[Alert], series: Sequence[Series]) -> list[Alert]:
-    """Return `alerts` of single series, those of one cause put together.
+    """Return `alerts` of single series, with alerts of one cause merged.
 
-    The cause is what the most of them share, the most specific of equals.
+    The cause is what most of them share; of equals, the most specific one.
     """
     left = list(alerts)
     found: list[Alert] = []
@@ -43,7 +43,7 @@ def correlated(alerts: Sequence[Alert], series: Sequence[Series]) -> list[Alert]
 
 
 def common_name(members: Sequence[Member], series: Iterable[Series]) -> str:
-    """Return the name of what the members share, and of that what the fewest series share."""
+    """Return the name of what the members share; of several, the one that fewest series share."""
     system = members[0].series.key.system
     variables = {member.series.key.variable for member in members}
     found = []
@@ -62,7 +62,7 @@ def common_name(members: Sequence[Member], series: Iterable[Series]) -> str:
 
 
 def all_or_part(shared: str, value: str, members: int, every: int) -> str:
-    """Return what series are called that share `value`: all of them, or a part."""
+    """Return the name of series that share `value`: all of them, or a part."""
     most = "all" if 2 * members >= every else "part of"
     return f"{most} {SHARED[shared].format(value)}"
 
@@ -93,7 +93,7 @@ def _joined(alerts: Sequence[Alert], name: str) -> Alert:
 
 
 def ratio_of(member: Member) -> float:
-    """Return the ratio of a member, 1 where none is known."""
+    """Return the ratio of a member, 1 if it is not known."""
     return member.ratio.value if member.ratio else 1.0
 
 
@@ -104,9 +104,9 @@ _LIKELY_ODDS: Final = 10.0
 
 
 def certainty(score: float, budget: Budget) -> Certainty:
-    """Return how sure a change with the evidence `score` is on a site with this budget.
+    """Return how certain a change with the evidence `score` is on a site with this budget.
 
-    The odds are those of one real change a year against the false alarms of such a score.
+    The odds compare one real change a year with the false alarms a year of such a score.
     """
     odds = budget.years_to_false_alarm(score)
     if odds >= _CERTAIN_ODDS:

@@ -20,7 +20,7 @@ from iobands.judge.detector import LEAST, follow
 from iobands.judge.scores import DESIGNS, DROPS, Array
 from iobands.snapshot import DOWN, LARGE_DROP, Change, Evidence, History, Suspicion, Times, moment
 
-#: The drops, as ratios, that the power of a series is given for.
+#: The drops, as ratios, for which the power of a series is given.
 POWER_DROPS: Final = (0.8, LARGE_DROP)
 
 
@@ -49,7 +49,7 @@ class Detection:
 
     @cached_property
     def suspicion(self) -> Suspicion | None:
-        """What `watch` is about, or None."""
+        """The suspicion behind `watch`, or None."""
         suspected = self.chart.suspicion
         if suspected is None:
             return None
@@ -63,7 +63,7 @@ class Detection:
         )
 
     def evidence(self, *, with_power: bool) -> Evidence:
-        """Return what there is to say of it; `with_power` takes its time."""
+        """Return the evidence of the snapshot; `with_power` is slow."""
         chart = self.chart
         level = chart.baseline.level()
         delays = {f"{drop:g}": power(chart, drop) for drop in POWER_DROPS} if with_power else {}
@@ -86,7 +86,7 @@ class Detection:
 
     @cached_property
     def healthy(self) -> NDArray[np.bool_]:
-        """Which runs are in no drop and in no open change: a band may be learned from them."""
+        """Which runs are outside drops and open changes; a band may be learned from them."""
         found = np.ones(len(self.rows), dtype=bool)
         for point in self.chart.changes:
             if point.is_open or point.direction == DOWN:
@@ -104,8 +104,8 @@ def detect(
 ) -> Detection:
     """Return the detection on the samples at `rows`, which are in the order of time.
 
-    `prior` is what all series of the file system say about one of them, `least` the smallest
-    change of level that counts, `LEAST` unless given.
+    `prior` has the counts of all series of the file system. `least` is the smallest change of level
+    that counts, `LEAST` unless given.
     """
     values, times = history.values[rows], history.times[rows]
     measured = np.isfinite(values) & (values > 0)
@@ -117,7 +117,7 @@ def detect(
 
 
 def change_of(point: ChangePoint, times: Times) -> Change:
-    """Return `point` in terms of `times`, one a run of its chart."""
+    """Return `point` in terms of `times`, which has one for each run of its chart."""
     return Change(
         direction=point.direction,
         since=moment(times[point.onset]),
@@ -134,14 +134,14 @@ def change_of(point: ChangePoint, times: Times) -> Change:
     )
 
 
-# How finely the evidence is cut for the Markov chain.
+# The number of steps of the evidence for the Markov chain.
 _STATES: Final = 60
 
 
 def power(chart: Chart, drop: float = 0.7, threshold: float | None = None) -> float:
     """Return the mean detection delay, in runs, of all values times `drop` on this series.
 
-    `math.inf` where the chart cannot see the drop or would take more than a million runs. The
+    `math.inf` if the chart cannot detect the drop or would take more than a million runs. The
     evidence starts at 0. For each design the run length of its CUSUM is exact apart from a grid
     of 60 steps (Brook and Evans, "An approach to the probability distribution of CUSUM run
     length", Biometrika 59, 1972); the least of them is returned. `threshold` is the chart's own

@@ -27,10 +27,10 @@ from iobands.snapshot import (
     Series,
 )
 
-# How the alert of a peer ended that was slow when it was last compared.
+# How the alert ended of a peer that was slow when it was last compared.
 _NO_LONGER: Final = {
-    PeerState.UNUSED: "not used any more",
-    PeerState.UNKNOWN: "not compared any more",
+    PeerState.UNUSED: "no longer used",
+    PeerState.UNKNOWN: "no longer compared",
 }
 
 
@@ -42,7 +42,7 @@ def ledger_of(
     actions: Iterable[Sequence[Action]],
     places: Sequence[Place] = (),
 ) -> Ledger:
-    """Return the ledger; `actions` are all that are in force about each series, target or node."""
+    """Return the ledger; `actions` are the ones in force about each series, target or node."""
     entries = [
         LedgerEntry(
             each.subject,
@@ -81,7 +81,7 @@ def ledger_of(
 
 
 def _slow(places: Sequence[Place]) -> Iterator[LedgerEntry]:
-    """Yield when a target or a node was slow, of all variables once."""
+    """Yield when a target or a node was slow, once for all variables."""
     for place in places:
         for name, found in place.peers().items():
             until: datetime | None = None
@@ -91,7 +91,7 @@ def _slow(places: Sequence[Place]) -> Iterator[LedgerEntry]:
                     continue  # it is an alert
                 last = ended or peer.last
                 if until is None or raised > until + NEAR:
-                    end = "as fast as the others again" if ended else _NO_LONGER[peer.state]
+                    end = "again as fast as the others" if ended else _NO_LONGER[peer.state]
                     yield LedgerEntry(
                         place.name_of(name), raised, raised, last, end=end, kind=place.kind
                     )
@@ -117,9 +117,9 @@ class _Past:
 def _past(
     series: Sequence[Series], drops: Sequence[GroupDrop], incidents: Sequence[Incident]
 ) -> list[LedgerEntry]:
-    """Return the changes that ended, those of one variable on a file system as one.
+    """Return the changes that ended; changes of one variable on a file system are one entry.
 
-    A drop of a group that was an incident is no further entry.
+    A drop of a group that was an incident gets no further entry.
     """
     by_key = {each.key: each for each in series}
     past = [
@@ -159,13 +159,13 @@ def _change(series: Series, change: Change) -> LedgerEntry:
 
 
 def _share(series: Series, drop: GroupDrop, ratio: float) -> LedgerEntry:
-    """Return what a drop of a group was for one of its series."""
+    """Return the drop of a group as a change of one of its series."""
     delay = drop.change.delay
     return LedgerEntry(series.label, drop.since, drop.raised, drop.ended, ratio, RECOVERED, delay)
 
 
 def _joined(group: Sequence[_Past]) -> LedgerEntry:
-    """Return one entry of changes of one time, with the worst of them and the first alert."""
+    """Return one entry for changes at one time, with the worst of them and the first alert."""
     worst = min(group, key=lambda each: each.entry.ratio or 1.0)
     first = min(group, key=lambda each: each.entry.raised or each.entry.since)
     key, members = worst.series.key, {each.series.key for each in group}

@@ -20,10 +20,10 @@ _Place = tuple[str, str, str]  # system, partition and subject
 def obstacles(
     runs: Mapping[SeriesKey | None, Sequence[CheckRun]], newest: datetime | None, default: timedelta
 ) -> tuple[Obstacle, ...]:
-    """Return the obstacles that stand now, by the newest run of each check.
+    """Return the current obstacles, by the newest run of each check.
 
-    `runs` are those of each series, in the order of time, and `newest` is when the last
-    session ended. What was not looked at again is dropped once it is overdue, by the interval of
+    `runs` has the runs of each series, in the order of time, and `newest` is when the last session
+    ended. An obstacle that was not examined again is dropped once it is overdue, by the interval of
     its check or the time `default`.
     """
     latest: dict[_Identity, CheckRun] = {}
@@ -39,7 +39,7 @@ def obstacles(
         if run.lacks is None or (newest and newest - run.when > (run.overdue or default)):
             continue
         place = (run.system, run.partition, run.lacks)
-        # A check that was stopped stays so until it is run, though all may be well by now.
+        # A check counts as stopped until it runs again, although the cause may be gone by now.
         if run.examines or place not in fit or run.when >= fit[place]:
             found[place].append(run)
     return tuple(_obstacle(place, found[place], keys) for place in sorted(found))
@@ -64,7 +64,7 @@ def _obstacle(
 ) -> Obstacle:
     system, partition, subject = place
     newest = max(runs, key=lambda run: run.when)
-    # Those that examine it say all that is wrong, if they were run in the same session.
+    # The checks that examine it name all problems, if they ran in the same session.
     said = [run for run in runs if run.examines and run.report == newest.report]
     why = "; ".join(dict.fromkeys(run.reason or run.result for run in said or [newest]))
     stopped = [run for run in runs if not run.examines and not run.fixture]

@@ -1,9 +1,9 @@
-"""Peers, the targets of a file system or the nodes of a system: which is slower than the others.
+"""Finds peers, targets of a file system or nodes of a system, that are slower than the others.
 
-A run says how fast each of its peers was over the median one, so what moves all of them cancels
-out. Each session adds to the evidence of a peer a Huberised log-likelihood ratio: normal noise
-around the level of the others, or around a design level below it, clipped at both ends (Huber,
-"A robust version of the probability ratio test", Ann. Math. Statist. 36, 1965).
+A run gives the speed of each of its peers over the median one, so what moves all of them cancels
+out. Each session adds a Huberised log-likelihood ratio to the evidence of a peer: normal noise
+around a design level below the others, against noise around their level, clipped at both ends
+(Huber, "A robust version of the probability ratio test", Ann. Math. Statist. 36, 1965).
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ _FEWEST_OF_A_SPREAD: Final = 5
 _HEALTHY_BY_CHANCE: Final = 0.10
 _SLOW_BY_CHANCE: Final = 0.02
 _PRIOR_CELLS: Final = 50
-# Of a slow peer so many of the sessions that use it may say nothing, where bytes explain all.
+# The share of a slow peer's sessions that show nothing, as the bytes on each explain everything.
 _TELLS_NOTHING: Final = 0.5
-# Speeds have three digits, and nobody acts on less.
+# Speeds have three digits, and smaller differences do not matter.
 _LEAST_NOISE: Final = 0.03
 _MAD_TO_SIGMA: Final = 1.4826
 _NORMAL_95: Final = 1.96
 # The standard error of a median relative to a mean, for normal noise.
 _MEDIAN: Final = 1.2533
-# A slow peer has recovered after this many sessions in a row that say so.
+# A slow peer has recovered after this many healthy sessions in a row.
 _RECOVERED: Final = 3
-# A peer is gone when the newest sessions miss it: so many at the least, and so many that drawing
-# their share of all peers at random would miss it with this chance.
+# A peer is gone if the newest sessions miss it: at least this many, and so many that a random
+# choice of as many peers would miss it with only this probability.
 _FEWEST_MISSED: Final = 3
 _MISSED_BY_CHANCE: Final = 0.01
-# The speed of a peer that is not slow is taken from so many of its newest sessions, those in which
-# it was slow left out.
+# The speed of a healthy peer comes from this many of its newest sessions, without the ones in which
+# it was slow.
 _NEWEST: Final = 20
 
 
@@ -113,7 +113,7 @@ def comparisons_a_year(speeds: Sequence[Speeds]) -> float:
 
 
 def _gone_after(share: float) -> int:
-    """Return how many sessions without a peer are no chance, where each uses this share of all."""
+    """Return how many sessions without a peer are no chance, if each uses this share of all."""
     if not 0 < share < 1:
         return _FEWEST_MISSED
     return max(_FEWEST_MISSED, math.ceil(math.log(_MISSED_BY_CHANCE) / math.log1p(-share)))
@@ -129,10 +129,11 @@ def _noise(values: Array) -> Array:
 
 
 def _scores(values: Array, noise: Array, used: NDArray[np.bool_]) -> Array:
-    """Return what each session says for each design, of shape (designs, sessions, peers).
+    """Return the evidence of each session for each design, of shape (designs, sessions, peers).
 
-    Beyond its level a design is not contradicted: much slower is slow, too. A session that says
-    nothing of a peer that it used is no proof, but where most are so the others are chance.
+    Speeds beyond the level of a design do not contradict it: much slower is slow, too. A session
+    without a speed for a peer that it used is weak evidence: if most sessions are like that, the
+    others are chance.
     """
     levels = _DESIGNS[:, :, None]
     near = np.maximum(values, levels)
@@ -152,10 +153,10 @@ def _scores(values: Array, noise: Array, used: NDArray[np.bool_]) -> Array:
 def _follow(
     scores: Array, shown: NDArray[np.bool_], threshold: float
 ) -> tuple[NDArray[np.int_], NDArray[np.bool_], Array, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return of each peer the onset, −1 for none, whether it is slow, and the evidence.
+    """Return for each peer the onset, −1 for none, whether it is slow, and the evidence.
 
-    What is not `shown` neither ends nor keeps an alert. Also at which sessions it was found to be
-    slow, and at which that was over, each of shape (sessions, peers).
+    Also return the sessions at which it was found to be slow and to be healthy again, each of shape
+    (sessions, peers). Sessions that are not `shown` neither end nor keep an alert.
     """
     designs, sessions, peers = scores.shape
     evidence = np.zeros((designs, peers))

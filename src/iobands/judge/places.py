@@ -32,7 +32,7 @@ from iobands.snapshot import (
 from iobands.source.action_log import Log
 from iobands.source.samples import CHECK, session_codes
 
-#: Older runs say nothing of today's targets.
+#: Older runs do not describe today's targets.
 KEPT: Final = timedelta(days=200)
 
 
@@ -42,11 +42,11 @@ def places_of(
     now: datetime,
     false_alarms: float,
 ) -> tuple[Place, ...]:
-    """Return what is compared, targets before nodes.
+    """Return the compared places, targets before nodes.
 
-    `not_judged` gives the spans in which runs do not count, of a kind, a system and a file system
-    or partition, each with its peer, None of all. Each place may have this many `false_alarms` a
-    year.
+    `not_judged` gives the spans in which runs do not count, for a kind, a system and a file system
+    or partition. Each span has its peer, or None for all. Each place may have this many
+    `false_alarms` a year.
     """
     recent = speeds.filter(pl.col(TIME) > now - KEPT)
     found = []
@@ -118,7 +118,7 @@ def _order(peer: str) -> tuple[int, str]:
     return (int(peer), "") if peer.isdecimal() else (0, peer)
 
 
-#: An acknowledged peer is loud again at so much less of its speed.
+#: An acknowledged peer is critical again below this share of its acknowledged speed.
 _WORSE: Final = 0.8
 
 
@@ -129,10 +129,10 @@ def with_slow_peers(
     now: datetime,
     false_alarms: float,
 ) -> tuple[Alert, ...]:
-    """Return `alerts` and those of slow peers.
+    """Return `alerts` and the alerts of slow peers.
 
-    A drop of series of a file system that began with a slow target there has that for its cause,
-    and is a part of its alert: of the slowest, where there are several.
+    A slow target is taken as the cause of drops on its file system that began at the same time.
+    These drops join its alert, or the alert of the slowest target if there are several.
     """
     left = list(alerts)
     found = []
@@ -151,7 +151,7 @@ def with_slow_peers(
 def actions_on_peers(
     places: Sequence[Place], logs: Mapping[str, Log]
 ) -> dict[PeerName, tuple[Action, ...]]:
-    """Return all that was done about each slow peer, and about those that somebody acted on."""
+    """Return all actions about each peer that is slow or that has actions."""
     names = {
         PeerName(place.kind, place.system, place.where, name)
         for place in places
@@ -200,7 +200,7 @@ def _is_caused(alert: Alert, by: Alert) -> bool:
 
 
 def _acknowledged(alert: Alert, actions: Sequence[Action]) -> Alert:
-    """Return the alert with its acknowledgement, unless it is far worse since."""
+    """Return the alert with its acknowledgement, unless it became much worse."""
     assert alert.peer and alert.since
     for action in reversed(actions):
         is_it = action.kind == ACKNOWLEDGE and action.until and alert.since <= action.until

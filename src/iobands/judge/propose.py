@@ -21,10 +21,10 @@ from iobands.snapshot import Interval
 
 Array = NDArray[np.float64]
 
-#: Runs below the fence are outliers up to this share; more of them are how the series is.
+#: Runs below the fence are outliers up to this share; more of them are normal for the series.
 MOST_OUTLIERS: Final = 0.15
 
-#: How sure an interval is.
+#: The confidence of an interval.
 CONFIDENCE: Final = 0.95
 _DIGITS: Final = 4
 _UPPER_OUTER_FENCE: Final = 3.0
@@ -38,10 +38,10 @@ class NoProposal(ValueError):
 
 @dataclass(frozen=True)
 class Proposal:
-    """A band as the runs of a series give it, in the unit of the values.
+    """A band learned from the runs of a series, in the unit of the values.
 
-    `intervals` has 95 % intervals by the names of figures; one that so few runs cannot give is
-    left out. `runs` is how many runs count. `notes` say which runs were left out.
+    `intervals` has 95 % intervals by the names of figures, without those that need more runs.
+    `runs` is how many runs count. `notes` say which runs were left out.
     """
 
     lower_quartile: float
@@ -57,7 +57,7 @@ class Proposal:
 
 
 def ranks(runs: int, share: float, *, confidence: float = 0.95, widened: float = 1.0) -> Ranks:
-    """Return the ranks, from 1, between which the quantile lies; None where there are too few runs.
+    """Return the ranks, from 1, between which the quantile lies; None if there are too few runs.
 
     The number of `runs` independent runs under the quantile `share` is binomial (David and
     Nagaraja, Order Statistics, 3rd edition, 2003, section 7.1). Each tail has at most
@@ -89,9 +89,9 @@ def ranks(runs: int, share: float, *, confidence: float = 0.95, widened: float =
 
 
 def interval(values: Array, share: float, *, confidence: float, correlation: float) -> Interval:
-    """Return the interval of a quantile of `values`, None where there are too few.
+    """Return the interval of a quantile of `values`, None if there are too few.
 
-    It is wider for their serial `correlation`, as `correlation_of` has it.
+    It is widened for their serial `correlation`, as `correlation_of` gives it.
     """
     found = ranks(len(values), share, confidence=confidence, widened=inflation(correlation))
     order = np.sort(values)
@@ -115,7 +115,7 @@ def propose(values: Array) -> Proposal:
     if not (np.isfinite(values) & (values > 0)).all():
         raise ValueError("a value is not a positive finite number")
     if len(values) < FIRST_BASELINE:
-        raise NoProposal(f"{len(values)} healthy runs of {FIRST_BASELINE} that a band needs")
+        raise NoProposal(f"{len(values)} healthy runs; a band needs {FIRST_BASELINE}")
     window = values[:LARGEST_BASELINE]
     state = ACTIVE if len(window) >= FULL_BASELINE else PROVISIONAL
     if len(window) >= LARGEST_BASELINE:
@@ -125,20 +125,20 @@ def propose(values: Array) -> Proposal:
     kept = window[window >= log_fence(lower, upper)]
     outliers = len(window) - len(kept)
     if outliers > MOST_OUTLIERS * len(window):
-        notes.append(f"{outliers} runs are below the fence, too many to be outliers, and count")
+        notes.append(f"included: {outliers} runs below the fence, too many to be outliers")
         kept = window
     elif outliers:
-        notes.append(f"{outliers} outliers left out")
+        notes.append(f"left out: {outliers} outliers")
     lower, median, upper = _quartiles(kept)
     if lower == upper:
         raise NoProposal(
-            f"half of {len(kept)} values are the same, {median:g}: a band needs a width; check "
-            "that the values are measured"
+            f"half of {len(kept)} values are equal, {median:g}, so the band would have no width; "
+            "check that the values are measured"
         )
     top = upper * (upper / lower) ** _UPPER_OUTER_FENCE
     beyond = int(np.count_nonzero(kept > top))
     if beyond:
-        notes.append(f"the maximum leaves out {beyond} runs far above the others")
+        notes.append(f"left out of the maximum: {beyond} runs far above the others")
     figures = {
         "floor": log_fence(lower, upper),
         "lower_quartile": lower,
@@ -178,7 +178,7 @@ def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, floa
         interval(values, share, confidence=both, correlation=correlation) for share in (0.25, 0.75)
     )
     if low and high:
-        # where the two overlap, a fence above the lower quartile would be none
+        # if the two overlap, the fence would be above the lower quartile
         highest = log_fence(low[1], max(low[1], high[0]))
         intervals = {"floor": (log_fence(low[0], high[1]), highest), **intervals}
     return {
@@ -187,5 +187,5 @@ def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, floa
 
 
 def _rounded(figure: float) -> float:
-    # the digits that a band can bear; rounding keeps figures in order
+    # the significant digits of a band; rounding keeps figures in order
     return float(f"{figure:.{_DIGITS}g}")

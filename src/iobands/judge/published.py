@@ -1,4 +1,4 @@
-"""What a site tells its users: for each pattern, medium and direction the rates to expect."""
+"""The rates that users can expect, for each pattern, medium and direction."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def published(
     advised: Sequence[Advised],
     holds: timedelta = HOLDS,
 ) -> list[Recommended]:
-    """Return what to publish of one system: the settings that its site file recommends.
+    """Return what to publish about one system: the settings that its site file recommends.
 
-    Without any, the best of each pattern for writing, or for what else it measures.
+    Without any, the best settings of each pattern for writing, or for what else it measures.
     """
     usable = [each for each in series if _is_usable(each)]
     chosen = [each for each in usable if site_file.recommends(each.key)]
@@ -77,7 +77,7 @@ def _is_usable(series: Series) -> bool:
 
 
 def _settings(series: Series) -> tuple[object, ...]:
-    """Return all that is the same for the media and the directions of a recommendation."""
+    """Return what the media and the directions of a recommendation have in common."""
     left_out = {"file_system", "variable"}
     return tuple(value for name, value in series.key.fields().items() if name not in left_out)
 
@@ -96,7 +96,7 @@ def _best(usable: Sequence[Series], advised: Sequence[Advised]) -> set[tuple[obj
 
 
 def _rates(members: Sequence[Series], holds: timedelta) -> Rates:
-    """Return the rates of series that differ in the file system alone."""
+    """Return the rates of series that differ only in the file system."""
     times, values, changed = [], [], []
     for series in members:
         evidence = series.status.evidence

@@ -1,4 +1,4 @@
-"""From what a person asks for to the action that is logged: which alert, since when."""
+"""From a person's request to the logged action: which alert, since when."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RequestError(ValueError):
 
 @dataclass(frozen=True)
 class Request:
-    """What a person asks for; `since` is None unless given, `at` the samples to discard."""
+    """A person's request; `since` is None unless given, `at` the samples to discard."""
 
     kind: str
     who: str
@@ -58,9 +58,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Subject:
-    """What can be acted on: an alert with its members, or one series, which may be of an alert.
+    """What can be acted on: an alert with its members, or one series, which may be in an alert.
 
-    Of a slow `peer` that is the alert, and no series.
+    For a slow `peer` it is the alert, without series.
     """
 
     name: str
@@ -107,11 +107,11 @@ def selected(
 ) -> list[Subject]:
     """Return the subjects that `words` name: exactly, or else all words in any order.
 
-    Of those the ones are meant that there is something to do about. Members of a shared alert
-    that is meant are not acted on again.
+    Only subjects on which the action is possible count. Members of a selected shared alert are not
+    acted on again.
 
     Raises:
-        RequestError: nothing or, without `every`, more than one subject is meant.
+        RequestError: `words` match nothing or, without `every`, more than one subject.
     """
     exact = [each for each in subjects if words in {each.name, _slug(each)}]
     asked = words.split()
@@ -119,15 +119,15 @@ def selected(
         each for each in subjects if asked and all(word in each.name.split() for word in asked)
     ]
     if not matching:
-        known = ", ".join(each.name for each in subjects if each.alert) or "none has an alert"
-        raise RequestError(f"no series or alert is named {words!r}; alerts: {known}")
+        known = ", ".join(each.name for each in subjects if each.alert) or "none"
+        raise RequestError(f"no series or alert is named {words!r}; open alerts: {known}")
     able = [each for each in matching if _is_possible(each, request, log)] or matching
     shared = [each.alert for each in able if len(each.series) != 1]
     able = [each for each in able if len(each.series) != 1 or each.alert not in shared or exact]
     if len(able) > 1 and not every:
         names = "; ".join(each.name for each in able[:_NAMED])
         more = f"; and {len(able) - _NAMED} more" if len(able) > _NAMED else ""
-        raise RequestError(f"{words!r} may mean {names}{more}: name one, or give --all")
+        raise RequestError(f"{words!r} matches {names}{more}; name one, or give --all")
     return able
 
 
@@ -139,16 +139,16 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     now: datetime,
     future: Mapping[SeriesKey, Sequence[datetime]] = MappingProxyType({}),
 ) -> Action | None:
-    """Return the action to log, or None where the same was done already.
+    """Return the action to log, or None if the same action is in force already.
 
     `every` are all series of the site, `log` has all actions about each, and `future` has the
-    times of samples that no history has, as they are dated in the future.
+    times of samples that are dated in the future and so in no history.
 
     Raises:
-        RequestError: there is no such alert, nothing to undo, or the time cannot be.
+        RequestError: there is no such alert, nothing to undo, or the time is impossible.
     """
     if request.since and request.since > now:
-        raise RequestError(f"{request.since.isoformat()} is in the future; act when it has come")
+        raise RequestError(f"{request.since.isoformat()} is in the future; give an earlier time")
     action = _about(subject, request, every, now)
     last = last_action(subject, log, now)
     if request.kind == UNDO:
@@ -156,7 +156,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
             raise RequestError(f"{subject.name}: there is nothing to undo")
         return replace(action, of=last.when)
     if subject.peer and request.kind not in (ACKNOWLEDGE, RESOLVE):
-        raise RequestError(f"{subject.name}: acknowledge or resolve it")
+        raise RequestError(f"{subject.name} is not a series; acknowledge or resolve it")
     if request.kind == RETIRE:
         is_done = last is not None and last.kind == RETIRE
         return None if is_done else action
@@ -189,15 +189,15 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     changes = [each.series.status.change for each in members]
     begins = [alert.since_low, *(each.since_low for each in changes if each)]
     if request.since and request.since < min(begins):
-        raise RequestError(f"{subject.name}: the change began later, at {alert.since.isoformat()}")
+        raise RequestError(f"{subject.name}: the change began later: {alert.since.isoformat()}")
     newest = max(each.status.when for each in subject.series if each.status.when)
-    # Samples seen by now are of the alert, also where the clock that dated them is ahead of ours.
+    # All samples so far belong to the alert, also ones dated by a clock that is ahead of ours.
     until = request.since or max(now, newest + _NEXT)
     return replace(action, since=min(begins), until=until)
 
 
 def _about(subject: Subject, request: Request, every: Sequence[Series], now: datetime) -> Action:
-    """Return the action with what it is about: a target or a node, or else series."""
+    """Return the action with its subject: a target or a node, or else series."""
     peer = subject.peer
     matches = ({FIELD_OF[peer.kind]: peer.where},) if peer else _matches(subject.series, every)
     action = Action(request.kind, now, request.who, request.reason, matches, subject=subject.name)
@@ -210,10 +210,10 @@ def _about(subject: Subject, request: Request, every: Sequence[Series], now: dat
 def _discarded(
     subject: Subject, request: Request, future: Mapping[SeriesKey, Sequence[datetime]]
 ) -> Span:
-    """Return the span of the samples to discard: those asked for, or else the newest.
+    """Return the span of the samples to discard: the given one, or else the newest sample.
 
     Raises:
-        RequestError: a series has none there.
+        RequestError: a series has no sample there.
     """
     times = {
         each.label: [*map(moment_of, each.history.times), *future.get(each.key, ())]
@@ -227,14 +227,14 @@ def _discarded(
         if found and not any(when in span for when in found):
             near = min(found, key=lambda when: abs(when - span.begin))
             raise RequestError(
-                f"{label} has no sample at {span.begin.isoformat()}; the nearest is of "
+                f"{label} has no sample at {span.begin.isoformat()}; the nearest is at "
                 f"{near.isoformat()}"
             )
     return span
 
 
 def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
-    """Return the newest action in force about all series of `subject`, or None."""
+    """Return the newest action in force on all series of `subject`, or None."""
     of_each = [in_force(log.get(key, ()), now) for key in subject.keys]
     common = [action for action in of_each[0] if all(action in others for others in of_each)]
     return common[-1] if common else None
@@ -258,12 +258,12 @@ def _ratio(members: Sequence[Member]) -> float | None:
 
 
 def _refuse_if_low(members: Sequence[Member]) -> None:
-    """Refuse to resolve a drop whose newest runs are still nearer to it than to the baseline.
+    """Refuse to resolve a drop if the newest runs are still nearer to it than to the baseline.
 
-    Of series that changed only as a group their median counts: one of many is low by chance.
+    For series that changed only as a group, their median counts, as one of many is low by chance.
 
     Raises:
-        RequestError: they are.
+        RequestError: the newest runs are still low.
     """
     of_group: list[tuple[float, float]] = []
     for each in members:
@@ -281,14 +281,14 @@ def _refuse_if_low(members: Sequence[Member]) -> None:
 def _refuse_low(name: str, ratio: float, dropped: float) -> None:
     if ratio < math.sqrt(min(dropped, 1.0)):
         raise RequestError(
-            f"{name}: the newest run is still at {ratio:.2f} × the baseline. The runs since the "
-            "change would no longer count; give --force if that is right, `iobands acknowledge` "
-            "if the cause is known, `iobands rebaseline` if it stays so"
+            f"{name}: the newest run is still at {ratio:.2f} × the baseline, and the runs since "
+            "the change would no longer count. If that is right, give --force. If the cause is "
+            "known, use `iobands acknowledge`; if the level stays, `iobands rebaseline`"
         )
 
 
 def _matches(series: Sequence[Series], every: Sequence[Series]) -> tuple[Mapping[str, object], ...]:
-    """Return what names `series`: the fields that they share, if no other series has them all."""
+    """Return the fields that `series` share, if no other series has them all, else each series."""
     system = series[0].key.system
     fields = [
         {name: value for name, value in each.key.fields().items() if name != "system"}

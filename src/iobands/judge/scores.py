@@ -1,4 +1,4 @@
-"""How much one run speaks for a change: cells, and the evidence that each of them carries.
+"""How much one run counts for a change: cells, and the evidence of each of them.
 
 The values of a healthy series are cut into cells whose probabilities are known without a model:
 by the quartiles of a published band, or by the ranks among earlier runs. For each design change
@@ -24,29 +24,29 @@ DROPS: Final = (0.9, 0.8, 0.7, 0.5)
 RISES: Final = tuple(1 / drop for drop in DROPS)
 DESIGNS: Final = DROPS + RISES
 
-# Huber's least favourable pair, after Huber, "A robust version of the probability ratio test",
-# Annals of Mathematical Statistics 36 (1965): this share of the runs may come from elsewhere. It
-# bounds what one run can say: +6.1 nats for a change, -2.7 against it.
+# Huber's least favourable pair (Huber, "A robust version of the probability ratio test", Annals of
+# Mathematical Statistics 36, 1965): this share of the runs may come from elsewhere. It bounds the
+# evidence of one run: +6.1 nats for a change, -2.7 against it.
 _STRAY_CHANGED: Final = 0.07
 _STRAY_HEALTHY: Final = 0.002
 
-# The chart is made for a drop of 30 %. The other designs help it less than their false alarms
-# cost, so their evidence counts for less.
+# The chart is made for a drop of 30 %. The other designs help less than their false alarms cost, so
+# their evidence counts for less.
 _WEIGHTS: Final = np.array((0.7, 0.85, 1.0, 0.85) * 2)
 
 # The quartiles in units of the standard deviation of a normal distribution, and its 99.5 % point,
-# which a band's maximum is taken for.
+# which stands for a band's maximum.
 _QUARTILE: Final = NormalDist().inv_cdf(0.75)
 _NEAR_ONE: Final = NormalDist().inv_cdf(0.995)
 
-# A baseline of n runs is off by chance. From every score so much is taken that a baseline whose
-# error is this many standard errors, in the direction of the change, gains nothing.
+# A baseline of n runs is off by chance. Every score is lowered so far that a baseline with an error
+# of this many standard errors, in the direction of the change, gives no evidence.
 _ERRORS: Final = 1.7
-# A published band does not say how many runs it comes from; it is trusted like this many.
+# A published band does not say how many runs it comes from; it counts like this many.
 _RUNS_OF_A_BAND: Final = 100
 
-# The middle cells of a history hold this share of it; towards both ends they get smaller, down to
-# the cell beyond every value.
+# The middle cells of a history have this share of its runs; towards both ends they get smaller,
+# down to the cell beyond every value.
 _MIDDLE_CELL: Final = 1 / 20
 # A design change stands for its neighbours: its probabilities are a mean over these factors.
 _NEIGHBOURS: Final = np.exp(np.linspace(-0.03, 0.03, 7))
@@ -62,12 +62,12 @@ def _shifts() -> Array:
     return np.log(near)
 
 
-#: What the logarithms of values change by, of shape (designs, neighbours).
+#: The changes of the logarithms of values, of shape (designs, neighbours).
 SHIFTS: Final = _shifts()
 
 
 class Quartiles(Protocol):
-    """What a published band must tell; all in the unit of the series."""
+    """The figures of a published band, in the unit of the series."""
 
     @property
     def lower_quartile(self) -> float: ...  # noqa: D102
@@ -137,14 +137,14 @@ class Cells:
 
     @property
     def penalty(self) -> Array:
-        """What every score is less by for the error of the reference, of shape (designs,)."""
+        """How much every score is lowered for the error of the reference, of shape (designs,)."""
         return self._unweighted * _WEIGHTS
 
     @cached_property
     def _unweighted(self) -> Array:
-        # Two sums are at stake when the healthy probabilities are off by so many standard errors:
-        # the mean of the scores must stay as far below zero, and that of the likelihood ratios
-        # at one. What meets one of them is enough; which of them is cheaper depends on the shape.
+        # If the healthy probabilities are off by this many standard errors, either the mean of the
+        # scores must stay as far below zero, or the mean of the likelihood ratios at one. One of
+        # the two is enough; which one lowers the scores less depends on the shape.
         errors = self.errors / np.sqrt(self.runs)
         mean = (self._ratios * self.healthy).sum(axis=1)
         by_ratios = np.log(mean + errors * self._deviation(self._ratios))
@@ -156,7 +156,7 @@ class Cells:
 
 
 class Scores(Protocol):
-    """What gives a run its scores."""
+    """Computes the scores of runs."""
 
     @property
     def penalty(self) -> Array: ...  # noqa: D102

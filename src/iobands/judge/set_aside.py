@@ -1,4 +1,4 @@
-"""What is kept and not judged: samples of the future, runs in maintenance, retired series."""
+"""Samples that are kept but not judged: of the future, in maintenance, of retired series."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iobands.source.action_log import Log
 from iobands.source.known import Maintenance
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
-#: What is said of a sample of the future.
+#: The reason for a sample of the future.
 WRONG: Final = "a clock was wrong"
 
 
@@ -28,10 +28,10 @@ def spans_of_peers(
     system: str,
     where: str,
 ) -> list[tuple[Span, str | None]]:
-    """Return when runs say nothing of targets or nodes, each span with its peer, None of all.
+    """Return when runs do not count for targets or nodes: spans, each with a peer or None for all.
 
-    That is in maintenance, before the epoch, and while a peer was slow for a reason that a person
-    resolved.
+    They are maintenance, the time before the epoch, and while a peer was slow for a reason that a
+    person resolved.
     """
     found = [*windows[system].of(where if kind == TARGET else None)]
     begin = bands_of[system].compares_since(now)
@@ -45,7 +45,7 @@ def spans_of_peers(
 def outside_maintenance(
     runs: Iterable[CheckRun], windows: Mapping[str, Maintenance]
 ) -> tuple[CheckRun, ...]:
-    """Return the runs that were not of a maintenance: what failed in one is no news."""
+    """Return the runs outside maintenance, as failures during maintenance are expected."""
 
     def is_inside(run: CheckRun) -> bool:
         spans = windows[run.system].of(run.fields.get("file_system"))
@@ -68,7 +68,7 @@ def future_samples(
     logs: Mapping[str, Log],
     now: datetime,
 ) -> tuple[FutureSample, ...]:
-    """Return the samples of the future that nobody has discarded yet, in the order of time."""
+    """Return the samples of the future that were not discarded, in the order of time."""
     return tuple(
         FutureSample(key, labels[key], when)
         for key, when in sorted(found, key=lambda each: (each[1], labels[each[0]]))
@@ -79,7 +79,7 @@ def future_samples(
 def only_in_future(
     future: Iterable[FutureSample], histories: Mapping[SeriesKey, History]
 ) -> dict[SeriesKey, list[MissingRun]]:
-    """Return why the series have no sample that have none but of the future."""
+    """Return the missing runs of series with samples of the future only."""
     return {
         each.key: [MissingRun(each.when, f"its sample is dated {each.when:%Y-%m-%d}: {WRONG}")]
         for each in future

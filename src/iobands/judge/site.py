@@ -77,7 +77,7 @@ _NO_PRIORS: Final = defaultdict[tuple[str, str | None], Prior](Prior)
 
 @dataclass(frozen=True)
 class JudgedSite:
-    """The snapshot, and what it was judged by: of each series the detection and the bands."""
+    """The snapshot, and its basis: the detection and the bands of each series."""
 
     snapshot: Snapshot
     detections: Mapping[SeriesKey, Detection]
@@ -112,8 +112,8 @@ def judge(
     """Judge a site.
 
     `false_alarms` is the budget of false alarms a year, all series together. `clock` says what is
-    wrong with the clock that gave the time. `with_power` says which drops each series can show,
-    which takes its time. What cannot be judged is an alert, and costs nothing else.
+    wrong with the clock that gave the time. With `with_power` the power of each series is computed,
+    which is slow. A part that cannot be judged becomes an alert, and the rest is judged.
     """
     now, attempts, stage = known.now, Attempts([*known.problems]), _Stage.of(known)
     gone, standing = stage.gone, stage.standing
@@ -177,11 +177,11 @@ def judge(
 
 @dataclass(frozen=True)
 class _Stage:
-    """What of a site is judged: its series and their runs, without what people set aside.
+    """The judged part of a site: its series and their runs, without what was set aside.
 
     `names` are the labels of all series, `past` those that are superseded, `gone` the retired.
-    `actions` are all about each series, `standing` those in force. `runs` are by series, None for
-    those of no series; `missing` are runs without a sample, by the perflogs.
+    `actions` has all actions about each series, `standing` the ones in force. `runs` are by series,
+    and under None the ones without a series; `missing` are runs without a sample, by the perflogs.
     """
 
     known: Known
@@ -198,7 +198,7 @@ class _Stage:
 
     @classmethod
     def of(cls, known: Known) -> _Stage:
-        """Return what of a site is judged."""
+        """Return the judged part of a site."""
         now, histories, logs = known.now, known.histories, known.logs
         missing = missing_in_perflogs(known.samples.missed)
         seen = sightings(known.samples)
@@ -245,7 +245,7 @@ def _budget(stage: _Stage, false_alarms: float) -> tuple[Budget, tuple[Group, ..
 
 @dataclass(frozen=True)
 class _Judged:
-    """A series, and what it was judged by."""
+    """A series, and the basis of its judgement."""
 
     series: Series
     bands: Bands
@@ -256,7 +256,7 @@ class _Judged:
 def _judged(
     stage: _Stage, attempts: Attempts, budget: Budget, *, with_power: bool
 ) -> dict[SeriesKey, _Judged]:
-    """Return every series with its status, which says so where it could not be judged."""
+    """Return every series with its status, which says if it could not be judged."""
     known, labelled = stage.known, labels(stage.keys)
     priors = attempts.of("priors", partial(_priors, stage.measured, stage.keys), _NO_PRIORS)
     found = {}
@@ -264,7 +264,7 @@ def _judged(
         history = known.histories.get(key, NOTHING)
         spans = known.maintenance[key.system].of(key.file_system)
         bands = bands_after(known.bands[key.system], stage.standing[key]).leaving_out(*spans)
-        # of two at the same time max() takes the first, and reports know more
+        # of two runs at the same time max() takes the first, and reports have more details
         missing = [*missing_in_reports(key, stage.runs.get(key, ())), *stage.missing.get(key, ())]
         missing = [each for each in missing if not any(each.when in span for span in spans)]
         terms = Terms(known.now, spans, budget, priors[key.system, key.file_system], with_power)
@@ -323,7 +323,7 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
         Alert(
             Severity.FAILED,
             str(paths[0]) if len(paths) == 1 else f"{len(paths)} files in {directory}",
-            reason=f"{reason}; what it has is not judged",
+            reason=f"{reason}; its samples are not judged",
         )
         for (directory, reason), paths in found.items()
     ]
@@ -339,7 +339,7 @@ def _alerts(
     detections: Mapping[SeriesKey, Detection],
     unfit: frozenset[SeriesKey],
 ) -> tuple[Alert, ...]:
-    """Return the alerts of all series, or where that fails those of each alone."""
+    """Return the alerts of all series together or, if that fails, of each series alone."""
     work = partial(alerts_of, series, drops, incidents, standing, budget, detections, unfit)
     found = attempts.of("alerts of several series", work, None)
     if found is not None:
@@ -361,11 +361,11 @@ def _of_session(
     windows: Mapping[str, Maintenance],
     now: datetime,
 ) -> list[Alert]:
-    """Return the alert of the last session, or of those that were due since."""
+    """Return the alert of the last session, or of sessions that were due since."""
     if last is None:
         return []
     spans = [span for each in windows.values() for span in each.of(None)]
-    # a wrong clock dated it: only the samples say when one ran
+    # dated by a wrong clock: only the samples tell when a session ran
     began = last.began if last.began <= now + AHEAD else _LONG_AGO
     return of_session(last, missed_schedule(began, histories.values(), spans, now))
 
@@ -377,7 +377,7 @@ def _of_clock(
     histories: Mapping[SeriesKey, History],
     now: datetime,
 ) -> list[Alert]:
-    """Return an alert of the clock where it is off, or something is dated well after `now`."""
+    """Return an alert if the clock is wrong, or something is dated well after `now`."""
     if clock:
         return [Alert(Severity.FAILED, CLOCK, reason=clock)]
     dated = {"a sample": max((each.when for each in future), default=now)}
@@ -386,10 +386,7 @@ def _of_clock(
     what, when = max(dated.items(), key=lambda each: each[1])
     if when - now < CLOCK_OFF:
         return []
-    reason = (
-        f"{what} is dated {when:%Y-%m-%d %H:%M}, which is to come: the clock that dated it is "
-        "wrong, or this one"
-    )
+    reason = f"{what} is dated {when:%Y-%m-%d %H:%M}, in the future: its clock or this one is wrong"
     return [Alert(Severity.FAILED, CLOCK, reason=reason)]
 
 

@@ -1,4 +1,4 @@
-"""The state of a series: whether a person has to look, and why."""
+"""The state of a series: whether a person has to act, and why."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from iobands.source.expected import overdue_after
 class Terms:
     """How a series is judged at `now`.
 
-    No sample is expected in the maintenances `spans`. `prior` is what all series of its file
-    system say about one of them. `with_power` says which drops it can show.
+    No sample is expected in the maintenances `spans`. `prior` has the counts of all series of its
+    file system. With `with_power`, the status has the power of the series.
     """
 
     now: datetime
@@ -42,7 +42,7 @@ def assess(
 ) -> tuple[Status, Detection | None]:
     """Return the status of a series from its samples and its missing runs, and its detection.
 
-    No sample of a case is expected that the site file puts into no tag with an interval.
+    No sample is expected of a case that the site file gives no tag with an interval.
     """
     if not len(history):
         newest = max(missing_runs, key=lambda miss: miss.when, default=None)
@@ -55,13 +55,13 @@ def assess(
     detection = detect(history, rows, published, terms.budget, terms.prior, bands.least_change)
     usable = comparable(history, bands)
     healthy = usable.copy()
-    # A run under an open alert must not join the band.
+    # A run during an open alert must not join the band.
     healthy[detection.rows[~detection.healthy]] = False
     band = published or learned_band(key, history.values[healthy])
     state, why = _state(detection), ""
     out = next((span.why for span in bands.left_out if when in span), "")
     if out:
-        why = f"its newest sample is not judged, {out}"
+        why = f"its newest sample is not judged: {out}"
     if band is None:
         state = State.CALIBRATING
         why = f"{np.count_nonzero(usable) + history.passed[-1]} of {ENOUGH_RUNS} runs"
@@ -90,7 +90,7 @@ def assess(
 
 
 def unjudged(history: History, why: str) -> Status:
-    """Return the status of a series that could not be judged, and why: its alert is `no data`."""
+    """Return the status of a series that could not be judged, with its reason: `no data`."""
     value, when = (float(history.values[-1]), history.last) if len(history) else (None, None)
     runs = len(history)
     return Status(State.NO_DATA, why, value, when, NO_BAND, None, False, runs, 0, missing=why)

@@ -32,7 +32,7 @@ _NEWEST: Final = 100
 OWN_HISTORY: Final = "own history, provisional"
 
 _SECOND: Final = np.timedelta64(1, "s")
-# What a band may match beside the series fields.
+# The other fields that a band may match.
 _OF_BANDS: Final = ("medium", "file_system_type")
 
 
@@ -46,19 +46,19 @@ def band_in_force(
 def limit_in_force(
     key: SeriesKey, sample: Mapping[str, object], when: datetime, bands: Bands
 ) -> Limit | None:
-    """Return the limit of the bands file for a sample, as `band_in_force` does the band."""
+    """Return the limit of the bands file for a sample; see `band_in_force`."""
     return bands.limit_for({**key.fields(), **{name: sample[name] for name in _OF_BANDS}}, when)
 
 
 def comparing(history: History, bands: Bands) -> NDArray[np.bool_]:
-    """Return which samples compare with the newest: measured alike, in epochs that compare."""
+    """Return which samples can be compared with the newest: equal settings, comparable epochs."""
     since = bands.compares_since(history.last)
     chosen = history.alike & ~left_out(history, bands)
     return chosen if since is None else chosen & (history.times >= in_utc(since))
 
 
 def comparable(history: History, bands: Bands) -> NDArray[np.bool_]:
-    """Return which earlier samples passed and compare with the newest."""
+    """Return which earlier samples passed and can be compared with the newest."""
     chosen = comparing(history, bands) & history.passed
     chosen[-1] = False  # the newest must not be judged by itself
     return chosen
@@ -74,7 +74,7 @@ def judged(history: History, bands: Bands) -> NDArray[np.int_]:
 
 
 def left_out(history: History, bands: Bands) -> NDArray[np.bool_]:
-    """Return which samples are kept and not judged: resolved, discarded or of a maintenance."""
+    """Return which samples are kept but not judged: resolved, discarded or in maintenance."""
     found = np.zeros(len(history), dtype=bool)
     for span in bands.left_out:
         found |= (history.times >= in_utc(span.begin)) & (history.times <= in_utc(span.end))
@@ -82,7 +82,7 @@ def left_out(history: History, bands: Bands) -> NDArray[np.bool_]:
 
 
 def learned_band(key: SeriesKey, values: NDArray[np.float64]) -> Band | None:
-    """Return a band from the newest of earlier `values`, or None where there are too few.
+    """Return a band from the newest of earlier `values`, or None if there are too few.
 
     Quartiles interpolate linearly between order statistics: type 7 of Hyndman and Fan, "Sample
     quantiles in statistical packages", The American Statistician 50 (1996).
@@ -108,7 +108,7 @@ def learned_band(key: SeriesKey, values: NDArray[np.float64]) -> Band | None:
 def learned_quartiles(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the quartiles of `learned_band` before each of `values`, of shape (3, runs), or NaN.
 
-    They are of the time: a file system that became faster has a higher floor.
+    Each is as of its time, so a file system that became faster has a higher floor.
     """
     runs = pl.lit(pl.Series(values))
     found = pl.select(
@@ -154,8 +154,9 @@ def band_of_each(
 ) -> tuple[NDArray[np.int_], list[Band | None]]:
     """Return for each sample the place of the band that judges it, and these bands.
 
-    It is the band of the bands file in force then, else `learned`, where the sample compares with
-    those that it was learned from; the last band is None, for samples without one.
+    The band is the one in force in the bands file at that time. Otherwise it is `learned`, if the
+    sample can be compared with the ones that it was learned from. The last band is None, for
+    samples without one.
     """
     found: list[Band | None] = [learned]
     covered = comparable(history, bands)
@@ -163,7 +164,7 @@ def band_of_each(
     codes = np.where(covered & (learned is not None), 0, -1)
     own = codes.copy()
     for epoch in bands.epochs:
-        # What is known of the newest sample, such as its medium, stands for all.
+        # The fields of the newest sample, such as its medium, stand for all samples.
         published = band_in_force(key, history.newest, epoch.since, bands)
         first = int(np.searchsorted(history.times, in_utc(epoch.since)))
         codes[first:] = len(found) if published else own[first:]
@@ -190,7 +191,7 @@ class TransientRuns:
         return Outliers(len(self.low), int(np.count_nonzero(self.low)), newest)
 
 
-#: Of a series without a band.
+#: For a series without a band.
 NONE: Final = TransientRuns(NOTHING.times, NOTHING.values, NOTHING.passed)
 
 
@@ -199,7 +200,7 @@ def transient_runs(
 ) -> TransientRuns:
     """Return the runs of a series that were judged one by one.
 
-    Each is judged by the published band, else by the one that the runs before it give.
+    Each is judged by the published band, else by the band learned from the runs before it.
     """
     if detection is None:
         return NONE
@@ -220,7 +221,7 @@ def transient_runs(
 
 
 def in_drop(detection: Detection) -> NDArray[np.bool_]:
-    """Return which of the runs are of a lasting drop, of shape (runs,)."""
+    """Return which of the runs are in a lasting drop, of shape (runs,)."""
     found = np.zeros(len(detection.rows), dtype=bool)
     for point in detection.chart.changes:
         if point.direction == DOWN:

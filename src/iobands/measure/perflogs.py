@@ -145,7 +145,7 @@ def require_room(directory: Path) -> None:
 def _require_file(path: Path) -> None:
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
-        raise SessionError(f"{path}: is no regular file; remove it")
+        raise SessionError(f"{path}: is not a regular file; remove it")
     with naming(path):
         os.close(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NONBLOCK))
 
@@ -228,7 +228,7 @@ def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
 def _append(path: Path, samples: Sequence[_Cells]) -> list[str]:
     """Append the lines of the samples that the perflog lacks, and return their names."""
     if path.exists() and not path.is_file():
-        raise ValueError("is no regular file")
+        raise ValueError("is not a regular file")
     path.parent.mkdir(parents=True, exist_ok=True)
     there: set[tuple[str, ...]] = set()
     others = (*path.parent.glob(f"{path.stem}*"), *path.parent.glob(f"*/{path.stem}*"))

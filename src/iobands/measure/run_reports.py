@@ -316,7 +316,7 @@ def load(path: Path) -> Part:
     """
     try:
         if path.is_fifo() or path.is_char_device():  # reading one waits for a writer, or never ends
-            raise Unusable("cannot be read: no regular file")
+            raise Unusable("cannot be read: not a regular file")
         report = json.loads(path.read_bytes())
     except OSError as error:
         raise Unusable(not_read(path, error).reason) from error

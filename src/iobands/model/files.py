@@ -85,7 +85,7 @@ def read_small(path: Path, largest: int = 64 << 20) -> bytes:
     with naming(path), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as stream:  # noqa: PTH123
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(EINVAL, "is no regular file", str(path))
+            raise OSError(EINVAL, "is not a regular file", str(path))
         content = stream.read(largest + 1)
     if len(content) > largest:
         raise OSError(EFBIG, os.strerror(EFBIG), str(path))

@@ -1,4 +1,4 @@
-"""The log of actions, `config/alerts/<system>.jsonl`: one JSON object a line, only appended to."""
+"""The log of actions, `config/alerts/<system>.jsonl`: JSON objects, one a line, only appended."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _LOCK_SECONDS: Final = 10
 
 @dataclass(frozen=True)
 class Log:
-    """All actions of one system in the order of the file, and the lines that are none."""
+    """All actions of one system in the order of the file, and the rejected lines."""
 
     actions: tuple[Action, ...] = ()
     rejected: tuple[Rejected, ...] = ()
@@ -76,10 +76,10 @@ def path_of(directory: Path, system: str) -> Path:
 
 
 def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False) -> Log:
-    """Return the log of `system`, which is empty where there is no file.
+    """Return the log of `system`, which is empty without a file.
 
-    A line that is not an action, or one of the future, is rejected and the others hold. With
-    `as_of` later actions had not been taken yet.
+    A line that is not an action, or is dated in the future, is rejected and the others count. With
+    `as_of`, later actions are left out.
 
     Raises:
         OSError: the file cannot be read.
@@ -96,7 +96,7 @@ def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False
             if as_of and action.when > now:
                 continue
             if is_future(action, now):
-                raise Unusable(f"{action.when.isoformat()} is in the future: it does not hold yet")
+                raise Unusable(f"{action.when.isoformat()} is in the future and does not count yet")
             actions.append(action)
         except Unusable as error:
             rejected.append(Rejected(path, number, str(error)))
@@ -107,7 +107,7 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
     """Append `actions` to the log of `system` and return its path.
 
     Raises:
-        OSError: the file cannot be written; it is as it was.
+        OSError: the file cannot be written, and is unchanged.
     """
     from filelock import FileLock  # noqa: PLC0415 (slow to load, and only writing needs it)
 
@@ -120,14 +120,14 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
         rest = lines.encode(errors="replace")  # of arguments that are not UTF-8
         if size:
             stream.seek(size - 1)
-            if stream.read(1) != b"\n":  # somebody's editor, or a line that was cut off
+            if stream.read(1) != b"\n":  # saved so by an editor, or a torn line
                 rest = b"\n" + rest
         try:
             while rest:
                 rest = rest[stream.write(rest) :]
             os.fsync(stream.fileno())
         except OSError:
-            stream.truncate(size)  # what was not logged does not hold
+            stream.truncate(size)  # an action that was not logged must not count
             raise
     return path
 
@@ -178,7 +178,7 @@ def parse(line: bytes) -> Action:
         raise Unusable(f"verdict is {said['verdict']!r}; one of {', '.join(ANSWERS)}")
     ratio = said.get("ratio", 1)
     if type(ratio) not in (int, float, type(None)) or not 0 < (ratio or 1) < _LARGEST_RATIO:
-        raise Unusable(f"ratio is {shown(ratio)}, no number that a ratio can be")
+        raise Unusable(f"ratio is {shown(ratio)}, not a possible ratio")
     given = {name: said[name] for name in _FIELDS if name in said}
     return Action(kind, **{**given, **times, "series": _matches(said["series"])})
 
@@ -194,7 +194,7 @@ def _time(fields: Mapping[str, Any], name: str) -> datetime:
     except ValueError:
         raise Unusable(f"{name} is {text!r}, not a time") from None
     if not is_of_this_age(found):
-        raise Unusable(f"{name} is of the year {found.year}")
+        raise Unusable(f"{name} is in the year {found.year}, which is impossible")
     if found.utcoffset() is None:
         raise Unusable(f"{name} {text!r} has no UTC offset")
     return found

@@ -1,8 +1,8 @@
-"""Converting a directory of results into perflogs of contract 2, beside those of measurements.
+"""Converting a directory of results into perflogs of contract 2, next to the measured ones.
 
 A file NAME of the source becomes the perflog `imported-NAME.log`. Lines that it already has are
-not written again, so that a growing source can be converted repeatedly. A mapping, a YAML file,
-has what the results do not contain.
+not written again, so that a growing source can be converted repeatedly. A mapping, which is a YAML
+file, supplies what the results lack.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from iobands.source.foreign import (
 from iobands.source.perflog import read_perflogs
 
 _LOCAL_TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?", re.ASCII)
-#: How many B/s one of each unit is. M and Mi differ, as in the programs that print them.
+#: The B/s of each unit. M and Mi differ, as in the programs that print them.
 _BYTES: Final = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
     f"{prefix}i": 2.0 ** (10 * power) for power, prefix in enumerate("KMGT", 1)
 }
@@ -65,7 +65,7 @@ _MAPPING_SCHEMA: Final[dict[str, Any]] = {
         "fields": _FIELDS_SCHEMA,
         "columns": _FIELDS_SCHEMA,
         "variables": {
-            "description": "variables and what they are",
+            "description": "variables and their meaning",
             "type": "object",
             "additionalProperties": {**_FIELDS_SCHEMA, "type": ["object", "null"]},
         },
@@ -78,7 +78,7 @@ _Texts = Mapping[str, str]
 
 @dataclass(frozen=True)
 class FieldMapping:
-    """What a mapping file says, as docs/other-results.md has it; None passes a variable over."""
+    """A mapping file, which docs/other-results.md describes; None skips a variable."""
 
     time_zone: ZoneInfo = ZoneInfo("UTC")  # noqa: RUF009 (immutable)
     fields: _Texts = field(default_factory=dict)
@@ -88,9 +88,9 @@ class FieldMapping:
 
 @dataclass(frozen=True)
 class Converted:
-    """How many rows were written, were there before and were passed over, and bad lines.
+    """The numbers of rows written, already there and skipped, and the rejected lines.
 
-    `perflogs` are those that have the rows.
+    `perflogs` are the files with the rows.
     """
 
     perflogs: tuple[Path, ...]
@@ -111,8 +111,8 @@ def read_mapping(path: Path) -> FieldMapping:
     said = document.value
     try:
         zone = ZoneInfo(said.get("time_zone", "UTC"))
-    except (ValueError, OSError, KeyError):  # it depends on what is wrong
-        problem = "is no time zone; write one such as 'Europe/London'"
+    except (ValueError, OSError, KeyError):  # the kind of error decides which
+        problem = "is not a time zone; write one such as 'Europe/London'"
         raise document.error(["time_zone"], problem) from None
     variables = said.get("variables", {})
     for name, fields in variables.items():
@@ -163,7 +163,7 @@ def convert(source: Path, mapping: FieldMapping, perflogs: Path) -> Converted:
 
 
 def _rows(source: Path, mapping: FieldMapping) -> Iterator[tuple[_Line, Said | Unusable | None]]:
-    """Yield each sample with where it comes from; None for one that is passed over."""
+    """Yield each sample with its origin; None for one that is skipped."""
     files, failed = source_files(source)
     for error in failed:
         yield (Path(error.filename), 0), Unusable(f"cannot be read: {error.strerror or error}")
@@ -179,10 +179,10 @@ def _rows(source: Path, mapping: FieldMapping) -> Iterator[tuple[_Line, Said | U
 
 
 def _row(said: Said, mapping: FieldMapping) -> Said | Unusable | None:
-    """Return a sample in the form of contract 2, None if it is no measurement.
+    """Return a sample in the form of contract 2, None if it is not a measurement.
 
-    Where the source has no tool and pattern, the check's class becomes the tool and its whole
-    name the pattern, so that checks keep series of their own.
+    If the source has no tool and pattern, the check's class becomes the tool and its whole name the
+    pattern, so that each check keeps its own series.
     """
     name, variable, is_missing = said["display_name"], said.get(VARIABLE), VALUE not in said
     if variable and variable in mapping.variables:
@@ -226,11 +226,11 @@ def _with_offset(text: str, zone: ZoneInfo) -> str:
         moment = datetime.fromisoformat(text[:19].replace("t", "T")).replace(tzinfo=zone)
         return moment.astimezone(timezone.utc).isoformat()
     except (ValueError, OverflowError):
-        return text  # the reader says what is wrong with it
+        return text  # the reader reports what is wrong with it
 
 
 def _place(row: Said, path: Path) -> Path:
-    """Return where the row of a file goes, below the directory of perflogs."""
+    """Return the perflog for the row of a file, below the directory of perflogs."""
     names = (row.get("system", ""), row.get("partition", ""))
     directories = (name if re.fullmatch(PATH_PART, name) else "unnamed" for name in names)
     return Path(*directories, f"imported-{path.name.split('.')[0]}.log")
@@ -253,10 +253,10 @@ def _unreadable(
 
 
 def _append(path: Path, lines: Sequence[str]) -> int:
-    """Append the lines that a perflog has not, under its header, and return how many."""
+    """Append the lines that a perflog lacks, under its header, and return their number."""
     before = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     if before and before[0] != PERFLOG_HEADER:
-        raise FileExistsError(f"{path}: has other columns; remove it, and import it anew")
+        raise FileExistsError(f"{path}: has other columns; remove it, and import it again")
     known = set(before)
     new = [line for line in lines if line not in known]
     if new:

@@ -1,4 +1,4 @@
-"""A made-up site to look at: a year of two file systems, with an epoch, alerts and gaps.
+"""A made-up site for a first look: a year of two file systems, with an epoch, alerts and gaps.
 
 Everything is drawn at random with a fixed seed; the dates end today.
 """
@@ -32,21 +32,21 @@ _PER_NODE: Final = 128
 _MIB: Final = 32
 _TARGETS: Final = {"scratch": 12, "fast": 20}
 _MEDIUM: Final = {"scratch": "hdd", "fast": "nvme"}
-_FULLNESS: Final = {"scratch": (58, 83), "fast": (40, 44)}  # at the beginning and now
+_FULLNESS: Final = {"scratch": (58, 83), "fast": (40, 44)}  # in percent, at the beginning and now
 _NOISE: Final = {"scratch": 0.11, "fast": 0.06}  # of the logarithm of a rate
-_SHARED_NOISE: Final = 0.05  # of all rates of a file system and a day
+_SHARED_NOISE: Final = 0.05  # of all rates of a file system on one day
 _OUTLIERS: Final = 0.008
 _FAILED: Final = 0.01
 
-# What happened, in days ago.
+# Events, in days before today.
 _GAP: Final = (268, 263)
 _UPGRADE: Final = 200
 _INCIDENT: Final = (131, 128)
 _MAINTENANCE: Final = (97, 95)
 _REPAIRED: Final = (72, 54)  # a drop that was acknowledged and resolved
 _DROP: Final = 11  # a target of scratch is lost, and another nearly full
-_SLOW: Final = 5  # and since then a target of fast is
-_EXPANDED: Final = 1  # and last night scratch has new targets
+_SLOW: Final = 5  # since then a target of fast is slow
+_EXPANDED: Final = 1  # since last night scratch has new targets
 
 _LOST_TARGET: Final = 11
 _FULL_TARGET: Final = 3
@@ -54,9 +54,9 @@ _FULL_PERCENT: Final = 97.0
 _NEW_TARGETS: Final = (12, 13, 14, 15)
 _NEW_PERCENT: Final = 0.1
 _WEIGHTED_PERCENT: Final = (
-    17  # from such a difference in free space on, emptier ones get more files
+    17  # from this difference in free space on, emptier targets get more files
 )
-_ALIKE: Final = 1.1  # targets with as many files but for a tenth are compared
+_ALIKE: Final = 1.1  # targets are compared if their numbers of files differ by at most a tenth
 _SLOW_TARGET: Final = 7
 _SLOWNESS: Final = 0.5
 _PEER_NOISE: Final = 0.04  # of the logarithm of the speed of a target or a node
@@ -237,7 +237,7 @@ def _free_spread(full: Mapping[int, float]) -> float:
 
 
 def _files(full: Mapping[int, float]) -> dict[int, int]:
-    """Return how many files each target gets: in rotation, or by weight where they differ."""
+    """Return how many files each target gets: round-robin, or by weight if free space differs."""
     weighted = _free_spread(full) >= _WEIGHTED_PERCENT
     weights = np.array([100 - percent if weighted else 1.0 for percent in full.values()])
     files = (_FILES * weights / weights.sum()).astype(int)
@@ -268,12 +268,12 @@ def _speeds(
         speeds[str(_SLOW_TARGET)] = _SLOWNESS
     for number, own in files.items():
         if sum(own / _ALIKE <= each <= own * _ALIKE for each in files.values()) == 1:
-            speeds[str(number)] = np.nan  # there is no other to compare it with
+            speeds[str(number)] = np.nan  # there is no other one to compare it with
     return found | {"targets": _spans(files), "target_bandwidths": _text(check, speeds, draw)}
 
 
 def _spans(files: Mapping[int, int]) -> str:
-    """Return how many files lie on each target: neighbours with as many are written as one."""
+    """Return how many files lie on each target; equal neighbours are written as one range."""
     spans: list[tuple[int, int, int]] = []
     for number, count in files.items():
         first = number
@@ -300,14 +300,14 @@ def _text(check: _Check, speeds: Mapping[str, float], draw: np.random.Generator)
 
 
 def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
-    """Return what happened to a rate on a day, as a factor."""
+    """Return the factor on a rate by the events of a day."""
     factor = 1.0
     is_write = variable == "write_bw"
     if ago > _UPGRADE:
         if place == "scratch":
             factor *= 0.8
         if check.pattern == "fpp" and check.stripe_count < 0 and is_write:
-            factor *= 0.85  # one stripe was better once
+            factor *= 0.85  # in the first epoch one stripe was better
     if place == "scratch" and _INCIDENT[0] >= ago > _INCIDENT[1]:
         factor *= 0.25
     if place == "fast" and variable == "read_bw" and _REPAIRED[0] >= ago > _REPAIRED[1]:
@@ -318,7 +318,7 @@ def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
         factor *= _SLOWNESS  # the slowest rank ends a run
     if check.pattern == "fpp" and check.stripe_count == 1 and ago < _EXPANDED:
         before, now = (max(_files(_targets(place, day)).values()) for day in (_EXPANDED, ago))
-        factor *= before / now  # the busiest target does
+        factor *= before / now  # the busiest target ends a run
     return factor
 
 
@@ -350,7 +350,7 @@ def _bands_file(end: datetime) -> str:
 
 
 def _actions(end: datetime) -> Iterator[Action]:
-    """Yield what a person did about the drop that was repaired."""
+    """Yield the actions on the drop that was repaired."""
     since, until = (end - timedelta(days=days, hours=1) for days in _REPAIRED)
     found = end - timedelta(days=_REPAIRED[0] - 6)
     series = ({"file_system": "fast", "variable": "read_bw"},)
@@ -358,7 +358,7 @@ def _actions(end: datetime) -> Iterator[Action]:
         ACKNOWLEDGE,
         found + timedelta(hours=4),
         "nobody",
-        "made up: a switch of fast runs on one link, a part is ordered",
+        "made up: a switch of fast has lost a link, a spare part is ordered",
         series,
         since=since,
         until=found,

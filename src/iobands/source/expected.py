@@ -12,12 +12,12 @@ from iobands.bands.band import Span, covered
 from iobands.model import interval_of, overdue
 from iobands.snapshot import History, Times
 
-# Runs nearer than this are one visit, as when somebody repeats a run by hand.
+# Runs nearer than this are one visit, such as a run that was repeated by hand.
 _VISIT: Final = np.timedelta64(12, "h")
 # The fewest gaps that make a habit: three runs of a check are not a schedule.
 _ENOUGH_GAPS: Final = 3
 _NEWEST_GAPS: Final = 10
-# Of the newest gaps: longer than most, so that a change to a longer interval is soon learned.
+# A quantile of the newest gaps: longer than most, to learn a change to a longer interval soon.
 _QUANTILE: Final = 0.75
 
 
@@ -38,8 +38,8 @@ def missed_schedule(
 ) -> timedelta | None:
     """Return the shortest declared interval if no session ran for two of them, else None.
 
-    The newest session `began` then, or else with the newest sample, as by `reframe -r`; the time
-    in `spans` does not count.
+    The newest session `began` at that time or, if it was started by `reframe -r`, with the newest
+    sample. The time in `spans` does not count.
     """
     interval = min(filter(None, map(_declared, histories)), default=None)
     if interval is None:
@@ -49,12 +49,12 @@ def missed_schedule(
 
 
 def _declared(history: History) -> timedelta | None:
-    """Return the time in which the site file declared that it is measured again, if it did."""
+    """Return the interval that the site file declared, if any."""
     return interval_of(history.newest.get("interval_days"))
 
 
 def _learned(times: Times) -> timedelta | None:
-    """Return the interval between visits, None where there are too few."""
+    """Return the interval between visits, None if there are too few."""
     visits: list[np.datetime64] = []
     for time in times[::-1]:
         if not visits or visits[-1] - time >= _VISIT:

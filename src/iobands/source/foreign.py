@@ -1,8 +1,8 @@
-"""The lines of foreign results as text, by the names of contract 2's columns.
+"""The lines of other tools' results as text, by the names of contract 2's columns.
 
-Perflogs as ReFrame 3 and 4 and EPCC's configuration write them, and CSV tables with a header. The
-series of EPCC's benchio checks on ARCHER2 follow from the check's class, its parameter and the
-variable, as the public epcc-reframe defines them: its perflogs lack the series fields.
+It reads perflogs as ReFrame 3 and 4 and EPCC's configuration write them, and CSV tables with a
+header. EPCC's perflogs lack the series fields. For its benchio checks on ARCHER2 they follow from
+the check's class, its parameter and the variable, as the public epcc-reframe defines them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from iobands.source.perflog import perflog_files
 _UNIX: Final = "job_completion_time_unix"
 _ENDING: Final = "_value"
 _IN_ONE: Final = "perf_value perf_unit"
-#: EPCC's columns, which its earlier perflogs do not name.
+#: EPCC's columns, which its earlier perflogs have without a header.
 _EPCC: Final = ("display_name", "result", TIME, VARIABLE, _IN_ONE, "reference", "")
-#: What ReFrame calls fields of ours; its `name` has the parameters, which `unique_name` may lack.
+#: ReFrame's names of our fields; its `name` has the parameters, which `unique_name` may lack.
 _REFRAME: Final = {"num_tasks": "tasks", "num_nodes": "nodes", "name": "display_name"}
-# What a check says of itself: "on system:partition using environment" up to ReFrame 3, then
+# ReFrame's description of a check: "on system:partition using environment" up to ReFrame 3, then
 # "/hash @system:partition+environment".
 _INFO: Final = re.compile(
     r"(?P<display_name>.+?)(?: /(?P<hashcode>[0-9a-f]+))?"
@@ -36,7 +36,7 @@ _REFRAME_3: Final = re.compile(
     r"\|(?P<perf_var>[^|=]+)=(?P<perf_value>[^|]*)\|\s*ref=[^|]*\|(?P<perf_unit>[^|]*)\|?"
 )
 
-# EPCC's checks: how they call a variable, and the settings that a name stands for.
+# EPCC's checks: their names of variables, and the settings that a name stands for.
 _EPCC_VARIABLE: Final = re.compile(
     r"(?:extract_)?(?P<stripes>unstriped|striped|fullstriped)_(?P<layer>file|mpiio|hdf5)"
     r"(?P<kind>_bw|_time)?"
@@ -48,7 +48,7 @@ _LAYERS: Final = {
     "hdf5": ("ssf", "hdf5"),
 }
 _EPCC_NODES: Final = re.compile(r"(\d+)Nodes?$")
-# Of a check by its nodes: its tasks, and the length of the array's edge, of 8-byte elements.
+# For a check by its nodes: its tasks, and the edge of the array in 8-byte elements.
 _FPP_EDGES: Final = {"16": (2048, 2048), "32": (2048, 8192)}
 _SSF_EDGES: Final = {"16": (2048, 2048), "32": (4096, 4096)}
 _SMALL_EDGE: Final = 1260
@@ -59,7 +59,7 @@ Said = dict[str, str]
 
 
 def source_files(source: Path) -> tuple[list[Path], list[OSError]]:
-    """Return the files below `source` that can be converted, and what cannot be listed."""
+    """Return the files below `source` that can be converted, and the unreadable directories."""
     failed: list[OSError] = []
     tables = [
         Path(where, name)
@@ -73,7 +73,7 @@ def source_files(source: Path) -> tuple[list[Path], list[OSError]]:
 def read_file(path: Path, called: Mapping[str, str]) -> Iterator[list[Said] | Unusable]:
     """Yield the samples of each line, or why it cannot be used; a header line has none.
 
-    `called` has the column of a field in tables that call it otherwise.
+    `called` has the column of a field in tables that use another name.
 
     Raises:
         OSError: the file cannot be read.
@@ -121,7 +121,7 @@ def _csv_cells(line: str) -> list[str]:
 
 
 def _samples(said: Said) -> Iterator[Said]:
-    """Yield the samples of a line: of its variable, or of all variables that have a column."""
+    """Yield the samples of a line: for its variable, or for all variables that have a column."""
     if VARIABLE in said and _IN_ONE in said:
         value, _, unit = said[_IN_ONE].partition(" ")
         yield {**said, VALUE: value, UNIT: unit}
@@ -136,7 +136,7 @@ def _samples(said: Said) -> Iterator[Said]:
 
 
 def _complete(said: Said, path: Path) -> Said:
-    """Return a sample with what its path and its description of the check say too."""
+    """Return a sample with the fields from its path and its description of the check."""
     found = {"display_name": path.name.split(".")[0]}
     if path.suffix != ".csv":
         found |= {"system": path.parent.parent.name, "partition": path.parent.name}
@@ -156,7 +156,7 @@ def is_epcc(variable: str) -> bool:
 
 
 def epcc_fields(variable: str, display_name: str) -> Said | None:
-    """Return the fields of such a variable of a check; None for a time, which is no rate."""
+    """Return the fields of such a variable of a check; None for a time, which is not a rate."""
     match = _EPCC_VARIABLE.fullmatch(variable)
     if match is None or match["kind"] == "_time":
         return None
@@ -173,7 +173,7 @@ def epcc_fields(variable: str, display_name: str) -> Said | None:
         "fsync": "true",
         "stripe_count_asked": _STRIPES[stripes],
         "transport": "ucx" if "UCX" in name else "ofi",
-        # its environment settings are those that the User Guide recommends for one shared file
+        # its environment has the settings that the User Guide recommends for one shared file
         "hints": "archer2-ssf" if "Opt" in name else "default",
     }
     nodes = _EPCC_NODES.search(name)
@@ -197,5 +197,5 @@ def _file_system(directory: str) -> Said:
     if found:
         medium = "nvme" if found[1] == "nvme" else "hdd"
         return {"file_system": found[1], "medium": medium, "file_system_type": "lustre"}
-    # elsewhere: the directory, which is at least another one
+    # on other systems: the directory, to distinguish it
     return {"file_system": str(PurePosixPath(directory))} if directory else {}

@@ -1,6 +1,6 @@
 """What is known of a site: everything that is read, before anything is judged.
 
-Perflogs are one source of it; nothing above knows of their files.
+Perflogs are one source; the layers above know nothing of their files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from iobands.source.expected import overdue_after
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import KEY, Samples
 
-#: Failures of checks without an interval are dropped when they were not run for so long.
+#: Failures of checks without an interval are dropped if the checks did not run for this long.
 OVERDUE: Final = overdue(timedelta(days=1))
 #: How far the clock that dated a sample may be ahead of ours.
 AHEAD: Final = timedelta(days=1)
@@ -37,15 +37,15 @@ _U = TypeVar("_U")
 
 @dataclass
 class Attempts:
-    """One thing at a time: what cannot be read or judged is a problem, and all else goes on.
+    """Runs steps one by one: a step that fails is a problem, and the others continue.
 
-    `problems` has what each of them is about, and why it failed.
+    `problems` has the subject of each problem, and why it failed.
     """
 
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def of(self, subject: object, work: Callable[[], _T], otherwise: _U) -> _T | _U:
-        """Return what `work` returns, or `otherwise` if it fails, which is a problem."""
+        """Return what `work` returns or, if it fails, `otherwise`, and record the problem."""
         try:
             return work()
         except Exception as error:
@@ -59,16 +59,16 @@ def why(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError):
         return f"cannot be read: {error.strerror or error}"
-    return f"cannot be judged: {type(error).__name__}: {error}; report this"
+    return f"cannot be judged: {type(error).__name__}: {error}; please report this"
 
 
 @dataclass(frozen=True)
 class Known:
     """What is known of a site, or of one of its systems, at `now`.
 
-    `samples` are those up to `now`, `future` series and time of those that are dated later, and
-    `histories` are the series of `samples`. By system: `bands`, `maintenance` and `logs` of what
-    people did. With `as_of` the time is in the past: later runs and actions do not count.
+    `samples` are the samples up to `now`, `future` has the series and times of later ones, and
+    `histories` has the series of `samples`. By system: `bands`, `maintenance`, and `logs` of
+    people's actions. With `as_of` the time is in the past: later runs and actions do not count.
     `problems` has what could not be read, and why.
     """
 
@@ -98,8 +98,8 @@ def read_known(
 ) -> Known:
     """Read everything; `bands` and `alerts` are directories.
 
-    What cannot be read is a problem and costs nothing else; a system whose bands cannot be used
-    has none.
+    What cannot be read is a problem and affects nothing else. If the bands of a system cannot be
+    used, it has none.
 
     Raises:
         FileNotFoundError: there are no perflogs.

@@ -1,7 +1,7 @@
 """The lines of perflogs under one header: from bytes to typed rows.
 
-A block of whole lines is parsed at once. Only where something in it is wrong, one line is looked
-at after the other, for the reasons.
+A block of whole lines is parsed at once. Only if it has a fault, its lines are examined one by one
+for the reasons.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from iobands.model import (
     Type,
 )
 
-#: The longest line, in bytes: a run on 30,000 nodes takes a quarter of it.
+#: The longest line, in bytes: a run on 30,000 nodes needs a quarter of it.
 LONGEST: Final = 2**22
-#: Where a row comes from: the number of its file, and of the line in it.
+#: The origin of a row: the number of its file, and of the line in it.
 FILE: Final = "_file"
 LINE: Final = "_line"
 _ORIGIN: Final = {FILE: pl.UInt32(), LINE: pl.UInt32()}
@@ -41,22 +41,22 @@ _TYPES: Final[Mapping[Type, pl.DataType]] = {
     "integer": pl.Int64(),
     "number": pl.Float64(),
 }
-#: The columns of rows: the fields of samples, and where they come from.
+#: The columns of rows: the fields of samples, and their origin.
 ROWS: Final = {**{name: _TYPES[FIELD[name].type] for name in READ}, **_ORIGIN}
-#: What lines say of targets and nodes.
+#: The columns about targets and nodes.
 SAID: Final = {**dict.fromkeys(SPEEDS, pl.String()), **_ORIGIN}
 
-#: The rates that a file system can have, in GiB/s: from a byte a second to 2**60 of them.
+#: The possible rates of a file system, in GiB/s: from a byte a second to 2**60 bytes a second.
 _RATES: Final = (2.0**-30, 2.0**30)
 _NEVER_NULL: Final = frozenset({TIME, "system", "partition", "result"})
-_PLACE: Final = frozenset({"system", "partition"})  # which name files
+_PLACE: Final = frozenset({"system", "partition"})  # they name files
 _EXACT_BELOW: Final = 2**53  # the integers that a double holds exactly
-# `%+` of polars takes more, such as an hour of one digit.
+# `%+` of polars accepts more, such as an hour of one digit.
 _RFC_3339: Final = (
     "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?"
     "([Zz]|[+-][0-9]{2}:[0-9]{2})$"
 )
-# Within what nanosecond timestamps can hold.
+# The range of nanosecond timestamps.
 _TIMES: Final = tuple(datetime(year, 1, 1, tzinfo=timezone.utc) for year in (1970, 2200))
 _EXPECTED: Final[Mapping[Type, str]] = {
     "time": "a time with UTC offset",
@@ -90,7 +90,7 @@ class Layout:
         return f"columns are there twice: {', '.join(twice)}" if twice else None
 
     def add(self, text: bytes, file: int, first: int) -> int:
-        """Take whole lines of a file from its line `first` on, and return how many they are."""
+        """Add whole lines of a file from its line `first` on, and return their number."""
         count = text.count(b"\n")
         numbers = pl.int_range(first, first + count, dtype=pl.UInt32, eager=True)
         marks = (b"|" * (len(self.columns) - 1) + b"\n") * count
@@ -119,11 +119,11 @@ class Layout:
         return rows
 
     def speeds(self) -> pl.DataFrame:
-        """Return what the lines say of targets and nodes, and where; after `rows`."""
+        """Return the cells about targets and nodes with their origin; call it after `rows`."""
         return pl.concat([pl.DataFrame(schema=SAID), *self._speeds], how="diagonal")
 
     def _parse(self) -> None:
-        """Parse the lines that were added, and reject those with a cell that cannot be."""
+        """Parse the lines that were added, and reject lines with an impossible cell."""
         if not self._waiting:
             return
         names = [name for name in self.columns if name in READ or name in SPEEDS]
@@ -140,11 +140,11 @@ class Layout:
         origin = pl.concat([origin for _, origin in self._waiting])
         self._waiting = []
         said = [name for name in SPEEDS if name in names]
-        if said:  # long texts of a few lines, which have a frame of their own
+        if said:  # long texts in a few lines, which get their own frame
             some = pl.any_horizontal(pl.col(said).is_not_null())
             self._speeds.append(cells.select(said).hstack(origin).filter(some))
             cells = cells.drop(said)
-        # in two steps: an expression that is used twice is worked out twice
+        # in two steps, as an expression that is used twice is computed twice
         rows = cells.select(_parsed(name) for name in cells.columns)
         rows = rows.select(_possible(name) for name in cells.columns).hstack(origin)
         good = _good(cells, rows)
@@ -159,7 +159,7 @@ class Layout:
 
 
 def _damage(line: bytes, columns: int) -> str | None:
-    """Return why a line cannot be parsed, if it cannot."""
+    """Return why a line cannot be parsed, or None."""
     if not line.strip():
         return "empty line"
     if len(line) > LONGEST:
@@ -192,7 +192,7 @@ def _parsed(name: str) -> pl.Expr:
 
 
 def _possible(name: str) -> pl.Expr:
-    """Return the value of a cell, None where it spells none that there can be."""
+    """Return the value of a cell, None if it is not a possible value."""
     value, type_ = pl.col(name), FIELD[name].type
     if name in _PLACE:
         return pl.when(value.cast(pl.String).str.contains(PATH_PART)).then(value)
@@ -207,7 +207,7 @@ def _possible(name: str) -> pl.Expr:
 
 
 def _good(cells: pl.DataFrame, rows: pl.DataFrame) -> pl.Series:
-    """Return which rows can be used: `_reason` says of the others why not."""
+    """Return which rows can be used; `_reason` tells why the others cannot."""
     good = rows[VALUE].is_between(*_RATES).fill_null(value=True)
     for name in cells.columns:
         if name in _NEVER_NULL:
@@ -228,7 +228,7 @@ def _reason(cells: Mapping[str, Any], row: Mapping[str, Any]) -> str:
             return f"{name}: {cell!r} is not {_EXPECTED[FIELD[name].type]}"
     rate, variable, unit = row[VALUE], cells[VARIABLE], cells[UNIT]
     if rate is not None and not _RATES[0] <= rate <= _RATES[1]:
-        why = "not above 0" if rate <= 0 else "no rate that a file system can have"
+        why = "not above 0" if rate <= 0 else "not a possible rate of a file system"
         return f"{VALUE}: {cells[VALUE]!r} is {why}"
     if variable is None:
         return f"{VARIABLE}: missing"

@@ -1,7 +1,7 @@
-"""Missing runs: expected samples that are not there, and checks that never gave one.
+"""Missing runs: expected samples that are missing, and checks that never gave one.
 
-Every expected sample is accounted for: a run that gave none is a missing run of its series, or a
-finding where no series has it.
+Every expected sample is accounted for: a run without a sample is a missing run of its series, or a
+finding if it belongs to no series.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from iobands.model import LATER_FIELDS, SERIES_FIELDS, TIME, SeriesKey, canonica
 from iobands.snapshot import Finding, MissingRun
 from iobands.source.samples import KEY, Samples
 
-#: The results of a check that did what was asked of it, which may be to stop.
+#: The results of a check that did its task, which may be to stop.
 FINE: Final = frozenset({"pass", "skip", "xfail", "abort"})
-#: The series fields that say how large a run is: a site changes them for all runs of a check.
+#: The series fields of the size of a run: a site changes them for all runs of a check.
 _ANY_SCALE: Final[Mapping[str, Any]] = {"nodes": None, "tasks": None, "gib": None}
 
 _NEVER: Final = datetime(1, 1, 1, tzinfo=timezone.utc)
@@ -31,7 +31,7 @@ _Identity = tuple[str, str, str, str]
 
 @dataclass(frozen=True)
 class Sighting:
-    """A check that gave a series, when it last did, and when before that, None if never."""
+    """A check that gave a series, when it last did, and the time before, None if only once."""
 
     key: SeriesKey
     check: _Identity
@@ -40,7 +40,7 @@ class Sighting:
 
 
 def sightings(samples: Samples) -> list[Sighting]:
-    """Return for each series the checks that gave it, with a value or without."""
+    """Return for each series the checks that gave it, with or without a value."""
     found = []
     for rows in (samples.measured, samples.missed):
         groups = rows.group_by(*KEY, "display_name", maintain_order=True)
@@ -53,9 +53,10 @@ def sightings(samples: Samples) -> list[Sighting]:
 
 
 def superseded(sightings: Sequence[Sighting]) -> set[SeriesKey]:
-    """Return the series whose checks have all gone over to a series of another scale.
+    """Return the series with checks that now all give a series of another scale.
 
-    After its newest run they ran twice at that scale: a single run, or line, ends no series.
+    The checks must have run twice at that scale after the newest run of the series, as a single
+    run, or line, ends no series.
     """
     newest: dict[tuple[_Identity, SeriesKey], Sighting] = {}
     for sighting in sorted(sightings, key=lambda sighting: sighting.last):
@@ -72,12 +73,12 @@ def superseded(sightings: Sequence[Sighting]) -> set[SeriesKey]:
 def runs_of_series(
     keys: Sequence[SeriesKey], sightings: Sequence[Sighting], runs: Sequence[CheckRun]
 ) -> Mapping[SeriesKey | None, list[CheckRun]]:
-    """Return the runs of each series, and under None those that belong to none.
+    """Return the runs of each series, and under None the runs without a series.
 
-    A run belongs to the series that the perflogs know under its name and case. Failing that, as
-    after a new parameter changed the name, to the series with which it agrees in every field, if
-    no check that gave the series was in the same session, or is newer: then this is another one,
-    which gave none yet.
+    A run belongs to the series that the perflogs have under its name and case. If there is none,
+    such as after a new parameter changed the name, it belongs to the series with which it agrees in
+    every field. If a check that gave that series is newer, or was in the same session, this run is
+    of another check, which gave no series yet.
     """
     known: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
     measured: dict[SeriesKey, datetime] = {}
@@ -109,7 +110,7 @@ def _series_fields(fields: Mapping[str, object]) -> tuple[object, ...]:
 
 
 def missing_in_perflogs(missed: pl.DataFrame) -> Mapping[SeriesKey, list[MissingRun]]:
-    """Return the runs without a value in perflogs, in the order of time."""
+    """Return the runs without a value in the perflogs, in the order of time."""
     found: defaultdict[SeriesKey, list[MissingRun]] = defaultdict(list)
     columns = (*KEY, "result", "fail_phase", TIME, "session")
     for *key, result, phase, when, session in missed.select(columns).iter_rows():
@@ -128,7 +129,7 @@ def missing_in_reports(key: SeriesKey, runs: Sequence[CheckRun]) -> list[Missing
 
 def _what_of(run: CheckRun) -> str:
     if run.lacks:
-        return f"the check of {run.when:%Y-%m-%d %H:%M} was not run: {run.lacks}: {run.reason}"
+        return f"the check of {run.when:%Y-%m-%d %H:%M} did not run: {run.lacks}: {run.reason}"
     return _what(run.result, run.phase, run.reason, run.when)
 
 
@@ -149,9 +150,9 @@ def findings(
     default: timedelta,
     wanted: Callable[[str], bool],
 ) -> Iterator[Finding]:
-    """Yield the checks without a series whose newest run had a result that is wanted.
+    """Yield the checks without a series if their newest run had one of the wanted results.
 
-    One that later reports no longer hold has left the suite, and is dropped after two of its
+    A check that is missing in later reports has left the suite. It is dropped after two of its
     declared intervals and a day, or the time `default`.
     """
     newest = {run.identity: run for run in runs}  # they come in the order of time

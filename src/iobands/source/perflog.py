@@ -1,7 +1,7 @@
 """Reading perflogs (contract 2): every line becomes a sample, a missed run or a rejected line.
 
-Perflogs lie on shared file systems and are written by jobs that get killed, so any line may be
-damaged. A damaged line costs that line alone, and is reported.
+Perflogs lie on shared file systems, and their writers may be killed, so any line may be damaged. A
+damaged line is reported, and the others count.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from iobands.source.samples import Samples, speeds_of
 _BLOCK: Final = 2**23  # bytes that are read at once
 _NO_HEADER: Final = "no header line before it"
 _BAD_HEADER: Final = "under a header that cannot be used"
-# Perflogs, those that ReFrame leaves when the columns change, and those of logrotate.
+# Perflogs, the ones that ReFrame sets aside when the columns change, and the ones of logrotate.
 _NAME: Final = re.compile(
     r"\.log(\.h?[0-9]+|[-.][0-9]{4}-?[0-9]{2}-?[0-9]{2}([-.][0-9]+)?)?(?P<packed>\.(gz|bz2|xz|zst|Z))?$"
 )
@@ -43,7 +43,7 @@ _OPEN: Final = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _NOT_UNPACKED: Final = frozenset({".zst", ".Z"})
 _DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError)
 _NO_PERFLOGS: Final = frozenset({"reports", "leftovers"})
-#: Rows that agree in these are of one run, in whatever file they are.
+#: Rows that agree in these belong to one run, in any file.
 _SAME: Final = (TIME, VALUE, "jobid", "result", *SERIES_FIELDS, VARIABLE)
 
 
@@ -51,16 +51,16 @@ def read_perflogs(directory: Path, system: str | None = None) -> Samples:
     """Read all perflogs below `directory`, or only those of `system`.
 
     Rotated files (`*.log.h0`, which ReFrame leaves when the columns change; `*.log.1`,
-    `*.log-20261122.gz`, ... of logrotate) are read too. A run that two lines report alike, as in a
-    copy of a file, counts once. A file or directory that cannot be read is rejected as unread.
+    `*.log-20261122.gz`, ... of logrotate) are read too. A run on two equal lines, as in a copy
+    of a file, counts once. A file or directory that cannot be read is rejected as unread.
 
     Raises:
         FileNotFoundError: there is no such directory. Bad content never raises.
     """
     if not directory.is_dir():
         raise FileNotFoundError(
-            f"{directory}: no perflogs there; measure first with `make run` or `iobands run`, "
-            "or give --perflogs the directory that has them"
+            f"{directory}: there are no perflogs; measure first with `make run` or `iobands run`, "
+            "or give their directory with --perflogs"
         )
     unread: list[Rejected] = []
     paths = perflog_files(directory, system, unread)
@@ -104,8 +104,8 @@ def perflog_files(
 ) -> list[Path]:
     """Return the perflogs below `directory`, rotated ones included, in the order of their names.
 
-    Rotated ones may lie in a directory below the one of the partition, logrotate's `olddir`.
-    `rejected` takes what cannot be listed.
+    Rotated ones may be in a directory below the one of the partition, logrotate's `olddir`.
+    `rejected` takes the directories that cannot be listed.
     """
     failed = [] if rejected is None else rejected
     return [
@@ -123,7 +123,7 @@ def perflog_files(
 def _read(
     path: Path, file: int, layouts: dict[tuple[str, ...], Layout], rejected: Rejections
 ) -> Iterator[tuple[int, str]]:
-    """Add the lines of a file to the layouts of their headers; yield those that cannot be."""
+    """Add the lines of a file to the layouts of their headers; yield unusable ones."""
     layout: Layout | None = None
     lines = 0
     unfinished = b""
@@ -135,7 +135,7 @@ def _read(
                 lines += 1
                 former, layout = layout, layouts.setdefault(columns, Layout(columns, rejected))
                 if layout.problem or former:
-                    yield lines, layout.problem or "another header line amid the file"
+                    yield lines, layout.problem or "another header line in the middle of the file"
             elif layout and not layout.problem:
                 lines += layout.add(text, file, lines + 1)
             else:
@@ -143,23 +143,23 @@ def _read(
                     lines += 1
                     yield lines, _BAD_HEADER if layout else _NO_HEADER
     if unfinished:
-        # it may look whole and yet lack the last digits of a number
-        yield lines + 1, "cut off: the line has no end"
+        # it may look complete but lack the last digits of a number
+        yield lines + 1, "the line is cut off: it has no line break"
     elif not lines:
         yield 0, "empty file"
     elif lines == 1 and layout and not layout.problem:
-        yield 1, "a header line only"
+        yield 1, "only a header line"
 
 
 def _blocks(path: Path) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines; the last one may lack its end.
 
-    Of a line that is longer than `LONGEST` the beginning is kept, and a character that none has.
+    Of a line longer than `LONGEST`, the beginning is kept with a character that no line may have.
     """
     if path.is_fifo() or path.is_char_device():  # opening one waits for a writer, or never ends
-        raise OSError("no regular file")
+        raise OSError("not a regular file")
     if path.suffix in _NOT_UNPACKED:
-        raise OSError(errno.ENOTSUP, f"{path.suffix} is not unpacked here; unpack it")
+        raise OSError(errno.ENOTSUP, f"{path.suffix} files are not supported; unpack it")
     opened: Any = _OPEN.get(path.suffix, open)
     with opened(path, "rb") as stream:
         while block := stream.read(_BLOCK) + stream.readline(LONGEST):
@@ -172,7 +172,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _runs(block: bytes) -> Iterator[tuple[bytes, tuple[str, ...] | None]]:
-    """Cut whole lines at the headers among them; yield these with their columns."""
+    """Cut whole lines at the headers among them; yield the parts with their columns."""
     begin = end = 0
     while (found := block.find(TIME.encode(), end)) >= 0:
         start = max(begin, block.rfind(b"\n", begin, found) + 1)
@@ -194,7 +194,7 @@ def _columns(line: bytes) -> tuple[str, ...] | None:
 
 
 def _repeats(rows: pl.DataFrame, is_run: pl.Series) -> pl.DataFrame:
-    """Return which of the rows repeat an earlier run, and file and line of both."""
+    """Return which rows repeat an earlier run, with file and line of both."""
     same = rows.select(TIME, VALUE).is_duplicated() & is_run
     alike = rows.with_row_index("row").filter(same)
     first = pl.col("row", FILE, LINE).first().over(_SAME).name.prefix("first")

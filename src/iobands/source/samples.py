@@ -1,4 +1,4 @@
-"""The samples of a site: one frame, the part of it that is each series, and its exports."""
+"""The samples of a site: one frame, the rows of each series, and the exports."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from iobands.model import (
 from iobands.snapshot import COMPARED, PERFORMANCE, SPEED_COLUMNS, UNNAMED, History, sessions_of
 from iobands.source.lines import FILE, LINE
 
-#: What makes a series, by the names of columns and in the order of `SeriesKey`.
+#: The columns that identify a series, in the order of `SeriesKey`.
 KEY: Final = tuple(
     VARIABLE if name == "variable" else name for name in SeriesKey.__dataclass_fields__
 )
 
-# What a spreadsheet runs as a formula where a cell begins with it.
+# The beginnings of a cell that a spreadsheet takes for a formula.
 _FORMULA: Final = r"^([=+\-@\t\r])"
 
-#: What tells the runs of one check from others on the same day.
+#: The columns that distinguish the runs of one check from others on the same day.
 CHECK: Final = ("system", "partition", "environ", "display_name")
 
 _OF_RUN: Final = (*CHECK, "file_system", "file_system_type")
@@ -49,7 +49,7 @@ _SCHEMA: Final = {
 
 
 def no_speeds() -> pl.DataFrame:
-    """Return a frame of speeds without any."""
+    """Return an empty frame of speeds."""
     return pl.DataFrame(schema=_SCHEMA)
 
 
@@ -57,8 +57,8 @@ def no_speeds() -> pl.DataFrame:
 class Samples:
     """The content of perflogs as frames, in the order of time.
 
-    `measured` has one row a value, `missed` one a run that proved nothing. `speeds` is what
-    `speeds_of` returns.
+    `measured` has a row for each value, `missed` one for each run that proved nothing. `speeds` is
+    what `speeds_of` returns.
     """
 
     measured: pl.DataFrame
@@ -68,7 +68,7 @@ class Samples:
 
     @cached_property
     def rows(self) -> Mapping[SeriesKey, NDArray[np.uint32]]:
-        """The rows in `measured` of each series, in the order in which series come up first."""
+        """The rows in `measured` of each series, in the order of the first appearance."""
         keys = self.measured.lazy().select(KEY).with_row_index("row")
         groups = keys.group_by(KEY, maintain_order=True).agg("row").collect()
         names = groups.select(KEY).iter_rows()
@@ -147,7 +147,7 @@ class Samples:
 
 
 def samples_csv(samples: Samples) -> str:
-    """Return the samples as CSV with a header; times are RFC 3339, what is missing is empty.
+    """Return the samples as CSV with a header; times are RFC 3339, missing values are empty.
 
     A text that a spreadsheet would take for a formula has a ' before it. Numbers stay numbers.
     """
@@ -157,12 +157,12 @@ def samples_csv(samples: Samples) -> str:
 
 
 def samples_json(samples: Samples) -> str:
-    """Return the samples as a JSON array of objects; what is missing is null."""
+    """Return the samples as a JSON array of objects; missing values are null."""
     return samples.measured.with_columns(_rfc_3339()).write_json()
 
 
 def write_parquet(samples: Samples, directory: Path) -> Iterator[Path]:
-    """Write a file for each system and month (UTC), and yield those that have changed.
+    """Write a file for each system and month (UTC), and yield the changed ones.
 
     `DIR/SYSTEM/2026-11.parquet` has a column for each field of contract 2, with its type.
 
@@ -185,7 +185,7 @@ def _says(column: pl.Series, text: str) -> NDArray[np.bool_]:
 
 
 def _codes(column: pl.Series) -> NDArray[np.int64]:
-    """Return a number for each cell, the same for those that compare; -1 if it is missing."""
+    """Return a number for each cell, equal for comparable ones; -1 if it is missing."""
     if column.name == "suite_version":  # only its major version
         column = column.cast(pl.String).str.extract(r"^([^.]*)").cast(pl.Categorical)
     return session_codes(column)
@@ -211,9 +211,9 @@ _GOOD: Final = (pl.col("speed").is_between(*_POSSIBLE) | pl.col("speed").is_nan(
 def speeds_of(
     said: pl.DataFrame, rows: pl.DataFrame
 ) -> tuple[pl.DataFrame, list[tuple[int, int, str]]]:
-    """Return the speeds in the order of time, and file, line and reason of those that are none.
+    """Return the speeds in the order of time, and file, line and reason of invalid ones.
 
-    `said` has the columns as texts, `rows` the lines that count. The lines of one run say the same,
+    `said` has the columns as texts, `rows` the lines that count. The lines of one run are equal,
     and count once.
     """
     if said.is_empty():
@@ -226,7 +226,7 @@ def speeds_of(
     bad = every.filter(~_GOOD).unique(["run", "kind"], keep="first")
     places = runs.select("run", FILE, LINE)
     rejected = [
-        (file, line, f"{SPEED_COLUMNS[kind]}: {part!r} is no speed; no speed of this run counts")
+        (file, line, f"{SPEED_COLUMNS[kind]}: {part!r} is not a speed; no speed of this run counts")
         for kind, part, file, line in bad.join(places, on="run")
         .select("kind", "part", FILE, LINE)
         .iter_rows()
@@ -239,8 +239,8 @@ def speeds_of(
 def _speeds(runs: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
     """Return the speeds that a column has, such as `write_bw=0:1.02,1:nan;read_bw=0:1,1:1`.
 
-    NaN stands for a target that was used and of which nothing is said. Of a part that is no speed
-    the text is kept.
+    NaN stands for a target that was used but has no speed. If a part is not a speed, its text is
+    kept.
     """
     part = pl.col("part")
     return (

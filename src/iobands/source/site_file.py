@@ -1,4 +1,4 @@
-"""The site file (contract 4) as commands need it: file systems, settings, what is recommended."""
+"""The site file (contract 4) as commands need it: file systems, settings, recommendations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
     """Return the site file of `system` in `directory`; without one it is empty.
 
     Raises:
-        FileError: it cannot be run, or has another form.
+        FileError: the file cannot be run, or has another form.
     """
     path = directory / f"{path_part(system)}.py"
     if not path.is_file():
@@ -64,7 +64,7 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
 
 
 def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> list[str]:
-    """Return the shell commands that set what a series runs with, as far as it is known.
+    """Return the shell commands that make the settings of a series, as far as known.
 
     They load the environment, stripe `DIRECTORY`, and set the variables of the hint preset.
     `newest` has the fields of the newest sample.
