@@ -113,6 +113,12 @@ def pytest_addoption(parser):
     parser.addoption("--fault-table", metavar="FILE", help="write the table of faults to FILE")
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Import nothing of a folder that `make check` leaves out as a whole."""
+    is_left_out = config.option.markexpr == "not machine" and collection_path.name in _MACHINE
+    return is_left_out or None
+
+
 @pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in its own
 def pytest_collection_modifyitems(items):
     """Mark what `make check` leaves out; a file's tests share things, and run in one process."""

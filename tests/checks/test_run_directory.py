@@ -143,6 +143,8 @@ def test_a_script_that_is_killed_leaves_nothing(tmp_path, monkeypatch, whom, ref
     pid = directory / "pid"
     try:
         wait_until(lambda: pid.exists() and pid.read_text())
+        # the process that removes the directory reads its pipe, and has removed that
+        wait_until(lambda: not any(path.is_fifo() for path in tmp_path.rglob("*")))
         if whom == "group":
             os.killpg(job.pid, signal.SIGTERM)
         else:

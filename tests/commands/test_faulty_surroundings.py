@@ -93,11 +93,14 @@ NOT_READ = {
         for name in NOT_READ
     ],
 )
-def test_the_exit_status_remains(name: str, tmp_path: Path, observed: Observed) -> None:
+def test_the_exit_status_remains(
+    name: str, tmp_path: Path, iobands: Command, observed: Observed
+) -> None:
     root = site(tmp_path, ago=6)
     done = shell(root, f"$IOBANDS status {NOT_READ[name]}; exit ${{PIPESTATUS[0]}}")
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
-    again = shell(site(tmp_path), "$IOBANDS status")
+    site(tmp_path)
+    again = iobands("status")
     observed(
         **done.cells(),
         next_run=again.returncode == 0,
@@ -105,11 +108,11 @@ def test_the_exit_status_remains(name: str, tmp_path: Path, observed: Observed) 
 
 
 @pytest.mark.fault("monitor", "device of the output is full", "unknown, and why")
-def test_a_full_output(healthy: Path, observed: Observed) -> None:
+def test_a_full_output(healthy: Path, iobands: Command, observed: Observed) -> None:
     done = shell(healthy, "$IOBANDS status >/dev/full")
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
-    again = shell(healthy, "$IOBANDS status")
+    again = iobands("status")
     observed(
         **done.cells(),
         next_run=again.returncode == 0,
@@ -117,12 +120,12 @@ def test_a_full_output(healthy: Path, observed: Observed) -> None:
 
 
 @pytest.mark.fault("monitor", "working directory was removed", "unknown, and why")
-def test_a_directory_that_is_gone(tmp_path: Path, observed: Observed) -> None:
+def test_a_directory_that_is_gone(tmp_path: Path, iobands: Command, observed: Observed) -> None:
     root = site(tmp_path / "site")
     done = shell(root, 'mkdir gone; cd gone; rmdir "$PWD"; $IOBANDS status')
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
-    again = shell(root, "$IOBANDS status")
+    again = iobands("status", cwd=root)
     observed(
         **done.cells(),
         next_run=again.returncode == 0,
@@ -130,12 +133,12 @@ def test_a_directory_that_is_gone(tmp_path: Path, observed: Observed) -> None:
 
 
 @pytest.mark.fault("monitor", "`umask 077`", "pages that others can read")
-def test_pages_can_be_read(healthy: Path, observed: Observed) -> None:
+def test_pages_can_be_read(healthy: Path, iobands: Command, observed: Observed) -> None:
     done = shell(healthy, "umask 077; $IOBANDS report pages")
     assert done.returncode == 0, done.stderr
     pages = [healthy / "pages", *(healthy / "pages").rglob("*")]
     assert [path for path in pages if path.stat().st_mode & 0o044 != 0o044] == []
-    again = shell(healthy, "$IOBANDS report pages")
+    again = iobands("report", "pages")
     observed(
         message=done.stdout,
         exit_status=done.returncode,
@@ -145,12 +148,12 @@ def test_pages_can_be_read(healthy: Path, observed: Observed) -> None:
 
 
 @pytest.mark.fault("monitor", "`umask 0`", "pages that others cannot write")
-def test_pages_cannot_be_written(healthy: Path, observed: Observed) -> None:
+def test_pages_cannot_be_written(healthy: Path, iobands: Command, observed: Observed) -> None:
     done = shell(healthy, "umask 0; $IOBANDS report pages")
     assert done.returncode == 0, done.stderr
     pages = [healthy / "pages", *(healthy / "pages").rglob("*")]
     assert [path for path in pages if path.stat().st_mode & 0o002] == []
-    again = shell(healthy, "$IOBANDS report pages")
+    again = iobands("report", "pages")
     observed(
         message=done.stdout,
         exit_status=done.returncode,
@@ -162,12 +165,12 @@ def test_pages_cannot_be_written(healthy: Path, observed: Observed) -> None:
 @pytest.mark.machine
 @pytest.mark.needs("tracing")
 @pytest.mark.fault("monitor", "killed while it reads (SIGKILL)", "nothing is changed")
-def test_a_killed_reader(healthy: Path, observed: Observed) -> None:
+def test_a_killed_reader(healthy: Path, iobands: Command, observed: Observed) -> None:
     # When it opens the perflog; with --seccomp-bpf, strace 6.1 sends no signal.
     (perflog,) = healthy.glob("perflogs/here/local/*.log")
     kill = f"strace -f -o /dev/null -P {perflog.relative_to(healthy)} -e inject=openat:signal=KILL"
     done = shell(healthy, f"exec {kill} $IOBANDS report pages")
-    again = shell(healthy, "$IOBANDS status")
+    again = iobands("status")
     assert (done.returncode, done.left) == (-signal.SIGKILL, frozenset())
     observed(**done.cells(), next_run=again.stdout.startswith("IOBANDS OK: "))
 
@@ -197,14 +200,14 @@ def test_a_session_of_2066(healthy: Path, iobands: Command, observed: Observed) 
 @pytest.mark.fault(
     "monitor", "clock is 40 years ahead of the file system's", "unknown: the clock is named"
 )
-def test_a_clock_that_is_off(healthy: Path, observed: Observed) -> None:
+def test_a_clock_that_is_off(healthy: Path, iobands: Command, observed: Observed) -> None:
     clock = {"LD_PRELOAD": clock_library() or "", "FAKETIME": "+40y", "NO_FAKE_STAT": "1"}
     done = shell(healthy, "$IOBANDS status", {**os.environ, **clock})
     digest = " ".join(done.stdout.split())
     off = "is 14600 days ahead of that of the file system"
     said = f"failed clock the clock of {os.uname().nodename} {off}"
     assert said in digest
-    again = shell(healthy, "$IOBANDS status")
+    again = iobands("status")
     observed(
         message=said,
         exit_status=done.returncode,
