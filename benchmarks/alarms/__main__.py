@@ -13,6 +13,7 @@ import typer
 
 from benchmarks.alarms import real_page, tables
 from benchmarks.alarms.figures import Rate
+from benchmarks.alarms.marked import MARKS, read_marks
 from benchmarks.alarms.real import Replay, replay
 from benchmarks.alarms.together import shuffled_incidents
 
@@ -78,7 +79,18 @@ def with_section(directory: Path | None, heading: str, text: str, today: str) ->
 
 
 def _shuffled(found: Replay) -> Rate:
-    return shuffled_incidents(found.transient, found.incidents, _SHUFFLED_YEARS, seed=1)
+    told = [
+        (each.file_system, each.variable, each.since.date(), each.until.date())
+        for each in found.incidents
+    ]
+    falls = [each for each in read_marks(MARKS, found) if each.is_short_fall]
+    marked = [
+        (each.file_system, variable, each.first, each.last)
+        for each in falls
+        for variable in ("write_bw", "read_bw")
+        if any(name.endswith(variable.removesuffix("_bw")) for name in each.series)
+    ]
+    return shuffled_incidents(found.transient, [*told, *marked], _SHUFFLED_YEARS, seed=1)
 
 
 def _peers(found: Replay, pool: Executor) -> str:

@@ -36,6 +36,11 @@ class Mark:
         """Whether it is neither a gap nor healthy."""
         return self.kind not in ("gap", "healthy")
 
+    @property
+    def is_short_fall(self) -> bool:
+        """Whether it is a fall that lasts for some weeks at the most."""
+        return self.is_change and self.kind != "rise" and self.last - self.first <= _LASTING
+
     def of(self, said: Said) -> frozenset[SeriesKey]:
         """Return the series of an alert that the mark has."""
         return frozenset(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timezone
+from datetime import date, datetime, timezone
 from typing import Final
 
 import numpy as np
@@ -19,7 +19,7 @@ from iobands.judge.groups import GroupChange, GroupMember, group_changes
 from iobands.judge.incidents import incidents_of
 from iobands.judge.verdicts import TransientRuns
 from iobands.model import SERIES_FIELDS, SeriesKey
-from iobands.snapshot import DOWN, Incident
+from iobands.snapshot import DOWN
 
 #: How many groups a site of some hundred series has.
 GROUPS: Final = 30
@@ -113,21 +113,24 @@ def false_incidents(rate: float, number: int, seed: int) -> Rate:
 
 
 def shuffled_incidents(
-    runs: Mapping[SeriesKey, TransientRuns], incidents: tuple[Incident, ...], number: int, seed: int
+    runs: Mapping[SeriesKey, TransientRuns],
+    left_out: Sequence[tuple[str, str, date, date]],
+    number: int,
+    seed: int,
 ) -> Rate:
     """Return the incidents in `number` years with the days of a real one in random order.
 
-    Days keep all of their runs. The days of the real incidents themselves are left out.
+    Days keep all of their runs. Of a file system and a variable, the days of real trouble are
+    `left_out`, from the first to the last.
     """
     random = np.random.default_rng(seed)
     left: dict[SeriesKey, TransientRuns] = {}
     for key, each in runs.items():
         days = each.times.astype("datetime64[D]")
         kept = np.ones(len(days), dtype=bool)
-        for incident in incidents:
-            if (key.file_system, key.variable) == (incident.file_system, incident.variable):
-                first, last = (np.datetime64(t.date()) for t in (incident.since, incident.until))
-                kept &= (days < first) | (days > last)
+        for file_system, variable, first, last in left_out:
+            if (key.file_system, key.variable) == (file_system, variable):
+                kept &= (days < np.datetime64(first)) | (days > np.datetime64(last))
         left[key] = TransientRuns(each.times[kept], each.ratios[kept], each.low[kept])
     found = 0
     for _ in range(number):

@@ -17,8 +17,6 @@ from iobands.snapshot import Incident, days_of, moment
 _WINDOW: Final = 3
 _BAD: Final = 2
 _SEVERAL: Final = 2
-# Two of more series are often low on the same day: they may be of one program.
-_MOST_NEEDED: Final = 3
 _WEEK: Final = 7
 
 
@@ -49,10 +47,8 @@ def _spans(runs: Sequence[_Runs]) -> list[tuple[int, int, int, bool]]:
     """Return of each incident the first bad day, the opening and the last bad one."""
     days, places = np.unique(np.concatenate([each for _, each in runs]), return_inverse=True)
     ran = np.bincount(places, minlength=len(days))
-    of_series = np.concatenate([np.unique(each) for _, each in runs])
-    series = np.bincount(np.searchsorted(days, of_series), minlength=len(days))
     low = np.bincount(places, np.concatenate([each.low for each, _ in runs]), len(days))
-    judged = series >= min(len(runs), _MOST_NEEDED)
+    judged = ran >= _SEVERAL
     days, bad = days[judged], (2 * low > ran)[judged]
     found = []
     begun: int | None = None
