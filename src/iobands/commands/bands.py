@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from iobands.bands import Band, Epoch, load_bands
-from iobands.bands.file import epoch_text, path_of, write_epoch
+from iobands.bands import Band, Epoch, epoch_text, load_bands, path_of, write_epoch
 from iobands.commands.options import (
     ConfigOption,
     DryRunOption,

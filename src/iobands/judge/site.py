@@ -22,7 +22,6 @@ from iobands.judge.detection import Detection
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
 from iobands.judge.incidents import incidents_of
 from iobands.judge.ledger import ledger_of
-from iobands.judge.obstacles import obstacles
 from iobands.judge.places import actions_on_peers, places_of, with_slow_peers
 from iobands.judge.set_aside import (
     future_samples,
@@ -58,13 +57,14 @@ from iobands.snapshot import (
     runs_a_year,
     sessions_a_year,
 )
-from iobands.source.expected import missed_schedule
 from iobands.source.known import AHEAD, OVERDUE, Attempts, Known, Maintenance, read_known, why
 from iobands.source.missing_runs import (
     FINE,
     findings,
+    missed_schedule,
     missing_in_perflogs,
     missing_in_reports,
+    obstacles,
     runs_of_series,
     sightings,
     superseded,

@@ -15,7 +15,7 @@ from iobands.judge.detection import Detection, detect
 from iobands.judge.verdicts import band_in_force, comparable, judged, learned_band, limit_in_force
 from iobands.model import SeriesKey
 from iobands.snapshot import ENOUGH_RUNS, History, MissingRun, State, Status
-from iobands.source.expected import overdue_after
+from iobands.source.missing_runs import overdue_after
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from iobands.model import FileError, SeriesKey, read_small, replace_file
-from iobands.snapshot.alert import Alert, Incident, Member
-from iobands.snapshot.series import Series
-from iobands.snapshot.site import Snapshot
+from iobands.snapshot import Alert, Incident, Member, Series, Snapshot
 
 #: The version of the JSON; another one is refused.
 SCHEMA: Final = "iobands-status/4"

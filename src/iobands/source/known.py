@@ -14,15 +14,14 @@ from typing import Final, TypeVar
 
 import polars as pl
 
-from iobands.bands import Bands, load_bands
-from iobands.bands.band import Span, Window
+from iobands.bands import Bands, Span, Window, load_bands
 from iobands.measure.notes import read_leftovers
 from iobands.measure.record import read_last_session
 from iobands.measure.run_reports import RunReports, read_run_reports
 from iobands.model import TIME, FileError, LastSession, Leftover, Rejected, SeriesKey, overdue
 from iobands.snapshot import History
 from iobands.source.action_log import Log, path_of, read_log
-from iobands.source.expected import overdue_after
+from iobands.source.missing_runs import overdue_after
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import KEY, Samples
 

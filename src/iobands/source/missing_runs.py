@@ -1,22 +1,33 @@
-"""Missing runs: expected samples that are missing, and checks that never gave one.
+"""Missing runs: when a sample is expected, and why it is missing.
 
 Every expected sample is accounted for: a run without a sample is a missing run of its series, or a
-finding if it belongs to no series.
+finding if it belongs to no series. An obstacle is what preflight found unfit: it is reported once
+for all the checks that it stopped.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
+from iobands.bands import Span, covered
 from iobands.measure.run_reports import CheckRun, RunReports
-from iobands.model import LATER_FIELDS, SERIES_FIELDS, TIME, SeriesKey, canonical
-from iobands.snapshot import Finding, MissingRun
+from iobands.model import (
+    LATER_FIELDS,
+    SERIES_FIELDS,
+    TIME,
+    SeriesKey,
+    canonical,
+    interval_of,
+    overdue,
+)
+from iobands.snapshot import Finding, History, MissingRun, Obstacle, Times
 from iobands.source.samples import KEY, Samples
 
 #: The results of a check that did its task, which may be to stop.
@@ -26,7 +37,63 @@ _ANY_SCALE: Final[Mapping[str, Any]] = {"nodes": None, "tasks": None, "gib": Non
 
 _NEVER: Final = datetime(1, 1, 1, tzinfo=timezone.utc)
 
-_Identity = tuple[str, str, str, str]
+_Identity = tuple[str, str, str, str]  # of a case
+_Place = tuple[str, str, str]  # system, partition and subject
+
+# Runs nearer than this are one visit, such as a run that was repeated by hand.
+_VISIT: Final = np.timedelta64(12, "h")
+# The fewest gaps that make a habit: three runs of a check are not a schedule.
+_ENOUGH_GAPS: Final = 3
+_NEWEST_GAPS: Final = 10
+# A quantile of the newest gaps: longer than most, to learn a change to a longer interval soon.
+_QUANTILE: Final = 0.75
+
+
+def overdue_after(history: History) -> timedelta | None:
+    """Return the age of its newest sample at which a series is overdue; None for never.
+
+    The newest sample has the interval that the site file declared for its check; without one the
+    interval is the upper quartile of the newest gaps between days with samples.
+    """
+    if not len(history):
+        return None
+    interval = _declared(history) or _learned(history.times)
+    return overdue(interval) if interval else None
+
+
+def missed_schedule(
+    began: datetime, histories: Collection[History], spans: Iterable[Span], now: datetime
+) -> timedelta | None:
+    """Return the shortest declared interval if no session ran for two of them, else None.
+
+    The newest session `began` at that time or, if it was started by `reframe -r`, with the newest
+    sample. The time in `spans` does not count.
+    """
+    interval = min(filter(None, map(_declared, histories)), default=None)
+    if interval is None:
+        return None
+    since = max(began, *(each.last for each in histories))
+    return interval if now - since - covered(spans, since, now) > 2 * interval else None
+
+
+def _declared(history: History) -> timedelta | None:
+    """Return the interval that the site file declared, if any."""
+    return interval_of(history.newest.get("interval_days"))
+
+
+def _learned(times: Times) -> timedelta | None:
+    """Return the interval between visits, None if there are too few."""
+    visits: list[np.datetime64] = []
+    for time in times[::-1]:
+        if not visits or visits[-1] - time >= _VISIT:
+            visits.append(time)
+        if len(visits) > _NEWEST_GAPS:
+            break
+    if len(visits) <= _ENOUGH_GAPS:
+        return None
+    gaps = -np.diff(np.array(visits)) / np.timedelta64(1, "s")
+    seconds = np.quantile(gaps, _QUANTILE, method="nearest")
+    return timedelta(seconds=round(float(seconds)))
 
 
 @dataclass(frozen=True)
@@ -163,3 +230,65 @@ def findings(
             yield Finding(
                 run.name, run.system, run.partition, run.phase, run.reason or run.result, run.when
             )
+
+
+def obstacles(
+    runs: Mapping[SeriesKey | None, Sequence[CheckRun]], newest: datetime | None, default: timedelta
+) -> tuple[Obstacle, ...]:
+    """Return the current obstacles, by the newest run of each check.
+
+    `runs` has the runs of each series, in the order of time, and `newest` is when the last session
+    ended. An obstacle that was not examined again is dropped once it is overdue, by the interval of
+    its check or the time `default`.
+    """
+    latest: dict[_Identity, CheckRun] = {}
+    keys: defaultdict[_Identity, set[SeriesKey]] = defaultdict(set)
+    for key, group in runs.items():
+        for run in group:
+            known = latest.setdefault(run.identity, run)
+            latest[run.identity] = max(known, run, key=lambda each: each.when)
+            keys[run.identity] |= {key} if key else set()
+    fit = _last_fit(latest.values())
+    found: defaultdict[_Place, list[CheckRun]] = defaultdict(list)
+    for run in latest.values():
+        if run.lacks is None or (newest and newest - run.when > (run.overdue or default)):
+            continue
+        place = (run.system, run.partition, run.lacks)
+        # A check counts as stopped until it runs again, although the cause may be gone by now.
+        if run.examines or place not in fit or run.when >= fit[place]:
+            found[place].append(run)
+    return tuple(_obstacle(place, found[place], keys) for place in sorted(found))
+
+
+def _last_fit(runs: Iterable[CheckRun]) -> dict[_Place, datetime]:
+    """Return when each file system, environment and partition was last seen to be fit."""
+    fit: dict[_Place, datetime] = {}
+    for run in runs:
+        if run.result != "pass":
+            continue
+        file_system = run.fields.get("file_system")
+        subjects = [run.examines] if run.examines else [file_system, run.environ, run.partition]
+        for subject in subjects:
+            place = (run.system, run.partition, str(subject))
+            fit[place] = max(run.when, fit.get(place, run.when))
+    return fit
+
+
+def _obstacle(
+    place: _Place, runs: Sequence[CheckRun], keys: Mapping[_Identity, set[SeriesKey]]
+) -> Obstacle:
+    system, partition, subject = place
+    newest = max(runs, key=lambda run: run.when)
+    # The checks that examine it name all problems, if they ran in the same session.
+    said = [run for run in runs if run.examines and run.report == newest.report]
+    why = "; ".join(dict.fromkeys(run.reason or run.result for run in said or [newest]))
+    stopped = [run for run in runs if not run.examines and not run.fixture]
+    return Obstacle(
+        subject=subject,
+        system=system,
+        partition=partition,
+        why=why,
+        when=newest.when,
+        checks=tuple(sorted(run.name for run in stopped)),
+        keys=frozenset(key for run in stopped for key in keys[run.identity]),
+    )
