@@ -134,6 +134,17 @@ def test_sessions_keep_their_numbers():
     assert (change.onset, change.raised) == (5 * plain.onset + 70_000, 5 * plain.raised + 70_000)
 
 
+def test_of_several_runs_of_a_session_the_last_counts():
+    values = site(330, 4, seed=9)
+    values[BEGUN:] *= 0.6
+    # each third session has two runs of each series
+    sessions = np.arange(330) - np.arange(330) // 4
+    change = lasting([GroupMember(each.chart, sessions) for each in members(values)])
+    assert change is not None
+    assert len(change.members) == 4
+    assert sessions[BEGUN] - 1 <= change.onset <= sessions[BEGUN] + 1
+
+
 def test_old_sessions_are_not_looked_at():
     # a drop of 1000 sessions ago that lasts has become the level that the newest 400 have
     values = site(1500, 4, seed=10)

@@ -57,6 +57,22 @@ def found(site, kind="target"):
     return place, {each.name: each for each in place.found["write_bw"]}
 
 
+@pytest.mark.parametrize(("names", "sessions"), [((None, None), 6), (("a", "a"), 3)])
+def test_runs_of_one_session_are_one_observation(tmp_path, names, sessions):
+    lines = [
+        line(
+            job_completion_time=days_ago(day + hours / 24),
+            target_bandwidths=speeds(dict.fromkeys(range(4), 1.0)),
+            session=f"{name}{day}" if name else "null",
+            **LUSTRE,
+        )
+        for day in (2, 1, 0)
+        for name, hours in zip(names, (3, 2), strict=True)
+    ]
+    place, _ = found(SiteFiles(tmp_path).write(lines).read())
+    assert len(place.speeds["write_bw"].times) == sessions
+
+
 def test_a_target_at_half_speed_is_named_after_three_days(tmp_path):
     files = SiteFiles(tmp_path)
     _, peers = found(files.write(with_targets(40, 7, since=2)).read())

@@ -201,10 +201,13 @@ def test_a_confirming_run_of_a_daily_site_marks_no_other(tmp_path: Path) -> None
         for ago in (4, 3, 2, 1)
         for row in of_session(str(ago), 24 * ago, *every, purpose="scheduled", interval_days=1)
     ]
-    rows += of_session("again", 15, "ssf", purpose="manual", interval_days=1)
+    for ago in (3, 2, 1):
+        hours = 24 * ago - 9
+        rows += of_session(f"again {ago}", hours, "ssf", purpose="manual", interval_days=1)
     write_perflog(tmp_path / "perflogs", rows)
     found = cells_of(look(tmp_path), tmp_path / "page")
-    assert found == {"fpp": "nnnn ", "fpn": "nnnn ", "ssf": "nnnnn"}
+    assert found == {"fpp": "nn n n ", "fpn": "nn n n ", "ssf": "nnnnnnn"}
+    assert data_of(tmp_path / "page/data/site.js")["interval"] == 86_400
 
 
 def test_what_was_due_and_did_not_run_is_marked_in_its_session(tmp_path: Path) -> None:

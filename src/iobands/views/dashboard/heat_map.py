@@ -13,7 +13,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from iobands.bands import Span
 from iobands.model import RATIO_UNIT, SCHEDULED, SeriesKey, slug
@@ -36,9 +35,7 @@ def heat_map(site: Snapshot) -> dict[str, object]:
     Times are in seconds since 1970. The rows have only series that run regularly, not on demand.
     """
     shown = [each for each in site.series if not each.is_on_demand and each.key.unit != RATIO_UNIT]
-    begins = _begins(shown)
-    apart = np.diff(sorted(begins.values()))
-    columns = _columns(begins, apart)
+    columns = _columns(_begins(shown))
     times = [time for time, _ in columns]
     place = {number: column for column, (_, number) in enumerate(columns) if number is not None}
     named, by_hand = _known_of(site, shown, place)
@@ -66,6 +63,8 @@ def heat_map(site: Snapshot) -> dict[str, object]:
         names = [series_id(each.key) for each in group]
         row = {"kind": kind, "series": names, "cells": text}
         rows.append({**row, "which": which} if len(group) > 1 else row)
+    scheduled = [times[column] for column in place.values() if column not in by_hand]
+    apart = np.diff(sorted(scheduled or [times[column] for column in place.values()]))
     interval = int(np.median(apart)) if len(apart) else _DAY
     return {"sessions": times, "rows": rows, "interval": interval}
 
@@ -84,11 +83,11 @@ def _begins(shown: Iterable[Series]) -> dict[int, int]:
     return begins
 
 
-def _columns(begins: Mapping[int, int], apart: NDArray[np.int_]) -> list[tuple[int, int | None]]:
+def _columns(begins: Mapping[int, int]) -> list[tuple[int, int | None]]:
     """Return when the last sessions began, with their numbers; missing ones have none."""
-    days = np.rint(apart / _DAY)
-    step = _DAY * round(float(np.median(days[days > 0]))) if days.any() else _DAY
     every = sorted(begins.values())
+    days = np.rint(np.diff(every) / _DAY)
+    step = _DAY * round(float(np.median(days[days > 0]))) if days.any() else _DAY
     without = [time for a, b in pairwise(every) for time in range(a + step, b - step // 2, step)]
     found = [*((time, number) for number, time in begins.items()), *((t, None) for t in without)]
     return sorted(found, key=lambda each: each[0])[-MOST_SESSIONS:]
