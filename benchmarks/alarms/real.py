@@ -19,7 +19,7 @@ from iobands.model import SeriesKey
 from iobands.snapshot import Alert, Incident, Series, Severity, Snapshot
 from iobands.source.convert import convert, read_mapping
 from iobands.source.known import read_known
-from iobands.views.digest import details, number, subject
+from iobands.views.digest import counted_members, details, subject
 from iobands.views.format import worst_member
 
 #: What the columns of the table are.
@@ -194,6 +194,6 @@ def _alerts(site: Snapshot, day: date) -> Iterator[Said]:
 
 def line_of(alert: Alert, site: Snapshot) -> str:
     """Return the line of an alert in the digest."""
-    count = number(alert, site)
+    count = counted_members(alert, site)
     parts = [alert.severity.value, subject(alert) + (f" ({count})" if count else "")]
     return "  ".join(filter(None, [*parts, *details(alert, site)]))

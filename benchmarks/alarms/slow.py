@@ -21,7 +21,7 @@ from benchmarks.alarms.worlds import Array, Random
 from checks.base.speeds import RankTime, node_speeds, target_bandwidths
 from checks.filesystems import BACKENDS
 from iobands.judge.budget import Budget
-from iobands.judge.peer_scan import compare, comparisons_a_year
+from iobands.judge.peer_scan import compare_peers, comparisons_a_year
 from iobands.judge.places import KEPT
 from iobands.snapshot import Speeds, moment
 
@@ -244,7 +244,7 @@ class Daily:
         found = [
             (raised, -peer.score, peer.name)
             for each in every
-            for peer in compare(each, budget)
+            for peer in compare_peers(each, budget)
             for raised, _ in peer.alarms
             if raised >= begin
         ]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from iobands.bands import Band, Epoch, load_bands
-from iobands.bands.file import epoch_text, path_of, write_epoch
+from iobands.bands.file import bands_path, epoch_yaml, write_epoch
 from iobands.model import FileError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,7 +96,7 @@ def test_any_band_comes_back_as_it_was(
 
 
 def test_nothing_that_is_there_is_rewritten(tmp_path: Path) -> None:
-    path = path_of(tmp_path, "here", EPOCH)
+    path = bands_path(tmp_path, "here", EPOCH)
     path.parent.mkdir()
     path.write_text("mine")
     with pytest.raises(FileError):
@@ -160,7 +160,7 @@ def test_bands_that_are_carried_on_keep_their_source(tmp_path: Path) -> None:
 def test_two_files_with_one_epoch_are_an_error(tmp_path: Path, name: str, since: datetime) -> None:
     write_epoch(tmp_path, "here", EPOCH)
     other = replace(EPOCH, name=name, since=since, bands=())
-    (tmp_path / "here.yaml").write_text(epoch_text("here", other))
+    (tmp_path / "here.yaml").write_text(epoch_yaml("here", other))
     with pytest.raises(FileError) as caught:
         load_bands(tmp_path, "here")
     assert "here.yaml" in str(caught.value)
@@ -168,8 +168,8 @@ def test_two_files_with_one_epoch_are_an_error(tmp_path: Path, name: str, since:
 
 
 def test_a_file_of_another_system_is_an_error(tmp_path: Path) -> None:
-    path = path_of(tmp_path, "here", EPOCH)
+    path = bands_path(tmp_path, "here", EPOCH)
     path.parent.mkdir()
-    path.write_text(epoch_text("there", EPOCH))
+    path.write_text(epoch_yaml("there", EPOCH))
     with pytest.raises(FileError, match="there"):
         load_bands(tmp_path, "here")

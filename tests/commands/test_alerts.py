@@ -13,13 +13,13 @@ import pytest
 
 from iobands.commands.options import SiteOptions, site_of
 from iobands.snapshot import Action
-from iobands.source.action_log import parse, path_of, read_log
+from iobands.source.action_log import log_path, parse, read_log
 from tests.commands.calling import call
 from tests.factory import NOW, daily, write_perflog
 from tests.sites import levels
 
 RAN = timedelta(hours=6)
-LOG = path_of(Path("config/alerts"), "here")
+LOG = log_path(Path("config/alerts"), "here")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import iobands as package
-from iobands.measure.lock import NAME as LOCK
+from iobands.measure.lock import LOCK_NAME
 from tests.commands.small_site import site, unknown
 from tests.conftest import Command
 from tests.factory import line, write_perflog, write_session
@@ -302,11 +302,11 @@ def test_a_missed_schedule(healthy: Path, iobands: Command, observed: Observed) 
 @pytest.mark.fault("session", "lock is damaged", "refused before anything is measured; it is named")
 def test_a_damaged_lock(healthy: Path, iobands: Command, observed: Observed) -> None:
     (healthy / "config" / "site.py").write_text("site_configuration = {}")
-    (healthy / "perflogs" / LOCK).write_bytes(b"\xff")
+    (healthy / "perflogs" / LOCK_NAME).write_bytes(b"\xff")
     done = unknown(iobands("run"))
     assert "damaged; remove it" in done.stderr
-    left = {path for path in files(healthy) if path.name == LOCK}
-    (healthy / "perflogs" / LOCK).unlink()
+    left = {path for path in files(healthy) if path.name == LOCK_NAME}
+    (healthy / "perflogs" / LOCK_NAME).unlink()
     observed(
         message=done.stderr,
         exit_status=done.returncode,

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from iobands.measure.lock import Holder, acquire, new_holder, read_holder
-from iobands.measure.processes import Process, of_session
+from iobands.measure.processes import Process, processes_of
 from iobands.measure.record import begin_record, read_last_session
 from iobands.measure.run_reports import report_files
 from iobands.model import INTERRUPTED, KILLED, LIMIT
@@ -95,7 +95,7 @@ def test_being_ended_ends_reframe_and_its_job(
     observed: Observed,
 ) -> None:
     perflogs = root / "perflogs"
-    assert len(of_session(holder.session)) > 1  # ReFrame, and what its job runs
+    assert len(processes_of(holder.session)) > 1  # ReFrame, and what its job runs
 
     # meanwhile nobody else measures, and listing is free
     reframe = [Path(sys.executable).with_name("reframe"), "-C", "config/site.py", "-c", "checks"]
@@ -115,7 +115,7 @@ def test_being_ended_ends_reframe_and_its_job(
     _, said = hanging.communicate(timeout=300)
     left = left_behind(root, before)
     assert hanging.returncode == 3, said
-    assert of_session(holder.session) == []
+    assert processes_of(holder.session) == []
     assert read_holder(perflogs) is None
     last = read_last_session(perflogs)
     assert last is not None
@@ -151,7 +151,7 @@ def test_a_killed_session_is_taken_over(
     done = iobands("run", cwd=root)
     assert done.returncode == 0
     assert holder.began in done.stderr
-    assert of_session(holder.session) == []
+    assert processes_of(holder.session) == []
     assert list(states(root)) == ["disk fpp write_bw", "disk ssf write_bw"]
     observed(
         message=f"{done.stderr.strip().splitlines()[0]} (by the next run)",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from iobands.model import PeerName
 from iobands.snapshot import ACTIONS, in_force
-from iobands.source.action_log import SCHEMA, as_line, read_log
+from iobands.source.action_log import ACTIONS_SCHEMA, as_line, read_log
 from tests.contracts.documented import DOCUMENT, first_column
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -59,7 +59,7 @@ def test_documented_fields_and_actions():
     used = dict.fromkeys(name for line in [*LINES, *third] for name in json.loads(line))
     assert set(used) == set(first_column("## Contract 5", "Field"))
     assert tuple(first_column("## Contract 5", "Action")) == ACTIONS
-    assert SCHEMA == 3
+    assert ACTIONS_SCHEMA == 3
 
 
 def test_the_documented_example():

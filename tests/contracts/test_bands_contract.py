@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from iobands.bands import load_bands, parse_bands
-from iobands.bands.file import epoch_text
+from iobands.bands.file import epoch_yaml
 from iobands.model import FileError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -89,7 +89,7 @@ def test_what_version_4_added():
     assert learned.runs_since == at(2026, 6, 1, 1, 30)
     # and it is written in the same form again
     path = GOLDEN / "golden-4" / "learned-2026-11-21.yaml"
-    assert epoch_text("golden-4", learned) == path.read_text(encoding="utf-8")
+    assert epoch_yaml("golden-4", learned) == path.read_text(encoding="utf-8")
     with pytest.raises(FileError, match="runs_since"):
         parse_bands(path.read_bytes().replace(b"schema: 4", b"schema: 3"), path, "golden-4")
 
@@ -188,7 +188,7 @@ def test_a_published_band_for_any_size_is_warned_of():
 def test_an_epoch_with_limits_is_written_as_it_was_read():
     path = GOLDEN / "golden-6.yaml"
     (epoch,) = load_bands(GOLDEN, "golden-6").epochs
-    text = epoch_text("golden-6", epoch)
+    text = epoch_yaml("golden-6", epoch)
     assert text.startswith("schema: 6\n")
     assert parse_bands(text.encode(), path).epochs == (epoch,)
 

@@ -24,8 +24,7 @@ from iobands.measure import SessionError, cost, jobs, lock
 from iobands.measure.inside import drop_secrets
 from iobands.measure.lock import new_holder
 from iobands.measure.notes import new_note, read_leftovers
-from iobands.measure.record import NAME as RECORD_NAME
-from iobands.measure.record import begin_record, end_record, read_last_session
+from iobands.measure.record import RECORD_NAME, begin_record, end_record, read_last_session
 from iobands.measure.run_reports import read_run_reports
 from iobands.model import LIMIT, FileError
 from iobands.notify.changes import changes
@@ -293,13 +292,13 @@ def test_locks(tmp_path_factory, data):
     """Read, and taken or refused; nobody's process is asked anything but whether it runs."""
     perflogs = tmp_path_factory.mktemp("locked")
     valid = json.dumps(asdict(new_holder("iobands run --tag daily"))).encode()
-    lock.path_of(perflogs).write_bytes(data.draw(either(valid)))
+    lock.lock_path(perflogs).write_bytes(data.draw(either(valid)))
     try:
         former = lock.acquire(perflogs, new_holder("iobands run"))
         assert former is None or former.is_stale
     except SessionError as refused:
         assert str(refused).isprintable()
-    assert [path.name for path in perflogs.iterdir()] == [lock.NAME]
+    assert [path.name for path in perflogs.iterdir()] == [lock.LOCK_NAME]
 
 
 @bounded
@@ -332,13 +331,13 @@ def test_notes_of_jobs(root, data):
         (programs / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         (programs / name).chmod(0o700)
     valid = b"slurm 12 rfm_EnvProbe\nslurm 13 rfm_EnvMpi\n"
-    (perflogs / jobs.NAME).write_bytes(data.draw(damaged(valid)))
+    (perflogs / jobs.JOBS_NAME).write_bytes(data.draw(damaged(valid)))
     jobs._jobs_named.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(programs), prepend=":")
         said = jobs.cancel_jobs(perflogs)
     assert all(isinstance(text, str) for text in said)
-    assert not (perflogs / jobs.NAME).exists()
+    assert not (perflogs / jobs.JOBS_NAME).exists()
     if cancelled.exists():
         assert set(cancelled.read_text(encoding="utf-8").splitlines()) == {"-- 12"}
 
@@ -346,7 +345,7 @@ def test_notes_of_jobs(root, data):
 @bounded
 @given(st.data())
 def test_reservations_of_budgets(root, data):
-    path = root / cost.NAME
+    path = root / cost.BUDGET_NAME
     valid = {"day": NOW.date().isoformat(), "spent": {"here:batch": [1.5, 2.0]}}
     path.write_bytes(data.draw(either(json.dumps(valid).encode())))
     asked = cost.Cost("Good", "here:batch", "disk", priority=0, written_gib=1.0, node_hours=0.5)

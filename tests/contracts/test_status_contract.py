@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from iobands.snapshot.stored import SCHEMA, from_json, to_json
+from iobands.snapshot.stored import STATUS_SCHEMA, from_json, to_json
 from tests.contracts.documented import DOCUMENT, first_column
 from tests.snapshot import schema
 
@@ -25,5 +25,5 @@ def test_a_text_of_this_version_stays_as_it_is():
 
 
 def test_documented_fields():
-    assert SCHEMA in DOCUMENT.read_text(encoding="utf-8")
+    assert STATUS_SCHEMA in DOCUMENT.read_text(encoding="utf-8")
     assert set(first_column("## Contract 6", "Field")) == set(schema.schema()["properties"])

@@ -21,7 +21,7 @@ from iobands.snapshot import (
     State,
     in_utc,
 )
-from iobands.source.action_log import path_of
+from iobands.source.action_log import log_path
 from tests.factory import NOW, line, write_bands, write_perflog
 from tests.sites import DAY, Growing, levels, only
 
@@ -102,7 +102,7 @@ def test_only_an_alert_of_a_change_can_be_acted_on(tmp_path: Path) -> None:
         for kind in (ACKNOWLEDGE, RESOLVE, REBASELINE, UNDO):
             with pytest.raises(RequestError):
                 site.does(kind, f"{words} fpp write_bw")
-    assert not path_of(site.alerts, "here").exists()
+    assert not log_path(site.alerts, "here").exists()
 
 
 def test_what_was_resolved_does_not_count(tmp_path: Path) -> None:
@@ -221,12 +221,12 @@ def test_an_action_of_the_future_does_not_hold_and_is_reported(falling: Growing)
     early = falling.read(falling.now - timedelta(minutes=61))
     assert early.exit_status == 2
     (rejected,) = early.rejected
-    assert (rejected.path, rejected.line) == (path_of(falling.alerts, "here"), 1)
+    assert (rejected.path, rejected.line) == (log_path(falling.alerts, "here"), 1)
 
 
 def test_a_damaged_log_costs_its_lines_alone(falling: Growing) -> None:
     falling.does(ACKNOWLEDGE)
-    with path_of(falling.alerts, "here").open("a") as stream:
+    with log_path(falling.alerts, "here").open("a") as stream:
         stream.write('{"schema": 1, "action": "resol')
     site = falling.again()
     assert (site.exit_status, [each.line for each in site.rejected]) == (1, [2])

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from iobands.measure.lock import read_holder
-from iobands.measure.processes import of_session
+from iobands.measure.processes import processes_of
 from minisite.commands import environment
 from minisite.place import Place
 from tests.fault_table import Observed
@@ -167,7 +167,7 @@ def test_faults_of_slurm(  # noqa: PLR0915  one fault after the other
     assert "its jobs were cancelled" in said
     assert said.endswith(f" {job}")
     assert (last.returncode, runs(suite)) == (0, 3)
-    assert of_session(holder.session) == []
+    assert processes_of(holder.session) == []
     killed.stderr = f"{said.rpartition(':')[0]}: JOBS (by the next run)"
     seen["SIGKILL with a job in Slurm"] = killed
 

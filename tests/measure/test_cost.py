@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iobands.measure.cost import NAME, Cost, DailyBudget, costs_of, reserve
+from iobands.measure.cost import BUDGET_NAME, Cost, DailyBudget, costs_of, reserve
 
 TODAY = date(2026, 11, 22)
 FPP = {
@@ -57,5 +57,7 @@ def test_what_exceeds_the_budget_is_cut_by_priority(tmp_path: Path) -> None:
     "spent", ["[1]", "[NaN, 0]", "[1e999, 0]", "[0, -1]", f"[1{'0' * 400}, 0]", '["nan", 0]']
 )
 def test_a_damaged_reservation_is_none(tmp_path: Path, spent: str) -> None:
-    (tmp_path / NAME).write_text(f'{{"day": "2026-11-22", "spent": {{"here:cpu": {spent}}}}}')
+    (tmp_path / BUDGET_NAME).write_text(
+        f'{{"day": "2026-11-22", "spent": {{"here:cpu": {spent}}}}}'
+    )
     assert reserve(tmp_path, [cost("daily", 1)], {"here:cpu": DailyBudget(1, 1)}, TODAY) == []

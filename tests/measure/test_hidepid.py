@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import iobands as package
-from iobands.measure.lock import acquire, new_holder, path_of, read_holder
+from iobands.measure.lock import acquire, lock_path, new_holder, read_holder
 from iobands.measure.processes import Process
 from iobands.measure.record import begin_record
 from tests.commands.small_site import site
@@ -89,14 +89,14 @@ def test_a_session_that_cannot_be_seen_goes_on(shared: Path, observed: Observed)
     refused = as_another(shared, "-c", TAKE, perflogs)
     assert refused.returncode == 1
     assert (
-        f"cannot be seen from here: if it has ended, remove {path_of(perflogs)}" in refused.stderr
+        f"cannot be seen from here: if it has ended, remove {lock_path(perflogs)}" in refused.stderr
     )
     assert read_holder(perflogs) == holder
 
     # what has ended is not there for kill(2), either
     with subprocess.Popen(["true"]) as child:
         ended = replace(Process.this(), pid=child.pid)
-    path_of(perflogs).unlink()
+    lock_path(perflogs).unlink()
     acquire(perflogs, replace(holder, processes=(ended,)))
     again = as_another(shared, "-m", "iobands", "status")
     assert (again.returncode, "last session  killed" in again.stdout) == (3, True)

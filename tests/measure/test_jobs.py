@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iobands.measure import jobs
-from iobands.measure.jobs import NAME, await_end, cancel_jobs, cluster_of, has_ended, note_job
+from iobands.measure.jobs import JOBS_NAME, await_end, cancel_jobs, cluster_of, has_ended, note_job
 from iobands.measure.processes import SESSION_ENV
 from tests.fault_table import Observed
 
@@ -93,12 +93,12 @@ def test_nothing_else_is_cancelled(tmp_path: Path, program: Program, observed: O
     program("scancel", "")
     program("qdel", "")
     program("squeue", SQUEUE)
-    (tmp_path / NAME).write_text("\n".join(HOSTILE))
+    (tmp_path / JOBS_NAME).write_text("\n".join(HOSTILE))
     (said,) = cancel_jobs(tmp_path)
     assert said.endswith(f"{len(HOSTILE) - 3} lines are not jobs of a session; they were ignored")
     assert not (tmp_path / "scancel").exists()
     assert not (tmp_path / "qdel").exists()
-    (tmp_path / NAME).write_text("slurm 12 rfm_EnvProbe\n")
+    (tmp_path / JOBS_NAME).write_text("slurm 12 rfm_EnvProbe\n")
     again = cancel_jobs(tmp_path)
     observed(
         message=said,
@@ -112,7 +112,7 @@ def test_nothing_else_is_cancelled(tmp_path: Path, program: Program, observed: O
 def test_a_list_that_is_none_cancels_nothing(tmp_path: Path, program: Program, listed: str) -> None:
     program("scancel", "")
     program("squeue", listed)
-    (tmp_path / NAME).write_text("slurm 12 rfm_EnvProbe\n")
+    (tmp_path / JOBS_NAME).write_text("slurm 12 rfm_EnvProbe\n")
     assert cancel_jobs(tmp_path) == [
         "the scheduler does not answer; these jobs may still run: 12 of slurm"
     ]
@@ -122,7 +122,7 @@ def test_a_list_that_is_none_cancels_nothing(tmp_path: Path, program: Program, l
 def test_notes_that_are_a_pipe_are_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    os.mkfifo(tmp_path / NAME)
+    os.mkfifo(tmp_path / JOBS_NAME)
     (said,) = cancel_jobs(tmp_path)
     assert "is not a regular file" in said
     monkeypatch.setenv(SESSION_ENV, "mine")

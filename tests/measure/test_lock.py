@@ -23,7 +23,15 @@ import pytest
 
 from iobands.measure import SessionError, processes
 from iobands.measure import lock as lock_module
-from iobands.measure.lock import NAME, acquire, join, new_holder, path_of, read_holder, release
+from iobands.measure.lock import (
+    LOCK_NAME,
+    acquire,
+    join,
+    lock_path,
+    new_holder,
+    read_holder,
+    release,
+)
 from iobands.measure.processes import Process
 from iobands.measure.session import close_session, open_session
 from tests.fault_table import Observed
@@ -119,15 +127,16 @@ def test_of_another_machine_or_container_nothing_is_known(
     acquire(tmp_path, holder)
     with pytest.raises(SessionError) as refused:
         acquire(tmp_path, new_holder("iobands run"))
-    assert f"cannot be seen from here: if it has ended, remove {path_of(tmp_path)}, or wait" in str(
-        refused.value
+    assert (
+        f"cannot be seen from here: if it has ended, remove {lock_path(tmp_path)}, or wait"
+        in str(refused.value)
     )
     assert read_holder(tmp_path) == holder
-    path_of(tmp_path).unlink()
+    lock_path(tmp_path).unlink()
     new = new_holder("iobands run")
     acquire(tmp_path, new)
     right = read_holder(tmp_path) == new
-    observed(message=str(refused.value), exit_status=3, left=[NAME], next_run=right)
+    observed(message=str(refused.value), exit_status=3, left=[LOCK_NAME], next_run=right)
 
 
 @pytest.fixture
@@ -142,7 +151,7 @@ def test_without_a_sign_of_life_it_is_taken_over(tmp_path: Path) -> None:
     elsewhere = replace(Process.this(), host="login9")
     holder = replace(new_holder("iobands run"), processes=(elsewhere,))
     acquire(tmp_path, holder)
-    path, new = path_of(tmp_path), replace(new_holder("iobands run"), session="new")
+    path, new = lock_path(tmp_path), replace(new_holder("iobands run"), session="new")
     past = time.time() - lock_module.STOPPED
 
     os.utime(path, (past + 60, past + 60))
@@ -176,19 +185,19 @@ def test_without_a_sign_of_life_it_is_taken_over(tmp_path: Path) -> None:
 def test_one_of_an_older_version_gives_no_signs_of_life(tmp_path: Path) -> None:
     process = {"host": "login9", "boot": "before", "pid": 7, "started": 9}
     said = {"session": "old", "command": "iobands run", "user": "me", "began": "then"}
-    path_of(tmp_path).write_text(json.dumps({**said, "processes": [process]}))
-    os.utime(path_of(tmp_path), (1, 1))
+    lock_path(tmp_path).write_text(json.dumps({**said, "processes": [process]}))
+    os.utime(lock_path(tmp_path), (1, 1))
     with pytest.raises(SessionError, match=r"if it has ended, remove \S+json$"):
         acquire(tmp_path, new_holder("iobands run"))
     here = {**process, "host": socket.gethostname()}  # a restart, for all that is known
-    path_of(tmp_path).write_text(json.dumps({**said, "processes": [here]}))
+    lock_path(tmp_path).write_text(json.dumps({**said, "processes": [here]}))
     assert acquire(tmp_path, new_holder("iobands run")) is not None
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_session_shows_signs_of_life_until_its_lock_is_anothers(tmp_path: Path) -> None:
     perflogs = tmp_path / "perflogs"
-    lock = path_of(perflogs)
+    lock = lock_path(perflogs)
     asked = threading.Event()
     before = signal.signal(signal.SIGTERM, lambda *_: asked.set())
     try:
@@ -225,7 +234,7 @@ def test_an_answer_of_the_server_that_was_lost(
     monkeypatch.setattr(os, "link", link_and_lose_the_answer)
     first = new_holder("iobands run")
     assert acquire(tmp_path, first) is None
-    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK_NAME]
     with pytest.raises(SessionError):
         acquire(tmp_path, replace(first, session="second"))
     release(tmp_path, first.session)
@@ -275,7 +284,7 @@ def test_of_three_beside_a_stale_lock_one_takes_it(tmp_path: Path, observed: Obs
         ]
         assert [each.stdout.readline() for each in three] == ["ready\n"] * 3
         for each_round in range(60):
-            path_of(tmp_path).unlink(missing_ok=True)
+            lock_path(tmp_path).unlink(missing_ok=True)
             acquire(tmp_path, replace(killed, session=f"killed-{each_round}"))
             for each in three:
                 each.stdin.write("now\n")
@@ -283,7 +292,7 @@ def test_of_three_beside_a_stale_lock_one_takes_it(tmp_path: Path, observed: Obs
                 each.stdin.flush()
             said = sorted(each.stdout.readline() for each in three)
             assert said == ["held\n", "refused\n", "refused\n"]
-            assert [path.name for path in tmp_path.iterdir()] == [NAME]
+            assert [path.name for path in tmp_path.iterdir()] == [LOCK_NAME]
     holder = read_holder(tmp_path)
     assert holder is not None
     with pytest.raises(SessionError) as refused:
@@ -303,16 +312,16 @@ def test_one_that_was_killed_as_it_took_over(tmp_path: Path) -> None:
     other.mkdir()
     acquire(other, taker)
     name = hashlib.sha256(b"killed").hexdigest()[:32]
-    path_of(other).rename(tmp_path / f"{NAME}.{name}")  # it held the lock on that session
+    lock_path(other).rename(tmp_path / f"{LOCK_NAME}.{name}")  # it held the lock on that session
     other.rmdir()
     new = new_holder("iobands run")
     assert acquire(tmp_path, new) == killed
     assert read_holder(tmp_path) == new
-    assert [path.name for path in tmp_path.iterdir()] == [NAME]
+    assert [path.name for path in tmp_path.iterdir()] == [LOCK_NAME]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"processes": 1}', b"[1]", b"[" * 999])
 def test_a_damaged_lock_is_said(tmp_path: Path, content: bytes) -> None:
-    path_of(tmp_path).write_bytes(content)
+    lock_path(tmp_path).write_bytes(content)
     with pytest.raises(SessionError, match="damaged; remove it"):
         acquire(tmp_path, new_holder("iobands run"))

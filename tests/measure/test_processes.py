@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 
-from iobands.measure.processes import SESSION_ENV, end_session, of_session
+from iobands.measure.processes import SESSION_ENV, end_session, processes_of
 
 
 def test_what_a_session_left_is_ended_and_nothing_else() -> None:
@@ -24,4 +24,4 @@ def test_what_a_session_left_is_ended_and_nothing_else() -> None:
         number, left = end_session("mine", patience=1)
         status = other.poll()
         other.kill()
-        assert (number >= 2, left, of_session("mine"), status) == (True, [], [], None)
+        assert (number >= 2, left, processes_of("mine"), status) == (True, [], [], None)

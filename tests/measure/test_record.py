@@ -11,7 +11,7 @@ import pytest
 from iobands.judge.causes import of_session
 from iobands.measure.lock import acquire, new_holder, release
 from iobands.measure.processes import Process
-from iobands.measure.record import NAME, begin_record, end_record, read_last_session
+from iobands.measure.record import RECORD_NAME, begin_record, end_record, read_last_session
 from iobands.model import COMPLETED, KILLED, LIMIT, RUNNING, UNKNOWN, LastSession
 from tests.factory import NOW, daily, write_session
 from tests.sites import DAY, SiteFiles
@@ -111,5 +111,5 @@ def write_rows(files: SiteFiles, age: float, interval: int | None) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"schema": 1}', b'{"schema": 9}', b"\xff"])
 def test_a_damaged_record_is_none(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / NAME).write_bytes(content)
+    (tmp_path / RECORD_NAME).write_bytes(content)
     assert read_last_session(tmp_path) is None

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iobands.measure.run_reports import load, read_run_reports, totals_of
+from iobands.measure.run_reports import load_report, read_run_reports, totals_of
 from tests.factory import NOW, case, write_report
 
 
@@ -83,7 +83,7 @@ def test_the_last_of_several_attempts_counts(tmp_path: Path) -> None:
     report["runs"].append({"testcases": [case(result="pass")]})
     path.write_text(json.dumps(report))
     assert [found.result for found in read_run_reports(tmp_path).runs] == ["pass"]
-    counts, _ = totals_of(load(path))
+    counts, _ = totals_of(load_report(path))
     assert counts["ran"] == 1
 
 
@@ -136,7 +136,7 @@ def test_damaged_reports_are_reported(tmp_path: Path, content: bytes, reason: st
     assert reason in rejected.reason
     assert "\n" not in rejected.reason
     with pytest.raises(ValueError, match="not"):
-        totals_of(load(bad))
+        totals_of(load_report(bad))
 
 
 def test_where_the_time_of_a_session_went(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_where_the_time_of_a_session_went(tmp_path: Path) -> None:
     document = json.loads(path.read_text())
     document["session_info"]["time_elapsed"] = 40.0
     path.write_text(json.dumps(document))
-    _, seconds = totals_of(load(path))
+    _, seconds = totals_of(load_report(path))
     assert seconds == {**{"total": 40.0, "build": 21.0, "checks": 8.0, "program": 9.0, "io": 3.75}}
 
 

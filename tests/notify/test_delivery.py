@@ -94,8 +94,8 @@ def test_killed_between_sending_and_noting_the_repetition_has_the_same_id(
     configure(site, team={**mail, "port": mails.port})
     script = (
         "import os, sys; from iobands.notify import mail; from iobands.commands.main import app\n"
-        "send = mail.send\n"
-        "mail.send = lambda *given: (send(*given), os._exit(9))\n"
+        "send = mail.send_mail\n"
+        "mail.send_mail = lambda *given: (send(*given), os._exit(9))\n"
         "sys.argv = ['iobands', 'notify']; app()\n"
     )
     assert subprocess.run([sys.executable, "-c", script], cwd=site, check=False).returncode == 9

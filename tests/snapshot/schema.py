@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import iobands.snapshot.stored
 from iobands.snapshot import Member, Snapshot
-from iobands.snapshot.stored import DERIVED, SCHEMA, without_none
+from iobands.snapshot.stored import DERIVED, STATUS_SCHEMA, without_none
 
 FILE = Path(iobands.snapshot.stored.__file__).with_name("status.schema.json")
 
@@ -42,7 +42,7 @@ def schema() -> dict[str, Any]:
     definitions: dict[str, Any] = {"number": NUMBER}
     site = of_class(Snapshot, definitions)
     head = {
-        "schema": {"const": SCHEMA},
+        "schema": {"const": STATUS_SCHEMA},
         "summary": {"type": "string", "description": "The first line of the digest."},
     }
     return {

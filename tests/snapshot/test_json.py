@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 from iobands.judge.site import read_site
 from iobands.model import VARIABLE_UNITS, FileError, SeriesKey
 from iobands.snapshot import Alert, Incident, Snapshot, public
-from iobands.snapshot.stored import SCHEMA, from_json, to_json, without_none
+from iobands.snapshot.stored import STATUS_SCHEMA, from_json, to_json, without_none
 from iobands.source.demo import write_demo
 from tests.factory import NOW, ROW, daily, write_perflog
 from tests.sites import NOTHING_KNOWN
@@ -130,8 +130,8 @@ def test_what_is_no_number_in_json_is_a_word() -> None:
 
 def test_other_versions_and_damage_are_errors() -> None:
     text = to_json(NOTHING_KNOWN)
-    with pytest.raises(FileError, match=f"here: not a snapshot: its schema is not {SCHEMA}"):
-        from_json(text.replace(SCHEMA, "iobands-status/3"), "here")
+    with pytest.raises(FileError, match=f"here: not a snapshot: its schema is not {STATUS_SCHEMA}"):
+        from_json(text.replace(STATUS_SCHEMA, "iobands-status/3"), "here")
     wrong = ((text, "[]"), ("}", ""), ('"now"', '"then"'), ('"series": []', '"series": [3]'))
     for part, other in wrong:
         with pytest.raises(FileError, match="here: not a snapshot"):

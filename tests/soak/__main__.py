@@ -27,7 +27,7 @@ from importlib import import_module
 from pathlib import Path
 
 from iobands.measure import lock
-from iobands.measure.lock import NAME as LOCK
+from iobands.measure.lock import LOCK_NAME
 from iobands.measure.sweep import STAGES
 from tests.factory import COLUMNS, ROW, case, line
 
@@ -217,7 +217,7 @@ class Soak:
     def look(self, number: int) -> None:
         """Look for what a session that has ended leaves behind."""
         left = [path.name for path in (self.root / "tmp").iterdir()]
-        if (self.root / "perflogs" / LOCK).exists():
+        if (self.root / "perflogs" / LOCK_NAME).exists():
             left.append("the lock")
         left += [f"process {pid}" for pid in processes(self.root / "bin" / "reframe")]
         known = {"here", "iobands-run.log", "last-session.json"}

@@ -25,7 +25,7 @@ from iobands.snapshot import (
     UNDO,
     Action,
 )
-from iobands.source.action_log import append, as_line, parse, path_of, read_log
+from iobands.source.action_log import append, as_line, log_path, parse, read_log
 from tests.factory import NOW
 from tests.judge.keys import KEY
 
@@ -70,7 +70,7 @@ def actions(draw: st.DrawFn) -> Action:
 
 
 def log(directory: Path, content: bytes) -> Path:
-    path = path_of(directory, "here")
+    path = log_path(directory, "here")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     return path
@@ -171,7 +171,7 @@ def test_what_is_no_action_is_rejected_with_its_line(
     found = read_log(tmp_path, "here", NOW)
     assert [action.who for action in found.actions] == ["jane"]
     (rejected,) = found.rejected
-    assert (rejected.path, rejected.line) == (path_of(tmp_path, "here"), 1)
+    assert (rejected.path, rejected.line) == (log_path(tmp_path, "here"), 1)
 
 
 def test_clocks_may_differ_by_an_hour(tmp_path: Path) -> None:

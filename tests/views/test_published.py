@@ -14,7 +14,7 @@ from iobands.judge.published import published
 from iobands.snapshot import Changed, Recommended
 from iobands.source.site_file import SiteFile
 from iobands.views.document import DocumentFormat, written
-from iobands.views.published import comment, drift, section
+from iobands.views.published import comment, drift, rates_section
 from tests.factory import NOW, daily, write_perflog
 from tests.views.sites import look
 
@@ -61,7 +61,7 @@ def test_what_an_import_does_not_know_is_left_out(tmp_path: Path) -> None:
     unknown = {**LUSTRE, "stripe_count": "null", "stripe_size": "null"}
     write_perflog(tmp_path / "perflogs", daily(VALUES, **unknown))
     found = published(look(tmp_path).series, SETTINGS, [])
-    said = written(section("archer2", found, NOW), DocumentFormat.MARKDOWN)
+    said = written(rates_section("archer2", found, NOW), DocumentFormat.MARKDOWN)
     assert "- Stripe count: all targets\n- MPI transport" in said
 
 
@@ -86,7 +86,7 @@ def test_a_shell_runs_the_commands(found: list[Recommended], tmp_path: Path) -> 
 
 
 def page_of(found: list[Recommended], form: DocumentFormat = DocumentFormat.MARKDOWN) -> str:
-    return written([*section("here", found, NOW), comment(found)], form)
+    return written([*rates_section("here", found, NOW), comment(found)], form)
 
 
 @pytest.mark.parametrize("form", [DocumentFormat.MARKDOWN, DocumentFormat.RST, DocumentFormat.HTML])
@@ -133,7 +133,7 @@ def test_a_page_without_the_comment_is_refused(found: list[Recommended], said: s
 def test_names_from_a_log_stay_text(found: list[Recommended]) -> None:
     hostile = "<script>|`x`*\x1b["
     rates = replace(found[0].rates[0], file_systems=(hostile,), epoch=hostile)
-    blocks = section("here", [replace(found[0], rates=(rates,))], NOW)
+    blocks = rates_section("here", [replace(found[0], rates=(rates,))], NOW)
     for form in (DocumentFormat.HTML, DocumentFormat.MARKDOWN):
         text = written([*blocks, comment([replace(found[0], rates=(rates,))])], form)
         assert "<script>" not in text

@@ -21,4 +21,4 @@ from iobands.bands.band import (
     covered,
     log_fence,
 )
-from iobands.bands.file import epoch_text, load_bands, parse_bands, path_of, write_epoch
+from iobands.bands.file import bands_path, epoch_yaml, load_bands, parse_bands, write_epoch

@@ -247,13 +247,13 @@ _SCHEMA: Final = 4
 _SCHEMA_OF_LIMITS: Final = 6
 
 
-def path_of(directory: Path, system: str, epoch: Epoch) -> Path:
+def bands_path(directory: Path, system: str, epoch: Epoch) -> Path:
     """Return the file of an epoch of `system`."""
     name = "".join(c if c.isalnum() or c in "-_." else "-" for c in epoch.name)
     return directory / path_part(system) / f"{name}.yaml"
 
 
-def epoch_text(system: str, epoch: Epoch) -> str:
+def epoch_yaml(system: str, epoch: Epoch) -> str:
     """Return an epoch as the text of a bands file."""
     fields: dict[str, object] = {
         "name": epoch.name,
@@ -281,8 +281,8 @@ def write_epoch(directory: Path, system: str, epoch: Epoch) -> Path:
     Raises:
         FileError: the file exists or cannot be written, or the epoch breaks contract 3.
     """
-    path = path_of(directory, system, epoch)
-    text = epoch_text(system, epoch)
+    path = bands_path(directory, system, epoch)
+    text = epoch_yaml(system, epoch)
     parse_bands(text.encode(), path, system)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -31,7 +31,7 @@ from iobands.judge.requests import (
 )
 from iobands.model import SeriesKey
 from iobands.snapshot import ACKNOWLEDGE, DISCARD, REBASELINE, RESOLVE, RETIRE, UNDO
-from iobands.source.action_log import append, as_line, path_of
+from iobands.source.action_log import append, as_line, log_path
 
 
 class Verdict(str, Enum):
@@ -192,7 +192,7 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
             known_already = {ACKNOWLEDGE: "already acknowledged, for the same reason"}
             typer.echo(f"{subject.name}: {known_already.get(request.kind, 'already retired')}")
         elif options.dry_run:
-            typer.echo(f"{path_of(directory, subject.system)}: {as_line(action)}")
+            typer.echo(f"{log_path(directory, subject.system)}: {as_line(action)}")
         else:
             written.add(append(directory, subject.system, [action]))
             typer.echo(f"{subject.name}: {_DONE[request.kind]}")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from iobands.bands import Band, Epoch, epoch_text, load_bands, path_of, write_epoch
+from iobands.bands import Band, Epoch, bands_path, epoch_yaml, load_bands, write_epoch
 from iobands.commands.options import (
     ConfigOption,
     DryRunOption,
@@ -146,7 +146,9 @@ def _write(directory: Path, epochs: Sequence[tuple[str, Epoch]], yes: bool, dry_
         typer.echo("Nothing to write.")
         return
     for system, found in epochs:
-        typer.echo(f"\n{path_of(directory, system, found)}:\n{epoch_text(system, found)}", nl=False)
+        typer.echo(
+            f"\n{bands_path(directory, system, found)}:\n{epoch_yaml(system, found)}", nl=False
+        )
     if dry_run:
         typer.echo("\nDry run: nothing was written.")
         return

@@ -51,7 +51,7 @@ def tell_of(site: Snapshot, settings: Settings, options: SiteOptions) -> int:
     return _status(not_sent)
 
 
-def ping(settings: Settings, step: str, text: str = "") -> int:
+def send_ping(settings: Settings, step: str, text: str = "") -> int:
     """Ping that a session is at `step` if the settings ask for it; return the exit status."""
     where = settings.ping
     error = deliver.attempt(lambda: monitor.ping(where, step, text)) if where else ""

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from iobands.commands.notify import ping, settings_of, tell_of
+from iobands.commands.notify import send_ping, settings_of, tell_of
 from iobands.commands.options import (
     AsSystemOption,
     FalseAlarmsOption,
@@ -75,11 +75,11 @@ def run(
         people = settings_of(options) if notify else Settings()
     except FileError as error:  # costs the messages of this session, but not its samples
         people, notify, unread = Settings(), False, [str(error)]
-    statuses = [ping(people, "start")]
+    statuses = [send_ping(people, "start")]
     try:
         outcome = _measure(found, selection, _seconds(limit), verbose)
     except typer.Exit as end:
-        ping(people, "fail", str(end.__cause__ or ""))
+        send_ping(people, "fail", str(end.__cause__ or ""))
         raise
     site = site_of(options, with_power=dashboard is not None)
     print_digest(site)
@@ -92,7 +92,7 @@ def run(
         typer.echo(f"IOBANDS UNKNOWN: {problem}", err=True)
     if notify:
         statuses.append(tell_of(site, people, options))
-    statuses.append(ping(people, "fail" if problems else "", summary(site)))
+    statuses.append(send_ping(people, "fail" if problems else "", summary(site)))
     raise typer.Exit(worst([*statuses, site.exit_status, UNKNOWN if problems else OK]))
 
 

@@ -15,7 +15,7 @@ from iobands.model import OK, WARNING
 from iobands.snapshot import HOLDS, Recommended, Snapshot
 from iobands.source.site_file import read_site_file
 from iobands.views.document import Block, DocumentFormat, written
-from iobands.views.published import comment, drift, section
+from iobands.views.published import comment, drift, rates_section
 
 
 def table(
@@ -45,7 +45,7 @@ def table(
     if check is None:
         blocks: list[Block] = []
         for name, found in by_system.items():
-            blocks += [*section(name, found, site.now), comment(found)]
+            blocks += [*rates_section(name, found, site.now), comment(found)]
         typer.echo(written(blocks, form), nl=False)
         return
     try:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.judge.propose import correlation_of, interval
-from iobands.model import RATIO_UNIT, SeriesKey, paired_ratio
+from iobands.model import CONFIDENCE, RATIO_UNIT, SeriesKey, paired_ratio
 from iobands.snapshot import (
     COMPARABLE,
     FILE_SYSTEM,
@@ -38,8 +38,6 @@ from iobands.snapshot import (
 
 #: The case with points that differ only in one setting, and in size.
 SWEEP: Final = "bulk-lustre-stripe-counts"
-#: The confidence of all advice of a site together.
-CONFIDENCE: Final = 0.95
 
 
 _RATIOS: Final = frozenset({"write_ratio", "read_ratio", "list_ratio"})

@@ -63,7 +63,7 @@ class Baseline:
         if len(self.runs) < FIRST_BASELINE:
             return 0.0
         known = len(self.runs) + (_PRIOR_RUNS if self.prior_correlation is not None else 0)
-        return min(self.likely_correlation + self.youth / np.sqrt(known), MOST)
+        return min(self.likely_correlation + self.youth / np.sqrt(known), MOST_CORRELATION)
 
     @cached_property
     def likely_correlation(self) -> float:
@@ -72,7 +72,7 @@ class Baseline:
         found = serial_correlation(self.runs) if size >= FIRST_BASELINE else 0.0
         if self.prior_correlation is not None:
             found = (size * found + _PRIOR_RUNS * self.prior_correlation) / (size + _PRIOR_RUNS)
-        return min(max(found, 0.0), MOST)
+        return min(max(found, 0.0), MOST_CORRELATION)
 
     @property
     def youth(self) -> float:
@@ -134,7 +134,7 @@ class Baseline:
 
 
 #: The largest correlation that scores are corrected for: beyond it a chart would find nothing.
-MOST: Final = 0.7
+MOST_CORRELATION: Final = 0.7
 
 # A level shift correlates all runs on one side; within blocks of this length it is rare.
 _BLOCK: Final = 30

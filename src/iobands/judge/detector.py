@@ -17,7 +17,7 @@ from iobands.judge.baseline import (
     FIRST_BASELINE,
     FULL_BASELINE,
     LARGEST_BASELINE,
-    MOST,
+    MOST_CORRELATION,
     Baseline,
     Prior,
     scale_for,
@@ -178,7 +178,9 @@ class _Detector:
         self.scale = scale_for(baseline.correlation, self.threshold, WATCH, baseline.youth)
         # how often runs are deep is known from all series, and so is how they depend on each other
         known = self.prior.correlation
-        correlation = baseline.likely_correlation if known is None else min(max(known, 0.0), MOST)
+        correlation = (
+            baseline.likely_correlation if known is None else min(max(known, 0.0), MOST_CORRELATION)
+        )
         self.deep_scale = scale_for(correlation, self.threshold, WATCH)
 
     def _scored(self, stop: int) -> Array:

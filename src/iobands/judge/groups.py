@@ -11,8 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from iobands.judge.baseline import MOST as MOST_CORRELATION
-from iobands.judge.baseline import scale_for, serial_correlation
+from iobands.judge.baseline import MOST_CORRELATION, scale_for, serial_correlation
 from iobands.judge.budget import RECOVERY, WATCH, Budget
 from iobands.judge.chart import SIDES, Chart
 from iobands.judge.detection import Detection
@@ -329,7 +328,7 @@ def _discounts(members: Sequence[GroupMember], residuals: Array, threshold: floa
 
 
 def _correlation(residuals: Array) -> float:
-    """Return the mean rank correlation between the series of a group, from 0 to `MOST`."""
+    """Return the mean rank correlation between the series of a group, at least 0."""
     common = residuals[~np.isnan(residuals).any(axis=1)][:_OWN_BASELINE]
     if len(common) < _ENOUGH_SESSIONS:
         return _UNKNOWN

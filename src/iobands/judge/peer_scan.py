@@ -50,7 +50,7 @@ _MISSED_BY_CHANCE: Final = 0.01
 _NEWEST: Final = 20
 
 
-def compare(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:
+def compare_peers(speeds: Speeds, budget: Budget) -> tuple[Peer, ...]:
     """Return the peers in their order."""
     seen, shows = speeds.used, np.isfinite(speeds.values)
     compared = np.flatnonzero((seen.sum(1) >= _FEWEST_PEERS) & shows.any(1))

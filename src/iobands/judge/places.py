@@ -13,7 +13,7 @@ import polars as pl
 from iobands.bands import Span
 from iobands.judge.budget import Budget
 from iobands.judge.correlated import certainty, overlap, ratio_of
-from iobands.judge.peer_scan import compare, comparisons_a_year
+from iobands.judge.peer_scan import compare_peers, comparisons_a_year
 from iobands.model import FIELD_OF, TARGET, TIME, PeerName
 from iobands.snapshot import (
     ACKNOWLEDGE,
@@ -63,7 +63,10 @@ def places_of(
                     str(system),
                     str(where),
                     rows["file_system_type"][-1] if kind == TARGET else None,
-                    {variable: compare(each, budget) for variable, each in by_variable.items()},
+                    {
+                        variable: compare_peers(each, budget)
+                        for variable, each in by_variable.items()
+                    },
                     by_variable,
                     a_year,
                 )

@@ -13,19 +13,18 @@ from iobands.judge.baseline import (
     FIRST_BASELINE,
     FULL_BASELINE,
     LARGEST_BASELINE,
-    MOST,
+    MOST_CORRELATION,
     inflation,
     serial_correlation,
 )
+from iobands.model import CONFIDENCE
 from iobands.snapshot import Interval
 
-Array = NDArray[np.float64]
+_Array = NDArray[np.float64]
 
 #: Runs below the fence are outliers up to this share; more of them are normal for the series.
 MOST_OUTLIERS: Final = 0.15
 
-#: The confidence of an interval.
-CONFIDENCE: Final = 0.95
 _DIGITS: Final = 4
 _UPPER_OUTER_FENCE: Final = 3.0
 
@@ -88,7 +87,7 @@ def ranks(runs: int, share: float, *, confidence: float = 0.95, widened: float =
     return (low, high) if low >= 1 and high <= runs else None
 
 
-def interval(values: Array, share: float, *, confidence: float, correlation: float) -> Interval:
+def interval(values: _Array, share: float, *, confidence: float, correlation: float) -> Interval:
     """Return the interval of a quantile of `values`, None if there are too few.
 
     It is widened for their serial `correlation`, as `correlation_of` gives it.
@@ -98,12 +97,12 @@ def interval(values: Array, share: float, *, confidence: float, correlation: flo
     return (float(order[found[0] - 1]), float(order[found[1] - 1])) if found else None
 
 
-def correlation_of(values: Array) -> float:
-    """Return the serial correlation of the logarithms of `values`, from 0 to `MOST`."""
-    return float(np.clip(serial_correlation(np.log(values)), 0.0, MOST))
+def correlation_of(values: _Array) -> float:
+    """Return the serial correlation of the logarithms of `values`, from 0 to `MOST_CORRELATION`."""
+    return float(np.clip(serial_correlation(np.log(values)), 0.0, MOST_CORRELATION))
 
 
-def propose(values: Array) -> Proposal:
+def propose(values: _Array) -> Proposal:
     """Return the band of `values`, of shape (n,): healthy runs of one level in the order of time.
 
     The first 200 runs count, so that later ones change nothing.
@@ -157,12 +156,12 @@ def propose(values: Array) -> Proposal:
     )
 
 
-def _quartiles(values: Array) -> tuple[float, float, float]:
+def _quartiles(values: _Array) -> tuple[float, float, float]:
     lower, median, upper = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
     return lower, median, upper
 
 
-def _intervals(values: Array, correlation: float) -> dict[str, tuple[float, float]]:
+def _intervals(values: _Array, correlation: float) -> dict[str, tuple[float, float]]:
     """Return the 95 % intervals of the quartiles and of the floor.
 
     The floor rises with the lower and falls with the upper quartile. Intervals of 97.5 % of both

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import numpy as np
 
-from iobands.judge.propose import CONFIDENCE, correlation_of, interval
-from iobands.model import RATIO_UNIT
+from iobands.judge.propose import correlation_of, interval
+from iobands.model import CONFIDENCE, RATIO_UNIT
 from iobands.snapshot import (
     HOLDS,
     QUANTILES,

@@ -18,7 +18,7 @@ from iobands.measure import ReadSiteFile, Selection, SessionError
 from iobands.measure.reframe import describe
 from iobands.model import read_small, replace_file
 
-NAME: Final = ".budget.json"
+BUDGET_NAME: Final = ".budget.json"
 GIB_PER_TIB: Final = 1024
 _BUDGET: Final = "daily_budget"  # of a partition in a site file
 #: Which checks are kept first, by tag.
@@ -135,14 +135,14 @@ def reserve(
         else:
             cut.append(cost)
     text = json.dumps({"day": day.isoformat(), "spent": spent})
-    replace_file(perflogs / NAME, f"{text}\n".encode())
+    replace_file(perflogs / BUDGET_NAME, f"{text}\n".encode())
     return cut
 
 
 def _spent(perflogs: Path, day: date) -> dict[str, tuple[float, float]]:
     """Return the GiB and node hours of each partition that are reserved on `day` so far."""
     try:
-        said = json.loads(read_small(perflogs / NAME))
+        said = json.loads(read_small(perflogs / BUDGET_NAME))
         if said["day"] != day.isoformat():
             return {}
         spent = {name: (float(gib), float(hours)) for name, (gib, hours) in said["spent"].items()}

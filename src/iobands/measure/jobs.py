@@ -21,7 +21,7 @@ from typing import Final
 from iobands.measure.processes import SESSION_ENV
 from iobands.model import read_small
 
-NAME: Final = ".session.jobs"
+JOBS_NAME: Final = ".session.jobs"
 #: The message about a job that was given up because Slurm does not report its state.
 SILENT: Final = "Slurm does not say whether job"
 _LARGEST: Final = 2**20  # bytes of notes that are read
@@ -121,7 +121,7 @@ def note_job(perflogs: Path, scheduler: str, jobid: object, name: str) -> None:
     """Note a job of this session. Jobs of the scheduler `local` are processes, and not noted."""
     if SESSION_ENV in os.environ and scheduler in _SCHEDULERS:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-        descriptor = os.open(perflogs / NAME, flags, 0o644)
+        descriptor = os.open(perflogs / JOBS_NAME, flags, 0o644)
         with os.fdopen(descriptor, "a", encoding="utf-8") as stream:
             stream.write(f"{scheduler} {jobid} {name}\n")
 
@@ -140,12 +140,12 @@ def await_end(scheduler: str, jobid: str, seconds: float) -> None:
 def forget_jobs(perflogs: Path) -> None:
     """Remove the notes when all jobs have ended."""
     with suppress(OSError):
-        (perflogs / NAME).unlink(missing_ok=True)
+        (perflogs / JOBS_NAME).unlink(missing_ok=True)
 
 
 def cancel_jobs(perflogs: Path) -> list[str]:
     """Cancel the noted jobs that still run, and return messages about them."""
-    path = perflogs / NAME
+    path = perflogs / JOBS_NAME
     try:
         lines = read_small(path, _LARGEST).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:

@@ -32,7 +32,7 @@ from iobands.measure import SessionError
 from iobands.measure.processes import Process
 from iobands.model import read_small
 
-NAME: Final = ".session.json"
+LOCK_NAME: Final = ".session.json"
 _LARGEST: Final = 64 * 1024  # bytes of a lock that is read
 #: The errors of link(2) on a file system without hard links.
 _NO_LINKS: Final = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -50,7 +50,7 @@ def refusal(error: OSError, path: Path) -> SessionError:
     )
 
 
-def name_of(uid: int) -> str:
+def user_name(uid: int) -> str:
     """Return the name of a user, or the number of one without a name."""
     try:
         return pwd.getpwuid(uid).pw_name
@@ -67,7 +67,7 @@ def _remedy(error: OSError, path: Path) -> str:
     if error.errno == errno.EPERM:
         return f"is it immutable (lsattr -d)? Then chattr -i {there}"
     with contextlib.suppress(OSError):
-        owner, me = name_of(there.stat().st_uid), name_of(os.geteuid())
+        owner, me = user_name(there.stat().st_uid), user_name(os.geteuid())
         if owner != me:
             return f"it belongs to {owner}; as root: chown -R {me} {there}"
     return f"look at its mode: ls -ld {there}"
@@ -110,9 +110,9 @@ class Holder:
         return f"`{self.command}` of {self.user}, pid {pids} on {self.host}, since {self.began}"
 
 
-def path_of(perflogs: Path) -> Path:
+def lock_path(perflogs: Path) -> Path:
     """Return the path of the lock."""
-    return perflogs / NAME
+    return perflogs / LOCK_NAME
 
 
 def new_holder(command: str) -> Holder:
@@ -121,7 +121,7 @@ def new_holder(command: str) -> Holder:
     return Holder(
         session=f"{now:%Y%m%dT%H%M%SZ}-{os.getpid()}",
         command=command,
-        user=name_of(os.geteuid()),
+        user=user_name(os.geteuid()),
         began=now.isoformat(timespec="seconds"),
         processes=(Process.this(),),
     )
@@ -133,7 +133,7 @@ def read_holder(perflogs: Path) -> Holder | None:
     Raises:
         SessionError: the lock cannot be read.
     """
-    return _read(path_of(perflogs))
+    return _read(lock_path(perflogs))
 
 
 def acquire(perflogs: Path, holder: Holder) -> Holder | None:
@@ -142,7 +142,7 @@ def acquire(perflogs: Path, holder: Holder) -> Holder | None:
     Raises:
         SessionError: another session holds the lock, or it cannot be made.
     """
-    path = path_of(perflogs)
+    path = lock_path(perflogs)
     with _written(path, holder) as new:
         return _take(path, new)
 
@@ -162,7 +162,7 @@ def _take(path: Path, new: Path) -> Holder | None:
     if former is None or not over:
         raise SessionError(_refusal(path, former))
     name = hashlib.sha256(former.session.encode()).hexdigest()[:32]
-    claim = path.with_name(f"{NAME}.{name}")
+    claim = path.with_name(f"{LOCK_NAME}.{name}")
     _take(claim, new)
     found = _read(path)
     if found != former:  # it was taken, or given back, since
@@ -212,8 +212,8 @@ def _read(path: Path) -> Holder | None:
 def join(perflogs: Path, holder: Holder) -> None:
     """Add the calling process to those of `holder`, which holds the lock."""
     joined = replace(holder, processes=(*holder.processes, Process.this()))
-    with _written(path_of(perflogs), joined) as new:
-        new.replace(path_of(perflogs))
+    with _written(lock_path(perflogs), joined) as new:
+        new.replace(lock_path(perflogs))
 
 
 def release(perflogs: Path, session: str) -> None:
@@ -221,7 +221,7 @@ def release(perflogs: Path, session: str) -> None:
     with contextlib.suppress(SessionError, FileNotFoundError):
         holder = read_holder(perflogs)
         if holder and holder.session == session:
-            path_of(perflogs).unlink()
+            lock_path(perflogs).unlink()
 
 
 def _refusal(path: Path, holder: Holder | None) -> str:
@@ -239,7 +239,7 @@ def _refusal(path: Path, holder: Holder | None) -> str:
 @contextlib.contextmanager
 def _written(path: Path, holder: Holder) -> Iterator[Path]:
     """Yield a temporary file beside `path` with the record of `holder`."""
-    new = path.with_name(f"{NAME}.{secrets.token_hex(16)}")
+    new = path.with_name(f"{LOCK_NAME}.{secrets.token_hex(16)}")
     try:
         new.write_text(json.dumps(asdict(holder)) + "\n", encoding="utf-8")
         yield new

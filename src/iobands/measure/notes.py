@@ -23,9 +23,9 @@ from iobands.measure.processes import SESSION_ENV, Process
 from iobands.model import Leftover, path_part, replace_file
 
 #: The last part of a run directory's path.
-NAME: Final = re.compile(r"iobands-\w+-\w{10}", re.ASCII)
+_NAME: Final = re.compile(r"iobands-\w+-\w{10}", re.ASCII)
 
-DIRECTORY: Final = "leftovers"
+_DIRECTORY: Final = "leftovers"
 _SCHEMA: Final = 1
 _LARGEST: Final = 64 * 1024  # bytes of a note that is read
 
@@ -148,12 +148,12 @@ def unknown_owner(note: Note) -> str | None:
 
 def notes_of(perflogs: Path, system: str) -> Path:
     """Return the directory with the notes of a system."""
-    return perflogs / path_part(system) / DIRECTORY
+    return perflogs / path_part(system) / _DIRECTORY
 
 
 def all_notes(perflogs: Path, system: str | None) -> list[Path]:
     """Return the directories with the notes of a system, or of all that have some."""
-    found = sorted(perflogs.glob(f"*/{DIRECTORY}"))
+    found = sorted(perflogs.glob(f"*/{_DIRECTORY}"))
     return [notes for notes in found if system in {None, notes.parent.name}]
 
 
@@ -205,7 +205,7 @@ def _read(path: Path) -> Note | None:
             or not isinstance(fields["scheduler"], str)
             or not all(text is None or isinstance(text, str) for text in texts.values())
             or not (where.is_absolute() and ".." not in where.parts and "\0" not in str(where))
-            or not (NAME.fullmatch(where.name) and where.name == path.name)
+            or not (_NAME.fullmatch(where.name) and where.name == path.name)
         ):
             return None
         script = Process.from_fields(fields.get("script"))

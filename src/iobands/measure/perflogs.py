@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from iobands.measure import SessionError
-from iobands.measure.lock import name_of, refusal
-from iobands.measure.run_reports import entries_of, load, report_files, session_of
+from iobands.measure.lock import refusal, user_name
+from iobands.measure.run_reports import entries_of, load_report, report_files, session_of
 from iobands.model import FIELDS, NULLS, TIME, VALUE, VARIABLE, Unusable, naming, path_part
 
 _ROOM: Final = 2**18  # bytes that must fit in: far more than the lines and report of a session
@@ -155,7 +155,7 @@ def _refuse_root(paths: list[Path]) -> None:
     for path in paths:
         owner = path.stat().st_uid
         if owner != 0:
-            name = name_of(owner)
+            name = user_name(owner)
             raise SessionError(
                 f"{path} belongs to {name}, who could not write what root adds; "
                 f"run it as {name}: sudo -u {name} iobands run"
@@ -206,7 +206,7 @@ def recent_reports(perflogs: Path) -> list[Path]:
 def _samples(report: Path, perflogs: Path) -> Iterator[tuple[Path, _Cells]]:
     """Yield each value of a report as the cells of its line, after the perflog of it."""
     try:
-        content = load(report)
+        content = load_report(report)
         session, cases = session_of(content), list(entries_of(content))
     except Unusable:
         return

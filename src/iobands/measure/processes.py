@@ -154,7 +154,7 @@ def _stat(pid: int) -> list[bytes] | None:
     return None if fields[_STATE] in {b"Z", b"X"} else fields
 
 
-def of_session(session: str) -> list[Process]:
+def processes_of(session: str) -> list[Process]:
     """Return the processes of this machine that belong to `session`, without the calling one."""
     wanted = f"{SESSION_ENV}={session}".encode()
     found = []
@@ -172,7 +172,7 @@ def end_session(session: str, patience: float = 10) -> tuple[int, list[Process]]
 
     They get SIGTERM, and after `patience` seconds SIGKILL.
     """
-    left = of_session(session)
+    left = processes_of(session)
     number = len(left)
     for how in (signal.SIGTERM, signal.SIGKILL):
         asked: set[Process] = set()
@@ -184,5 +184,5 @@ def end_session(session: str, patience: float = 10) -> tuple[int, list[Process]]
                     os.kill(process.pid, how)
             asked.update(left)
             time.sleep(0.05)
-            left = of_session(session)
+            left = processes_of(session)
     return number, left

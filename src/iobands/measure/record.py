@@ -25,7 +25,7 @@ from iobands.model import (
     replace_file,
 )
 
-NAME: Final = "last-session.json"
+RECORD_NAME: Final = "last-session.json"
 _SCHEMA: Final = 1
 _LARGEST: Final = 1e15
 
@@ -69,7 +69,7 @@ def restore_record(perflogs: Path, former: LastSession | None) -> None:
     if former:
         _write(perflogs, former)
     else:
-        (perflogs / NAME).unlink()
+        (perflogs / RECORD_NAME).unlink()
 
 
 def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) -> LastSession | None:
@@ -77,7 +77,7 @@ def read_last_session(perflogs: Path, rejected: list[Rejected] | None = None) ->
 
     A session without an end whose processes have ended, as far as is known here, was `killed`.
     """
-    path = perflogs / NAME
+    path = perflogs / RECORD_NAME
     failed = [] if rejected is None else rejected
     if not path.exists():
         return None
@@ -130,4 +130,4 @@ def _write(perflogs: Path, record: LastSession) -> None:
         "ended": record.ended.isoformat() if record.ended else None,
     }
     text = json.dumps({"schema": _SCHEMA, **asdict(record), **times}, indent=2)
-    replace_file(perflogs / NAME, f"{text}\n".encode("utf-8", "replace"))
+    replace_file(perflogs / RECORD_NAME, f"{text}\n".encode("utf-8", "replace"))

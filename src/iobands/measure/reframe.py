@@ -24,7 +24,7 @@ from typing import Any, Final
 from iobands.measure import Listener, Selection, SessionError
 from iobands.measure.jobs import SILENT
 from iobands.measure.processes import ATTEMPT_ENV, PURPOSE_ENV, SESSION_ENV
-from iobands.measure.run_reports import entries_of, load, report_files
+from iobands.measure.run_reports import entries_of, load_report, report_files
 from iobands.model import COMPLETED, INTERRUPTED, LIMIT, Unusable
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
@@ -274,7 +274,7 @@ def _spoilt(report: Path) -> dict[str, str]:
     try:
         return {
             case["hashcode"]: " ".join(str(case["fail_reason"]).split())
-            for case in entries_of(load(report))
+            for case in entries_of(load_report(report))
             if case["result"] == "fail" and case["fail_phase"] in _PHASES and not case["fixture"]
             if not any(
                 figures[0] is not None for figures in (case.get("perfvalues") or {}).values()

@@ -150,7 +150,7 @@ def read_report(path: Path) -> tuple[datetime, list[CheckRun]] | None:
     Raises:
         Unusable: the report cannot be read.
     """
-    report = load(path)
+    report = load_report(path)
     session = session_of(report)
     end = from_unix(number_of(session, "time_end_unix"))
     if end is None:
@@ -308,7 +308,7 @@ def report_files(
     ]
 
 
-def load(path: Path) -> Part:
+def load_report(path: Path) -> Part:
     """Return the content of a run report.
 
     Raises:

@@ -20,8 +20,8 @@ from iobands.measure.lock import (
     Holder,
     acquire,
     clock_problem,
+    lock_path,
     new_holder,
-    path_of,
     read_holder,
     refusal,
     release,
@@ -31,7 +31,7 @@ from iobands.measure.perflogs import open_to_all, recent_reports, reconcile, req
 from iobands.measure.processes import end_session
 from iobands.measure.record import begin_record, end_record, read_last_session, restore_record
 from iobands.measure.reframe import LOG, Ended, describe, run_checks
-from iobands.measure.run_reports import load, totals_of
+from iobands.measure.run_reports import load_report, totals_of
 from iobands.measure.sweep import clean_up, prune
 from iobands.model import COMPLETED, FAILED, INTERRUPTED, LIMIT
 
@@ -121,7 +121,7 @@ def _session(
         counts["expected"] = ended.cases or 0
         first = ended.reports[0]
         try:
-            found, seconds = totals_of(load(first))
+            found, seconds = totals_of(load_report(first))
             counts |= found
         except ValueError as error:
             problems.append(f"{first}: {_why_damaged(first, perflogs, error)}")
@@ -212,7 +212,7 @@ def open_session(perflogs: Path, command: str) -> tuple[Holder, list[str]]:
             return found is None or found.session == holder.session
         return True
 
-    _stop_beating[holder.session] = start_beating(path_of(perflogs), is_ours)
+    _stop_beating[holder.session] = start_beating(lock_path(perflogs), is_ours)
     notes = open_to_all(perflogs)
     if former:
         notes += [f"a session was killed: {former}", *end_rest(perflogs, former.session)]

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.notify.news import BEGAN, OPEN, RECOVERED, WORSE, Cause, Event
+from iobands.notify.news import BEGAN, ENDED, OPEN, WORSE, Cause, Event
 from iobands.snapshot import CLOCK, Alert, Severity, Snapshot
 from iobands.views.digest import subject
 from iobands.views.format import printable, worst_member
@@ -66,7 +66,7 @@ def changes(
             if in_doubt or not _is_over(cause, known):
                 causes.append(cause)
             elif cause.sent:
-                events.append(Event(RECOVERED, _counted(cause)))
+                events.append(Event(ENDED, _counted(cause)))
             continue
         kind, after = _followed(cause, mine, site.now)
         if kind:

@@ -107,10 +107,10 @@ def send(channel: Channel, message: Message) -> None:
         SendError: the channel did not accept it.
     """
     if channel.type == "mail":
-        mail.send(message, channel.options)
+        mail.send_mail(message, channel.options)
     elif channel.type == "webhook":
-        web.send(message, channel.options)
+        web.post_message(message, channel.options)
     elif channel.type == "command":
         mail.hand_to(channel.options["command"], json.dumps(asdict(message)).encode())
     else:
-        tracker.send(message, channel.options, channel.type)
+        tracker.send_issue(message, channel.options, channel.type)

@@ -17,7 +17,7 @@ from iobands.notify.settings import SendError, secret
 _SECONDS: Final = 60
 
 
-def send(message: Message, options: Mapping[str, Any]) -> None:
+def send_mail(message: Message, options: Mapping[str, Any]) -> None:
     """Send a message.
 
     Raises:

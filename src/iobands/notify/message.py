@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from iobands.notify.news import RECOVERED, Cause, Event, Message
+from iobands.notify.news import ENDED, Cause, Event, Message
 from iobands.snapshot import REBASELINE, RESOLVE, Alert, Snapshot, in_force
-from iobands.views.digest import details, number, subject
+from iobands.views.digest import counted_members, details, subject
 from iobands.views.format import (
     action_text,
     command_text,
@@ -27,7 +27,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     lines = [line for alert in event.alerts[:_MOST_ALERTS] for line in _of_alert(alert, site)]
     hidden = len(event.alerts) - _MOST_ALERTS
     lines += [f"and {hidden} more"] if hidden > 0 else []
-    if event.kind == RECOVERED:
+    if event.kind == ENDED:
         lines += _recovered(cause, site)
     elif event.alerts and not event.alerts[0].reason:
         name = event.alerts[0].subject
@@ -68,7 +68,7 @@ def _of_alert(alert: Alert, site: Snapshot) -> Iterator[str]:
 
 
 def _name(alert: Alert, site: Snapshot) -> str:
-    counted = number(alert, site)
+    counted = counted_members(alert, site)
     return printable(subject(alert)) + (f" ({counted})" if counted else "")
 
 

@@ -12,7 +12,7 @@ BEGAN: Final = "began"
 
 WORSE: Final = "worse"
 
-RECOVERED: Final = "recovered"
+ENDED: Final = "recovered"
 
 OPEN: Final = "still open"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
-from iobands.notify.news import RECOVERED, Message
+from iobands.notify.news import ENDED, Message
 from iobands.notify.settings import SendError, secret
 from iobands.notify.web import QUOTE, Headers, ask, call, refuse_clear
 
@@ -30,7 +30,7 @@ class Api:
     labels: object
 
 
-def send(message: Message, options: Mapping[str, Any], kind: str) -> None:
+def send_issue(message: Message, options: Mapping[str, Any], kind: str) -> None:
     """Open the issue of a message's cause, comment on it or close it, each once.
 
     An issue and a comment carry the ids of cause and event, and are searched for before they are
@@ -56,7 +56,7 @@ def send(message: Message, options: Mapping[str, Any], kind: str) -> None:
     if not opened and _found(api, f"{place}/{api.comments}", {}, message.id) is None:
         body = {"body": _text(message, message.id)}
         call("POST", f"{place}/{api.comments}", json=body, auth=api.auth)
-    if message.kind == RECOVERED:
+    if message.kind == ENDED:
         method, change = api.closing
         call(method, place, json=change, auth=api.auth)
 

@@ -89,7 +89,7 @@ def ask(method: str, url: str, kind: type[_Json], **options: Any) -> _Json:  # n
     return found
 
 
-def send(message: Message, options: Mapping[str, Any]) -> None:
+def post_message(message: Message, options: Mapping[str, Any]) -> None:
     """Send a message to a webhook.
 
     Raises:

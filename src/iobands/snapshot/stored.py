@@ -26,7 +26,7 @@ from iobands.model import FileError, SeriesKey, read_small, replace_file
 from iobands.snapshot import Alert, Incident, Member, Series, Snapshot
 
 #: The version of the JSON; another one is refused.
-SCHEMA: Final = "iobands-status/4"
+STATUS_SCHEMA: Final = "iobands-status/4"
 #: The properties that the JSON has beside the fields. `from_json` ignores them.
 DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     Snapshot: ("exit_status", "rejected_lines"),
@@ -102,8 +102,8 @@ def read_snapshot(directory: Path) -> Snapshot:
 def _read(text: str | bytes, source: str, reader: _Reader) -> Snapshot:
     try:
         typed = json.loads(text)
-        if typed.get("schema") != SCHEMA:
-            raise ValueError(f"its schema is not {SCHEMA}")
+        if typed.get("schema") != STATUS_SCHEMA:
+            raise ValueError(f"its schema is not {STATUS_SCHEMA}")
         site: Snapshot = reader.value(Snapshot, typed)
         if reader.arrays:
             raise ValueError(f"{len(reader.arrays)} arrays too many")
@@ -120,7 +120,7 @@ class _Writer:
         self.arrays: list[NDArray[Any]] = []
 
     def text(self, site: Snapshot, **texts: str) -> str:
-        typed = {"schema": SCHEMA, **texts, **self.fields_of(site)}
+        typed = {"schema": STATUS_SCHEMA, **texts, **self.fields_of(site)}
         return json.dumps(typed, indent=2, allow_nan=False)
 
     def fields_of(self, value: Any) -> dict[str, object]:  # noqa: ANN401

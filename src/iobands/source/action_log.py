@@ -39,7 +39,7 @@ from iobands.snapshot import (
 )
 
 #: The version of contract 5 that is written.
-SCHEMA: Final = 3
+ACTIONS_SCHEMA: Final = 3
 
 _FIELDS: Final = tuple(field.name for field in fields(Action) if field.name != "kind")
 _TIMES: Final = ("when", "since", "until", "of")
@@ -70,7 +70,7 @@ class Log:
         return tuple(action for action in self.actions if action.names(key))
 
 
-def path_of(directory: Path, system: str) -> Path:
+def log_path(directory: Path, system: str) -> Path:
     """Return the log of a system."""
     return directory / f"{path_part(system)}.jsonl"
 
@@ -84,7 +84,7 @@ def read_log(directory: Path, system: str, now: datetime, *, as_of: bool = False
     Raises:
         OSError: the file cannot be read.
     """
-    path = path_of(directory, system)
+    path = log_path(directory, system)
     if not path.exists():
         return Log()
     actions, rejected = [], []
@@ -111,7 +111,7 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
     """
     from filelock import FileLock  # noqa: PLC0415 (slow to load, and only writing needs it)
 
-    path = path_of(directory, system)
+    path = log_path(directory, system)
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(f"{path}.lock", timeout=_LOCK_SECONDS)
     lines = "".join(f"{as_line(action)}\n" for action in actions)
@@ -134,7 +134,7 @@ def append(directory: Path, system: str, actions: Sequence[Action]) -> Path:
 
 def as_line(action: Action) -> str:
     """Return an action as JSON on one line."""
-    said: dict[str, object] = {"schema": SCHEMA, "action": action.kind}
+    said: dict[str, object] = {"schema": ACTIONS_SCHEMA, "action": action.kind}
     for name in _FIELDS:
         value = getattr(action, name)
         if isinstance(value, datetime):
@@ -157,8 +157,8 @@ def parse(line: bytes) -> Action:
     if not isinstance(said, dict):
         raise Unusable("not an object")
     schema = said.get("schema")
-    if schema not in range(1, SCHEMA + 1) or isinstance(schema, bool):
-        raise Unusable(f"schema is {schema!r}; this version reads 1 to {SCHEMA}")
+    if schema not in range(1, ACTIONS_SCHEMA + 1) or isinstance(schema, bool):
+        raise Unusable(f"schema is {schema!r}; this version reads 1 to {ACTIONS_SCHEMA}")
     kind, kinds = said.get("action"), _FIRST if schema == 1 else ACTIONS
     if not isinstance(kind, str) or kind not in kinds:
         raise Unusable(f"action is {kind!r}; one of {', '.join(kinds)}")

@@ -20,7 +20,7 @@ from iobands.measure.record import read_last_session
 from iobands.measure.run_reports import RunReports, read_run_reports
 from iobands.model import TIME, FileError, LastSession, Leftover, Rejected, SeriesKey, overdue
 from iobands.snapshot import History
-from iobands.source.action_log import Log, path_of, read_log
+from iobands.source.action_log import Log, log_path, read_log
 from iobands.source.missing_runs import overdue_after
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import KEY, Samples
@@ -131,7 +131,7 @@ def read_known(
     }
     logs = {
         name: attempts.of(
-            path_of(alerts, name), partial(read_log, alerts, name, now, as_of=as_of), Log()
+            log_path(alerts, name), partial(read_log, alerts, name, now, as_of=as_of), Log()
         )
         for name in sorted(systems)
     }

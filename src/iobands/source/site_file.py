@@ -12,7 +12,7 @@ from typing import Any, Final
 from iobands.model import FileError, SeriesKey, path_part
 
 #: The directory that published commands stripe.
-DIRECTORY: Final = "results"
+_DIRECTORY: Final = "results"
 _HINTS_FILE: Final = "romio-hints"
 
 Section = Mapping[str, Any]
@@ -66,7 +66,8 @@ def read_site_file(directory: Path, system: str) -> SiteFile:
 def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> list[str]:
     """Return the shell commands that make the settings of a series, as far as known.
 
-    They load the environment, stripe `DIRECTORY`, and set the variables of the hint preset.
+    They load the environment, stripe the directory `results`, and set the variables of the
+    hint preset.
     `newest` has the fields of the newest sample.
     """
     extras = site_file.partitions.get(key.partition, {})
@@ -75,7 +76,7 @@ def commands(site_file: SiteFile, key: SeriesKey, newest: Mapping[str, Any]) -> 
     lines = list(environment.get("prepare_cmds", ()))
     lines += [_export(name, value) for name, value in environment.get("env_vars", ())]
     striping = newest.get("striping_command")
-    lines += [f"mkdir -p {DIRECTORY}", f"{striping} {DIRECTORY}"] if striping else []
+    lines += [f"mkdir -p {_DIRECTORY}", f"{striping} {_DIRECTORY}"] if striping else []
     lines += [_export(name, value) for name, value in preset.get("env_vars", {}).items()]
     hints = preset.get("romio_hints", {})
     if hints:

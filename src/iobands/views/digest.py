@@ -174,7 +174,7 @@ def subject(alert: Alert) -> str:
     return _IDLE_PARAMETERS.sub("", alert.subject)
 
 
-def number(alert: Alert, site: Snapshot) -> str:
+def counted_members(alert: Alert, site: Snapshot) -> str:
     """Return how many of the series with its subject an alert has, such as `2 of 4 series`.
 
     Empty for an alert of one series.
@@ -240,7 +240,9 @@ def _alerts(
 ) -> Iterator[Text]:
     shown = alerts[:most]
     names = [printable(subject(alert)) for alert in shown]
-    numbers = [f" ({each})" if each else "" for each in (number(alert, site) for alert in shown)]
+    numbers = [
+        f" ({each})" if each else "" for each in (counted_members(alert, site) for alert in shown)
+    ]
     first = max(len(alert.severity.value) for alert in shown)
     for short, counted in ((False, True), (True, True), (True, False)):
         rows = [details(alert, site, short=short) for alert in shown]

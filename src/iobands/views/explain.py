@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from iobands.snapshot import DOWN, Alert, Series, Snapshot
-from iobands.views.digest import number
+from iobands.views.digest import counted_members
 from iobands.views.explain_series import of_series
 from iobands.views.format import (
     acknowledgement_text,
@@ -28,9 +28,9 @@ from iobands.views.related import (
     move,
     related,
     section,
+    shared_value,
     sharing,
     some,
-    value_of,
 )
 
 _SHARE: Final = 0.5  # share of the members: from here on a covariate moved with the alert
@@ -96,7 +96,7 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
         return
     field, alike = sharing(site, alert)
     count = len(alert.members)
-    some_of = number(alert, site) or plural(count, "series")
+    some_of = counted_members(alert, site) or plural(count, "series")
     yield from ("", f"Series that fell with it: {count}" if alert.peer else f"Series: {some_of}")
     yield from aligned(
         [
@@ -140,9 +140,9 @@ def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[
     """Yield how many series with another value of `field` moved."""
     direction = alert.direction or DOWN
     found: defaultdict[str, list[bool]] = defaultdict(list)
-    own = value_of(alert.members[0].series, field) if field else None
+    own = shared_value(alert.members[0].series, field) if field else None
     for each in others:
-        value = value_of(each.series, field) if field else None
+        value = shared_value(each.series, field) if field else None
         if value is not None and value != own:
             found[value].append(bool(each.change) and each.direction == direction)
     for value, moved in sorted(found.items()):

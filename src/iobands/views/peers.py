@@ -14,7 +14,7 @@ from iobands.views.format import day_text, printable, ratio_text
 from iobands.views.related import aligned
 
 #: How many peers (targets or nodes) are shown by default: the slow ones and the next.
-MOST: Final = 30
+_SHOWN: Final = 30
 WORST_FIRST: Final = tuple(PeerState)
 _GAP: Final = "  "
 _NOTHING: Final = {
@@ -41,7 +41,7 @@ def _place(place: Place, site: Snapshot, every: bool) -> Iterator[str]:
     variables = sorted(place.found, key=list(VARIABLE_UNITS).index)
     yield f"{place.name}: speed relative to the median {place.noun}, from the times of the ranks"
     peers = sorted(with_worst(place), key=lambda each: _badness(each[2]))
-    shown = peers if every else peers[:MOST]
+    shown = peers if every else peers[:_SHOWN]
     rows = [(place.noun.upper(), "RUNS", *map(str.upper, variables), "STATE", "SINCE")]
     for name, found, worst in shown:
         since = worst.since or (worst.last if worst.state is PeerState.UNUSED else None)

@@ -41,7 +41,7 @@ CAVEAT: Final = (
 )
 
 
-def section(system: str, recommended: Sequence[Recommended], now: datetime) -> list[Block]:
+def rates_section(system: str, recommended: Sequence[Recommended], now: datetime) -> list[Block]:
     """Return the section of a system; it says if there is no recommendation."""
     if not recommended:
         return [Paragraph(f"No run of {system} has a rate to publish.")]

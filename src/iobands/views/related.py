@@ -101,7 +101,8 @@ def related(site: Snapshot, series: Series, onset: Onset | None) -> list[Related
     for other in site.series:
         if other is not series and other.key.system == series.key.system:
             values = (
-                (name, value_of(series, name), value_of(other, name)) for name in SHARED_FIELDS
+                (name, shared_value(series, name), shared_value(other, name))
+                for name in SHARED_FIELDS
             )
             shared = tuple(name for name, one, another in values if one and one == another)
             found.append(_moved(site, other, shared, onset) if onset else Related(other, shared))
@@ -115,7 +116,7 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
     """
     one = alert.members[0].series
     for shared, name in SHARED.items():
-        value = value_of(one, shared)
+        value = shared_value(one, shared)
         named = "" if value is None else name.format(value)
         subject = alert.subject.removeprefix("all ").removeprefix("part of ")
         if named and subject in {named, f"{named} {one.key.variable}"}:
@@ -124,7 +125,7 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
                 for each in site.series
                 if each.key.system == one.key.system
                 and each.shares_causes
-                and value_of(each, shared) == value
+                and shared_value(each, shared) == value
             ]
             return shared, tuple(alike)
     return "", tuple(member.series for member in alert.members)
@@ -160,7 +161,7 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Onset)
     return Related(other, shared, None, *leans) if leans else Related(other, shared)
 
 
-def value_of(series: Series, field: str) -> str | None:
+def shared_value(series: Series, field: str) -> str | None:
     """Return the value of a series field or, for `medium`, of the newest sample."""
     of_sample = field == "medium"
     value = series.history.newest.get(field) if of_sample else getattr(series.key, field)

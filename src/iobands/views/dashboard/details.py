@@ -17,7 +17,7 @@ _PUBLIC_FACTS: Final = (
 )  # fmt: skip
 
 
-def details(site: Snapshot, series: Series) -> dict[str, object]:
+def details_of(site: Snapshot, series: Series) -> dict[str, object]:
     """Return plain data; times are in seconds since 1970, values in the unit of the series.
 
     A public dashboard has no reasons.

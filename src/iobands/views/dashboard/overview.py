@@ -20,13 +20,13 @@ from iobands.version import __version__
 from iobands.views import format as texts
 from iobands.views.dashboard.heat_map import heat_map, job_id, peer_maps, seconds, series_id
 from iobands.views.digest import (
+    counted_members,
     details,
     finding,
     leftover_text,
     leftovers_heading,
     maintenance_lines,
     not_measured,
-    number,
     sections,
     subject,
 )
@@ -34,7 +34,7 @@ from iobands.views.explain import moved_with
 from iobands.views.table import RECENT, sparkline
 
 #: The version of the form of the data.
-SCHEMA: Final = 1
+_SCHEMA: Final = 1
 
 _LATELY: Final = 30
 _MOST_REJECTED: Final = 100
@@ -55,7 +55,7 @@ def overview(
     newest = max((each.status.when for each in site.series if each.status.when), default=None)
     last = site.last_session
     found = {
-        "schema": SCHEMA,
+        "schema": _SCHEMA,
         "version": __version__,
         "made": seconds(site.now),
         "past": past,
@@ -101,7 +101,7 @@ def _alert(alert: Alert, site: Snapshot) -> dict[str, object]:
         "severity": alert.severity.value,
         "quiet": alert.is_quiet,
         "subject": subject(alert),
-        "number": number(alert, site),
+        "number": counted_members(alert, site),
         "says": [text for text in says if text],
         "moved": [] if site.is_public else moved_with(site, alert),
         "certainty": alert.certainty and alert.certainty.value,

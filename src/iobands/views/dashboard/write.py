@@ -17,7 +17,7 @@ from typing import Final
 
 from iobands.model import naming, opened_below, read_regular, refuse_link, replace_file
 from iobands.snapshot import Snapshot, slowest
-from iobands.views.dashboard.details import details
+from iobands.views.dashboard.details import details_of
 from iobands.views.dashboard.heat_map import by_job
 from iobands.views.dashboard.overview import overview
 from iobands.views.dashboard.runs import COLUMNS, packed, parts_of
@@ -155,7 +155,7 @@ def _contents(
     slow = slowest(site.speeds)
     for done, (job, group) in enumerate(groups.items()):
         progress(done, len(groups))
-        of_series = [details(site, each) for each in group]
+        of_series = [details_of(site, each) for each in group]
         parts = []
         for part, runs in parts_of(site, group, slow):
             parts.append(part)
