@@ -1,6 +1,6 @@
-"""Shared by every site: where results go and which columns the perflog has.
+"""Where results go and which columns the perflog has, for every site.
 
-Knows the layout of the repository and contract 2 (docs/contracts.md); knows nothing of a site.
+It depends on the layout of the repository and contract 2 (docs/contracts.md), not on a site.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PERFLOGS = ROOT / "perflogs"
 
 
 def logging(locks: bool) -> list[dict]:
-    """The logging section: short on the screen, all in a file, one perflog row a variable.
+    """The logging section: short on the screen, full in a file, a perflog row for each variable.
 
     With `locks`, a perflog is locked while a line is added.
     """
@@ -41,8 +41,8 @@ def logging(locks: bool) -> list[dict]:
                     # ISO 8601 with the offset: the default is local time without one.
                     "datefmt": "%FT%T%:z",
                     "append": True,
-                    # Perflogs on NFS were corrupted by concurrent writers without this. Where there
-                    # are no locks, ReFrame would record nothing; a session writes alone.
+                    # Without this, concurrent writers corrupted perflogs on NFS. On a file system
+                    # without locks ReFrame would record nothing; a session writes alone.
                     "locking_enable": locks,
                 }
             ],
@@ -51,18 +51,18 @@ def logging(locks: bool) -> list[dict]:
 
 
 def general(system: str) -> dict:
-    """The general section of one system: its run reports lie beside its perflogs."""
+    """The general section of one system: its run reports are next to its perflogs."""
     reports = PERFLOGS / path_part(system) / "reports"
     return {
         "target_systems": [system],
         "report_file": str(reports / "run-report-{sessionid}.json"),
-        # I/O data is never in the stage directory: keeping it costs little and explains failures.
+        # The stage directory never has I/O data, so keeping it is cheap and explains failures.
         "keep_stage_files": False,
-        # A login shell's profile may change modules behind the environment's back.
+        # A login shell's profile may change the modules of the environment.
         "use_login_shell": False,
     }
 
 
 def directories() -> dict[str, str]:
-    """Where ReFrame stages and keeps output, for every system that does not say otherwise."""
+    """Where ReFrame stages and keeps output, for every system without its own directories."""
     return {"stagedir": str(ROOT / "stage"), "outputdir": str(ROOT / "output")}

@@ -1,8 +1,8 @@
 """The site configuration that ReFrame loads: `reframe -C config/site.py`.
 
-Merges config/results.py with every config/systems/<name>.py. A new site is one more file there;
-nothing here names a site. Puts src/ on the path, so that the checks find `iobands` under a site's
-own ReFrame.
+It merges config/results.py with every config/systems/<name>.py. A new site is one more file there;
+nothing here names a site. It puts src/ on the path, so that the checks find `iobands` under a
+site's own ReFrame.
 """
 
 import argparse
@@ -32,7 +32,7 @@ def _load(path: Path) -> ModuleType:
 
 
 def _asked() -> str | None:
-    """The name of the system that ReFrame was asked for, if it was."""
+    """The name of the system in ReFrame's arguments, if any."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--system", default=os.environ.get("RFM_SYSTEM"))
     asked = parser.parse_known_args()[0].system
@@ -40,7 +40,7 @@ def _asked() -> str | None:
 
 
 def _is_used(system: dict) -> bool:
-    """Whether ReFrame will pick this system, if none before it: by its option, or by the host."""
+    """Whether ReFrame will pick this system, unless an earlier one: by its option or the host."""
     asked = _asked()
     if asked:
         return asked == system["name"]
@@ -52,7 +52,7 @@ def _is_of_others(path: Path, site: ModuleType | None) -> bool:
     """Whether it is certain that ReFrame will not pick the system of a file with a mistake."""
     try:
         return not _is_used(site.system)
-    except Exception:  # nothing is known but its name
+    except Exception:  # only its name is known
         return _asked() not in {None, path.stem}
 
 
@@ -74,13 +74,13 @@ def _remove_first_log() -> None:
 
 def _site_configuration() -> dict:
     if not re.fullmatch(r"[\w./@+~,:=-]+", str(CONFIG)):
-        # Its commands in the stage directory would break apart, or the shell would run parts of it.
+        # ReFrame's commands would break at other characters, or the shell would run parts of them.
         needs = "ReFrame needs a path of letters, digits and ./@+~,:=_-"
         raise SystemExit(f"ERROR: {str(CONFIG.parent)!r}: {needs}; move it")
     results = _load(CONFIG / "results.py")
     validation = _load(CONFIG / "validation.py")
-    # ReFrame takes the first system whose host names match; `local` matches any, so it is last.
-    # A name that begins with a dot is an editor's, such as its lock, a link that leads nowhere.
+    # ReFrame takes the first system with matching host names; `local` matches any, so it is last.
+    # A name that begins with a dot belongs to an editor, such as its lock, a dangling link.
     paths = sorted(
         (path for path in (CONFIG / "systems").glob("*.py") if path.name[0] not in "._"),
         key=lambda path: (path.stem == "local", path.stem),
@@ -107,7 +107,7 @@ def _site_configuration() -> dict:
                 print(f"WARNING: left out: {said}", file=sys.stderr)
                 continue
             if isinstance(error, FileError):
-                # ReFrame would print a traceback of itself; the message alone is what helps.
+                # ReFrame would print its own traceback, but only the message helps.
                 raise SystemExit(f"ERROR: {error}") from None
             raise
         systems.append({**results.directories(), **site.system})

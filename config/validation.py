@@ -1,7 +1,7 @@
-"""Checks a site file (contract 4): site.schema.yaml, and what a schema cannot say.
+"""Checks a site file (contract 4) by site.schema.yaml, and by rules that a schema cannot express.
 
-ReFrame passes a partition's `extras` through unread, and skips a check file that fails to load
-with exit status 0. So a mistake in a site file stops ReFrame here, with a message.
+ReFrame does not read a partition's `extras`. It skips a check file that fails to load, with exit
+status 0. So a mistake in a site file stops ReFrame here, with a message.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from iobands.model import Document, FileError, load_schema, unknown
 
 _CHECKS = Path(__file__).parents[1] / "checks"
 
-# Every message would have them.
+# Words that every message would have.
 _UNSAID = frozenset({"system", "extras"})
 # A class that is a check.
 _CHECK = r"^@rfm\.simple_test\nclass (\w+)"
 
 
 def _file_system_types() -> Mapping[str, Any]:
-    """The types of file systems that the checks beside this file know, by name."""
-    # Under a name of its own: `checks` may be another tree's, where ReFrame was asked for that.
+    """The types of file systems that the checks of this tree know, by name."""
+    # Under another name, as `checks` may be another tree's, if ReFrame was given that.
     place = [str(_CHECKS)]
     spec = spec_from_file_location(
         "iobands_checks", _CHECKS / "__init__.py", submodule_search_locations=place
@@ -37,14 +37,14 @@ def _file_system_types() -> Mapping[str, Any]:
 
 
 def _cases() -> set[str]:
-    """The names of the cases in the checks beside this file."""
+    """The names of the cases in the checks of this tree."""
     kebab = import_module("iobands_checks.cases.naming").kebab
     texts = [path.read_text("utf-8") for path in (_CHECKS / "cases").glob("*.py")]
     return {kebab(name) for text in texts for name in re.findall(_CHECK, text, re.MULTILINE)}
 
 
 def _schema() -> dict:
-    """The schema of a site file, with the types of file systems and what each can be asked for."""
+    """The schema of a site file, with the types of file systems and their striping options."""
     schema = load_schema(Path(__file__).with_name("site.schema.yaml"))
     types, definitions = _file_system_types(), schema["$defs"]
     definitions["fileSystemType"] = {"enum": list(types)}
@@ -79,14 +79,14 @@ def check_site(system: dict, environments: list[dict], path: Path) -> None:
     for number, partition in _partitions(site):
         steps = ["system", "partitions", number]
         for index, name in enumerate(partition["environs"]):
-            # ReFrame would take one of another site for it, or none.
+            # ReFrame would take another site's environment for it, or none.
             if name not in features:
                 raise site.error([*steps, "environs", index], unknown(name, features))
         _check_selections(site, steps, features)
 
 
 def warnings(system: dict, path: Path) -> Iterator[str]:
-    """Yield what is no mistake, and yet may not be what was meant."""
+    """Yield warnings about entries that are valid but may not be intended."""
     site = Document(str(path), {"system": system}, unsaid=_UNSAID)
     for number, partition in _partitions(site):
         extras, steps = partition["extras"], ["system", "partitions", number, "extras"]
@@ -104,15 +104,15 @@ def warnings(system: dict, path: Path) -> Iterator[str]:
                 is_of &= entry.get("medium", file_system["medium"]) == file_system["medium"]
                 if is_of and count is not None and counts and count not in counts:
                     problem = (
-                        f"is {counts}, without the recommended {count}: what is recommended with "
-                        f"it ({entry.get('pattern', 'any pattern')}) is not measured there"
+                        f"is {counts}, without the recommended {count}, so the recommended setting "
+                        f"({entry.get('pattern', 'any pattern')}) is not measured there"
                     )
                     where = [*steps, "filesystems", name, "stripe_counts"]
                     yield str(site.error(where, problem))
 
 
 def _mismatch(entry: Mapping, scales: Mapping) -> str | None:
-    """What is wrong with the stripe count of a shared file beside the number of processes."""
+    """What is wrong with the stripe count of a shared file for the number of processes."""
     count, name = entry.get("stripe_count", -1), entry.get("scale", next(iter(scales)))
     nodes, per_node = scales[name]["nodes"], scales[name]["tasks_per_node"]
     if count < 1 or entry.get("pattern") in ("serial", "fpp", "fpn") or isinstance(nodes, str):
@@ -125,7 +125,7 @@ def check_environment(variables: Mapping[str, str]) -> None:
     """Check the variables that take precedence over entries of a site file.
 
     Raises:
-        FileError: one has a blank or a control character, which would break the job script apart.
+        FileError: one has a blank or a control character, which would break the job script.
     """
     for name in ("account", "reservation", "qos"):
         for variable in (f"IOBANDS_{name.upper()}", f"SBATCH_{name.upper()}"):
@@ -135,10 +135,10 @@ def check_environment(variables: Mapping[str, str]) -> None:
 
 
 def refuse_edit(system: dict, path: Path) -> None:
-    """Check that the partitions of the site in use keep no mark of what a person has to change.
+    """Check that the site in use has no placeholder left that a person has to replace.
 
     Raises:
-        FileError: one does.
+        FileError: a partition has one.
     """
     site = Document(str(path), {"system": system}, unsaid=_UNSAID)
     for number, partition in _partitions(site):
@@ -146,14 +146,14 @@ def refuse_edit(system: dict, path: Path) -> None:
 
 
 def _partitions(site: Document) -> Iterator[tuple[int, dict]]:
-    """Yield the partitions that the checks run on, each behind its number."""
+    """Yield the partitions that the checks run on, each after its number."""
     for number, partition in enumerate(site.value["system"]["partitions"]):
         if "io" in partition.get("features", []):
             yield number, partition
 
 
 def _check_agreement(site: Document) -> None:
-    """Check that a name says the same in every partition: a check is listed before it has one."""
+    """Check that a name means the same in every partition, as checks are listed before they run."""
     facts: dict[tuple[str, str], tuple[object, str]] = {}
     for number, partition in _partitions(site):
         extras = partition["extras"]
@@ -199,7 +199,7 @@ def _check_selections(site: Document, steps: list, features: dict) -> None:
                     raise site.error(at, unknown(entry["case"], sorted(_cases())))
                 if tag not in extras.get("schedule", {}):
                     remedy = f"add the interval of {tag} to schedule"
-                    raise site.error(at, f"is expected at no time; {remedy}")
+                    raise site.error(at, f"is never due; {remedy}")
             for field, value in entry.items():
                 if field in known and value not in known[field]:
                     at = [*steps, "extras", *place, number, field]
@@ -207,7 +207,7 @@ def _check_selections(site: Document, steps: list, features: dict) -> None:
 
 
 def _check_characters(site: Document, steps: list, value: object) -> None:
-    """Refuse what would end a line of a job script, or what cannot be written into one."""
+    """Refuse text that would end a line of a job script, or cannot be written into one."""
     if isinstance(value, str):
         if re.search(r"[\x00-\x1f\x7f]", value):
             raise site.error(steps, f"is {value!r}; write it without line breaks and tabs")
@@ -215,7 +215,7 @@ def _check_characters(site: Document, steps: list, value: object) -> None:
             raise site.error(steps, f"is {value!r}; write it in UTF-8")
     elif isinstance(value, dict | list | tuple):
         for step, each in value.items() if isinstance(value, dict) else enumerate(value):
-            # Commands of the shell may have lines; of keys, those of dictionaries are names.
+            # Shell commands may have several lines; the keys of dictionaries are names.
             if step != "prepare_cmds":
                 _check_characters(site, steps, step)
                 _check_characters(site, [*steps, step], each)

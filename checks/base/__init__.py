@@ -1,1 +1,1 @@
-"""What all checks share: site configuration, job, guards, covariates and proofs."""
+"""The common parts of all checks: site configuration, job, guards, covariates and proofs."""

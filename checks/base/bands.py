@@ -13,16 +13,16 @@ BANDS_DIRECTORY = Path(__file__).resolve().parents[2] / "config" / "bands"
 
 
 class BandVerdictMixin(rfm.RegressionTestPlugin):
-    """Sets `reference` and `band_verdict` from the site's bands, where there are any."""
+    """Sets `reference` and `band_verdict` from the site's bands, if there are any."""
 
     #: The verdict on each variable, as `write_bw=within,read_bw=below`.
     band_verdict = variable(str, type(None), value=None, loggable=True)
 
-    #: Where the bands files are; without one of the system there is no verdict.
+    #: The directory of the bands files; without a file for the system there is no verdict.
     bands_directory = variable(str, value=str(BANDS_DIRECTORY))
 
     def find_bands(self) -> None:
-        # Read now and not after the run: a broken file stops the check before any I/O.
+        # Read now and not after the run, so that a broken file stops the check before any I/O.
         self._load_bands()
 
     def _load_bands(self) -> Bands:

@@ -1,7 +1,7 @@
-"""Covariates: columns that may explain a rate and prove nothing.
+"""Covariates: columns that may explain a rate but prove nothing.
 
-Each is None where it could not be measured on every node: half a sum would pass for the whole.
-Job scripts gather the input with a time limit of some seconds; a failure there fails no run.
+Each is None unless every node measured it, as a partial sum would look like the whole. Job scripts
+gather the input with a time limit of some seconds; a failure there does not fail the run.
 """
 
 import math
@@ -24,11 +24,11 @@ BYTES_PER_GIB = 2**30
 #: The parts of the time of a phase.
 PARTS = ("open", "transfer", "sync", "close")
 
-# How many letters of a name PBS shows.
+# The letters of a name that PBS shows.
 _PBS_NAME = 8
 
-# The launchers that can put one process on each node of the job in a step of its own. With any
-# other, only a run on one node knows the load of all of its nodes.
+# The launchers that can start one process on each node of the job in a separate step. With others,
+# only a run on one node can measure the load of all of its nodes.
 _SRUN = ("srun", "srunalloc")
 
 
@@ -42,21 +42,21 @@ class Gathered:
     nodes_after: str = ""
     jobs: str = ""
     targets: Targets | None = None
-    #: The targets that files may lie on, and those of each file's stripes.
+    #: The targets that files may lie on, and the targets of each file's stripes.
     in_reach: Mapping[str, Space | None] = field(default_factory=dict)
     files: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    #: What the program reported of each phase, in the words of contract 1.
+    #: The program's report of each phase, in the words of contract 1.
     phases: Sequence[Mapping] = ()
 
     @property
     def space(self) -> dict[str, Space]:
-        """The space of the targets that files may lie on, where it is known of all."""
+        """The space of the targets that files may lie on, if it is known of all."""
         known = {name: each for name, each in self.in_reach.items() if each and each.size_kib}
         return known if len(known) == len(self.in_reach) else {}
 
     @property
     def fullest(self) -> str | None:
-        """The target with the least free space; None where all have as much."""
+        """The target with the least free space; None if all have the same."""
         free = {name: each.free_kib for name, each in self.space.items()}
         return min(free, key=free.__getitem__) if len(set(free.values())) > 1 else None
 
@@ -73,12 +73,12 @@ def targets_active(gathered: Gathered) -> int | None:
 
 
 def targets_inactive(gathered: Gathered) -> int | None:
-    """Storage targets that were not."""
+    """Storage targets that were not in service before the run."""
     return gathered.targets and gathered.targets.inactive
 
 
 def busiest_target(gathered: Gathered) -> float | None:
-    """How many stripes the busiest target has, over how many it has in rotation."""
+    """How many stripes the busiest target has, over its number in round-robin placement."""
     stripes = Counter(target for own in gathered.files.values() for target in own)
     if not stripes or not gathered.in_reach:
         return None
@@ -112,23 +112,23 @@ def other_jobs(gathered: Gathered) -> int | None:
 
 
 def client_written_gib(gathered: Gathered) -> float | None:
-    """What the file system's clients on the nodes wrote while the run lasted, in GiB."""
+    """What the file system's clients on the nodes wrote during the run, in GiB."""
     return _moved_gib("write_bytes", gathered)
 
 
 def client_read_gib(gathered: Gathered) -> float | None:
-    """What the file system's clients on the nodes read while the run lasted, in GiB."""
+    """What the file system's clients on the nodes read during the run, in GiB."""
     return _moved_gib("read_bytes", gathered)
 
 
 def open_close_percent(gathered: Gathered) -> float | None:
-    """The share of opens and closes in the time of an operation, of the larger one."""
+    """The share of opens and closes in the time of an operation, the larger of writes and reads."""
     shares = time_shares(gathered.phases).values()
     return max((round(100 * (each["open"] + each["close"]), 1) for each in shares), default=None)
 
 
 def time_shares(phases: Sequence[Mapping]) -> dict[str, dict[str, float]]:
-    """The share of each part in the time of all phases of an operation, where they are timed."""
+    """The share of each part in the time of all phases of an operation, if they were timed."""
     seconds: dict[str, Counter[str]] = {}
     for phase in phases:
         parts = {part: phase.get(f"seconds_{part}") for part in PARTS}
@@ -160,7 +160,7 @@ def _is_own(user: str, own: str) -> bool:
 
 
 def _moved_gib(counter: str, gathered: Gathered) -> float | None:
-    """What a counter of Lustre's clients rose by; None where one is missing or was set back."""
+    """The increase of a counter of Lustre's clients; None if one is missing or was reset."""
     rises = {}
     for name in ("write_bytes", "read_bytes"):
         before = _counted(name, gathered.nodes_before, gathered.nodes)
@@ -172,7 +172,7 @@ def _moved_gib(counter: str, gathered: Gathered) -> float | None:
 
 
 def _counted(counter: str, text: str, nodes: int) -> int | None:
-    # A counter has a line only once it has counted; the time of the snapshot is always there.
+    # A counter has a line only after its first count; the time of the snapshot is always there.
     if len(re.findall(r"^snapshot_time\s", text, re.MULTILINE)) != nodes:
         return None
     # <name> <count> samples [bytes] <least> <largest> <sum> and in newer versions <sum of squares>
@@ -181,17 +181,17 @@ def _counted(counter: str, text: str, nodes: int) -> int | None:
 
 
 class CovariatesMixin(rfm.RegressionTestPlugin):
-    """Gives the job script commands that gather covariates, and a variable to each of these."""
+    """Gives the job script commands that gather covariates, and a variable for each of them."""
 
     for _name in COVARIATES:
         locals()[_name] = variable(int, float, type(None), value=None, loggable=True)
     fullest_target = variable(str, type(None), value=None, loggable=True)
 
     def each_node(self) -> list[str]:
-        """The shell command that names the launcher of one process on each node."""
-        # A number of nodes that the scheduler is yet to choose leaves one, and so null.
+        """The shell command that sets the launcher of one process on each node."""
+        # If the scheduler chooses the number of nodes, only one node is asked: the result is null.
         if (self.nodes or 1) > 1 and self.current_partition.launcher_type.registered_name in _SRUN:
-            # Its own step, without MPI: a process a node, whatever the program has.
+            # Its own step, without MPI: one process a node, whatever the program has.
             return [
                 f"each_node=(srun --mpi=none --nodes={self.nodes} --ntasks={self.nodes} "
                 "--ntasks-per-node=1)"
@@ -199,11 +199,11 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
         return []
 
     def look_before(self) -> str:
-        """The shell command straight before the program."""
+        """The shell command directly before the program."""
         return call("look_before", self.scheduler, *self._client_script)
 
     def look_after(self) -> list[str]:
-        """The shell commands after the program, whose exit status is kept by then."""
+        """The shell commands after the program; its exit status is already kept."""
         return [call("look_after", name) for name in self._client_script]
 
     @property
@@ -211,7 +211,7 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
         return [self.striping.script.name] if self.striping.counts_clients else []
 
     def read_covariates(self, stage: Path) -> None:
-        """Set the covariates from what the job script gathered."""
+        """Set the covariates from the output of the job script."""
         self._complete_node_list(stage)
         listed = read_output(stage / TARGETS_FILE)
         self.gathered = Gathered(
@@ -230,20 +230,20 @@ class CovariatesMixin(rfm.RegressionTestPlugin):
     def count_stripes(self, files: Mapping[str, Sequence[int]]) -> None:
         """Set how busy the busiest target is, by the targets of each file's stripes.
 
-        In a pool of the directory's own it is not known which targets are its members.
+        The members of a directory's default pool are not known.
         """
         if not self.placement or self.asked_striping.pool:
             self.measure_again("busiest_target", replace(self.gathered, files=files))
 
     def measure_again(self, name: str, gathered: Gathered) -> None:
-        """Set a covariate by what is known after the run alone."""
+        """Set a covariate that is known only after the run."""
         setattr(self, name, measure(name, gathered))
 
     def _complete_node_list(self, stage: Path) -> None:
         """Give ReFrame the nodes of a job that ended before it could ask for them.
 
-        Without Slurm's accounting they are unknown by then, and ReFrame would log `None`.
+        Without Slurm's accounting they are unknown then, and ReFrame would log `None`.
         """
-        # ReFrame has no public way in: the names are worked out of this, its own field.
+        # ReFrame has no public interface for it: it computes the names from this private field.
         if not getattr(self.job, "_nodespec", "nothing to complete"):
             self.job._nodespec = read_output(stage / "node_list.txt").strip()

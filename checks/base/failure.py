@@ -1,12 +1,12 @@
 """Why a program failed: how its job ended, and one line of its own or its MPI library's output.
 
-Pure; knows how MPI libraries fail to start, which is before the program can say anything.
+Pure functions. They know how MPI libraries fail to start, before the program can print anything.
 """
 
 import re
 
-# The program's own words come first. Then those of the library that are nearest to the cause:
-# UCX and the loader name it, Open MPI and MPICH above them only that they cannot go on.
+# The program's own words come first, then the words of the library nearest to the cause: UCX and
+# the loader name it, while Open MPI and MPICH above them only report that they cannot continue.
 _REASONS = [
     re.compile(r"^((?:benchio|iobands):.*)", re.MULTILINE),
     re.compile(r"(error while loading shared libraries: .*)"),
@@ -21,12 +21,12 @@ _REASONS = [
         r"(?!Abort)\w+\(\d+\)\.*: *(.*)"
     ),
     re.compile(r"(It looks like MPI_INIT failed.*?) for some reason"),
-    # Slurm: of the job, or of the program alone, whose processes it ends when one has failed.
+    # Slurm: about the job, or about the program only, if one of its processes failed.
     re.compile(r"\*\*\* ((?:JOB|STEP) \S+ ON \S+ CANCELLED AT .*?) \*\*\*"),
-    # PBS, LSF and Flux of a job at its limit.
+    # PBS, LSF and Flux, about a job at its time limit.
     re.compile(r"^(=>> PBS: job killed: .*|TERM_\w+: job killed .*)", re.MULTILINE),
     re.compile(r"(job\.exception type=.*)"),
-    # Better than nothing, and all that is left where Open MPI's launcher loses its messages.
+    # The only output if Open MPI's launcher loses its messages.
     re.compile(r"^(.*(?:error|fatal|cannot).*)", re.MULTILINE | re.IGNORECASE),
 ]
 
@@ -34,16 +34,16 @@ _REASONS = [
 #: The exit status of a program that SIGTERM ended.
 _TERMINATED = "143"
 
-#: The states in which Slurm ends a job, and ReFrame a local one. Others say nothing of the cause.
+#: The states in which Slurm ends a job, or ReFrame a local one. Others do not tell the cause.
 _ENDED_BY_SCHEDULER = {
     *("BOOT_FAIL", "CANCELLED", "DEADLINE", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT"),
 }
 
 
 def how_it_ended(tool: str, status: str, state: str | None, limit: float | None) -> str:
-    """How a program ended that failed, by its exit status, empty without one.
+    """How a failed program ended, by its exit status, which is empty if unknown.
 
-    `state` is that of the job in the scheduler's word, `limit` its time limit in seconds.
+    `state` is the job's state in the scheduler's words, `limit` its time limit in seconds.
     """
     within = f"limit {limit:g} s" if limit else "no limit"
     if state in _ENDED_BY_SCHEDULER:
@@ -55,9 +55,9 @@ def how_it_ended(tool: str, status: str, state: str | None, limit: float | None)
 
 
 def why_no_output(state: str | None, patience: float | None, stage: str) -> str:
-    """Why a job left no output in its stage directory; it was to wait no longer than `patience`."""
+    """Why a job left no output in its stage directory; `patience` is its longest wait."""
     if state in {"COMPLETED", "FAILED"}:
-        return f"the job left no output ({state}): do its nodes have the stage directory {stage}?"
+        return f"the job left no output ({state}): can its nodes reach the stage directory {stage}?"
     waited = f" or waited for more than {patience:g} s" if patience else ""
     return f"the job never began: it was cancelled{waited}"
 

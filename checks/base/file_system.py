@@ -1,4 +1,4 @@
-"""Where a check does its I/O: one point for each file system, stripe count and transport."""
+"""The place of a check's I/O: one point for each file system, stripe count and transport."""
 
 import reframe as rfm
 from reframe.core.builtins import parameter, variable
@@ -8,33 +8,33 @@ from . import site
 
 
 def stripe_counts(*others: int) -> parameter:
-    """The parameter of the stripe counts that the site has, and of others."""
+    """The parameter of the site's stripe counts, and others."""
     counts = dict.fromkeys([*site.stripe_counts(), *others])
     return parameter(counts, fmt=lambda each: "null" if each is None else str(each), loggable=True)
 
 
 class FileSystemMixin(rfm.RegressionTestPlugin):
-    """Parametrises a check over the site's file systems and binds each point to where it exists."""
+    """Parametrises a check over the site's file systems; each point runs only where it exists."""
 
     #: The file system, by its name in the site configuration.
     file_system = parameter(site.file_systems(), loggable=True)
 
-    #: The stripe count to ask for: −1 is all targets, None a file system without stripes.
+    #: The requested stripe count: −1 is all targets, None a file system without stripes.
     stripe_count_asked = stripe_counts()
 
     #: The MPI transport, which is a feature of the programming environment.
     transport = parameter(site.transports(), loggable=True)
 
-    #: The name of the hint preset; a check that uses MPI-IO takes all of the site's.
+    #: The name of the hint preset; a check that uses MPI-IO takes all presets of the site.
     hints = parameter([site.DEFAULT_HINTS], loggable=True)
 
-    #: Hint presets of the check's own, by name, beside those of the site configuration.
+    #: The check's own hint presets by name, in addition to the site configuration's.
     own_presets = variable(dict, value={})
 
     #: The medium of the file system, as the site configuration says.
     medium = variable(str, type(None), value=None, loggable=True)
 
-    #: The type of the file system, which picks the striping backend.
+    #: The type of the file system, which selects the striping backend.
     file_system_type = variable(str, type(None), value=None, loggable=True)
 
     def bind_to_site(self) -> None:
@@ -45,7 +45,7 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
         self.valid_prog_environs = site.environments_for(
             self.transport, self.hints, self.own_presets
         )
-        # Now, when there is no partition yet: so that `-E` can select by both.
+        # Before there is a partition, so that `-E` can select by both.
         self.medium, self.file_system_type = site.medium_and_type(self.file_system)
 
     @property
@@ -60,7 +60,7 @@ class FileSystemMixin(rfm.RegressionTestPlugin):
 
     @property
     def asked_striping(self) -> Asked:
-        """This point's stripe count, and what the site configuration asks besides."""
+        """This point's stripe count, and the striping of the site configuration."""
         settings = self.file_system_settings
         tolerated = settings.get("max_inactive_targets", 0)
         return Asked(self.stripe_count_asked, **settings.get("striping", {}), tolerated=tolerated)

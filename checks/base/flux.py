@@ -49,7 +49,7 @@ class FluxRun(JobLauncher):
 
 
 def shape(job: Job, request: FluxRequest) -> None:
-    """Let `job` be submitted as `request` says, with the output and environment that it had."""
+    """Submit `job` as `request` says, with its own output and environment."""
     made = job.fluxjob
     jobspec = type(made).from_nest_command(
         ["/bin/bash", job.script_filename],

@@ -1,4 +1,4 @@
-"""Sets the MPI-IO hints of a preset, and proves those that it demands.
+"""Sets the MPI-IO hints of a preset, and proves the required ones.
 
 Two sources show the hints in effect: the open file, read by benchio, which leaves out what a
 library merely echoes (contract 1), and the hints that the library displays.
@@ -14,8 +14,8 @@ from reframe.core.builtins import variable
 
 from .stage import read_output
 
-# ROMIO's words, which Cray's and Intel's libraries have from it. Open MPI's own MPI-IO knows no
-# such hint, and displays none, so that ROMIO is asked for there.
+# ROMIO's names, which Cray's and Intel's libraries share. Open MPI's own MPI-IO has no such hint
+# and displays none, so its ROMIO is requested.
 _ROMIO = {"OMPI_MCA_io": "^ompio", "ROMIO_PRINT_HINTS": "1"}
 
 
@@ -24,16 +24,16 @@ def _collective_buffering(value: str) -> dict:
     return {"env_vars": _ROMIO, "romio_hints": hints, "hints": hints}
 
 
-#: Hint presets that any check may have of its own, in the form of a site's (contract 4).
+#: Hint presets that checks define themselves, in the form of a site's presets (contract 4).
 COLLECTIVE_BUFFERING = {
     "cb-on": _collective_buffering("enable"),
     "cb-off": _collective_buffering("disable"),
 }
 
-#: What makes an MPI library display the hints that it holds of each file that it opens. MPICH
-#: and Intel's library need not be asked: there the open file shows them.
+#: Variables that make an MPI library display the hints of each file that it opens. MPICH and
+#: Intel's library need none: there the open file shows them.
 REPORT_VARIABLES = {
-    # Of its ROMIO alone: OMPIO displays nothing, so with it no hint is proven.
+    # For its ROMIO only: OMPIO displays nothing, so with it no hint is proven.
     "openmpi": {"ROMIO_PRINT_HINTS": "1"},
     "cray-mpich": {"MPICH_MPIIO_HINTS_DISPLAY": "1"},
 }
@@ -66,27 +66,27 @@ def read_back(records: Sequence[Mapping]) -> Values:
 
 
 def in_effect(asked: dict[str, str], *sources: Values) -> dict[str, str]:
-    """The values of the hints in `asked` by both sources; one that neither shows is left out."""
+    """The values of the hints in `asked` by both sources, without hints that neither shows."""
     seen = {name: set().union(*(source.get(name, set()) for source in sources)) for name in asked}
     return {name: " and ".join(sorted(values)) for name, values in sorted(seen.items()) if values}
 
 
 def unproven(asked: dict[str, str], proven: dict[str, str]) -> list[str]:
-    """What differs between the hints asked for and those in effect, in words."""
+    """Differences between the requested hints and the hints in effect, as text."""
     return [
-        f"hint {name} asked: {value}, in effect: {proven.get(name, 'no evidence')}"
+        f"hint {name} requested: {value}, in effect: {proven.get(name, 'no evidence')}"
         for name, value in asked.items()
         if proven.get(name) != value
     ]
 
 
 def unset(asked: Mapping[str, str], records: Sequence[Mapping]) -> list[str]:
-    """The variables that not all processes had with the value that was asked, in words.
+    """The variables that some process lacked or had with another value, as text.
 
-    `records` are those of benchio, which looks at the environment of each process.
+    `records` are benchio's, which reads the environment of each process.
     """
     return [
-        f"variable {name} asked: {value}, on all processes: {found}"
+        f"variable {name} requested: {value}, on all processes: {found}"
         for name, value in asked.items()
         for found in sorted({record["environment"].get(name, NOT_SET) for record in records})
         if found != str(value)
@@ -116,7 +116,7 @@ class HintsMixin(rfm.RegressionTestPlugin):
     def set_hints(self) -> list[str]:
         """The shell commands that set the preset's variables; has the MPI library display hints.
 
-        ReFrame's `env_vars` will not do: it expands `$(...)` in their values by itself.
+        ReFrame's `env_vars` is not used, as ReFrame expands `$(...)` in their values by itself.
         """
         preset = self.hint_preset
         variables = dict(preset.get("env_vars", {}))
@@ -129,16 +129,16 @@ class HintsMixin(rfm.RegressionTestPlugin):
         return [f"export {name}={shlex.quote(str(value))}" for name, value in variables.items()]
 
     def write_romio_hints(self, hints: dict[str, str]) -> Path:
-        """Write the file that ROMIO reads, and return where it is."""
-        # The whole path: ROMIO ignores a file that it cannot open, and a launcher may start its
-        # processes elsewhere.
+        """Write the file that ROMIO reads, and return its path."""
+        # The whole path, as ROMIO ignores a file that it cannot open, and a launcher may start
+        # processes in another directory.
         path = Path(self.stagedir, self.romio_hints_file)
         lines = [f"{name} {value}\n" for name, value in hints.items()]
         path.write_text("".join(lines), encoding="utf-8")
         return path
 
     def hint_problems(self, stage: Path, records: Sequence[Mapping]) -> list[str]:
-        """What the run failed to prove of the preset; sets `hints_in_effect`."""
+        """What the run failed to prove about the preset; sets `hints_in_effect`."""
         said = read_output(stage / str(self.stdout), stage / str(self.stderr))
         asked = self.hint_preset.get("hints", {})
         proven = in_effect(asked, read_back(records), displayed(said))

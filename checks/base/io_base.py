@@ -1,7 +1,7 @@
-"""The base of every check that measures I/O: where, how large, under guard, and what is proven.
+"""The base of every check that measures I/O: its place, size, guards and proofs.
 
-A program's own base states its `metrics`, writes the command, and reads the results. What the
-parts of a check do, and in which order, is in the five hooks of `IoBase`.
+A program's own base states its `metrics`, writes the command, and reads the results. The five hooks
+of `IoBase` have the order of the steps.
 """
 
 import shlex
@@ -33,7 +33,7 @@ from .stage import copy_scripts, read_output, seconds_between
 from .transport import TransportMixin
 from .witnesses import WitnessesMixin
 
-#: What the job script writes just before the program and just after it.
+#: The files that the job script writes just before the program and just after it.
 AROUND_PROGRAM = ("libraries.txt", "exit_status.txt")
 
 
@@ -61,13 +61,13 @@ class IoBase(
     #: The I/O interface, in the words of contract 2.
     interface = variable(str, value="posix", loggable=True)
 
-    #: What tells series apart where no other field does: a case of a source, or a setting.
+    #: Distinguishes series if no other field does: a case of a source, or a setting.
     case = variable(str, type(None), value=None, loggable=True)
 
-    #: Whether the clock stops only when the data is on the file system.
+    #: Whether the time of a write includes bringing the data to the file system.
     fsync = variable(bool, value=True, loggable=True)
 
-    #: What the reads found in the page cache, as contract 1 says.
+    #: The state of the page cache before the reads, in the words of contract 1.
     cache = variable(str, type(None), value=None, loggable=True)
 
     #: The program that measures.
@@ -79,7 +79,7 @@ class IoBase(
     #: The version of these checks.
     suite_version = variable(str, value=suite_version, loggable=True)
 
-    #: Which attempt it is: 2 where infrastructure spoilt the first.
+    #: The attempt: 2 if the first failed because of the infrastructure.
     attempt = variable(int, value=ATTEMPT, loggable=True)
 
     #: The session that it is of.
@@ -94,44 +94,44 @@ class IoBase(
     #: The stripe size in effect in bytes, read back from the files.
     stripe_size = variable(int, type(None), value=None, loggable=True)
 
-    #: What the layout of the files says of their place besides stripes, such as the pool.
+    #: The placement of the files besides stripes, such as the pool, by their layout.
     placement = variable(str, type(None), value=None, loggable=True)
 
-    #: The shell command that stripes a directory so; the directory is its last word, and left out.
+    #: The shell command that gives a directory this striping, without its last word, the directory.
     striping_command = variable(str, type(None), value=None, loggable=True)
 
-    #: How far the repeats lie apart, (largest - smallest) / median of each variable, as
-    #: `write_bw=0.041,read_bw=0.012`; None of a single one.
+    #: The spread of the repeats, (largest - smallest) / median of each variable, as
+    #: `write_bw=0.041,read_bw=0.012`; None without repeats.
     spread = variable(str, type(None), value=None, loggable=True)
 
     #: Percentiles of the times of the calls that moved data in s, as
     #: `write_bw=p50:0.0001,p95:0.0002,p99:0.001,max:0.02`; None if they were not timed.
     call_seconds = variable(str, type(None), value=None, loggable=True)
 
-    #: Within how many days the site's schedule measures it again; None if not declared.
+    #: The interval in days after which the site's schedule measures it again; None if not declared.
     interval_days = variable(float, type(None), value=None, loggable=True)
 
-    #: How long the program ran, its start by MPI included; in the run report alone, in s.
+    #: How long the program ran, including its start by MPI, in s; only in the run report.
     seconds_program = variable(float, type(None), value=None, loggable=True)
 
-    #: How long it was measured, all phases and repeats together; in the run report alone, in s.
+    #: The measured time of all phases and repeats together, in s; only in the run report.
     seconds_io = variable(float, type(None), value=None, loggable=True)
 
-    #: Why the check was not run, where its file system is not fit for it.
+    #: Why the check was not run, if its file system is unfit.
     not_run = variable(str, type(None), value=None, loggable=True)
 
-    #: Why the check was skipped, which ReFrame itself writes to the screen alone.
+    #: Why the check was skipped, which ReFrame itself prints only on the screen.
     skip_reason = variable(str, type(None), value=None, loggable=True)
 
-    #: What is measured, by the names of contract 2; the sanity phase fills `samples` with them.
+    #: The measured variables, by the names of contract 2; the sanity phase fills `samples`.
     metrics: tuple[str, ...] = ()
 
-    #: What the program reported of each phase, in the words of contract 1 where it has them.
+    #: The program's report of each phase, in the words of contract 1 where it has them.
     records: Sequence[Mapping] = ()
 
     leaves = ("exit_status.txt",)
 
-    #: Shell scripts that the job script sources, beside those of every job.
+    #: Shell scripts that the job script sources, in addition to the ones of every job.
     scripts: tuple[Path, ...] = ()
 
     #: Whether the launch becomes a shell function `launch OPTION...`, which `phases` calls.
@@ -146,7 +146,7 @@ class IoBase(
     num_cpus_per_task = 1
     sourcesdir = None
 
-    # First: a check's own hooks may change what the site says.
+    # First, as a check's own hooks may change the site's values.
     @run_after("init")
     def take_site(self) -> None:
         self.bind_to_site()
@@ -206,7 +206,7 @@ class IoBase(
 
     @sanity_function
     def prove(self) -> bool:
-        """The program ran to its end, and its results, files, transport and hints are as asked."""
+        """The program ran to its end, with the requested results, files, transport and hints."""
         stage = Path(self.stagedir)
         self.skip_if_unable(stage)
         try:
@@ -225,7 +225,7 @@ class IoBase(
         if not self.is_dry_run():
             self.judge_repeats(self.samples)
 
-    # What a program's base says
+    # What a program's base defines
 
     def write_command(self) -> None:
         """Set `program_path` and `executable_opts`."""
@@ -235,17 +235,17 @@ class IoBase(
         return []
 
     def result_problems(self, stage: Path) -> list[str]:
-        """What the results fail to prove; sets `samples`, `tool_version` and `cache`."""
+        """The gaps in the proof by the results; sets `samples`, `tool_version` and `cache`."""
         raise NotImplementedError
 
     def skip_if_unable(self, stage: Path) -> None:
-        """Skip the check where the program said that it was built without what it needs."""
+        """Skip the check if the program reports that it was built without a needed part."""
 
     def leave_out_points(self) -> None:
-        """Set `valid_systems` to nothing where the point makes no sense."""
+        """Set `valid_systems` to nothing if the point makes no sense."""
 
     def take_tags(self) -> None:
-        """Tag the check as the partitions would have it on which it can run."""
+        """Tag the check by the partitions on which it can run."""
         check = {
             "tool": self.tool,
             "pattern": self.pattern,
@@ -270,13 +270,13 @@ class IoBase(
 
     @property
     def striping_of_directory(self) -> Asked:
-        """The striping of the run directory: all of it that is asked for, but what a hint makes."""
+        """The striping of the run directory: as requested, except what a hint sets."""
         by_hint = site.STRIPE_COUNT_HINT in self.hint_preset.get("hints", {})
         return replace(self.asked_striping, stripe_count=None) if by_hint else self.asked_striping
 
     @property
     def written_gib(self) -> float:
-        """How much may be on the file system at once, in GiB."""
+        """The most data on the file system at one time, in GiB."""
         return self.gib
 
     def before_program(self) -> list[str]:
@@ -290,7 +290,7 @@ class IoBase(
         ]
 
     def after_program(self) -> list[str]:
-        """The shell commands straight after the program."""
+        """The shell commands directly after the program."""
         return ["inspect_run_directory $?", *self.look_after(), *self.read_layout()]
 
     def read_layout(self) -> list[str]:
@@ -300,7 +300,7 @@ class IoBase(
     # What is proven
 
     def require_file_system(self) -> None:
-        """Skip the check where its file system is not fit to be measured."""
+        """Skip the check if its file system is unfit."""
         if not self.is_dry_run():
             findings = self.probe.findings[self.file_system]
             self.not_run = findings.blocking(self.stripe_count_asked)
@@ -321,7 +321,7 @@ class IoBase(
             raise SanityError(": ".join(filter(None, [happened, reason_in(said)])))
 
     def environment_problems(self, stage: Path) -> list[str]:
-        """What the run fails to prove of layout, transport and hints; sets those in effect."""
+        """The gaps in the proof of layout, transport and hints; sets the ones in effect."""
         return [
             *self.striping_problems(stage),
             *self.transport_problems(stage),
@@ -329,7 +329,7 @@ class IoBase(
         ]
 
     def striping_problems(self, stage: Path) -> list[str]:
-        """What the layout of the files fails to prove; the one in effect is recorded anyway."""
+        """The gaps in the proof by the layout of the files, which is recorded in any case."""
         try:
             layout, problems = self.striping.in_effect(stage, self.asked_striping), []
         except StripingError as error:
@@ -338,7 +338,7 @@ class IoBase(
         return problems
 
     def record_layout(self, layout: Layout | None, asked: Asked) -> None:
-        """Set what is recorded of the layout in effect, where one was read."""
+        """Set the columns of the layout in effect, if one was read."""
         if layout:
             self.stripe_count, self.stripe_size = layout.stripe_count, layout.stripe_size
             self.placement = layout.placement
@@ -348,7 +348,7 @@ class IoBase(
     # The samples
 
     def judge_repeats(self, values: Mapping[str, Sequence[float]]) -> None:
-        """Judge the median of each variable by its band, and record how far the repeats differ."""
+        """Judge the median of each variable by its band, and record the spread of the repeats."""
         if all(len(repeats) > 1 for repeats in values.values()):
             self.spread = ",".join(
                 f"{name}={(max(repeats) - min(repeats)) / statistics.median(repeats):.3f}"

@@ -1,4 +1,4 @@
-"""Asks the scheduler for a job of so many nodes, in the scheduler's own words."""
+"""Requests a job from the scheduler, in the scheduler's own options."""
 
 import os
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from . import flux, schedulers
 from .package import PERFLOGS, await_end, note_job
 from .stage import await_files
 
-#: How long a job may outlive its time limit, as where its scheduler is away meanwhile.
+#: How long a job may outlive its time limit, for example while its scheduler is down.
 _PATIENCE_SECONDS = 600
 
-#: How long what a job has left may take to appear here: NFS keeps attributes for up to a minute.
+#: How long the files of a job may take to appear here: NFS caches attributes for up to a minute.
 _APPEARS_SECONDS = 90
 
 
 def when_submitted(job: Job, action: Callable[[], None]) -> None:
-    """Call `action` when the job has its number; a hook after `run` comes when it has ended."""
+    """Call `action` when the job has its ID; a hook after `run` comes only after it has ended."""
     submit = job.submit
 
     def submit_and_act() -> None:
@@ -33,34 +33,34 @@ def when_submitted(job: Job, action: Callable[[], None]) -> None:
 class JobMixin(rfm.RegressionTestPlugin):
     """Brings the account, the placement and the traps of the scheduler into the job script.
 
-    The check sets the numbers of nodes, of tasks and of tasks on a node. After the setup it calls
-    `ask_scheduler`, and before the run, when its commands are written, `place_processes`.
+    The check sets the numbers of nodes, tasks and tasks per node. It calls `ask_scheduler` after
+    the setup, and `place_processes` before the run, when its commands are written.
     """
 
-    #: The number of nodes; 0 while the scheduler has yet to say how many there are.
+    #: The number of nodes; 0 until the scheduler has decided it.
     nodes = variable(int, value=0, loggable=True)
 
-    #: The number of processes in all; 0 like the number of nodes.
+    #: The number of processes on all nodes; 0 like the number of nodes.
     tasks = variable(int, value=0, loggable=True)
 
-    #: The files that a job leaves which has ended well, besides its output.
+    #: The files that a successful job leaves, besides its output.
     leaves = ()
 
     def ask_scheduler(self) -> None:
         self.max_pending_time = self.current_partition.extras.get("max_pending_time")
         self.job.options += schedulers.options(self.scheduler, self.asked_of_scheduler)
         if self.scheduler == "local":
-            # ReFrame's two seconds between TERM and KILL are few for a machine that is busy: what
+            # ReFrame waits two seconds between TERM and KILL, too few on a busy machine: files that
             # the script has not removed by then would stay.
             self.job.scheduler.CANCEL_GRACE_PERIOD = schedulers.SECONDS_TO_CLEAN_UP
 
-    # Should ReFrame be killed, the next session cancels the job.
+    # If ReFrame is killed, the next session cancels the job.
     @run_before("run")
     def note_job_of_session(self) -> None:
         job = self.job
         when_submitted(job, lambda: note_job(PERFLOGS, self.scheduler, job.jobid, job.name))
 
-    # First of all that looks at what the job left.
+    # Before everything else that reads the job's files.
     @run_before("sanity")
     def await_end(self) -> None:
         if not self.is_dry_run():
@@ -91,11 +91,11 @@ class JobMixin(rfm.RegressionTestPlugin):
 
     @property
     def scheduler(self) -> str:
-        """The scheduler of the partition, by the name that ReFrame has for it."""
+        """ReFrame's name of the partition's scheduler."""
         return self.current_partition.scheduler.registered_name
 
     @property
     def asked_of_scheduler(self) -> schedulers.Asked:
-        """The account and so on, from the environment or the site configuration."""
+        """Account, reservation and QoS, from the environment or the site configuration."""
         extras = self.current_partition.extras
         return schedulers.asked_for(extras, self.scheduler, os.environ)

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Guards of a job: its file system, its run directory, what else goes on. Job scripts source this.
+# Guards of a job: its file system, its run directory, its surroundings. Job scripts source this.
 #
-# A job script sets file_system, the path of the site configuration, and each_node, the command
-# that starts one process on each node of the job; it is empty where there is one node.
+# A job script sets file_system, the path in the site configuration, and each_node, the command
+# that starts one process on each node of the job; it is empty for one node.
 
 file_system=
 each_node=()
@@ -18,28 +18,28 @@ refuse() {
 or_refuse() {
     local reason=$1 printed
     shift
-    # Some commands go on with pages of help.
+    # Some commands print pages of help after it.
     printed=$("$@" 2>&1) || refuse "$reason: $(head -n 1 <<<"$printed")"
 }
 
-# require_mounted TYPE NAME...: the mount table calls the file system one of the names. A directory
-# exists on the root disk too while its file system is not mounted: a run would measure that disk.
+# require_mounted TYPE NAME...: the file system must have one of the names in the mount table. While
+# it is not mounted, its directory may exist on the root disk, and a run would measure that disk.
 require_mounted() {
     local type=$1 mounted name
     shift
-    # df asks the mount table, which tells file systems in user space apart; stat does not.
+    # df asks the mount table, which distinguishes file systems in user space; stat does not.
     mounted=$(df --output=fstype -- "$file_system" 2>/dev/null | tail -n 1)
     for name; do
         [ "$mounted" != "$name" ] || return 0
     done
-    refuse "type asked: $type; mounted there: ${mounted:-nothing}: is it mounted on $(uname -n)?"
+    refuse "type requested: $type; mounted there: ${mounted:-nothing}: is it mounted on $(uname -n)?"
 }
 
-# require_commands TYPE: what the script of the type needs, one command of each group.
+# require_commands TYPE: the script of the type needs one command of each group.
 require_commands() {
     local group
     for group in "${needed[@]}"; do
-        has_one_of "$group" || refuse "type $1 needs the command ${group// / or }, which is not here"
+        has_one_of "$group" || refuse "type $1 needs the command ${group// / or }: not found here"
     done
 }
 
@@ -52,52 +52,51 @@ has_one_of() {
     return 1
 }
 
-# make_run_directory: makes $run_directory, in the directory that its session has named and noted,
-# and which is removed however the job ends.
+# make_run_directory: makes $run_directory in the directory that the session has noted. However the
+# job ends, the directory is removed.
 make_run_directory() {
     local unsafe
     noted_directory=$(<run_directory.txt)
     ! unsafe=$(writable_by_others) || refuse "$unsafe"
     noted_directory=$(make_marked "$noted_directory" 2>/dev/null) ||
-        refuse "no directory can be made there: does it exist, may you write?"
+        refuse "no directory can be made there: does it exist, and may you write to it?"
     remove_at_the_end
     run_directory=$noted_directory/data
     mkdir -- "$run_directory" || refuse "no directory can be made there"
     df -Pk "$run_directory" >df.txt
 }
 
-# make_marked PATH: makes and prints the directory, with a mark by which it is known whatever others
-# rename. Where somebody was faster, another name with the same beginning: the sweep looks for both.
+# make_marked PATH: makes and prints the directory, with a mark that identifies it even if another
+# user renames directories. If PATH exists, it appends characters; the sweep looks for both names.
 make_marked() {
     local made=$1
     mkdir -m 0700 -- "$made" 2>/dev/null || made=$(mktemp -d -- "$1.XXXXXXXXXX") || return
     { touch -- "$made/.${made##*/}" || ! rmdir -- "$made"; } && echo "$made"
 }
 
-# Removes the directory $1 from within, if it has the mark; that goes last, as this may be stopped.
+# Removes the directory $1 from within, if it has the mark, which goes last, as this may be stopped.
 # shellcheck disable=SC2016
 remove_marked='cd -P -- "$1" && [ -f "./.${1##*/}" ] &&
     find . -xdev -mindepth 1 ! -path "./.${1##*/}" -delete &&
     rm -- "./.${1##*/}" && cd / && rmdir -- "$1"'
 
-# writable_by_others: says so of a file system's directory in which another user could put files or
-# links in the place of a run's; else fails.
+# writable_by_others: succeeds, with a message, if another user could replace files of a run by
+# others, or by links, in the file system's directory.
 writable_by_others() {
     local mode
     mode=$(stat -L -c %a -- "$file_system" 2>/dev/null) && [ $((0$mode & 01002)) -eq 2 ] &&
-        echo "others may write there and the directory is not sticky; chmod +t it, or name one" \
-            "below it that is yours"
+        echo "other users may write there and the directory is not sticky; run chmod +t on it, or" \
+            "name a directory of yours below it"
 }
 
-# A trap, for which a script that is killed has no time: ReFrame kills the processes of a local job
-# two seconds after it asked them to end. So there is also a process in a session of its own, which
-# is not killed with them, nor as the rest of a killed session, and which reads until none of them
-# is left to write to it.
+# Sets a trap. A killed script has no time for it: ReFrame kills the processes of a local job two
+# seconds after it asked them to end. So there is also a guard process in its own session, which is
+# killed neither with them nor as part of a killed session. It reads until all of them have ended.
 remove_at_the_end() {
     stage=$PWD
     trap 'remove_directory "$noted_directory"' EXIT
-    # A pipe with a name: `>(...)` needs /dev/fd, and what a coproc opens no program inherits. Some
-    # file systems have none.
+    # A named pipe: `>(...)` needs /dev/fd, and programs do not inherit what a coproc opens. Some
+    # file systems have no named pipes.
     local pipe
     for pipe in guard.fifo "$(mktemp -u "${TMPDIR:-/tmp}/iobands-guard.XXXXXXXXXX")"; do
         mkfifo -m 0600 -- "$pipe" 2>/dev/null || continue
@@ -112,30 +111,30 @@ remove_at_the_end() {
     trap 'exit 130' INT
 }
 
-# remove_directory PATH: and leaves word of it in the stage directory.
+# remove_directory PATH: also records the removal in the stage directory.
 remove_directory() {
     sh -c "$remove_marked" sh "$1" && echo "$1" >>"${stage:-.}/removed_directories.txt"
 }
 
-# require_space NEEDED WRITTEN: so many GiB are free, of which the run writes some.
+# require_space NEEDED WRITTEN: at least NEEDED GiB must be free; the run writes WRITTEN of them.
 require_space() {
     local free
     free=$(awk 'NR == 2 { print $4 }' df.txt)
     awk -v free="$free" -v needed="$1" 'BEGIN { exit !(free / 2 ^ 20 >= needed) }' ||
-        refuse "$free KiB are free, this run needs $1 GiB: $2 to write, the rest to leave free"
+        refuse "$free KiB are free; this run needs $1 GiB: it writes $2, the rest must stay free"
 }
 
-# require_inodes FILES. df shows 0 of 0 inodes where they are made as needed, and on CephFS `-` for
-# those that are free, of some number.
+# require_inodes FILES. df shows 0 of 0 inodes if they are made as needed. On CephFS it shows `-`
+# for the free ones.
 require_inodes() {
     local free
     free=$(df -Pi "$run_directory" | awk 'NR == 2 && $2 > 0 && $4 ~ /^[0-9]+$/ { print $4 }')
     [ -z "$free" ] || [ "$free" -ge "$1" ] ||
-        refuse "$free inodes are free, this run needs $1"
+        refuse "$free inodes are free; this run needs $1"
 }
 
 # note_targets [POOL]: which storage targets are in service, and their space; the file system's
-# script has list_targets, and list_space where each target has its own.
+# script has list_targets, and list_space if each target has its own space.
 note_targets() {
     {
         list_targets "$@"
@@ -143,17 +142,17 @@ note_targets() {
     } >targets.txt 2>/dev/null || :
 }
 
-# note_libraries PROGRAM: what the loader gives the program.
+# note_libraries PROGRAM: the libraries that the loader finds for the program.
 note_libraries() {
     ldd "$(command -v "$1")" >libraries.txt 2>&1
 }
 
-# look_before SCHEDULER [SCRIPT]: covariates, whose failure is no failure of the run. SCRIPT is that
-# of the file system, where it can count what its clients on the nodes move.
+# look_before SCHEDULER [SCRIPT]: covariates; their failure does not fail the run. SCRIPT is the
+# file system's script, if it can count what its clients on the nodes move.
 look_before() {
     on_each_node nodes_before.txt bash ./covariates.sh "$file_system" "${2-}"
     [ -z "${SLURM_JOB_NODELIST-}" ] || echo "$SLURM_JOB_NODELIST" >node_list.txt
-    # Under its name only when it is whole: no job at all is an answer, too.
+    # Renamed only when complete, as an empty list is an answer, too.
     if { id -un && list_jobs "$1"; } >jobs.txt.part 2>/dev/null; then
         mv jobs.txt.part jobs.txt
     fi
@@ -171,7 +170,7 @@ on_each_node() {
     timeout -k 5 20 "${each_node[@]}" "$@" >"$file" 2>/dev/null || :
 }
 
-# list_jobs SCHEDULER: the user of each job that runs on this job's partition; PBS prints a table.
+# list_jobs SCHEDULER: the users of the running jobs on this job's partition; PBS prints a table.
 list_jobs() {
     case $1 in
     slurm | squeue)
@@ -184,15 +183,15 @@ list_jobs() {
     esac
 }
 
-# inspect_run_directory STATUS: keeps the program's exit status, and what files it left.
+# inspect_run_directory STATUS: keeps the program's exit status, and a list of its files.
 inspect_run_directory() {
     exit_status=$1
     echo "$exit_status" >exit_status.txt
     find "$run_directory" -type f -printf '%s %f\n' >files.txt
 }
 
-# load_modules PROGRAM MODULE...: whatever the modules system, a job that goes on without its module
-# measures the program of the same name that happens to be on PATH.
+# load_modules PROGRAM MODULE...: ends the job if a module is missing. It would otherwise measure
+# another program of that name on PATH.
 load_modules() {
     local program=$1 module
     local where="the site configuration, under 'programs'"
@@ -202,7 +201,7 @@ load_modules() {
             "define it in the partition's prepare_cmds, or name the path of $program in $where"
     for module; do
         module load "$module" ||
-            end "the module $module cannot be loaded: put the right one into $where"
+            end "the module $module cannot be loaded: correct it in $where"
     done
 }
 

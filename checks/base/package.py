@@ -1,4 +1,4 @@
-"""What the checks take from the package iobands, so that its layout is known in one place.
+"""What the checks import from the package iobands, so that its layout is known in one place.
 
 These modules need nothing beyond PyYAML and jsonschema, which ReFrame brings.
 """
@@ -32,10 +32,10 @@ from iobands.model import (
     paired_ratio,
 )
 
-#: Where the results of this repository are.
+#: The directory of the results of this repository.
 PERFLOGS = Path(__file__).resolve().parents[2] / "perflogs"
 
-#: Which attempt the runs of this process are.
+#: The attempt of the runs of this process.
 ATTEMPT = 2 if os.environ.get(ATTEMPT_ENV) == "2" else 1
 
 #: The session of the runs of this process, which config/site.py begins.

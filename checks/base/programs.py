@@ -1,4 +1,4 @@
-"""Where programs come from that this suite does not build: IOR, mdtest and IO500.
+"""Finds programs that this suite does not build: IOR, mdtest and IO500.
 
 Pure functions of an entry of `programs` in the site configuration (contract 4); knows no ReFrame.
 """
@@ -19,9 +19,9 @@ class Found:
 
 
 def find(name: str, entry: Mapping, on_path: OnPath) -> Found | None:
-    """Where `name` is: as the site's `entry` says, else on PATH, else from Spack; or nowhere.
+    """The program `name`: by the site's `entry`, else on PATH, else from Spack; None if missing.
 
-    What the site names is not looked for here: it may be there on the compute nodes alone.
+    A path in the site file is not checked here, as it may exist on the compute nodes only.
     """
     if "path" in entry or "modules" in entry:
         return Found(entry.get("path", name), tuple(entry.get("modules", ())))
@@ -32,7 +32,7 @@ def find(name: str, entry: Mapping, on_path: OnPath) -> Found | None:
 
 
 def how_to_provide(name: str) -> str:
-    """What is missing and what helps, in one line."""
+    """What is missing and the remedy, in one line."""
     return (
         f"{name}: put it on PATH, or name its path, modules or Spack spec in the site "
         f"configuration, under 'programs'"

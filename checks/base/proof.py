@@ -1,4 +1,4 @@
-"""What a run must prove before its rates count, whatever program measured. Pure functions."""
+"""What a run must prove before its rates count, with any program. Pure functions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Phase:
 def unproven(
     phases: Iterable[Phase], asked: Mapping[str, Mapping[str, object]], repeats: int
 ) -> list[str]:
-    """What differs from what was `asked` of each phase, a line each; empty if all is proven."""
+    """Differences from what was `asked` of each phase, a line each; empty if all is proven."""
     phases = list(phases)
     wanted = [(name, repeat) for repeat in range(1, repeats + 1) for name in asked]
     measured = [(phase.name, phase.repeat) for phase in phases]
@@ -31,7 +31,7 @@ def unproven(
         if (name, repeat) not in measured
     ]
     if sorted(measured, key=str) != sorted(wanted, key=str) and not problems:
-        problems.append(f"measured {measured}, asked for {wanted}")
+        problems.append(f"measured {measured}, requested {wanted}")
     for phase in phases:
         found = differences(asked.get(phase.name, {}), phase.fields)
         if not isinstance(phase.rate, (int, float)) or not 0 < phase.rate < float("inf"):
@@ -41,9 +41,9 @@ def unproven(
 
 
 def differences(asked: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
-    """The fields that are not as asked, a line each."""
+    """The fields that differ from the request, a line each."""
     return [
-        f"{name} asked: {value}, in effect: {found.get(name)}"
+        f"{name} requested: {value}, in effect: {found.get(name)}"
         for name, value in asked.items()
         if found.get(name) != value
     ]
@@ -54,12 +54,12 @@ def misplaced_files(
 ) -> list[str]:
     """What is wrong with the files on disk; `listing` has a line `SIZE NAME` for each.
 
-    They may be `spare` bytes larger than what was written; `grain` is its rounding error in bytes.
+    They may be `spare` bytes larger than the data; `grain` is its rounding error in bytes.
     """
     sizes = [int(line.split(maxsplit=1)[0]) for line in listing.splitlines()]
     problems = []
     if len(sizes) != files:
-        problems.append(f"files asked: {files}, on disk: {len(sizes)}")
+        problems.append(f"files requested: {files}, on disk: {len(sizes)}")
     if not written - grain <= sum(sizes) <= written + spare + grain:
         problems.append(f"bytes written: {written}, on disk: {sum(sizes)}")
     return problems

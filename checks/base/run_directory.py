@@ -1,8 +1,8 @@
 """The run directory: noted by the session, made by the job script, and removed on every exit.
 
-The note is on disk before the job is submitted, so that a directory is known however the session
-or its machine ends. The job script makes and removes the directory, by the functions of job.sh.
-What it could not remove, sessions and `iobands clean` remove by the notes.
+The note is on disk before the job is submitted, so that the directory is known even if the session
+is killed or its machine goes down. The job script makes and removes the directory, with functions
+of job.sh. Later sessions and `iobands clean` remove what it could not.
 """
 
 import shlex
@@ -24,14 +24,14 @@ JOB_SCRIPTS = (Path(__file__).with_name("job.sh"), Path(__file__).with_name("cov
 
 
 class NotedDirectories(rfm.RegressionTestPlugin):
-    """Notes the directories that a job makes, and removes what it left."""
+    """Notes the directories that a job makes, and removes what is left of them."""
 
     _noted: tuple[Note, ...] = ()
 
     def note_directory(self, root: str, mounted: str | None = None) -> Path:
         """Note a directory below `root` that the job will make, and return its path.
 
-        `mounted` is the type and mount point of its file system as a compute node saw them.
+        `mounted` is the type and mount point of its file system as seen by a compute node.
         """
         scheduler = self.current_partition.scheduler.registered_name
         note = new_note(Path(root), type(self).__name__, scheduler, mounted)
@@ -39,7 +39,9 @@ class NotedDirectories(rfm.RegressionTestPlugin):
             try:
                 note.write(self.notes)
             except OSError as error:
-                raise ReframeError(f"no note in {self.notes}: {error.strerror}") from error
+                raise ReframeError(
+                    f"cannot write a note to {self.notes}: {error.strerror}"
+                ) from error
             self._noted = (*self._noted, note)
         return note.path
 
@@ -54,8 +56,8 @@ class NotedDirectories(rfm.RegressionTestPlugin):
             note.write(self.notes)
 
     def sweep_own(self) -> None:
-        """Remove what the job, which is over, left of its directories."""
-        # The trap of the script leaves its word: the file system may not be on this node.
+        """Remove what is left of the directories after the job has ended."""
+        # The trap of the script records removals, as this node may lack the file system.
         said = Path(self.stagedir, "removed_directories.txt")
         removed = said.read_text(encoding="utf-8").splitlines() if said.exists() else []
         for note in self._noted:
@@ -83,7 +85,7 @@ class NotedDirectories(rfm.RegressionTestPlugin):
 
     @property
     def roots(self) -> dict[Path, Sequence[str]]:
-        """Where the system's run directories are made, and what df may call what is there."""
+        """The paths of the system's run directories, and df's names of their file systems."""
         return {
             Path(settings["path"]): mount_names(settings, BACKENDS[settings["type"]])
             for partition in self.current_system.partitions
@@ -95,9 +97,9 @@ class RunDirectoryMixin(NotedDirectories):
     """Gives the job script `$run_directory`, and `$exit_status` of the program after it ran."""
 
     def make_run_directory(self, volume_gib: float) -> list[str]:
-        """The shell commands before the program, which writes `volume_gib` at the most.
+        """The shell commands before the program, which writes at most `volume_gib`.
 
-        They end the job before anything is written where the file system is not fit for it.
+        They end the job before anything is written if the file system is not fit for it.
         """
         settings = self.file_system_settings
         kind, names = settings["type"], mount_names(settings, self.striping)

@@ -1,7 +1,7 @@
-"""How large a check is: one point for each of the site's scales.
+"""The size of a check: one point for each of the site's scales.
 
 ReFrame selects checks (`-t`, `-E`, `-l`) before they have a partition, so the numbers are set
-straight after init; config/validation.py makes a scale mean the same in every partition.
+directly after init. config/validation.py ensures that a scale is the same in every partition.
 """
 
 from reframe.core.builtins import parameter, variable
@@ -11,7 +11,7 @@ from .job import JobMixin
 
 MIB_PER_GIB = 1024
 
-#: Without a time limit of its own, a scale has this one.
+#: The time limit of a scale without its own.
 DEFAULT_TIME_LIMIT = "30m"
 
 
@@ -21,7 +21,7 @@ class ScaleMixin(JobMixin):
     #: The scale, by its name in the site configuration.
     scale = parameter(site.scales())
 
-    #: How often each phase is measured in one job; 0 stands for the number of the site's scale.
+    #: How often each phase is measured in one job; 0 stands for the number in the site's scale.
     repeats = variable(int, value=0)
 
     #: The volume that each phase moves, in GiB; 0 like the number of nodes.
@@ -47,7 +47,7 @@ class ScaleMixin(JobMixin):
     def nodes_of_scheduler(self) -> int:
         """How many nodes the scheduler has in the state that the scale names.
 
-        ReFrame's option `--flex-alloc-nodes=NUMBER` decides instead, where it is given.
+        If ReFrame's option `--flex-alloc-nodes=NUMBER` is given, it decides instead.
         """
         if isinstance(self.job.sched_flex_alloc_nodes, int):
             return self.job.sched_flex_alloc_nodes
@@ -55,7 +55,7 @@ class ScaleMixin(JobMixin):
         states = schedulers.node_states(self.scheduler, asked)
         nodes = scheduler.filternodes(self.job, scheduler.allnodes())
         number = len(scheduler.filternodes_by_state(nodes, states))
-        self.skip_if(number == 0, f"scale {self.scale}: no node for it now (nodes: {asked})")
+        self.skip_if(number == 0, f"scale {self.scale}: no node is available now (nodes: {asked})")
         return number
 
     def size_for(self, nodes: int) -> None:
@@ -65,17 +65,17 @@ class ScaleMixin(JobMixin):
         self.take_volume()
 
     def take_volume(self) -> None:
-        """Set `gib`; a check that moves something else than the scale's volume overrides this."""
+        """Set `gib`; a check that moves another volume than the scale's overrides this."""
         self.gib = self.tasks * self.scale_settings["mib_per_task"] / MIB_PER_GIB
 
     @property
     def is_flexible(self) -> bool:
-        """Whether the number of nodes is what the scheduler has."""
+        """Whether the scheduler decides the number of nodes."""
         return isinstance(self.scale_settings["nodes"], str)
 
     @property
     def default_time_limit(self) -> str:
-        """How long a job may last where `-S time_limit=...` does not say it."""
+        """The time limit of a job without `-S time_limit=...`."""
         return self.scale_settings.get("time_limit", DEFAULT_TIME_LIMIT)
 
     @property

@@ -1,9 +1,9 @@
 """Scheduler options beyond those that ReFrame writes.
 
-ReFrame writes tasks, nodes and time limits for each scheduler, but passes all other options on
-as they are, so what is right for Slurm would be written into a script for PBS. This module, and
-flux.py for Flux, know their syntax: sbatch(1), qsub(1B) and pbs_resources(7B) of PBS
-Professional, and IBM's reference of bsub. Pure functions; knows nothing of ReFrame or of a site.
+ReFrame writes tasks, nodes and time limits for each scheduler. It passes all other options on
+unchanged, so Slurm's options would end up in a script for PBS. This module, and flux.py for Flux,
+know the syntax of each: sbatch(1), qsub(1B) and pbs_resources(7B) of PBS Professional, and IBM's
+reference of bsub. Pure functions, independent of ReFrame and of a site.
 """
 
 from collections.abc import Mapping
@@ -17,24 +17,24 @@ PBS = ("pbs", "pbspro")
 LSF = "lsf"
 FLUX = "flux"
 
-# What Slurm itself would read. ReFrame unsets it for sbatch, so it is written into the script.
+# Slurm's own variables. ReFrame unsets them for sbatch, so they are written into the script.
 _SLURM_VARIABLES = "SBATCH_"
 
 
 class SchedulerOptionsError(ValueError):
-    """The scheduler has no such thing; the message names both."""
+    """The scheduler has no option for a request; the message names both."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """On whose account a job runs, in which reservation and at which quality of service."""
+    """The account, the reservation and the quality of service of a job."""
 
     account: str | None = None
     reservation: str | None = None
     qos: str | None = None
 
 
-# How each scheduler is asked for it. PBS Professional makes a reservation a queue.
+# The options of each scheduler. In PBS Professional a reservation is a queue.
 _SLURM_OPTIONS = {"account": "--account={}", "reservation": "--reservation={}", "qos": "--qos={}"}
 _PBS_OPTIONS = {"account": "-A {}", "reservation": "-q {}"}
 _OPTIONS: dict[str, dict[str, str]] = {
@@ -49,7 +49,7 @@ _OPTIONS: dict[str, dict[str, str]] = {
 
 
 def asked_for(extras: Mapping, scheduler: str, environment: Mapping[str, str]) -> Asked:
-    """What the environment says, or else the partition: `IOBANDS_ACCOUNT` before `account`.
+    """The values from the environment, or else the partition: `IOBANDS_ACCOUNT` before `account`.
 
     For Slurm, its own `SBATCH_ACCOUNT` and so on come between the two.
     """
@@ -71,7 +71,7 @@ def options(scheduler: str, asked: Asked) -> list[str]:
         SchedulerOptionsError: the scheduler has no option for one of them.
     """
     if scheduler == "local":
-        return []  # nothing to account for
+        return []  # no accounting
     known = _OPTIONS.get(scheduler, {})
     found = []
     for name, value in vars(asked).items():
@@ -79,22 +79,22 @@ def options(scheduler: str, asked: Asked) -> list[str]:
             continue
         if name not in known:
             raise SchedulerOptionsError(
-                f"{name} {value!r} is asked for, but there is no option for it with the scheduler "
-                f"{scheduler!r}; say it in the partition's 'access', in the scheduler's own words"
+                f"{name} {value!r} is requested, but the scheduler {scheduler!r} has no option for "
+                "it; write the scheduler's own option into the partition's 'access'"
             )
         found.append(known[name].format(value))
     return found
 
 
 def placement(scheduler: str, tasks_per_node: int, exclusive: bool) -> list[str]:
-    """What ReFrame leaves out: where processes go, whose the nodes are, when the job is warned.
+    """Options that ReFrame leaves out: placement of processes, exclusive nodes, signals.
 
-    Slurm: TERM goes to the processes and not to the script. They end, and the script goes on to
-    its trap. After a lost node Slurm would run the job again, and the sample would not say so.
-    PBS: a chunk is no node. Without `scatter`, two chunks may share a host, and without `exclhost`
-    other jobs may. It has no signal before the limit; at the limit it sends TERM and waits for the
-    server's kill_delay. LSF: `-nnodes`, which ReFrame would write, is only known
-    to clusters with the job step manager, so nodes come from processes a host.
+    Slurm: TERM goes to the processes and not to the script. They end, and the script continues to
+    its trap. After a lost node Slurm would run the job again, and the sample would not show it.
+    PBS: a chunk is not a node. Without `scatter`, two chunks may share a host, and without
+    `exclhost` other jobs may. It sends no signal before the limit; at the limit it sends TERM and
+    waits for the server's kill_delay. LSF: only clusters with the job step manager know `-nnodes`,
+    which ReFrame would write, so the number of nodes follows from the processes per host.
     """
     if scheduler in SLURM:
         return [f"--signal=TERM@{SECONDS_TO_CLEAN_UP}", "--no-requeue"]
@@ -107,10 +107,10 @@ def placement(scheduler: str, tasks_per_node: int, exclusive: bool) -> list[str]
 
 
 def node_states(scheduler: str, nodes: str) -> str:
-    """What contract 4 calls `idle` and `all` nodes, in ReFrame's words for the states of nodes.
+    """The `idle` and `all` nodes of contract 4, in ReFrame's words for the states of nodes.
 
-    ReFrame's own `idle` leaves out the idle nodes of the reservation that the job asks for, and its
-    `all` includes nodes that are down or drained, for which the job would wait forever.
+    ReFrame's own `idle` leaves out the idle nodes of the requested reservation. Its `all` includes
+    nodes that are down or drained, for which the job would wait forever.
     """
     if scheduler not in SLURM:
         return nodes
@@ -121,14 +121,14 @@ def node_states(scheduler: str, nodes: str) -> str:
 
 
 def nodes_by_placement(scheduler: str) -> bool:
-    """Whether `placement` says how many processes a node has, and ReFrame should not."""
+    """Whether `placement` sets the number of processes per node, so that ReFrame must not."""
     return scheduler == LSF
 
 
 def traps(scheduler: str) -> list[str]:
-    """Traps of the job script for what this scheduler sends besides TERM.
+    """Traps of the job script for the signals that this scheduler sends besides TERM.
 
     LSF sends USR2 at the limit, and kills the job ten minutes later. Flux signals the broker, which
-    sends the script HUP, of which it would end without a word.
+    sends HUP to the script, which would end it without a message.
     """
     return {LSF: ["trap 'exit 140' USR2"], FLUX: ["trap 'exit 129' HUP"]}.get(scheduler, [])

@@ -1,6 +1,6 @@
 """Selections: the tags `full`, `daily`, `weekly` and `smoke` of a check, by the site file.
 
-Pure functions of what a check is and of a partition's `extras` (contract 4); knows no ReFrame.
+Pure functions of a check's fields and a partition's `extras` (contract 4), independent of ReFrame.
 """
 
 import re
@@ -8,22 +8,22 @@ from collections.abc import Mapping
 
 FULL = "full"
 
-#: Measured on each file system to see that it works at all: the pattern that needs the least.
+#: The pattern with the fewest needs, measured on each file system to see that it works.
 SMOKE_PATTERN = "fpp"
 
-#: The tool that the suite brings along; what others measure is weekly, unless a site says more.
+#: The suite's own tool; checks of other tools are weekly, unless a site file selects them.
 DEFAULT_TOOL = "benchio"
 
-#: What takes so long that only a list of the site's selects it; and of daily it is never part.
+#: The tool that takes so long that only a list of the site selects it, and never daily.
 NEVER_UNASKED = frozenset({"io500"})
 
 
 def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
     """The tags of `check`, by its fields, on a partition whose default transport is `transport`.
 
-    A list of the site replaces what is selected without one, but weekly has all of daily.
+    A list of the site replaces the default selection, but weekly always includes daily.
     """
-    # a list of cases alone adds to what is selected
+    # a list with only cases adds to the default selection
     listed = {
         tag: [entry for entry in entries if "case" not in entry]
         for tag, entries in extras.get("selections", {}).items()
@@ -39,7 +39,7 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
 
     tags = {FULL}
     is_recommended = any(matches(check, entry, extras) for entry in recommended)
-    # The patterns for which a site recommends settings are those that matter to it.
+    # The patterns that matter to a site are the ones with recommended settings.
     patterns = {entry["pattern"] for entry in recommended if "pattern" in entry}
     matters = check["tool"] == DEFAULT_TOOL and (check["pattern"] in patterns or not patterns)
     if check["tool"] in NEVER_UNASKED:
@@ -54,7 +54,7 @@ def tags_of(check: Mapping, extras: Mapping, transport: str) -> set[str]:
 
 
 def tags_of_case(check: Mapping, extras: Mapping) -> set[str]:
-    """The tags of a case, which has only those of the site's lists that name it."""
+    """The tags of a case, which come only from the site's lists that name it."""
     lists = {**extras.get("selections", {})}
     lists["daily"] = [*lists.get("daily", []), *extras.get("recommended", [])]
     found = {
@@ -66,7 +66,7 @@ def tags_of_case(check: Mapping, extras: Mapping) -> set[str]:
 
 
 def interval_days(tags: set[str], extras: Mapping) -> float | None:
-    """The shortest interval in days that the site declares for one of `tags`; None for none."""
+    """The shortest interval in days that the site declares for one of `tags`; None without one."""
     declared = extras.get("schedule", {})
     found = [declared[tag] for tag in tags if tag in declared]
     return min((_seconds(each) for each in found), default=0) / 86400 or None
@@ -79,10 +79,10 @@ def _seconds(duration: str) -> int:
 
 
 def matches(check: Mapping, entry: Mapping, extras: Mapping) -> bool:
-    """Whether an entry selects a check. A field left out matches anything, but the first scale.
+    """Whether an entry selects a check. A field left out matches anything; scale: the first one.
 
-    The tool is benchio where neither a tool nor a case is named; a case without its setting is
-    that with any. A stripe count is ignored for a file system without stripes.
+    If neither a tool nor a case is named, the tool is benchio. A case without its setting matches
+    any setting. A stripe count is ignored for a file system without stripes.
     """
     entry = {"scale": next(iter(extras["scales"])), **entry}
     if "case" in entry:
@@ -121,7 +121,7 @@ def _is_smoke(check: Mapping, extras: Mapping, transport: str) -> bool:
 
 
 def smallest_scale(scales: Mapping[str, Mapping]) -> str:
-    """The scale that moves the least; one whose number of nodes is not known is never it."""
+    """The scale that moves the least data, of the ones with a known number of nodes."""
 
     def size(name: str) -> tuple[bool, int]:
         scale = scales[name]

@@ -1,8 +1,8 @@
-"""Refuses two checks whose samples would be of one series, which nothing would tell apart.
+"""Refuses two checks with samples in one series, which could not be distinguished.
 
-Every check that is loaded claims the series that it would feed, selected or not: another session
-may have run the other one. ReFrame only warns of an error while a check loads, so a check that
-shares a series fails in its setup, before anything is built on or submitted.
+Every loaded check claims its series, selected or not, as another session may have run the other
+check. ReFrame only warns of errors while a check loads, so a check that shares a series fails in
+its setup, before anything is built or submitted.
 """
 
 import sys
@@ -32,7 +32,7 @@ class Claim:
     name: str
     #: The classes that the check extends.
     bases: frozenset[str]
-    #: What else decides what is measured; two points alike in it may share a series.
+    #: What else decides what is measured; two points equal in it may share a series.
     measurement: tuple
 
 
@@ -40,7 +40,7 @@ _claims: dict[tuple, list[Claim]] = defaultdict(list)
 
 
 class SeriesMixin(rfm.RegressionTestPlugin):
-    """Claims the series that a check feeds, and refuses the check where another one does."""
+    """Claims the series of a check, and refuses the check if another one has them."""
 
     #: The parameters that only set sizes, which are series fields.
     sizing: tuple[str, ...] = ("scale",)
@@ -53,27 +53,27 @@ class SeriesMixin(rfm.RegressionTestPlugin):
                     self._claim(self._series(partition, environ, variable))
 
     def require_own_series(self) -> None:
-        """Fail where another check feeds a series of this one.
+        """Fail if another check feeds a series of this one.
 
         Raises:
-            SharedSeriesError: one does, and it does not extend this check.
+            SharedSeriesError: another check does, and does not extend this one.
         """
         self._claim_for_unloaded_bases()
         for variable in self.metrics:
             key = self._series(self.current_partition.fullname, self.current_environ.name, variable)
             own = self._claim(key)
             for other in _claims[key]:
-                # Of a check and one that extends it, the one that was added is refused.
+                # Of a check and one that extends it, the extending one is refused.
                 if other.measurement != own.measurement and own.check not in other.bases:
                     raise SharedSeriesError(
                         f"{self.display_name} and {other.name} would feed one series of "
-                        f"{variable}: no series field tells them apart; set the field 'case' of "
-                        f"one of them, as case = 'my-setting'"
+                        f"{variable}: no series field distinguishes them; set the field 'case' of "
+                        f"one of them, such as case = 'my-setting'"
                     )
 
     @property
     def measurement(self) -> tuple:
-        """The check and its parameters, which decide what is measured and are no series fields."""
+        """The check and its parameters that are not series fields; they decide what is measured."""
         parameters = {
             name: getattr(self, name)
             for name in type(self).param_space.params

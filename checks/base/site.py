@@ -1,7 +1,7 @@
 """The current site (contract 4): the values that checks are parametrised over.
 
-Knows ReFrame's runtime and the partitions' `extras`; config/validation.py has checked them.
-ReFrame sets the runtime up before it loads a check, so these may feed `parameter(...)`.
+It reads ReFrame's runtime and the partitions' `extras`, which config/validation.py has checked.
+ReFrame sets up the runtime before it loads a check, so these values may feed `parameter(...)`.
 """
 
 import shutil
@@ -75,7 +75,7 @@ def partitions_for(
 ) -> list[str]:
     """The partitions, as ReFrame names them, that have this combination.
 
-    A check's own hint presets are anywhere.
+    A check's own hint presets exist in all of them.
     """
     return [
         part.fullname
@@ -92,9 +92,9 @@ def partitions_for(
 
 
 def _has_stripes(preset: dict | None, file_system: dict, stripe_count: int | None) -> bool:
-    """Whether a preset, if there is one, leaves files so many stripes.
+    """Whether a preset, if there is one, allows this number of stripes.
 
-    One that stripes files by a hint makes one number of stripes, and has an effect on Lustre alone.
+    A preset that stripes files by a hint gives one number of stripes, and works only on Lustre.
     """
     if preset is None:
         return False
@@ -115,18 +115,18 @@ def environments_for(transport: str, hints: str, own_presets: Mapping[str, dict]
 
 
 def presets_of(partition: SystemPartition) -> dict[str, dict]:
-    """The hint presets of a partition, the default one, which sets nothing, among them."""
+    """The hint presets of a partition, including the default one, which sets nothing."""
     return {DEFAULT_HINTS: {}, **partition.extras.get("hint_presets", {})}
 
 
 def _has_effect(preset: dict, environment: Environment) -> bool:
-    """Whether a preset has an effect with the environment; one that names none has with any."""
+    """Whether a preset works with the environment; a preset that names none works with any."""
     transport, mpi = transport_of(environment), environment.extras.get("mpi")
     return transport in preset.get("transports", [transport]) and mpi in preset.get("mpi", [mpi])
 
 
 def asks_spack_for(program: str) -> bool:
-    """Whether some partition gets `program` from Spack: neither the site file nor PATH has it."""
+    """Whether a partition gets `program` from Spack, as neither site file nor PATH have it."""
     entries = [part.extras.get("programs", {}).get(program, {}) for part in _partitions()]
     found = [programs.find(program, entry, shutil.which) for entry in entries]
     return any(each and each.spack for each in found)
@@ -138,7 +138,7 @@ def scales() -> list[str]:
 
 
 def scale_settings(name: str) -> dict:
-    """The entry of a scale, which is the same wherever it stands."""
+    """The entry of a scale, which is the same in every partition."""
     return next(
         part.extras["scales"][name] for part in _partitions() if name in part.extras["scales"]
     )
@@ -157,7 +157,7 @@ def partitions_with(file_system: str) -> tuple[list[str], list[str]]:
 
 
 def medium_and_type(file_system: str) -> tuple[str, str]:
-    """The medium and the type of a file system, which are the same wherever it stands."""
+    """The medium and the type of a file system, which are the same in every partition."""
     return next(
         (entry["medium"], entry["type"])
         for part in _partitions()
@@ -167,7 +167,7 @@ def medium_and_type(file_system: str) -> tuple[str, str]:
 
 
 def selecting_partitions(valid_systems: list[str]) -> list[tuple[dict, str]]:
-    """The extras of the named partitions, each with the transport that it has by default."""
+    """The extras of the named partitions, each with its default transport."""
     return [
         (part.extras, transport_of(part.environs[0]))
         for part in _partitions()
@@ -176,10 +176,7 @@ def selecting_partitions(valid_systems: list[str]) -> list[tuple[dict, str]]:
 
 
 def recommended_in(partition: str, pattern: str, file_system: str) -> tuple[str, str]:
-    """The transport and the hint preset that a partition recommends for a pattern.
-
-    Where it recommends none, they are the defaults.
-    """
+    """The transport and the hint preset that a partition recommends for a pattern, or defaults."""
     (part,) = (each for each in _partitions() if each.fullname == partition)
     settings = part.extras["filesystems"][file_system]
     place = {"pattern": pattern, "file_system": file_system, "medium": settings["medium"]}
@@ -197,7 +194,7 @@ def recommended_in(partition: str, pattern: str, file_system: str) -> tuple[str,
 
 
 def stripe_counts_of(file_system: str) -> list[int | None]:
-    """The stripe counts of a file system in any partition; None alone where it has no stripes."""
+    """The stripe counts of a file system in any partition; only None if it has no stripes."""
     return _unique(
         count
         for part in _partitions()

@@ -1,4 +1,4 @@
-"""The columns that say how fast the targets and the nodes of a run were."""
+"""The columns with the speeds of a run's targets and nodes."""
 
 import csv
 from pathlib import Path
@@ -14,17 +14,17 @@ from .stage import read_output
 
 
 class SpeedsMixin(rfm.RegressionTestPlugin):
-    """Gives a check the columns that say how fast targets and nodes were."""
+    """Gives a check the columns with the speeds of targets and nodes."""
 
     for _name in SPEEDS:
         locals()[_name] = variable(str, type(None), value=None, loggable=True)
 
     def rank_times(self, stage: Path) -> dict[str, list[RankTime]]:
-        """The times of the ranks by variable, where each has a file of its own."""
+        """The times of the ranks by variable, if each has its own file."""
         return {}
 
     def record_speeds(self, stage: Path) -> None:
-        """Set the columns; what cannot be read leaves them null, as they prove nothing."""
+        """Set the columns; if a file cannot be read they stay null, as they prove nothing."""
         try:
             targets = self.striping.targets_of_files(read_output(stage / LAYOUT_FILE))
             self.targets = targets_text(targets)

@@ -1,7 +1,7 @@
-"""How fast each storage target and each node of a run was, over the others of the same run.
+"""The speed of each storage target and each node of a run, relative to the others of the run.
 
-Where each process has a file of its own, it waits for no other: its time tells of its node and of
-the targets that its file lies on. Standard library only; docs/decisions/0019 has the reasons.
+If each process has its own file, it waits for no other. Its time depends on its node and on the
+targets of its file. Standard library only; docs/decisions/0019 has the reasons.
 """
 
 import math
@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeVar
 
-#: A name with one of these would run into what is around it in the column.
+#: Characters that separate values in the column, and so cannot be in a name.
 _MARKS = re.compile(r"[\s|,;:=]")
 
-#: Of two, nobody knows which one is the slow one, but a column can say how far they are apart.
+#: Of two it is unknown which one is slow, but the column can record their difference.
 _FEWEST = 2
 
-#: With so many others of a side a target is compared, and with all that hold as many bytes but for
-#: a tenth, by its logarithm.
+#: A target is compared with this many others of a side, and with all that hold as many bytes to
+#: within a tenth, by the logarithm.
 _ENOUGH = 3
 _CLOSE = math.log(1.1)
 
-#: Times that a rank can take, in seconds: of others no ratio may have a number.
+#: The possible times of a rank, in seconds; ratios of others might not be numbers.
 _SHORTEST, _LONGEST = 1e-9, 1e9
 
 Unit = TypeVar("Unit", bound=Hashable)
@@ -32,7 +32,7 @@ Unit = TypeVar("Unit", bound=Hashable)
 
 @dataclass(frozen=True)
 class RankTime:
-    """How long a rank took for its own file, in seconds; `node` is None where it is not known."""
+    """The time of a rank for its own file, in seconds; `node` is None if it is not known."""
 
     seconds: float
     file: str
@@ -42,15 +42,15 @@ class RankTime:
 def target_bandwidths(
     times: Iterable[RankTime], targets: Mapping[str, Collection[int]]
 ) -> dict[int, float]:
-    """The speed of each target over the others'; `targets` are those of each file's stripes.
+    """The speed of each target over the others'; `targets` are the targets of each file's stripes.
 
     A file over several targets is as slow as the slowest of them, so a target is as fast as the
-    fastest ranks that use it: of n targets a file, the 1 − 1/2n quantile of their rates. It is
-    compared with targets that hold as many bytes, and NaN where the bytes on each explain the
-    difference. Where each file has one target, a slow one ends late, too: of two that end together
-    one may have served its files in turn, and the other all at once. Nothing is said of targets
-    that always appear together, nor of one half of whose ranks or more are on one node of several:
-    that may be the slow one.
+    fastest ranks that use it: with n targets a file, the 1 − 1/2n quantile of their rates. It is
+    compared with targets that hold as many bytes, and is NaN if the bytes on each explain the
+    difference. If each file has one target, a slow target also ends late: of two that end together
+    one may have served its files in turn, and the other all at once. Targets that always appear
+    together have no speed. A target has none either if at least half of its ranks are on one node
+    of several, as that node may be the slow one.
     """
     known = [each for each in times if targets.get(each.file)]
     held: Counter[int] = Counter()
@@ -69,7 +69,7 @@ def target_bandwidths(
     nodes, width = [each.node for each in timed], max(map(len, used), default=1)
     values = [-math.log(each.seconds) for each in timed]
     rates = _levels(values, apart, nodes, width)
-    # what the ranks' rates would be in proportion to, if each had its share of the busiest target
+    # the ranks' rates would be proportional to this, if each had its share of the busiest target
     held_most = [-math.log(max(held[target] for target in own)) for own in used]
     shares = _levels(held_most, apart, nodes, width)
     found = _beyond_shares(rates, shares)
@@ -85,11 +85,11 @@ def target_bandwidths(
 
 
 def _beyond_shares(rates: Mapping[int, float], shares: Mapping[int, float]) -> dict[int, float]:
-    """What is left of the differences between rates where shares explain what they can.
+    """The differences between rates that the shares of bytes cannot explain.
 
-    Between two targets they explain any difference from none, where nodes limit the rates, to that
-    of the shares, where targets do. So the next targets with as many bytes or more bound a rate
-    from below and above, and so do the next ones with as many or fewer.
+    Between two targets, shares explain any difference from none, if nodes limit the rates, up to
+    the difference of the shares, if targets do. So the next targets with at least as many bytes
+    bound a rate from below and above, and so do the next ones with at most as many.
     """
     found = {}
     for target, rate in rates.items():
@@ -109,7 +109,7 @@ def _beyond_shares(rates: Mapping[int, float], shares: Mapping[int, float]) -> d
 
 
 def _nearest(away: Mapping[int, float]) -> list[int]:
-    """The targets of one side that are the nearest: enough of them, and all that are as near."""
+    """The nearest targets of one side: enough of them, and all that are equally near."""
     side = {each: max(by, 0.0) for each, by in away.items() if by > -_CLOSE}
     farthest = max([*sorted(side.values())[:_ENOUGH], _CLOSE])
     return [each for each, by in side.items() if by <= farthest]
@@ -118,10 +118,9 @@ def _nearest(away: Mapping[int, float]) -> list[int]:
 def node_speeds(
     times: Iterable[RankTime], targets: Mapping[str, Collection[int]]
 ) -> dict[str, float]:
-    """The speed of each node over that of the median node: the median of its ranks' rates.
+    """The speed of each node relative to the median node: the median of its ranks' rates.
 
-    Nothing is said of a node half of whose ranks' files or more lie on one target of several and
-    nowhere else.
+    A node has no speed if at least half of its ranks' files lie only on one target of several.
     """
     timed = [each for each in times if each.node and _is_time(each.seconds)]
     ranks: dict[str, list[int]] = defaultdict(list)
@@ -149,7 +148,7 @@ def _levels(
 ) -> dict[Unit, float]:
     """The 1 − 1/2 `width` quantile of the values of each unit's ranks.
 
-    Nothing is said of a unit half of whose ranks or more have one of several `others` in common.
+    A unit is left out if at least half of its ranks have one of several `others` in common.
     """
     levels = {}
     several = len(set(others)) > 1
@@ -158,7 +157,7 @@ def _levels(
         if several and 2 * max(shared.values(), default=0) >= len(places):
             continue
         own = sorted(values[place] for place in places)
-        # The place at which normal values have their quantile on the average, be they few or many
+        # The place at which normal values have their quantile on average, for any number of values
         # (Blom, "Statistical Estimates and Transformed Beta-Variables", 1958).
         place = (len(own) + 0.25) * (1 - 0.5 / width) - 0.625
         below = min(max(math.floor(place), 0), len(own) - 1)
@@ -168,7 +167,7 @@ def _levels(
 
 
 def targets_text(targets: Mapping[str, Collection[int]]) -> str | None:
-    """How many files lie on each target: neighbours with as many files are written as one."""
+    """How many files lie on each target; equal neighbours are written as one range."""
     files = Counter(target for own in targets.values() for target in set(own))
     spans = []
     # Neighbours differ from their place in the list by the same number.
@@ -181,7 +180,7 @@ def targets_text(targets: Mapping[str, Collection[int]]) -> str | None:
 
 
 def speeds_text(speeds: Mapping[str, Mapping[Unit, float]]) -> str | None:
-    """Speeds by variable, as the columns have them; None if there are none."""
+    """Speeds by variable, in the form of the columns; None if there are none."""
     parts = [
         f"{name}=" + ",".join(f"{unit}:{ratio:.3g}" for unit, ratio in sorted(of_units.items()))
         for name, of_units in speeds.items()

@@ -1,4 +1,4 @@
-"""The stage directory: what jobs printed there, and the scripts that they source."""
+"""The stage directory: the output of jobs, and the scripts that they source."""
 
 import shlex
 import shutil
@@ -15,9 +15,9 @@ def read_output(*paths: Path) -> str:
 
 
 def await_files(stage: Path, names: Iterable[str], seconds: float) -> None:
-    """Wait for files that a job on other nodes has left, for at most so many `seconds`.
+    """Wait at most this many `seconds` for files that a job on other nodes has left.
 
-    A client of NFS may show them when its attributes of the directory are a minute old.
+    An NFS client may show them only when its cached attributes are a minute old.
     """
     until = time.monotonic() + seconds
     while not {*names} <= {path.name for path in stage.iterdir()} and time.monotonic() < until:
@@ -25,7 +25,7 @@ def await_files(stage: Path, names: Iterable[str], seconds: float) -> None:
 
 
 def seconds_between(stage: Path, before: str, after: str) -> float | None:
-    """The time from the last change of one file to that of another; None if one is missing."""
+    """The time between the last changes of two files; None if one is missing."""
     try:
         return (stage / after).stat().st_mtime - (stage / before).stat().st_mtime
     except OSError:

@@ -13,17 +13,16 @@ from reframe.core.builtins import variable
 from . import site
 from .stage import call, read_output
 
-#: What makes each MPI library name its transport. All but Open MPI do so on rank 0 alone.
+#: Variables that make each MPI library name its transport. Only Open MPI prints it on all ranks.
 REPORT_VARIABLES = {
-    # The point-to-point layer, and below its layer `cm` the one that matches messages.
+    # The point-to-point layer and, below its layer `cm`, the one that matches messages.
     "openmpi": {"OMPI_MCA_pml_base_verbose": "10", "OMPI_MCA_mtl_base_verbose": "10"},
     "mpich": {"MPIR_CVAR_DEBUG_SUMMARY": "1"},
     "cray-mpich": {"MPICH_ENV_DISPLAY": "1"},
     "intel-mpi": {"I_MPI_DEBUG": "1"},
 }
 
-# Of MPICH and what derives from it, a library is built for one transport, and only that one's
-# code prints these.
+# MPICH and its derivatives are built for one transport, and only its code prints these.
 _REPORTS = {
     "mpich": {"ucx": r"== UCX netmod Capability ==", "ofi": r"libfabric provider: \S"},
     "cray-mpich": {
@@ -33,7 +32,7 @@ _REPORTS = {
     "intel-mpi": {"ofi": r"MPI startup\(\): libfabric provider: \S"},
 }
 
-# The point-to-point layers, and what is below the layer `cm`, which carries nothing by itself.
+# The point-to-point layers, and the ones below the layer `cm`, which carries nothing by itself.
 _OPENMPI_COMPONENTS = {"ucx", "ob1", "yalla", "ofi", "psm", "psm2", "portals4"}
 
 # The MPI libraries with MPICH's binary interface, by their names for the loader. Others load
@@ -45,8 +44,8 @@ _TRANSPORT_LIBRARIES = {"ofi": r"\blibfabric\.so", "ucx": r"\blibucp\.so"}
 def reported(mpi: str | None, said: str) -> set[str]:
     """The transports that the MPI library `mpi` named in the program's output."""
     if mpi == "openmpi":
-        # Open MPI also opens components that it does not select: only these lines count. Its
-        # other frameworks have the same words, so those that carry messages are picked out.
+        # Open MPI also opens components that it does not select, so only these lines count. Other
+        # frameworks print the same words, so the ones that carry messages are picked out.
         selected = re.findall(r"select: component (\w+) selected", said)
         return _OPENMPI_COMPONENTS.intersection(selected)
     patterns = _REPORTS.get(mpi, {})
@@ -54,7 +53,7 @@ def reported(mpi: str | None, said: str) -> set[str]:
 
 
 def linked(listing: str) -> set[str]:
-    """The transport of an MPICH in what `ldd` says; nothing where that is no evidence."""
+    """The transport of an MPICH by the output of `ldd`; empty if that is no evidence."""
     if not _MPICH_LIBRARY.search(listing):
         return set()
     found = {
@@ -62,14 +61,14 @@ def linked(listing: str) -> set[str]:
         for transport, pattern in _TRANSPORT_LIBRARIES.items()
         if re.search(pattern, listing)
     }
-    # libfabric may bring UCX along for itself, so both together say nothing.
+    # libfabric may load UCX for itself, so both together are no evidence.
     return found if len(found) == 1 else set()
 
 
 def in_effect(mpi: str | None, said: str, listing: str) -> str | None:
-    """The transport by all sources, or the name of Open MPI's component where it is neither.
+    """The transport by all sources, or the name of another component of Open MPI.
 
-    `None` stands for no evidence; sources that contradict each other are all named.
+    `None` stands for no evidence; contradicting sources are all named.
     """
     return " and ".join(sorted(reported(mpi, said) | linked(listing))) or None
 
@@ -87,11 +86,11 @@ class TransportMixin(rfm.RegressionTestPlugin):
             self.env_vars.setdefault(name, value)
 
     def note_libraries(self) -> str:
-        """The shell command that keeps what the loader gives the program."""
+        """The shell command that keeps the list of the program's libraries."""
         return call("note_libraries", self.program_path)
 
     def transport_problems(self, stage: Path) -> list[str]:
-        """What the run failed to prove of the transport asked for; sets `transport_in_effect`."""
+        """What the run failed to prove about the transport; sets `transport_in_effect`."""
         self.transport_in_effect = in_effect(
             self.current_environ.extras.get("mpi"),
             read_output(stage / str(self.stdout), stage / str(self.stderr)),
@@ -100,4 +99,4 @@ class TransportMixin(rfm.RegressionTestPlugin):
         if self.transport in (site.DEFAULT_TRANSPORT, self.transport_in_effect):
             return []
         seen = self.transport_in_effect or "none known"
-        return [f"transport asked: {self.transport}, in effect: {seen}"]
+        return [f"transport requested: {self.transport}, in effect: {seen}"]

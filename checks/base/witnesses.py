@@ -1,6 +1,6 @@
-"""Columns that say how the data of a run moved: by which calls and processes, and in what time.
+"""The columns about how the data of a run moved: by which calls and processes, in what time.
 
-benchio counts the calls that it and its libraries make (contract 1). Of any other program Cray's
+benchio counts the calls that it and its libraries make (contract 1). For other programs, Cray's
 library prints them for each file that it closes (MPICH_MPIIO_STATS).
 """
 
@@ -16,7 +16,7 @@ from reframe.core.builtins import variable
 from .covariates import time_shares
 from .stage import read_output
 
-#: What makes an MPI library print how often it was called.
+#: The variables that make an MPI library print its numbers of calls.
 REPORT_VARIABLES = {"cray-mpich": {"MPICH_MPIIO_STATS": "1"}}
 
 _CRAY_LINE = re.compile(r"^\| +(independent|collective) (write|read)s += (\d+)\s*$", re.MULTILINE)
@@ -28,7 +28,7 @@ Calls = dict[str, dict[str, int]]
 
 
 def calls_of(records: Sequence[Mapping]) -> Calls:
-    """The calls that benchio counted in all phases of each operation; none where one has none."""
+    """The calls that benchio counted in all phases of each operation; none if a phase has none."""
     found: defaultdict[str, list] = defaultdict(list)
     for record in records:
         found[record["operation"]].append(record.get("calls"))
@@ -40,11 +40,11 @@ def calls_of(records: Sequence[Mapping]) -> Calls:
 
 
 def printed_calls(said: str) -> Calls:
-    """The calls that Cray's library printed, of all files together."""
+    """The calls that Cray's library printed, for all files together."""
     counts: Counter[tuple[str, str]] = Counter()
     for kind, operation, number in _CRAY_LINE.findall(said):
         counts[operation, kind] += int(number)
-    # of a file that was only written it prints nothing of reads, or zeros
+    # for a file that was only written, it prints no reads, or zeros
     return {
         operation: {kind: counts[operation, kind] for kind in KINDS}
         for operation in ("write", "read")
@@ -53,7 +53,7 @@ def printed_calls(said: str) -> Calls:
 
 
 def calls_text(calls: Calls) -> str | None:
-    """Calls as the column has them; None if there are none."""
+    """Calls in the form of the column; None if there are none."""
     return _text(
         {
             operation: ",".join(f"{kind}:{number}" for kind, number in counts.items())
@@ -63,7 +63,7 @@ def calls_text(calls: Calls) -> str | None:
 
 
 def movers_text(records: Sequence[Mapping]) -> str | None:
-    """How many processes moved the data of each operation, as the column has it."""
+    """How many processes moved the data of each operation, in the form of the column."""
     most: dict[str, int] = {}
     for record in records:
         if record.get("movers") is not None:
@@ -73,7 +73,7 @@ def movers_text(records: Sequence[Mapping]) -> str | None:
 
 
 def shares_text(records: Sequence[Mapping]) -> str | None:
-    """The shares of the parts of the time of each operation, as the column has them."""
+    """The shares of the parts of the time of each operation, in the form of the column."""
     return _text(
         {
             operation: ",".join(f"{part}:{share:.3g}" for part, share in shares.items())
@@ -88,7 +88,7 @@ def _text(by_operation: Mapping[str, object], separator: str = ";") -> str | Non
 
 
 class WitnessesMixin(rfm.RegressionTestPlugin):
-    """Gives a check the columns, and asks the MPI library for what it counts."""
+    """Gives a check the columns, and makes the MPI library print its counts."""
 
     time_shares = variable(str, type(None), value=None, loggable=True)
     mpiio_calls = variable(str, type(None), value=None, loggable=True)
@@ -103,7 +103,7 @@ class WitnessesMixin(rfm.RegressionTestPlugin):
             self.env_vars.setdefault(name, value)
 
     def record_witnesses(self, stage: Path, records: Sequence[Mapping]) -> None:
-        """Set the columns by the records of all phases, and by what the library printed."""
+        """Set the columns by the records of all phases, and by the library's output."""
         said = read_output(stage / str(self.stdout), stage / str(self.stderr))
         self.mpiio_calls = calls_text(calls_of(records) or printed_calls(said))
         self.movers = movers_text(records)

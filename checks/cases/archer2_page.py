@@ -1,4 +1,4 @@
-"""ARCHER2's page on I/O: its two patterns as published, and each thing that it recommends."""
+"""ARCHER2's page on I/O: its two patterns as published, and each of its recommendations."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +17,7 @@ AS_PUBLISHED = Published(nodes=16, tasks_per_node=128, gib=64)
 
 
 class Archer2Case(Case):
-    """Written as the page has it, by 2048 processes with 32 MiB each."""
+    """Written as on the page, by 2048 processes with 32 MiB each."""
 
     source = "archer2-page"
     published = AS_PUBLISHED
@@ -54,7 +54,7 @@ class Archer2SSF(Archer2Case):
 
 @rfm.simple_test
 class Archer2SingleWriter(Archer2Case):
-    """One process writes it all: about 1 GB/s, whatever the file system."""
+    """One process writes everything: about 1 GB/s on any file system."""
 
     layer = "serial"
     stripes = "one"
@@ -110,8 +110,8 @@ class EitherPattern(rfm.RegressionTestPlugin):
 class AsRecommended(EitherPattern):
     """With the transport and the hint preset that the site recommends for the pattern.
 
-    On ARCHER2 these are the page's. Where a site recommends none, they are the defaults. A case
-    has all hint presets and transports as its parameters.
+    On ARCHER2 these are the page's. If a site recommends none, they are the defaults. A case has
+    all hint presets and transports as its parameters.
     """
 
     @run_after("init")
@@ -155,7 +155,7 @@ class Archer2Hints(Archer2Comparison):
     layer = "mpiio"
     stripes = "all"
 
-    #: The hint preset that is switched on; without any, the check says what it needs.
+    #: The hint preset that is switched on; without one, the check names what it needs.
     preset = parameter(site.hint_presets()[1:] or [site.DEFAULT_HINTS])
 
     @run_after("init")
@@ -195,7 +195,7 @@ class Archer2Transport(Archer2Case):
         first, *others = site.transports()
         if not others:
             reasons.append(
-                f"compares MPI transports: the site file has environments of one, {first}"
+                f"compares MPI transports: all environments of the site file have one, {first}"
             )
         return reasons
 

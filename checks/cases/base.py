@@ -1,8 +1,8 @@
 """The base of the cases: sizes as published, limited by the site's scale.
 
-A case states its source, its layer and the sizes that were published; its docstring is its line in
-ReFrame's lists. It has the tag `case` and one for its source, and those of the site's sets that the
-site file puts it into: without that it is run on demand, not every day.
+A case states its source, its layer and the published sizes; its docstring is its line in ReFrame's
+lists. It has the tag `case`, a tag for its source, and the tags to which the site file adds it.
+Without these it runs on demand only.
 """
 
 import inspect
@@ -40,23 +40,23 @@ class Case(BenchioBase):
     #: The source, by the name of its tag.
     source = variable(typ.Str[r"archer2-page|bulk-lustre|cray-slides|csc-page"])
 
-    #: The size of the source's run; a scale of the site that has less of anything is the limit.
+    #: The size of the source's run, limited by the site's scale.
     published = variable(Published)
 
-    #: The volume that the case may move in a phase, in MiB.
+    #: The volume that the case moves in a phase at most, in MiB.
     volume_mib = variable(float, value=0.0)
 
-    #: The stripe counts to run with: of the site the smallest, the largest (all) or each; or those
-    #: that were published, with the largest of the site beside them.
+    #: The stripe counts to run with: the site's smallest, its largest (all) or each; or the
+    #: published ones and the site's largest.
     stripes = variable(typ.Str[r"one|all|each|each but one|published"], value="one")
 
-    #: Why the case cannot be without stripes; empty where it can.
+    #: Why the case needs stripes; empty if it does not.
     needs_stripes = variable(str, value="")
 
-    #: The MPI transport: that of the first environment, unless the case is about transports.
+    #: The MPI transport: the first environment's, unless the case is about transports.
     transport = parameter(site.default_transports(), loggable=True)
 
-    # In time for the numbers of the scale, which follow from the volume of a layer.
+    # Before the numbers of the scale, which follow from the volume of a layer.
     @run_after("init")
     def name_case(self) -> None:
         self.descr = inspect.getdoc(type(self))
@@ -66,11 +66,11 @@ class Case(BenchioBase):
         self.file_per = self.kind.file_per
 
     def layer_of_point(self) -> str | None:
-        """The layer, where a parameter says which."""
+        """The layer, if a parameter selects it."""
         return None
 
     def case_settings(self) -> list[str]:
-        """The settings of this point that are no series field, as words."""
+        """The settings of this point that are not series fields, as words."""
         return []
 
     def take_tags(self) -> None:
@@ -95,14 +95,14 @@ class Case(BenchioBase):
             "all": [self.most_stripes],
             "each": counts,
             "published": [*self.published.stripe_counts, self.most_stripes],
-            # without stripes there is one point all the same, which names what is missing
+            # without stripes there is still one point, which names what is missing
             "each but one": [each for each in counts if each != self.fewest_stripes] or counts[:1],
         }
         if self.stripe_count_asked not in wanted[self.wanted_stripes()]:
             self.valid_systems = []
 
     def wanted_stripes(self) -> str:
-        """What `stripes` says, unless a parameter does."""
+        """The stripe count by `stripes`, unless a parameter sets it."""
         return self.stripes
 
     @run_after("setup")
@@ -111,13 +111,13 @@ class Case(BenchioBase):
             self.skip_because(reason)
 
     def lacking(self) -> list[str]:
-        """What the case needs and lacks here, a line each."""
+        """What the case needs and does not find here, a line each."""
         reasons = []
         targets = self.number_of_targets
         own = self.counts_in_use - set(site.stripe_counts_of(self.file_system))
         if targets is not None and (most := max(own, default=0)) > targets:
             reasons.append(
-                f"needs {most} stripes: {self.file_system} has {targets} targets that take files"
+                f"needs {most} stripes: only {targets} targets of {self.file_system} take files"
             )
         if self.needs_stripes and self.stripe_count_asked is None:
             reasons.append(
@@ -130,7 +130,7 @@ class Case(BenchioBase):
 
     @property
     def number_of_targets(self) -> int | None:
-        """How many targets take files, or how many there are by the site file; None if unknown."""
+        """How many targets take files, or the number in the site file; None if unknown."""
         seen = self.targets_seen
         return self.asked_striping.targets if seen is None else seen
 
@@ -141,7 +141,7 @@ class Case(BenchioBase):
 
     @property
     def counts_in_use(self) -> set[int]:
-        """The stripe counts that are asked for."""
+        """The requested stripe counts."""
         return {self.stripe_count_asked} - {None}
 
     @property
@@ -166,7 +166,7 @@ class Case(BenchioBase):
             self.gib = self.shape.bytes / BYTES_PER_GIB
 
     def placed(self, nodes: int, per_node: int) -> tuple[int, int]:
-        """The nodes and processes on each that the case takes of those that there are."""
+        """The nodes, and the processes on each, that the case uses."""
         return nodes, per_node
 
     @property
@@ -185,16 +185,16 @@ class Case(BenchioBase):
 
     @property
     def fewest_stripes(self) -> int | None:
-        """The smallest stripe count that the site has of the file system."""
+        """The site's smallest stripe count for the file system."""
         return min(site.stripe_counts_of(self.file_system), key=_as_number)
 
     @property
     def most_stripes(self) -> int | None:
-        """The largest stripe count that the site has of the file system; -1 is all there are."""
+        """The site's largest stripe count for the file system; -1 means all targets."""
         return max(site.stripe_counts_of(self.file_system), key=_as_number)
 
     def asking(self, **changes: int) -> Asked:
-        """What is asked of the striping, with these changes."""
+        """The requested striping, with these changes."""
         asked = replace(self.asked_striping, **changes)
         if asked.size_kib and asked.object_size_kib:
             # Ceph's objects hold whole stripes.
@@ -203,7 +203,7 @@ class Case(BenchioBase):
         return asked
 
     def common_options(self) -> list[str]:
-        """The options beside sizes, layer and directory, whatever the setting."""
+        """The options other than sizes, layer and directory, for any setting."""
         return [*(["fsync"] if self.fsync else []), "--verify", "--keep", *self.shape.options]
 
     def write_command(self) -> None:

@@ -20,18 +20,18 @@ MIB_PER_GIB = 1024
 FILES_MIB = (64, 1024, 16384, 102400)
 
 
-#: Where bulk_lustre.sh leaves how many layouts it read, from when to when in ns.
+#: The file of bulk_lustre.sh with the number of layouts read, and begin and end in ns.
 SCANS_FILE = "scans.txt"
 NS = 10**9
 
 
 class BulkLustreCase(ComparedCase):
-    """Files or stripes dealt to the processes in one of three ways, against one process for all."""
+    """Files or stripes assigned to processes in one of three ways, against one process for all."""
 
     source = "bulk-lustre"
     other_layer = "aligned-single"
 
-    #: What is dealt: files at random, as the experiment's "all ranks"; stripes at random, which it
+    #: The assignment: files at random, as the experiment's "all ranks"; stripes at random, which it
     #: does not have; or each target to processes of one node.
     access = parameter(["aligned-files", "aligned-random", "aligned"])
 
@@ -42,7 +42,7 @@ class BulkLustreCase(ComparedCase):
     def reads_layout(self) -> bool:
         """Whether the job asks on which targets the stripes are.
 
-        Where the layout names them, always: it has the stripe size too.
+        If the layout names them, it always does, as the layout has the stripe size, too.
         """
         is_aligned = self.access == "aligned"
         return self.striping.names_targets or (is_aligned and self.striping.lists_stripes)
@@ -51,8 +51,8 @@ class BulkLustreCase(ComparedCase):
         reasons = super().lacking()
         if self.access == "aligned" and not self.striping.lists_stripes:
             reasons.append(
-                "aligns accesses with storage targets, which can be asked for on Lustre, BeeGFS "
-                f"and CephFS alone: {self.file_system} is {self.file_system_type}"
+                "aligns accesses with storage targets, which only Lustre, BeeGFS and CephFS show: "
+                f"{self.file_system} is {self.file_system_type}"
             )
         elif (
             self.reads_layout
@@ -60,15 +60,14 @@ class BulkLustreCase(ComparedCase):
             and not (self.striping.names_targets or self.is_dry_run())
         ):
             reasons.append(
-                "aligns accesses with storage targets, which must be asked for, and the preflight "
-                "could not see any"
+                "aligns accesses with storage targets, and the preflight could not see any"
             )
         return reasons
 
     def common_options(self) -> list[str]:
         options = super().common_options()
         if not self.reads_layout:
-            # Of the other accesses none asks on which target a stripe is.
+            # The other accesses do not need the target of a stripe.
             size = self.asked_striping.size_kib or 1024
             options += [f"--files={self.shape.files}", f"--stripe-size={size}K"]
         return options
@@ -88,7 +87,7 @@ class BulkLustreCase(ComparedCase):
         ]
 
     def further_values(self) -> dict[str, float]:
-        """Of files whose layouts are read before they are written, how many a second."""
+        """File layouts read a second, before the files are written."""
         scans = read_output(Path(self.stagedir) / SCANS_FILE).splitlines()
         numbers = (map(int, scan.split()) for scan in scans)
         rates = [files * NS / (end - start) for files, start, end in numbers]
@@ -120,7 +119,7 @@ class BulkLustreLargeFile(BulkLustreCase):
 
 @rfm.simple_test
 class BulkLustreRounds(BulkLustreCase):
-    """Files that are there already, read in rounds that keep what they find in memory."""
+    """Existing files, read in rounds that keep their data in memory."""
 
     # 11,100 small files of 11,639,193,600 bytes, read by 4 processes on each of 4 nodes
     published = Published(nodes=4, tasks_per_node=4, gib=11100 / MIB_PER_GIB)
@@ -128,7 +127,7 @@ class BulkLustreRounds(BulkLustreCase):
     operations = ("read",)
     metrics = ("read_bw",)
 
-    #: The seed of the data: what reads alone must know what was written.
+    #: The seed of the data, as a read without a write must know the data.
     seed = variable(int, value=1)
 
     def case_settings(self) -> list[str]:
@@ -149,7 +148,7 @@ class BulkLustreRounds(BulkLustreCase):
 
 @rfm.simple_test
 class BulkLustreStripeCounts(Case):
-    """One file of each size over each stripe count: `iobands advise` has the best of each."""
+    """One file of each size over each stripe count: `iobands advise` gives the best for each."""
 
     source = "bulk-lustre"
     layer = "mpiio"
@@ -167,7 +166,7 @@ class BulkLustreStripeCounts(Case):
         self.published = replace(self.published, gib=self.file_mib / MIB_PER_GIB)
         super().size_for(nodes)
 
-    # Where the scale has no room for a file of this size, it would be one of another.
+    # Without room in the scale for this size, the file would have another size.
     @run_after("init")
     def leave_out_larger(self) -> None:
         if self.volume_mib < self.file_mib and self.file_mib != FILES_MIB[0]:

@@ -1,7 +1,7 @@
 """The base of the cases that compare: a setting on and off in one job, and the ratio as a result.
 
 Runs without and with the setting follow each other in pairs (pairs.sh). The rates of the check are
-those with the setting; beside them are those without it, and the ratio of both with its interval.
+the ones with the setting. It also records the rates without it, and the ratio with its interval.
 """
 
 import math
@@ -28,7 +28,7 @@ from .layers import LAYERS
 
 WITHOUT, WITH = SIDES = ("without", "with")
 
-#: The time limit of a job that measures both sides of all pairs, in limits of the site's scale.
+#: The time limit of a job for both sides of all pairs, as a multiple of the scale's limit.
 LIMITS = 4
 
 
@@ -41,12 +41,12 @@ class Setting:
     options: tuple[str, ...] = ()
     #: MPI-IO hints for benchio.
     hints: Mapping[str, str] = field(default_factory=dict)
-    #: Hints that must be shown to be in effect, whether by `hints` or by `environment`.
+    #: Hints that must be proven to be in effect, set by `hints` or by `environment`.
     demanded: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
-    #: What is asked of the striping.
+    #: The requested striping.
     asked: Asked = field(default_factory=Asked)
-    #: What the layout of the files must be, where a hint asks for another one.
+    #: The expected layout of the files, if a hint requests another one.
     made: Asked | None = None
 
 
@@ -66,17 +66,17 @@ def read_sides(stage: Path, pairs: int) -> dict[str, list[list[dict]]]:
 class ComparedCase(Case):
     """Measures its layer without and with a setting, in pairs of runs that follow each other."""
 
-    #: How many pairs: six are the fewest that have an interval of 95 %.
+    #: The number of pairs: six are the fewest with a 95 % interval.
     pairs = variable(int, value=FEWEST_PAIRS)
 
-    #: What is measured, and the name of its rate in the variables of contract 2.
+    #: The measured operations, and the names of their rates in the variables of contract 2.
     operations: tuple[str, ...] = result.OPERATIONS
     rate = "bw"
 
-    #: How many times the volume is on the file system at once, at the most.
+    #: How many times the volume is on the file system at the same time, at most.
     copies = variable(int, value=2)
 
-    #: The layer of the side without the setting, where it is another one.
+    #: The layer of the side without the setting, if it is another one.
     other_layer: str | None = None
 
     scripts = (Path(__file__).with_name("pairs.sh"),)
@@ -91,7 +91,7 @@ class ComparedCase(Case):
 
     def hinted(self, hints: dict[str, str], **asked: int) -> Setting:
         """A side with hints, which must be in effect; `asked` are changes to the striping."""
-        # Libraries take hints on stripes only on file systems that have stripes.
+        # Libraries heed hints on stripes only on file systems with stripes.
         striped = self.stripe_count_asked is not None and self.file_system_type == "lustre"
         demanded = {
             name: value
@@ -101,9 +101,9 @@ class ComparedCase(Case):
         return replace(self.plain(**asked), hints=hints, demanded=demanded)
 
     def through(self, aggregators: int) -> dict[str, str]:
-        """The hints for so many aggregators, or all processes, of as many on each host."""
+        """The hints for this number of aggregators, or all processes, spread over the hosts."""
         number = min(aggregators, self.tasks)
-        # ROMIO tells hosts apart by their names, which nodes of a test system may share.
+        # ROMIO distinguishes hosts by their names, which nodes of a test system may share.
         is_one_host = not self.is_dry_run() and self.kernel.mpi_starts.is_one_host
         hosts = 1 if is_one_host else self.nodes
         return {"cb_nodes": f"{number}", "cb_config_list": f"*:{math.ceil(number / hosts)}"}
@@ -114,7 +114,7 @@ class ComparedCase(Case):
         sides = (self.under(self.hints, side) for side in self.sides())
         return dict(zip(SIDES, sides, strict=True))
 
-    # Of what it writes, for a budget: both sides of all pairs.
+    # For the budget: both sides of all pairs write.
     @run_after("init")
     def count_repeats(self) -> None:
         self.repeats = len(SIDES) * self.pairs
@@ -124,7 +124,7 @@ class ComparedCase(Case):
         return {setting.asked.stripe_count for setting in self.settings.values()} - {None}
 
     def under(self, preset: str, setting: Setting) -> Setting:
-        """A side with a hint preset of the site besides, whose hints must be in effect."""
+        """A side with a hint preset of the site as well; its hints must be in effect."""
         said = self.current_partition.extras.get("hint_presets", {}).get(preset, {})
         environment = {**said.get("env_vars", {}), **setting.environment}
         if "romio_hints" in said:
@@ -134,21 +134,21 @@ class ComparedCase(Case):
 
     @property
     def default_time_limit(self) -> str:
-        """That of so many runs."""
+        """The time limit of this number of runs."""
         return f"{int(Duration(super().default_time_limit) * LIMITS)}s"
 
     @property
     def written_gib(self) -> float:
         return self.copies * self.gib
 
-    # Hints are those of the sides.
+    # The sides set the hints.
     def set_hints(self) -> list[str]:
         if not any(setting.hints or setting.demanded for setting in self.settings.values()):
             return []
         mpi = self.current_environ.extras.get("mpi")
         known = hints.REPORT_VARIABLES
         reports = known.get(mpi, {}) if mpi else {**known["openmpi"], **known["cray-mpich"]}
-        # Of Open MPI's two components for MPI-IO only ROMIO heeds hints and says which.
+        # Of Open MPI's two components for MPI-IO, only ROMIO heeds hints and prints them.
         for name, value in {"OMPI_MCA_io": "^ompio", **reports}.items():
             self.env_vars.setdefault(name, value)
         return []
@@ -180,7 +180,7 @@ class ComparedCase(Case):
         return [*super().after_program(), *(f"inspect_side {side}" for side in SIDES)]
 
     def read_layout(self) -> list[str]:
-        return []  # of each side
+        return []  # done for each side
 
     def result_problems(self, stage: Path) -> list[str]:
         """Each phase of both sides measured, every byte on disk and verified, hints in effect."""
@@ -191,7 +191,7 @@ class ComparedCase(Case):
         if not problems:
             self.tool_version = runs[WITH][0][0]["version"]
             both = [record for side in SIDES for run in runs[side] for record in run]
-            # Where it is not the same for both, the ratio may be one of memory to a file system.
+            # If it differs, the ratio may compare memory with a file system.
             self.cache = result.cache_of_reads(both)
             self.bandwidths = {
                 (side, operation): [
@@ -208,7 +208,7 @@ class ComparedCase(Case):
     def side_problems(
         self, stage: Path, side: str, setting: Setting, runs: list[list[dict]]
     ) -> list[str]:
-        """What the runs of one side fail to prove."""
+        """The gaps in the proof by the runs of one side."""
         fields = self.asked_of(setting.layer)
         asked = result.asked(fields, self.fsync, self.operations)
         problems = [
@@ -266,15 +266,15 @@ class ComparedCase(Case):
             name: make_performance_function(float, VARIABLE_UNITS[name], value)
             for name, value in {**values, **bounds}.items()
         }
-        # The ends of an interval are figures of one run, and have no band.
+        # The ends of an interval belong to one run, and have no band.
         self.judge(values)
 
     def further_values(self) -> dict[str, float]:
-        """Variables beside the rates and their ratio."""
+        """Variables in addition to the rates and their ratio."""
         return {}
 
     def ratio_of(self, operation: str) -> PairedRatio:
-        """The ratio of the rates with the setting to those without, pair by pair."""
+        """The ratio of the rates with the setting to the rates without it, pair by pair."""
         sides = (self.bandwidths[side, operation] for side in (WITH, WITHOUT))
         return paired_ratio(list(zip(*sides, strict=True)))
 
@@ -286,13 +286,13 @@ class ByNumberOfTargets(rfm.RegressionTestPlugin):
         reasons = super().lacking()
         if self.number_of_targets is None and not self.is_dry_run():
             reasons.append(
-                "takes a stripe count by the number of targets, which could not be seen: say it as "
+                "takes a stripe count by the number of targets, which could not be seen: set "
                 "`targets` in the site file's striping"
             )
         elif self.by_rule == self.fewest_stripes:
             reasons.append(
-                f"takes {self.by_rule} stripes for {self.number_of_targets} targets, which is what "
-                "it is compared with"
+                f"takes {self.by_rule} stripes for {self.number_of_targets} targets, the same "
+                "number as the other side"
             )
         return reasons
 

@@ -1,11 +1,11 @@
-"""What the cases of Cray's slides share."""
+"""The common parts of the cases of Cray's slides."""
 
 from ..base.file_system import stripe_counts
 from . import shapes
 from .base import Published
 from .compared import ComparedCase
 
-#: In place of the number of targets where a script is only written: that of the slides' example.
+#: The number of targets when a script is only written: as in the slides' example.
 EXAMPLE_TARGETS = 8
 
 #: 16 snapshots of 1024 x 1024 x 512 in single precision from 1024 cores.
@@ -18,9 +18,9 @@ class CrayCase(ComparedCase):
     source = "cray-slides"
 
     def lacking_cray(self, setting: str) -> list[str]:
-        """What to say where the MPI library is not Cray's."""
+        """The reason if the MPI library is not Cray's."""
         mpi = self.current_environ.extras.get("mpi")
-        return [] if mpi == "cray-mpich" else [f"sets {setting}, which Cray's MPI alone knows"]
+        return [] if mpi == "cray-mpich" else [f"sets {setting}, which only Cray's MPI has"]
 
 
 class CrayRtm(CrayCase):

@@ -27,13 +27,13 @@ class CrayHints(CrayCase):
     stripes = "published"
     stripe_count_asked = stripe_counts(1, 4, 16)
 
-    #: What the hint is set to, over another value; by itself over what the library decides.
+    #: The value of the hint, over another value; a single one is over the library's choice.
     value = parameter(["enable", "disable", "enable-over-disable"])
 
     #: The size of a stripe in KiB.
     stripe_kib = parameter(STRIPE_KIB)
 
-    #: The hints that the value is given to.
+    #: The hints that get the value.
     switched: tuple[str, ...] = ()
 
     def case_settings(self) -> list[str]:
@@ -83,7 +83,7 @@ class OnOff(rfm.RegressionTestPlugin):
 
 
 class CrayRecords(OnOff, CrayCase):
-    """IOR's file of records, which go round the processes, through the aggregators that it had."""
+    """IOR's file of records, distributed round-robin, through as many aggregators as it had."""
 
     # 32 processes on 8-core nodes, 3220 records of 1,000,000 bytes each
     published = Published(nodes=4, tasks_per_node=8, gib=96, stripe_counts=(16,))

@@ -12,7 +12,7 @@ from .base import Case, Published
 from .compared import AgainstFewestStripes, ByNumberOfTargets, Setting
 from .cray_base import EXAMPLE_TARGETS, RTM, CrayCase, CrayRtm
 
-#: What each process writes to a file of its own.
+#: What each process writes to its own file.
 MIB_PER_PROCESS = 128
 
 #: The parts of all processes that write, from few to many.
@@ -69,7 +69,7 @@ class CrayNode(CrayCase):
 
 @rfm.simple_test
 class CrayOneFile(ByNumberOfTargets, CrayCase):
-    """One file over as many targets as there are, or processes, against the fewest stripes."""
+    """One file over all targets, or as many as processes, against the fewest stripes."""
 
     # The slides have no sizes for their rules: those of the snapshots below.
     published = Published(nodes=32, tasks_per_node=32, gib=32)
@@ -113,7 +113,7 @@ class CrayTargetsPerAggregator(CrayCase):
 
     @property
     def aggregators(self) -> tuple[int, int]:
-        """How many there are with so many targets each, and with four."""
+        """The number of aggregators with this many targets each, and with four."""
         count = self.stripe_count_asked or 1
         stripes = (self.number_of_targets or EXAMPLE_TARGETS) if count == ALL_TARGETS else count
         return max(1, stripes // self.targets_each), max(1, stripes // 4)
@@ -122,7 +122,7 @@ class CrayTargetsPerAggregator(CrayCase):
         reasons = super().lacking()
         other, four = (min(each, self.tasks) for each in self.aggregators)
         if other == four and not reasons:
-            reasons.append(f"has {four} aggregators either way: too few stripes or processes")
+            reasons.append(f"has {four} aggregators on both sides: too few stripes or processes")
         return reasons
 
     def sides(self) -> tuple[Setting, Setting]:
@@ -138,7 +138,7 @@ class ByCores(rfm.RegressionTestPlugin):
 
     sizing = ("scale", "part")
 
-    #: Whether a larger part is as many processes on this scale.
+    #: Whether a larger part has as many processes on this scale.
     as_large_as_another = variable(bool, value=False)
 
     def placed(self, nodes: int, per_node: int) -> tuple[int, int]:
@@ -147,7 +147,7 @@ class ByCores(rfm.RegressionTestPlugin):
         self.as_large_as_another = sizes[self.part] in larger
         return sizes[self.part]
 
-    # On a small scale several parts are as many processes: one of them will do.
+    # On a small scale several parts have the same number of processes: one of them is enough.
     @run_after("init")
     def leave_out_the_same(self) -> None:
         if self.as_large_as_another:
@@ -170,7 +170,7 @@ class CrayFilePerProcess(ByCores, Case):
     layer = "proc"
 
     def shape_of(self, volume: shapes.Volume) -> shapes.Shape:
-        # As much for each as when all write.
+        # The same volume for each as when all write.
         mib_per_task = min(MIB_PER_PROCESS, self.scale_settings["mib_per_task"])
         return shapes.array(shapes.Volume(volume.tasks, volume.tasks * mib_per_task))
 
@@ -199,11 +199,11 @@ class CrayStripesByHint(CrayRtm):
         reasons = super().lacking()
         if self.file_system_type != "lustre" and not reasons:
             reasons.append(
-                "takes stripes from a hint, of which MPI-IO knows on Lustre alone: "
+                "takes stripes from a hint, which MPI-IO heeds only on Lustre: "
                 f"{self.file_system} is {self.file_system_type}"
             )
         elif self.stripe_count_asked == self.fewest_stripes:
-            reasons.append(f"asks for {self.fewest_stripes} stripes, which files have anyway")
+            reasons.append(f"requests {self.fewest_stripes} stripes, which files have anyway")
         return reasons
 
     def sides(self) -> tuple[Setting, Setting]:

@@ -45,7 +45,7 @@ class CscCase(ComparedCase):
     layer = "btio-pnetcdf"
 
     def placed(self, nodes: int, per_node: int) -> tuple[int, int]:
-        """As many processes as there are, in a square number."""
+        """The largest square number of processes."""
         return max(
             (
                 (some, each)
@@ -86,7 +86,7 @@ class CscBlocking(CscCase):
         reasons = super().lacking()
         if not self.settings[WITH].demanded:
             reasons.append(
-                f"compares a hint about stripes, of which MPI-IO knows on Lustre alone: "
+                f"compares a hint about stripes, which MPI-IO heeds only on Lustre: "
                 f"{self.file_system} is {self.file_system_type}"
             )
         return reasons
@@ -128,7 +128,7 @@ class CscAggregators(CscCase):
         return [str(self.aggregators)]
 
     def sides(self) -> tuple[Setting, Setting]:
-        # Beside the hint that the page has by then.
+        # In addition to the hint that the page has by then.
         few, many = ({**UNIT, "cb_config_list": f"*:{n}"} for n in (1, self.aggregators))
         return self.hinted(few), self.hinted(many)
 
@@ -234,13 +234,13 @@ class CscSquareRootRule(CscCase):
         reasons = super().lacking()
         if self.by_rule == self.stripe_count_asked:
             reasons.append(
-                f"the rule gives {self.by_rule} for {self.gib:g} GiB: what it is compared with; "
-                "take a larger scale or another stripe count"
+                f"the rule gives {self.by_rule} for {self.gib:g} GiB, as on the other side: take a "
+                "larger scale or another stripe count"
             )
         if self.by_rule > self.tasks:
             reasons.append(
                 f"the rule gives {self.by_rule} for {self.gib:g} GiB, more than the {self.tasks} "
-                "processes, which the page advises against: take a scale of more processes"
+                "processes, which the page advises against: take a scale with more processes"
             )
         return reasons
 

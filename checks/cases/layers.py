@@ -2,20 +2,20 @@
 
 from dataclasses import dataclass
 
-#: What a file of a library may be larger than its data: headers, and what they are aligned to.
+#: The overhead of a library's file: headers and their alignment.
 LIBRARY_OVERHEAD_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True)
 class Layer:
-    """The pattern and interface of a layer, and what has a file of its own."""
+    """The pattern and interface of a layer, and the units that have their own files."""
 
     pattern: str
     interface: str
     file_per: str = "job"
-    #: The library that it needs, as the build names it.
+    #: The library that it needs, as named by the build.
     library: str | None = None
-    #: The beginning of the names of its files with data, where there are others.
+    #: The beginning of the names of its data files, if there are other files.
     data_files: str = ""
 
     @property
@@ -48,7 +48,7 @@ LAYERS = {
     "aligned-single": Layer("aligned-single", "posix"),
     "aligned-files": Layer("aligned-files", "posix"),
     "aligned-random": Layer("aligned-random", "posix"),
-    # No layers of benchio: scripts/, whose result files have the same form.
+    # Not layers of benchio but scripts/, with result files of the same form.
     "untar": Layer("untar", "posix"),
     "listing": Layer("listing", "posix"),
     "reopening": Layer("reopening", "posix"),

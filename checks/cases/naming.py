@@ -1,4 +1,4 @@
-"""The name of a case in results: that of its class, in lower case with hyphens."""
+"""The name of a case in results: the name of its class, in lower case with hyphens."""
 
 import re
 

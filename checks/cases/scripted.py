@@ -1,4 +1,4 @@
-"""The base of the cases that a script here measures in one process, without benchio."""
+"""The base of the cases that a script in `scripts/` measures in one process, without benchio."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ SCRIPTS = Path(__file__).parent / "scripts"
 
 
 class ScriptedCase(ComparedCase):
-    """Runs the script that is called as its layer, with a first argument of its own."""
+    """Runs the script with the name of its layer, with an additional first argument."""
 
     sourcesdir = str(SCRIPTS)
     operations = ("write",)

@@ -1,7 +1,7 @@
 """The arguments of benchio for a volume: the sizes of each kind of data, scaled to it.
 
-Pure; knows benchio's command line (contract 1). A case has the volume of its source, and a scale
-of the site may have less (docs/decisions/0009): then there is less of the same kind of data.
+Pure functions of benchio's command line (contract 1). A case has the volume of its source. If the
+site's scale has less (docs/decisions/0009), there is less of the same kind of data.
 """
 
 import math
@@ -13,20 +13,20 @@ BYTES_PER_ELEMENT = 8
 
 @dataclass(frozen=True)
 class Volume:
-    """How much is to be moved, by how many processes."""
+    """A volume, and the number of processes that move it."""
 
     tasks: int
     mib: float
 
     @property
     def bytes_per_task(self) -> int:
-        """What each process moves, rounded down."""
+        """The volume of each process, rounded down."""
         return int(self.mib * BYTES_PER_MIB / self.tasks)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The words and options that say the sizes; `bytes` is what a phase then moves in all."""
+    """The words and options of the sizes; `bytes` is the total that a phase then moves."""
 
     sizes: tuple[int, int, int]
     extent: str
@@ -47,13 +47,13 @@ def array(volume: Volume, edge: int = 128) -> Shape:
 
 
 def snapshots(volume: Volume, steps: int = 16) -> Shape:
-    """`steps` arrays one behind the other, a block of planes of 32 KiB for each process."""
+    """`steps` arrays one after the other, a block of planes of 32 KiB for each process."""
     one = array(Volume(volume.tasks, volume.mib / steps), edge=64)
     return Shape(one.sizes, one.extent, steps * one.bytes, (f"--steps={steps}",))
 
 
-# The grid of NAS BT-IO on CSC's page: 2048 x 1024 x 256 points on 16 x 16 processes, of which
-# each has 128 x 64 along the first two axes. A point has five values, and there are five steps.
+# The grid of NAS BT-IO on CSC's page: 2048 x 1024 x 256 points on 16 x 16 processes; each has
+# 128 x 64 along the first two axes. A point has five values, and there are five steps.
 _BTIO_BLOCK = (128, 64, 256)
 _BTIO_STEPS = 5
 _BTIO_POINT_BYTES = 5 * BYTES_PER_ELEMENT * _BTIO_STEPS

@@ -1,4 +1,4 @@
-"""Types of file systems: how files are striped on each, and how their layout is read back.
+"""Types of file systems: how each stripes files, and how their layout is read back.
 
 A type is a module that reads layouts back, a script of bash for jobs, and a line below.
 """

@@ -1,10 +1,10 @@
 """BeeGFS: the stripe pattern of the run directory, the entry information of each file, targets.
 
-BeeGFS 7 has the command `beegfs-ctl` and BeeGFS 8 `beegfs`, which prints the same when it is
-asked for its predecessor's style. A file is striped over fewer targets than the pattern desires
-where there are no more, so only the number that is called `actual` counts. Users other than root
-may set a pattern where the metadata servers have sysAllowUserSetPattern, but no storage pool: that
-of the files is the pool of their targets. Tested on documented output; no BeeGFS has been seen.
+BeeGFS 7 has the command `beegfs-ctl` and BeeGFS 8 `beegfs`, which can print the style of its
+predecessor. If there are fewer targets than the pattern asks for, a file gets fewer, so only the
+number called `actual` counts. Users other than root may set a pattern if the metadata servers have
+sysAllowUserSetPattern, but never a storage pool: the pool of a file is the pool of its targets.
+Tested on documented output, not on a BeeGFS.
 """
 
 import re
@@ -29,7 +29,7 @@ from .layout import (
     pool_listed,
 )
 
-# A line of BeeGFS 7: number and states, and pools where these were asked for.
+# A line of BeeGFS 7: number and states, and pools if requested.
 _OF_SEVEN = re.compile(
     r" *(\d+) +(Online|Offline|Probably-offline) +([\w-]+)(?: +(\d+) +(\w+))? +\w+ *$",
     re.IGNORECASE,
@@ -39,7 +39,7 @@ _SIZE_UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
 class BeegfsStriping(Striping):
-    """The number of targets and the chunk size, which are what users may set, and the pool."""
+    """The number of targets and the chunk size, which users may set, and the pool."""
 
     mounted_as = ("beegfs", "fhgfs")
     options = ("size_kib", "pool", "targets")
@@ -118,7 +118,7 @@ class BeegfsStriping(Striping):
 
 @dataclass(frozen=True)
 class Target:
-    """A target by the list: its states in small letters, and None for what the list lacks."""
+    """A target of the list: its states in lower case, None for missing ones."""
 
     reachability: str
     consistency: str = "good"
@@ -140,10 +140,10 @@ class Target:
 
 
 def listed_targets(text: str) -> dict[int, Target]:
-    """The storage targets by their numbers; empty where they could not be listed."""
+    """The storage targets by their numbers; empty if they could not be listed."""
     header, found = None, {}
     for line in text.splitlines():
-        if line.startswith("ID "):  # of BeeGFS 8, whose cells may have single blanks
+        if line.startswith("ID "):  # BeeGFS 8; its cells may have single blanks
             header = re.split(r"\s{2,}", line.strip())
         elif header and re.match(r"s:\d+ ", line):
             cells = dict(zip(header, re.split(r"\s{2,}", line.strip()), strict=False))
@@ -163,15 +163,15 @@ def listed_targets(text: str) -> dict[int, Target]:
 
 
 def _of_pool(text: str) -> dict[int, Target]:
-    """The targets of the pool with which the list begins, or all."""
+    """The targets of the pool in the first line of the list, or all."""
     pool = pool_listed(text)
     return {n: each for n, each in listed_targets(text).items() if pool in (None, each.pool)}
 
 
 def _space(text: str) -> dict[int, Space]:
-    """What `beegfs-ctl --listtargets --spaceinfo` says of the space of each target.
+    """The space of each target by `beegfs-ctl --listtargets --spaceinfo`.
 
-    A server that did not answer has 0 GiB of 0.
+    A server that did not answer has 0 of 0 GiB.
     """
     rows = re.findall(r"^ *(\d+) +([\d.]+)GiB +([\d.]+)GiB ", text, re.MULTILINE)
     return {
@@ -182,7 +182,7 @@ def _space(text: str) -> dict[int, Space]:
 
 
 def _entries(text: str) -> dict[str, str]:
-    """The entry information of each file by its path, which is in the line `--- PATH` before it.
+    """The entry information of each file by its path, from the line `--- PATH` before it.
 
     Raises:
         StripingError: there is none.
@@ -194,7 +194,7 @@ def _entries(text: str) -> dict[str, str]:
 
 
 def file_layouts(text: str, pools: Mapping[int, str | None] | None = None) -> list[Layout]:
-    """The layout of each file, from its entry information; `pools` are those of the targets.
+    """The layout of each file, from its entry information; `pools` are the pools of the targets.
 
     Raises:
         StripingError: there is none, or one of them has no stripe pattern.

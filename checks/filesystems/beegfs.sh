@@ -44,11 +44,11 @@ stripe() {
         # The number of the pool comes before the states in the list of BeeGFS 8.
         targets=${3:-$(grep -c -E "Online +Good +$pool( |\$)|s:$pool +Online .* Good " targets.txt || :)}
         [ "${targets:-0}" -ge 1 ] ||
-            refuse "stripe count asked: all targets; how many are online cannot be seen here:" \
-                "say it as targets in the site file's striping"
+            refuse "stripe count requested: all targets; how many are online cannot be seen here:" \
+                "set targets in the site file's striping"
         count=$targets
     fi
-    or_refuse "BeeGFS did not take the layout asked for (users may set one where the servers have \
+    or_refuse "BeeGFS refused the requested layout (users may set one if the servers have \
 sysAllowUserSetPattern)" set_pattern "$count" "$chunk"
 }
 

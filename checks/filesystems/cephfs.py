@@ -1,10 +1,10 @@
-"""CephFS: `setfattr` of the run directory's layout, `getfattr` of the layout of each file.
+"""CephFS: `setfattr` for the run directory's layout, `getfattr` for the layout of each file.
 
-Ceph takes any stripe count, also one above the number of OSDs, and the layout of the files says
-that number: only a count of the OSDs shows that no more can serve a file. A plain user can count
-them with `ceph osd stat`, where the node has that command, a configuration and a key; elsewhere
-the site file says `targets`. Which OSDs a file's objects come to lie on is drawn by a hash, so
-four stripes on four OSDs are spread over four of them only on average. `ceph osd map` says which.
+Ceph accepts any stripe count, also above the number of OSDs, and records it in the layout. So only
+a count of the OSDs shows how many can serve a file. If the node has the command, a configuration
+and a key, a plain user can count them with `ceph osd stat`; otherwise the site file has `targets`.
+A hash decides the OSDs of a file's objects, so four stripes are spread over four OSDs only on
+average. `ceph osd map` shows which.
 """
 
 import json
@@ -31,7 +31,7 @@ from .layout import (
 class CephStriping(Striping):
     """The layout attributes of the run directory, which new files inherit; they name no OSD.
 
-    The monitors say which OSD has an object, where they can be asked.
+    The monitors know which OSD has an object, if they can be asked.
     """
 
     mounted_as = ("ceph", "fuse.ceph-fuse", "fuse.ceph")
@@ -57,8 +57,8 @@ class CephStriping(Striping):
             targets = seen.active if seen else None
         if targets is None and (asked.stripe_count or 1) > 1:
             raise StripingError(
-                f"stripe count asked: {asked.stripe_count}; how many OSDs are up could not be "
-                "seen: say it as `targets` in the site file's striping"
+                f"stripe count requested: {asked.stripe_count}; how many OSDs are up could not be "
+                "seen: set `targets` in the site file's striping"
             )
         return agreed(layouts, asked, targets, "OSDs up")
 
@@ -74,7 +74,7 @@ class CephStriping(Striping):
 
 
 def _values(asked: Asked) -> list[tuple[str, int | str]]:
-    """The attributes of the layout asked for, by their names."""
+    """The attributes of the requested layout by name."""
     values = {
         "stripe_unit": _in_bytes(asked.size_kib),
         "stripe_count": asked.stripe_count,
@@ -102,7 +102,7 @@ def file_layouts(text: str) -> list[Layout]:
     """The layout of each file, from `getfattr -n ceph.file.layout`.
 
     Raises:
-        StripingError: there is none, or getfattr said anything else.
+        StripingError: there is none, or getfattr printed something else.
     """
     layouts = []
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -128,7 +128,7 @@ def file_layouts(text: str) -> list[Layout]:
 
 
 def up_osds(text: str) -> Targets | None:
-    """How many OSDs are up and how many are not, from `ceph osd stat`; None if it did not say."""
+    """How many OSDs are up and how many are not, from `ceph osd stat`; None if unknown."""
     try:
         counts = json.loads(text)
         return Targets(counts["num_up_osds"], counts["num_osds"] - counts["num_up_osds"])

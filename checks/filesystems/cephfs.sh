@@ -13,14 +13,14 @@ list_targets() {
 require_targets() {
     targets=${2:-$(sed -n 's/.*"num_up_osds": *\([0-9]*\).*/\1/p' targets.txt)}
     [ -n "$targets" ] ||
-        refuse "stripe count asked: ${1/#-1/all OSDs}; how many are up cannot be seen here with" \
-            "ceph osd stat: say it as targets in the site file's striping"
-    [ "$targets" -ge "$1" ] || refuse "stripe count asked: $1; there are $targets OSDs up"
+        refuse "stripe count requested: ${1/#-1/all OSDs}; how many are up cannot be seen here with" \
+            "ceph osd stat: set targets in the site file's striping"
+    [ "$targets" -ge "$1" ] || refuse "stripe count requested: $1; there are $targets OSDs up"
 }
 
 # stripe ATTRIBUTE=VALUE...: all at once, as the size of a stripe is checked against an object's.
 stripe() {
-    or_refuse "Ceph did not take the layout asked for (a client needs the capability p)" \
+    or_refuse "Ceph refused the requested layout (a client needs the capability p)" \
         setfattr -n ceph.dir.layout -v "$*" "$run_directory"
 }
 
@@ -44,7 +44,7 @@ list_stripes() {
         $1 != path { if (path) print ""; path = $1; printf "%s %s", path, $2 }
         { printf " %s", osd[$6]; found++ }
         END { if (path) print ""; exit !found || found < FNR }' osds.txt objects.txt ||
-        refuse "on which OSDs stripes lie cannot be seen here with getfattr and ceph osd map"
+        refuse "getfattr and ceph osd map do not show here on which OSDs stripes lie"
 }
 
 # list_objects BYTES: a line `path stripe_unit stripe pool namespace object` for each stripe of each

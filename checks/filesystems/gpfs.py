@@ -1,9 +1,9 @@
-"""Spectrum Scale (GPFS): in which pool, in which fileset and how often the files lie.
+"""Spectrum Scale (GPFS): the pool, the fileset and the number of copies of files.
 
 It spreads every file over all disks of its pool. The pool and the number of copies follow from the
-policy that root installs, and the fileset from the directory, so a run asks for nothing: it proves
-by `mmlsattr -L`, which may be called by whoever may read the file, that its files lie where the
-site file says. Tested on documented output; no Spectrum Scale has been seen.
+policy that root installs, and the fileset from the directory, so a run requests nothing. It proves
+with `mmlsattr -L`, which every reader of a file may call, that its files lie where the site file
+says. Tested on documented output, not on a Spectrum Scale.
 """
 
 import re
@@ -24,15 +24,15 @@ from .layout import (
     pool_listed,
 )
 
-#: New blocks are written to a disk in one of these states alone; mmlsdisk.
+#: New blocks are written only to disks in one of these states; mmlsdisk.
 _TAKES_BLOCKS = ("ready", "replacement")
 
-#: What `mmlsattr -L` says of a file whose data are not all where, or as often, as it is assigned.
+#: The flags in `mmlsattr -L` of a file with data in another pool, or fewer copies, than assigned.
 _ASTRAY = re.compile(r"ill-?(?:placed|replicated)", re.IGNORECASE)
 
 
 class GpfsStriping(Striping):
-    """No stripes that a user could set, and a place that can be proven."""
+    """No stripes that a user could set, but a placement that can be proven."""
 
     mounted_as = ("gpfs",)
     options = ("pool", "fileset", "replicas")
@@ -97,10 +97,10 @@ class GpfsStriping(Striping):
 
 
 def file_layouts(text: str) -> list[Layout]:
-    """Where each file lies, from `mmlsattr -L`.
+    """The placement of each file, from `mmlsattr -L`.
 
     Raises:
-        StripingError: it named no pool, or a file is not where, or as often, as it is assigned.
+        StripingError: it named no pool, or a file has another pool or fewer copies than assigned.
     """
     layouts = []
     for name, attributes in re.findall(
@@ -115,7 +115,7 @@ def file_layouts(text: str) -> list[Layout]:
                 Layout(pool=pool, fileset=fields.get("fileset name"), replicas=int(copies))
             )
         except (KeyError, ValueError, IndexError) as error:
-            raise StripingError(f"mmlsattr gave no place of {name} but {fields}") from error
+            raise StripingError(f"mmlsattr gave no placement of {name} but {fields}") from error
     if not layouts:
         said = (text.strip().splitlines() or ["nothing"])[0]
         raise StripingError(f"mmlsattr named no pool of a file, but said {said!r}")
@@ -123,7 +123,7 @@ def file_layouts(text: str) -> list[Layout]:
 
 
 def _rows(text: str, kind: str) -> Iterator[dict[str, str]]:
-    """The rows of an output by -Y whose first fields are `kind`, by the names of its header."""
+    """The rows of an output of -Y that begin with `kind`, by the names of its header."""
     names: list[str] = []
     for line in text.splitlines():
         # A field's own colons are encoded.
@@ -142,7 +142,7 @@ def _data_disks(text: str) -> list[dict[str, str]]:
 
 
 def _of_pool(text: str) -> list[dict[str, str]]:
-    """The disks with data of the pool with which the list begins, or all."""
+    """The disks with data of the pool in the first line of the list, or all."""
     pool = pool_listed(text)
     return [disk for disk in _data_disks(text) if pool in (None, disk["storagePool"])]
 

@@ -1,49 +1,49 @@
-"""Striping of any file system: what is asked for, what is in effect, and whether both agree."""
+"""Striping of any file system: requested, in effect, and whether both agree."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-#: What stands for "all targets" in a stripe count.
+#: The stripe count that stands for all targets.
 ALL_TARGETS = -1
 
 BYTES_PER_KIB = 1024
 
-#: Where job scripts leave the storage targets and the layout of the files, in the stage directory.
+#: The files with the storage targets and the layouts that job scripts leave in the stage directory.
 TARGETS_FILE = "targets.txt"
 LAYOUT_FILE = "layout.txt"
 
 
 class StripingError(ValueError):
-    """A layout could not be read, or is not the one that was asked for.
+    """A layout could not be read, or differs from the request.
 
-    Where it could be read, `layout` is the one in effect.
+    If it could be read, `layout` is the one in effect.
     """
 
     def __init__(self, message: str, layout: "Layout | None" = None) -> None:
-        """Take the message, and the layout where there is one."""
+        """Take the message, and the layout if there is one."""
         super().__init__(message)
         self.layout = layout
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The striping that a run asks for; None leaves the file system's own, which is recorded."""
+    """The requested striping of a run; None keeps the file system's own, which is recorded."""
 
     stripe_count: int | None = None
     size_kib: int | None = None
     object_size_kib: int | None = None
     index: int | None = None
     pool: str | None = None
-    #: The fileset and the copies of the data, of Spectrum Scale alone.
+    #: The fileset and the copies of the data; only on Spectrum Scale.
     fileset: str | None = None
     replicas: int | None = None
-    #: Options of `lfs setstripe` in place of all others, of Lustre alone.
+    #: Options of `lfs setstripe` in place of all others; only on Lustre.
     layout: str | None = None
-    #: How many targets −1 stands for, where the site file says so.
+    #: How many targets −1 stands for, if the site file says so.
     targets: int | None = None
-    #: How many of them may take no files; of Lustre alone.
+    #: How many of them may take no files; only on Lustre.
     tolerated: int = 0
 
     @property
@@ -67,14 +67,14 @@ class Layout:
 
     @property
     def placement(self) -> str | None:
-        """Where the files lie besides their stripes, as the column has it."""
+        """The placement of the files besides stripes, in the form of the column."""
         values = {"pool": self.pool, "fileset": self.fileset, "replicas": self.replicas}
         return ",".join(f"{name}={value}" for name, value in values.items() if value) or None
 
 
 @dataclass(frozen=True)
 class Targets:
-    """How many storage targets are in service and how many are not."""
+    """The numbers of storage targets in and out of service."""
 
     active: int
     inactive: int
@@ -82,7 +82,7 @@ class Targets:
 
 @dataclass(frozen=True)
 class Space:
-    """Space in KiB, of a target: in all and free."""
+    """The space of a target in KiB: total and free."""
 
     size_kib: int
     free_kib: int
@@ -90,16 +90,16 @@ class Space:
 
 @dataclass(frozen=True)
 class TargetFaults:
-    """What is wrong with the targets of a file system, and what could not be seen."""
+    """The faults of a file system's targets, and what could not be seen."""
 
-    #: What is in the way of any file.
+    #: Faults that stop any file.
     stopping: tuple[str, ...] = ()
-    #: What is in the way of files over all targets.
+    #: Faults that stop files over all targets.
     over_all: str | None = None
-    #: What is in nobody's way.
+    #: Faults that stop nothing.
     others: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    #: How many targets take new files, where that was seen.
+    #: How many targets take new files, if that was seen.
     taking: int | None = None
 
 
@@ -110,51 +110,51 @@ class Striping:
     adds one.
     """
 
-    #: What the mount table calls it; empty where anything will do.
+    #: Its names in the mount table; empty for any.
     mounted_as: Sequence[str] = ()
 
-    #: What a site file may say in `striping`, by the names of `Asked`.
+    #: The entries of `striping` that a site file may have, by the names of `Asked`.
     options: Sequence[str] = ()
 
-    #: Whether a site file may say `stripe_counts`.
+    #: Whether a site file may have `stripe_counts`.
     has_stripes = False
 
-    #: The functions of bash for job scripts; None where there is nothing to call.
+    #: The bash functions for job scripts; None if there are none.
     script: Path | None = None
 
     #: Whether layouts name the target of each stripe.
     names_targets = False
 
-    #: Whether the target of each stripe can be asked for: the script defines `list_stripes`.
+    #: Whether the target of each stripe can be queried: the script defines `list_stripes`.
     lists_stripes = False
 
-    #: Whether the script defines `client_statistics`, what Lustre's clients count.
+    #: Whether the script defines `client_statistics`, the counters of Lustre's clients.
     counts_clients = False
 
     def stripe(self, asked: Asked) -> list[str]:
-        """Shell commands that stripe `$run_directory`, before anything is written there."""
+        """Shell commands that stripe `$run_directory` before anything is written to it."""
         return []
 
     def in_effect(self, stage: Path, asked: Asked) -> Layout:
-        """The layout of the files that were written.
+        """The layout of the written files.
 
         Raises:
-            StripingError: it could not be read, or it differs from what was asked.
+            StripingError: it could not be read, or it differs from the request.
         """
         return Layout()
 
     def command(self, asked: Asked, found: Layout) -> str | None:
-        """The shell command, without the directory, that stripes one like the files of a run.
+        """The shell command, without the directory, that stripes a directory like a run's files.
 
-        `found` is the layout in effect. It is what the site publishes.
+        `found` is the layout in effect. The site publishes this command.
         """
         return None
 
     def targets_of_files(self, text: str) -> Mapping[str, tuple[int, ...]]:
         """The index of the target of each stripe by the name of the file, from LAYOUT_FILE.
 
-        In the order of the stripes, and of all components that are in use; a target with several
-        stripes is there as often. Empty where layouts name no targets.
+        They are in the order of the stripes, for all components in use; a target with several
+        stripes appears as often. Empty if layouts name no targets.
 
         Raises:
             StripingError: a layout could not be read.
@@ -162,20 +162,20 @@ class Striping:
         return {}
 
     def count_targets(self, text: str) -> Targets | None:
-        """The storage targets by what `list_targets` printed; None if it printed none."""
+        """The storage targets in the output of `list_targets`; None if there are none."""
         return None
 
     def targets_in_reach(self, text: str) -> Mapping[str, Space | None]:
-        """The targets in service, of the pool that was asked for, by name; None: space unknown."""
+        """The targets in service of the requested pool, by name; None if the space is unknown."""
         return {}
 
     def judge_targets(
         self, said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None
     ) -> TargetFaults | None:
-        """What is wrong with the targets by the sections of the probe; None if nothing was seen.
+        """The faults of the targets by the sections of the probe; None if nothing was seen.
 
-        So many targets may be out of service, and each needs so many KiB; the site file may have
-        `declared` how many there are.
+        This many targets may be out of service, and each needs this many KiB. The site file may
+        have `declared` the number of targets.
         """
         if self.script is None:
             return TargetFaults()
@@ -189,7 +189,7 @@ class Striping:
 
 
 def uneven(stripe_count: int, processes: int) -> str | None:
-    """Why so many stripes of a shared file give its processes different shares, in words."""
+    """Why this number of stripes of a shared file gives its processes different shares."""
     if stripe_count > processes:
         return f"is {stripe_count}, more than the {processes} processes"
     if processes % stripe_count:
@@ -198,36 +198,36 @@ def uneven(stripe_count: int, processes: int) -> str | None:
 
 
 def mount_names(settings: Mapping, backend: Striping) -> Sequence[str]:
-    """What the mount table may call a file system; empty where anything will do."""
+    """The possible names of a file system in the mount table; empty for any."""
     named = settings.get("mounted_as")
     return [named] if named else backend.mounted_as
 
 
 def pool_listed(text: str) -> str | None:
-    """The pool of the site file, with which a script may begin its list of targets."""
+    """The pool of the site file, which may be the first line of a script's list of targets."""
     found = re.match(r"pool (\S+)$", text, re.MULTILINE)
     return found[1] if found else None
 
 
 def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: str) -> Layout:
-    """The layout that all `layouts` have, which is the one that was asked for.
+    """The layout that all `layouts` have, if it agrees with the request.
 
-    `targets` is how many there are, where that is known, and `noun` what they are called.
+    `targets` is the number of targets if known, and `noun` their name.
 
     Raises:
-        StripingError: they are not; the message names both.
+        StripingError: it does not agree; the message names both.
     """
     expected, words = asked.stripe_count, str(asked.stripe_count)
     if asked.stripe_count == ALL_TARGETS:
         if targets is None:
             raise StripingError(
-                f"stripe count asked: all {noun}; how many these are could not be seen: "
-                "say it as `targets` in the site file's striping"
+                f"stripe count requested: all {noun}; their number could not be seen: set "
+                "`targets` in the site file's striping"
             )
         expected, words = targets, f"all {targets} {noun}"
     elif targets is not None and expected is not None and expected > targets:
-        # Some file systems write such a layout down as it is, and still have no more targets.
-        raise StripingError(f"stripe count asked: {expected}; there are {targets} {noun}")
+        # Some file systems record such a layout unchanged, although they have fewer targets.
+        raise StripingError(f"stripe count requested: {expected}; there are {targets} {noun}")
     for layout in layouts:
         pairs = (
             ("stripe count", words, expected, layout.stripe_count),
@@ -240,7 +240,7 @@ def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: s
         )
         for name, said, wanted, found in pairs:
             if wanted is not None and found != wanted:
-                raise StripingError(f"{name} asked: {said}; in effect: {found}", layout)
+                raise StripingError(f"{name} requested: {said}; in effect: {found}", layout)
     for name in ("stripe_count", "stripe_size", "replicas"):
         values = {getattr(layout, name) for layout in layouts}
         if len(values) > 1:
@@ -252,7 +252,7 @@ def agreed(layouts: Sequence[Layout], asked: Asked, targets: int | None, noun: s
 
 
 def _all_of(names: Iterable[str | None]) -> str | None:
-    """The names that files have; Lustre's pools may spill over into others."""
+    """The names of the files' pools, as Lustre's pools may spill over into others."""
     return " and ".join(sorted(set(filter(None, names)))) or None
 
 

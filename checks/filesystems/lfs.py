@@ -1,4 +1,4 @@
-"""What Lustre's `lfs` prints: layouts of files, and its targets. Pure.
+"""Parses the output of Lustre's `lfs`: layouts of files, and targets. Pure functions.
 
 Tested on captured output of Lustre 2.17.
 """
@@ -16,7 +16,7 @@ _REFUSALS = ("Permission denied", "Operation not permitted")
 
 @dataclass
 class Component:
-    """A component of a file: what `lfs getstripe` says, and the OST of each stripe in order."""
+    """A component of a file by `lfs getstripe`, with the OST of each stripe in order."""
 
     fields: dict[str, str] = field(default_factory=dict)
     targets: list[int] = field(default_factory=list)
@@ -28,9 +28,9 @@ class Component:
 
     @property
     def in_use(self) -> bool:
-        """Whether data may lie there: a plain layout, or a component that was written to.
+        """Whether it may have data: a plain layout, or a component that was written to.
 
-        Of mirrors, a write goes to one and leaves the others stale.
+        A write goes to one mirror and leaves the others stale.
         """
         flags = self.fields.get("lcme_flags", "init").split(",")
         return "init" in flags and "stale" not in flags
@@ -50,7 +50,7 @@ class Ost:
 
 @dataclass(frozen=True)
 class OstSpace(Space):
-    """What `lfs df` says of a target: its space, and the letters of its state."""
+    """A target by `lfs df`: its space, and the letters of its state."""
 
     letters: str
 
@@ -58,10 +58,10 @@ class OstSpace(Space):
 def components_of_files(text: str) -> dict[str, list[Component]]:
     """The components of each file by its path, from `lfs getstripe`; a plain layout is one.
 
-    Without those that stand for what a self-extending one may grow by, which hold no data.
+    The extension components of self-extending layouts are left out, as they hold no data.
 
     Raises:
-        StripingError: there is no file, one has no layout, or a line is no part of one.
+        StripingError: there is no file, a file has no layout, or a line is not part of a layout.
     """
     files: dict[str, list[Component]] = {}
     components: list[Component] = []
@@ -80,7 +80,7 @@ def components_of_files(text: str) -> dict[str, list[Component]]:
         elif line.split() != ["obdidx", "objid", "objid", "group"]:
             raise StripingError(f"lfs getstripe gave no layout but {line.strip()!r}")
     if not files:
-        raise StripingError("lfs getstripe gave no layout: were files written, and is it Lustre?")
+        raise StripingError("lfs getstripe gave no layout: were files written, and to Lustre?")
     for path, found in files.items():
         found[:] = [each for each in found if each.fields.get("lcme_flags") != "extension"]
         if not found:
@@ -89,9 +89,9 @@ def components_of_files(text: str) -> dict[str, list[Component]]:
 
 
 def listed_osts(text: str) -> dict[int, Ost]:
-    """The targets by their indices, from `lfs osts`, and of these the members of a pool.
+    """The targets by their indices, from `lfs osts`.
 
-    Where `lfs pool_list` of one pool follows, its members alone count.
+    If the output of `lfs pool_list` for a pool follows, only its members count.
     """
     osts = {
         int(index): Ost(name, state == "ACTIVE")
@@ -104,7 +104,7 @@ def listed_osts(text: str) -> dict[int, Ost]:
 
 
 def space_of_osts(text: str) -> dict[str, OstSpace | str]:
-    """What `lfs df` says of each target by its name: its space, or why it does not know."""
+    """The space of each target by its name, from `lfs df`, or why it is not known."""
     found: dict[str, OstSpace | str] = dict(
         re.findall(r"^(\S+?-OST\w+?)(?:_UUID)? *: (.+)$", text, re.MULTILINE)
     )
@@ -118,9 +118,9 @@ def space_of_osts(text: str) -> dict[str, OstSpace | str]:
 
 
 def failed_checks(text: str) -> dict[str, str]:
-    """The targets that the client does not reach by `lfs check osts`, and what it said of each.
+    """The targets that the client does not reach by `lfs check osts`, each with the message.
 
-    What a plain user may not ask says nothing of a target.
+    An answer that a plain user may not ask for proves nothing about a target.
     """
     said = re.findall(r"check '(\S+?)-osc-(?!MDT)\S*': (.+?)(?: \(\d+\))?$", text, re.MULTILINE)
     inactive = re.findall(r"^(\S+?)-osc-(?!MDT)\S* inactive", text, re.MULTILINE)

@@ -1,8 +1,7 @@
-"""Lustre: `lfs setstripe` on the run directory, `lfs getstripe` of the files below it.
+"""Lustre: `lfs setstripe` on the run directory, `lfs getstripe` on the files below it.
 
-`lfs setstripe` accepts more stripes than there are OSTs and gives fewer, so its exit status
-proves nothing: only the layout of the files that were written counts. Tested on captured output
-of Lustre 2.17.
+`lfs setstripe` accepts more stripes than there are OSTs and gives fewer, so its exit status proves
+nothing: only the layout of the written files counts. Tested on captured output of Lustre 2.17.
 """
 
 import re
@@ -29,12 +28,12 @@ from .layout import (
 )
 from .lfs import Component, Ost, components_of_files, listed_osts, space_of_osts
 
-#: What stands for the stripe count in a site file's `layout`.
+#: The placeholder of the stripe count in a site file's `layout`.
 COUNT_MARK = "{stripe_count}"
 
 
 class LustreStriping(Striping):
-    """Plain layouts, or one that the site file writes out as options of `lfs setstripe`."""
+    """Plain layouts, or a layout that the site file gives as options of `lfs setstripe`."""
 
     mounted_as = ("lustre",)
     options = ("size_kib", "index", "pool", "layout", "targets")
@@ -60,17 +59,18 @@ class LustreStriping(Striping):
         listed = listed_osts(read_output(stage / TARGETS_FILE))
         active = {index: ost for index, ost in listed.items() if ost.active}
         wanted = asked.targets or len(active)
-        # A count of as many as there are is all of them, too.
+        # A count equal to the number of OSTs means all of them, too.
         if asked.stripe_count not in (ALL_TARGETS, wanted):
             _require_whole_files(files, layouts, asked.stripe_count)
-            # Fewer OSTs than stripes show in the layout itself, unless stripes were to share them.
+            # Fewer OSTs than stripes show in the layout itself, unless stripes may share OSTs.
             return agreed(layouts, asked, None, "active OSTs")
         if not wanted:
             raise StripingError("lfs osts names no active OST")
         if 0 < len(active) < wanted - asked.tolerated:
             where = f"the pool {asked.pool} has" if asked.pool else "there are"
             raise StripingError(
-                f"stripe count asked: all {wanted} targets of the site file; {where} {len(active)}",
+                f"stripe count requested: all {wanted} targets of the site file; "
+                f"{where} {len(active)}",
                 layouts[0],
             )
         _require_whole_files(files, layouts, wanted)
@@ -107,7 +107,7 @@ class LustreStriping(Striping):
 
 
 def _targets_of_mirror(components: Sequence[Component]) -> set[int]:
-    """The targets of the mirror whose component was in use last: a target has part of one only."""
+    """The targets of the mirror that was in use last, as a target has parts of one mirror only."""
     in_use = [each for each in components if each.in_use]
     mirror = (each for each in in_use if each.mirror == in_use[-1].mirror)
     return {target for each in mirror for target in each.targets}
@@ -120,24 +120,24 @@ def _stripes_over_all(
     layouts: Sequence[Layout],
     files: Mapping[str, Sequence[Component]],
 ) -> int:
-    """How many stripes files over all targets have, where so many targets may take no files.
+    """How many stripes files over all targets have, if this many targets may take no files.
 
-    Lustre keeps the targets of one component out of the next one, so all count.
+    Lustre keeps the targets of one component out of the next one, so all components count.
 
     Raises:
-        StripingError: they have fewer. The message names the targets without any of the files where
-            these explain the missing stripes: a single stripe is the usual layout of a directory.
+        StripingError: they have fewer. The message names the targets without files if these explain
+            the missing stripes, as a single stripe is the usual layout of a directory.
     """
     count = min(layout.stripe_count or 0 for layout in layouts)
     found = [_targets_of_mirror(components) for components in files.values()]
     missing = wanted - min(map(len, found))
     if not 0 < count < wanted or missing <= asked.tolerated:
         return min(count, wanted) or wanted
-    message = f"stripe count asked: all {wanted} active OSTs; in effect: {wanted - missing}"
+    message = f"stripe count requested: all {wanted} active OSTs; in effect: {wanted - missing}"
     pool = layouts[0].pool
     unused = [str(ost) for index, ost in active.items() if index not in set().union(*found)]
     if pool and not asked.pool:
-        message += f", of the directory's own pool {pool}: name it as `pool` in the site file"
+        message += f", in the directory's default pool {pool}: set `pool` in the site file"
     elif missing < wanted - 1 and len(unused) == missing:
         message += f": {', '.join(unused)} took no files"
     raise StripingError(message, layouts[0])
@@ -155,14 +155,14 @@ def _require_whole_files(
             end = last.fields.get("lcme_extent.e_end", "?")
             raise StripingError(
                 f"{Path(path).name} ends in component {used} of {len(mirror)}, before byte "
-                f"{end}: the one with the stripe count asked, {wanted}, has no data; write more "
-                "to each file",
+                f"{end}: the component with the requested stripe count {wanted} has no data; write "
+                "more to each file",
                 layout,
             )
 
 
 def setstripe_options(asked: Asked) -> list[str]:
-    """The options of `lfs setstripe` for what is asked."""
+    """The options of `lfs setstripe` for a request."""
     if asked.layout is not None:
         return shlex.split(asked.layout.replace(COUNT_MARK, str(asked.stripe_count)))
     options = {
@@ -194,7 +194,7 @@ def _layout(path: str, components: list[Component], overstriping: bool) -> Layou
         layout = Layout(
             stripe_count=int(fields["lmm_stripe_count"]),
             stripe_size=int(fields["lmm_stripe_size"]),
-            # Data on the MDT has the index of that, which newer versions call so.
+            # Data on the MDT has the index of the MDT, which newer versions print so.
             index=int(fields.get("lmm_mdt_index") or fields["lmm_stripe_offset"]),
             pool=fields.get("lmm_pool"),
         )
@@ -203,13 +203,13 @@ def _layout(path: str, components: list[Component], overstriping: bool) -> Layou
     if not overstriping and len(targets) != layout.stripe_count:
         raise StripingError(
             f"stripe count in effect: {layout.stripe_count} on {len(targets)} OSTs; "
-            "overstriping was not asked for"
+            "overstriping was not requested"
         )
     return layout
 
 
 def _require_components(found: int, layout: str) -> None:
-    # Options for the only mirror, or behind the number of mirrors that are like this.
+    # The options of the only mirror, or after the number of such mirrors.
     first, *others = re.split(r"(?:^| )(?:-N|--mirror-count=?)(\d*)(?= |$)", layout)
     mirrors = list(zip(others[::2], others[1::2], strict=True)) or [("1", first)]
     asked = sum(
@@ -217,4 +217,4 @@ def _require_components(found: int, layout: str) -> None:
         for number, options in mirrors
     )
     if found != asked:
-        raise StripingError(f"components asked: {asked} ({layout}); in effect: {found}")
+        raise StripingError(f"components requested: {asked} ({layout}); in effect: {found}")

@@ -59,7 +59,7 @@ write_stripe() {
 
 # stripe OPTION...: of lfs setstripe.
 stripe() {
-    or_refuse "Lustre did not take the layout asked for" lfs setstripe "$@" "$run_directory"
+    or_refuse "Lustre refused the requested layout" lfs setstripe "$@" "$run_directory"
 }
 
 # One call for thousands of files, in the form that names each: that of YAML does not.

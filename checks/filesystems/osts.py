@@ -1,9 +1,9 @@
-"""Which OSTs of a Lustre file system take no files, and why. Pure.
+"""Which OSTs of a Lustre file system take no files, and why. Pure functions.
 
-`lfs osts` calls a target active that is drained, full or gone, and a drained one has no letter in
+`lfs osts` calls a target active even if it is drained, full or gone. A drained one has no letter in
 `lfs df`. So the probe makes a file over all targets and writes to each of its stripes
-(lustre.sh): a target that is not in the layout takes no new files, and one on which the write
-failed or did not end stops any file that comes to lie there.
+(lustre.sh). A target that is not in the layout takes no new files. A target on which the write
+failed or hung stops any file on it.
 """
 
 import re
@@ -16,12 +16,12 @@ from .lfs import Ost, OstSpace, components_of_files, failed_checks, listed_osts,
 #: The states of `lfs df` in which a target takes no new files; lfs-df(1).
 _LETTERS = {"R": "read-only", "S": "out of space", "I": "out of inodes", "N": "no new objects"}
 
-#: An OST of which the MDS saw less than a thousandth free, in whole MiB, gets no new files until
-#: two thousandths are: osp_statfs_update, reserved_mb_low and reserved_mb_high.
+#: If the MDS sees less than a thousandth of an OST free, in whole MiB, the OST gets no new files
+#: until two thousandths are free: osp_statfs_update, reserved_mb_low and reserved_mb_high.
 _RESERVED = 0.002
 _KIB_PER_MIB = 1024
 
-#: The most stripes of a file where the MDT has no large xattrs: one over all targets has no more.
+#: The most stripes of a file without large xattrs on the MDT, even for a file over all targets.
 _MOST_STRIPES = 160
 
 
@@ -35,7 +35,7 @@ class _Written:
 
     @classmethod
     def read(cls, text: str) -> "_Written":
-        """Read `lfs getstripe` of it, then a line `wrote STRIPE` or `failed STRIPE WORDS` each.
+        """Read its `lfs getstripe`, and a line `wrote STRIPE` or `failed STRIPE WORDS` per stripe.
 
         Raises:
             StripingError: it has no layout.
@@ -51,7 +51,7 @@ class _Written:
 
 @dataclass(frozen=True)
 class _Seen:
-    """A target, and what was said of it."""
+    """A target, and the reports about it."""
 
     ost: Ost
     space: OstSpace | str | None
@@ -69,13 +69,13 @@ class _Seen:
 
     @property
     def silence(self) -> str | None:
-        """Why it does not answer, where a command shows it: what is inactive fails its check."""
+        """Why it does not answer, if a command shows it: an inactive target fails its check."""
         return "inactive" if not self.ost.active else self.failed_check
 
     def why_avoided(self, needed_kib: float) -> str | None:
-        """Why it takes no new files, where a command shows it.
+        """Why it takes no new files, if a command shows it.
 
-        That it is out of space shows on the MDS alone, whose letters clients do not get.
+        Only the MDS shows that it is out of space; clients do not get the letters of the MDS.
         """
         if words := [_LETTERS[letter] for letter in self.letters if letter in _LETTERS]:
             return f"{', '.join(words)}; {self.free}"
@@ -86,7 +86,7 @@ class _Seen:
         return self.silence or (self.space if isinstance(self.space, str) else None)
 
     def stops(self, index: int, written: _Written, needed_kib: float) -> str | None:
-        """What is wrong with it, although new files come to lie there."""
+        """The fault of a target that gets new files."""
         if index not in written.ended:
             said = f" ({self.silence})" if self.silence else ""
             return f"{self.ost} does not answer: a write to it did not end{said}"
@@ -99,10 +99,10 @@ class _Seen:
 def judge(
     said: Mapping[str, str], tolerated: int, needed_kib: float, declared: int | None
 ) -> TargetFaults | None:
-    """The faults of all targets, by what the probe's sections say; None where none are listed.
+    """The faults of all targets by the sections of the probe; None if no targets are listed.
 
-    So many targets may take no new files, and each needs so many KiB for the smallest check. The
-    site file may have `declared` how many there are.
+    This many targets may take no new files, and each needs this many KiB for the smallest check.
+    The site file may have `declared` the number of targets.
     """
     listed = f"{said.get('targets', '')}\n{said.get('target pool', '')}"
     osts = listed_osts(listed)
@@ -122,7 +122,7 @@ def judge(
         over_all = _over_all(f"{len(osts)} targets", len(osts), avoided, tolerated, declared)
         return TargetFaults((), over_all, degraded, (f"a file over all targets: {error}",))
     asked = "Pool: " in said.get("targets", "")
-    own = f" of the directory's own pool {written.pool}" if written.pool and not asked else ""
+    own = f" of the directory's default pool {written.pool}" if written.pool and not asked else ""
     if written.pool and "Pool: " not in listed:  # its members could not be listed
         seen = {index: each for index, each in seen.items() if index in written.targets}
     avoided = {
@@ -136,7 +136,7 @@ def judge(
         for index, each in seen.items()
         if index in written.targets and (stops := each.stops(index, written, needed_kib))
     ]
-    if len(stopping) == len(written.targets) > 1:  # such as over quota: no matter of a target
+    if len(stopping) == len(written.targets) > 1:  # such as over quota: not the targets' fault
         stopping = []
     strangers = sorted(set(written.targets) - set(seen))
     renumbered = [f"a new file lies on OST {n}, which lfs osts does not list" for n in strangers]

@@ -1,5 +1,5 @@
-"""Whether a site is fit to be measured: its file systems, environments and nodes.
+"""The preflight: whether the file systems, environments and nodes of a site are fit to measure.
 
-`jobs` has the fixtures that collect, `checks` the checks that report; the other modules are pure
-functions that judge.
+`jobs` has the fixtures that collect, `checks` the checks that report. The other modules judge, with
+pure functions.
 """

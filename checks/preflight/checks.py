@@ -1,6 +1,6 @@
-"""Whether the site is fit to be measured: cheap checks, with every selection, and by the tag env.
+"""The checks of the preflight: cheap, part of every selection, and selected by the tag env.
 
-They judge what the fixtures of `jobs` saw, which run before everything else.
+They judge the results of the fixtures in `jobs`, which run before everything else.
 """
 
 import reframe as rfm
@@ -13,7 +13,7 @@ from .jobs import EnvMpi, EnvProbe, WithoutEnvironment
 
 
 class EnvCheck(rfm.RunOnlyRegressionTest):
-    """Judges what a fixture has seen; runs nothing itself."""
+    """Judges the results of a fixture; runs nothing itself."""
 
     #: The subject of a failure.
     examines = variable(str, loggable=True)
@@ -27,7 +27,7 @@ class EnvCheck(rfm.RunOnlyRegressionTest):
     sourcesdir = None
 
     def report(self, subject: str, wrong: str | None, unknown: str | None) -> bool:
-        """Fail with what is wrong, and say what is unknown."""
+        """Fail with the faults, and report what is unknown."""
         self.unknown = unknown
         if unknown:
             getlogger().info(f"{subject}: unknown: {unknown}")
@@ -38,7 +38,7 @@ class EnvCheck(rfm.RunOnlyRegressionTest):
 
 @rfm.simple_test
 class EnvFileSystem(EnvCheck, WithoutEnvironment):
-    """A file system is mounted, of the right type, has room, can be written to and is whole."""
+    """A file system is mounted, has the right type and room, is writable and has all targets."""
 
     descr = "Environment: mounted, writable, with space, inodes, quota and all targets"
     examines = "file system"
@@ -46,7 +46,7 @@ class EnvFileSystem(EnvCheck, WithoutEnvironment):
     #: The file system, by its name in the site configuration.
     file_system = parameter(site.file_systems(), loggable=True)
 
-    #: Its size in GiB, where the node saw it.
+    #: Its size in GiB, if the node saw it.
     size_gib = variable(float, type(None), value=None, loggable=True)
 
     #: What a node of the partition saw of its file systems.
@@ -58,7 +58,7 @@ class EnvFileSystem(EnvCheck, WithoutEnvironment):
 
     @sanity_function
     def is_fit(self) -> bool:
-        """Nothing is wrong with it."""
+        """It has no faults."""
         findings = self.probe.findings[self.file_system]
         self.size_gib = findings.size_gib
         return self.report(self.file_system, findings.wrong, ", ".join(findings.unknown) or None)
@@ -66,7 +66,7 @@ class EnvFileSystem(EnvCheck, WithoutEnvironment):
 
 @rfm.simple_test
 class EnvNodes(EnvCheck):
-    """The fixtures have seen modules, compilers and MPI; what is left is that the clocks agree."""
+    """The fixtures have checked modules, compilers and MPI; this checks that clocks agree."""
 
     descr = "Environment: modules, compilers, MPI on two nodes, and their clocks"
     examines = "environment"
@@ -78,6 +78,6 @@ class EnvNodes(EnvCheck):
 
     @sanity_function
     def agree(self) -> bool:
-        """No clock is off."""
+        """All clocks agree."""
         wrong = "; ".join(self.mpi_starts.clock_problems) or None
         return self.report(self.current_environ.name, wrong, self.mpi_starts.unknown)

@@ -1,26 +1,26 @@
-"""Whether clocks agree. A time that was taken between two others must lie between them.
+"""Whether clocks agree: a time that was taken between two others must lie between them.
 
-So nothing need happen at once on several nodes: a slow launcher makes the span longer, and no
-clock that is right ever looks wrong. Pure.
+So nothing has to happen at the same time on several nodes. A slow launcher only makes the span
+longer, and a correct clock never looks wrong. Pure functions.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: By how many seconds clocks may differ where the site says nothing. Make and rsync go by seconds.
+#: The default number of seconds by which clocks may differ. Make and rsync compare seconds.
 DEFAULT_SKEW_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
 class Span:
-    """From one time to another, of one clock, in seconds since 1970."""
+    """A span between two times of one clock, in seconds since 1970."""
 
     begin: float
     end: float
 
     def off(self, time: float) -> float:
-        """How far `time` is ahead of the span, or behind it where negative; 0 within it."""
+        """How far `time` is ahead of the span, or behind it if negative; 0 within it."""
         return max(0.0, time - self.end) + min(0.0, time - self.begin)
 
 
@@ -30,7 +30,7 @@ def allowed_skew(extras: Mapping) -> float:
 
 
 def node_times(text: str) -> dict[str, float]:
-    """The time of each node, the latest where it has several."""
+    """The time of each node, the latest if it has several."""
     return {
         name: float(time)
         for name, time in sorted(re.findall(r"^iobands-node (\S+) (\d+\.\d+)$", text, re.MULTILINE))
@@ -38,7 +38,7 @@ def node_times(text: str) -> dict[str, float]:
 
 
 def disagreement(whose: str, off: float, than: str, allowed: float) -> str | None:
-    """One line where the clock of `whose` is off by more than is allowed."""
+    """One line if the clock of `whose` is off by more than allowed."""
     if abs(off) <= allowed:
         return None
     side = "ahead of" if off > 0 else "behind"

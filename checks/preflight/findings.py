@@ -1,4 +1,4 @@
-"""Judges what the probe's script saw of a file system: what is wrong, and what is unknown. Pure."""
+"""Judges a file system by the probe's output: faults, and what is unknown. Pure functions."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from .quota import quotas
 
 KIB_PER_GIB = 2**20
 
-#: How much of a quota may be used, in percent, where the site file says nothing.
+#: The default limit of a quota's use, in percent.
 DEFAULT_QUOTA_PERCENT = 95
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a file system must have."""
+    """The requirements on a file system."""
 
     type: str
     mounted_as: Sequence[str]
@@ -32,7 +32,7 @@ class Wanted:
 
     @classmethod
     def of(cls, settings: Mapping, gib: float, files: int, skew_seconds: float) -> "Wanted":
-        """What the site configuration says, with room for a check that writes `gib` and `files`."""
+        """The site configuration's, plus room for a check that writes `gib` and `files`."""
         return cls(
             type=settings["type"],
             mounted_as=mount_names(settings, BACKENDS[settings["type"]]),
@@ -50,8 +50,8 @@ class Wanted:
 class Findings:
     """Problems that stop checks, problems that do not, and what could not be seen; a line each.
 
-    `over_all` stops only checks of files over all targets, or more than the `taking` ones that take
-    files. `size_gib` is that of the file system; each is None where it was not seen.
+    `over_all` stops only checks of files over all targets, or over more than the `taking` ones that
+    take files. `size_gib` is the size of the file system. Each is None if it was not seen.
     """
 
     problems: tuple[str, ...] = ()
@@ -62,25 +62,25 @@ class Findings:
     taking: int | None = None
 
     def blocking(self, stripe_count: int | None = None) -> str | None:
-        """Why files of so many stripes cannot be measured, in one line."""
+        """Why files with this number of stripes cannot be measured, in one line."""
         too_many = self.taking is not None and (stripe_count or 0) > self.taking
         over_all = self.over_all if stripe_count == ALL_TARGETS or too_many else None
         return "; ".join(filter(None, (*self.problems, over_all))) or None
 
     @property
     def wrong(self) -> str | None:
-        """All that is wrong, in one line."""
+        """All faults, in one line."""
         return "; ".join(filter(None, (*self.problems, self.over_all, *self.others))) or None
 
 
 def sections(text: str) -> dict[str, str]:
-    """What each command printed, by its name."""
+    """The output of each command by its name."""
     found = re.split(r"^@@@ (.*)\n", text, flags=re.MULTILINE)[1:]
     return dict(zip(found[::2], (said.strip("\n") for said in found[1::2]), strict=True))
 
 
 def silent(unfinished: str, wanted: Wanted) -> Findings:
-    """The findings of a file system that did not answer in time, by what it had said until then."""
+    """The findings of a file system that did not answer in time, by its answers until then."""
     said = sections(unfinished)
     last = list(said or ["node"])[-1]
     problem = f"does not answer within {PATIENCE_SECONDS} s (asked for: {last})"
@@ -89,7 +89,7 @@ def silent(unfinished: str, wanted: Wanted) -> Findings:
 
 
 def judge(answer: str, wanted: Wanted) -> Findings:
-    """What is wrong with a file system by its `answer`."""
+    """The findings of a file system by its `answer`."""
     said = sections(answer)
     node, mounted = said.get("node", "this node"), said.get("mounted", "")
     away = _not_mounted(mounted, wanted, node)
@@ -113,7 +113,7 @@ def judge(answer: str, wanted: Wanted) -> Findings:
     written = said.get("write", "")
     clock = re.match(r"clock (\S+) (\S+) (\S+)$", written)
     if not clock:
-        words = written.rpartition(": ")[2] or "nothing was said"
+        words = written.rpartition(": ")[2] or "without a message"
         problems.append(f"not writable on {node}: {words}")
     else:
         before, time, after = map(float, clock.groups())
@@ -137,7 +137,7 @@ def judge(answer: str, wanted: Wanted) -> Findings:
 def _not_mounted(mounted: str, wanted: Wanted, node: str) -> str | None:
     kind, _, where = mounted.partition(" ")
     if kind in ("", "df:"):
-        return f"not there on {node}: {where.rpartition(': ')[2] or 'df says nothing'}"
+        return f"not there on {node}: {where.rpartition(': ')[2] or 'df printed nothing'}"
     if not wanted.mounted_as or kind in wanted.mounted_as:
         return None
     asked = " or ".join(wanted.mounted_as)
@@ -145,7 +145,7 @@ def _not_mounted(mounted: str, wanted: Wanted, node: str) -> str | None:
 
 
 def _numbers(df: str) -> tuple[int, int] | None:
-    """What df shows in all, and what is free; None where it shows nothing of that."""
+    """The total and the free amount by df; None if it does not show them."""
     columns = df.split()
     try:
         return int(columns[1]), int(columns[3])
@@ -165,7 +165,7 @@ def _space(df: str, wanted: Wanted) -> Findings:
 
 def _files(df: str, wanted: Wanted) -> Findings:
     numbers = _numbers(df)
-    # Where inodes are made as needed, df shows 0 of 0.
+    # If inodes are made as needed, df shows 0 of 0.
     if not numbers or not numbers[0]:
         return Findings(unknown=("free inodes",))
     if numbers[1] >= wanted.free_files:

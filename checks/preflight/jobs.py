@@ -1,8 +1,8 @@
 """Preflight fixtures: they run once in a session, before the checks that depend on them.
 
-`EnvProbe` looks at all file systems of a partition, and passes whatever it finds: checks of the
-others must go on. `EnvCompiler` and `EnvMpi` fail where they find something, and with that stop
-all that needs the programming environment.
+`EnvProbe` examines all file systems of a partition, and passes whatever it finds, as the checks of
+the others must continue. `EnvCompiler` and `EnvMpi` fail if they find a fault, which stops all
+checks that need the programming environment.
 """
 
 import shlex
@@ -46,10 +46,9 @@ class SmallJob(rfm.RunOnlyRegressionTest, JobMixin):
 
 
 class WithoutEnvironment(rfm.RegressionTestPlugin):
-    """Runs as the partition is, whatever environment ReFrame put the test in.
+    """Runs without the programming environment in which ReFrame runs the test.
 
-    ReFrame runs nothing without one, and a module of it that is missing says nothing of a file
-    system.
+    ReFrame runs nothing without one, but a missing module of it is no fault of a file system.
     """
 
     @run_after("setup")
@@ -58,14 +57,14 @@ class WithoutEnvironment(rfm.RegressionTestPlugin):
 
 
 class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
-    """Looks at all file systems of a partition from one of its nodes."""
+    """Examines all file systems of a partition from one of its nodes."""
 
-    descr = "A node looks at the file systems"
+    descr = "A node examines the file systems"
 
     #: The subject of a failure.
     examines = variable(str, value="partition", loggable=True)
 
-    #: The type and mount point of each file system as df showed them.
+    #: The type and mount point of each file system by df.
     mounted = variable(dict, value={})
 
     nodes = tasks = num_tasks = 1
@@ -81,12 +80,12 @@ class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
         directories = [self.note_directory(each["path"]) for each in settings]
         words = probe.arguments(settings, directories)
         self.executable, self.executable_opts = "bash", ["probe.sh", shlex.join(words)]
-        # One process on the node of the script: MPI's launcher is a matter of the environment.
+        # One process on the node of the script, as MPI's launcher belongs to the environment.
         self.job.launcher = getlauncher("local")()
 
     @sanity_function
     def has_looked(self) -> bool:
-        """The script ran; what it found is for others to judge."""
+        """The script ran; other checks judge its findings."""
         require_begun(self)
         try:
             answers = probe.read_answers(Path(self.stagedir), len(self.file_systems))
@@ -116,7 +115,7 @@ class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
     def sweep_directories(self) -> None:
         if self.is_dry_run():
             return
-        # What hangs is killed with the job, and then no trap removes its directory.
+        # A hanging script is killed with the job, and then no trap removes its directory.
         self.sweep_own()
         for number, todo in self.left.items():
             said = read_output(Path(self.stagedir, probe.removed_file(number)))
@@ -145,9 +144,9 @@ class EnvProbe(SmallJob, WithoutEnvironment, NotedDirectories):
 
 
 class EnvCompiler(rfm.RunOnlyRegressionTest):
-    """Modules load and compilers compile, where ReFrame builds."""
+    """Modules load and compilers compile, on the machine where ReFrame builds."""
 
-    descr = "Modules load, and compilers are there"
+    descr = "Modules load, and compilers work"
 
     #: The subject of a failure.
     examines = variable(str, value="environment", loggable=True)
@@ -168,7 +167,7 @@ class EnvCompiler(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def has_toolchain(self) -> bool:
-        """No module is missing, and each compiler that the environment names made a program."""
+        """No module is missing, and each compiler of the environment built a program."""
         stage = Path(self.stagedir)
         problems = toolchain.problems(
             read_output(stage / str(self.stdout), stage / str(self.stderr))
@@ -179,7 +178,7 @@ class EnvCompiler(rfm.RunOnlyRegressionTest):
 
 
 class EnvMpi(SmallJob):
-    """MPI starts on two nodes; also without a compiler, whether the launcher does."""
+    """MPI starts on two nodes; without a compiler, only the launcher is checked."""
 
     descr = "MPI starts, and spans nodes"
 
@@ -192,7 +191,7 @@ class EnvMpi(SmallJob):
     #: What could not be seen, if anything.
     unknown = variable(str, type(None), value=None, loggable=True)
 
-    #: Whether all nodes have the same name for MPI, and so are one host for its MPI-IO.
+    #: Whether MPI gives all nodes the same name, so that its MPI-IO takes them for one host.
     is_one_host = False
 
     sourcesdir = str(SOURCES)
@@ -225,7 +224,7 @@ class EnvMpi(SmallJob):
         if problem:
             raise SanityError(": ".join(filter(None, [problem, reason_in(f"{complaint}\n{said}")])))
         if not self.has_program:
-            self.unknown = "MPI: there is no compiler of C that makes a program with it"
+            self.unknown = "MPI: no C compiler can build a program with it"
         self.is_one_host = mpi.have_one_name(said)
         self.clock_problems = mpi.clock_problems(
             said, clocks.allowed_skew(self.current_partition.extras)
@@ -234,7 +233,7 @@ class EnvMpi(SmallJob):
 
 
 def require_begun(check: rfm.RunOnlyRegressionTest) -> None:
-    """Raise a SanityError if the job was cancelled before it began, or could not leave a word."""
+    """Raise a SanityError if the job was cancelled before it began, or left no output."""
     stage = Path(check.stagedir)
     if not (stage / str(check.stdout)).exists():
         try:

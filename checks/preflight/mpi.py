@@ -1,6 +1,6 @@
-"""Whether processes came up on all nodes and met, and whether their clocks agree.
+"""Whether processes started on all nodes and communicated, and whether their clocks agree.
 
-Pure but for the number of nodes, which the site configuration decides.
+Pure functions, except for the number of nodes, which the site configuration decides.
 """
 
 import re
@@ -12,15 +12,15 @@ from .clocks import Span, disagreement, node_times
 TIME_BEFORE = 'echo "iobands-before $(date +%s.%N)"'
 TIME_AFTER = 'echo "iobands-after $(uname -n) $(date +%s.%N)"'
 
-#: Shell command of the job script, after the program: what its processes complained of.
+#: Shell command of the job script, after the program: the errors of its processes.
 COMPLAINTS = "find . -name 'complaint-*' -exec cat {} + >&2"
 
-#: Two show that messages get from one node to another; for more the job would wait longer.
+#: Two nodes show that messages get from one to another; for more nodes the job would wait longer.
 NODES = 2
 
 
 def number_of_nodes(partitions: list[str]) -> int:
-    """Two nodes, or one where no scale of the partitions has more."""
+    """Two nodes, or one if no scale of the partitions has more."""
     scales = [
         scale
         for extras, _ in site.selecting_partitions(partitions)
@@ -30,12 +30,12 @@ def number_of_nodes(partitions: list[str]) -> int:
 
 
 def _nodes(nodes: int | str) -> int:
-    # As many as there are may be one, and a job of two would wait for ever.
+    # All nodes may be one node, and a job on two would wait forever.
     return 1 if isinstance(nodes, str) else nodes
 
 
 def problem(said: str, nodes: int, has_program: bool) -> str | None:
-    """What is wrong by the output of a process on each of so many nodes, if anything."""
+    """The fault by the output of a process on each of this many nodes, or None."""
     times = re.findall(r"^iobands-node ", said, re.MULTILINE)
     if len(times) < nodes:
         return f"the launcher started {len(times)} of {nodes} processes"
@@ -55,7 +55,7 @@ def have_one_name(said: str) -> bool:
 
 
 def clock_problems(said: str, allowed: float) -> list[str]:
-    """The nodes whose clocks disagree with that of the job script, a line each."""
+    """The nodes with clocks that disagree with the job script's, a line each."""
     before = re.search(r"^iobands-before (\S+)$", said, re.MULTILINE)
     after = re.search(r"^iobands-after (\S+) (\S+)$", said, re.MULTILINE)
     if not before or not after:

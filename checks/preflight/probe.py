@@ -1,4 +1,4 @@
-"""The arguments of probe.sh, which looks at file systems from a node, and the files it leaves."""
+"""The arguments of probe.sh, which examines file systems from a node, and the files it leaves."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,13 +10,13 @@ from ..filesystems import BACKENDS, mount_names
 
 FILE_SYSTEM_SCRIPTS = Path(__file__).parents[1].joinpath("filesystems").glob("*.sh")
 
-#: The probe, and what it sources.
+#: The probe, and the scripts that it sources.
 SCRIPTS = (Path(__file__).with_suffix(".sh"), JOB_SCRIPTS[0], REMOVE_SCRIPT, *FILE_SYSTEM_SCRIPTS)
 
-#: How long a file system has to answer, in seconds. None is waited for after that.
+#: How long the probe waits for a file system, in seconds.
 PATIENCE_SECONDS = 60
 
-#: What a stage directory has room for at the least, in bytes.
+#: The least room in a stage directory, in bytes.
 _ROOM = 2**16
 
 
@@ -25,11 +25,11 @@ _END_FILE, _END = "probed.txt", "end"
 
 
 class StageError(OSError):
-    """The job left no word in its stage directory."""
+    """The job left no output in its stage directory."""
 
 
 def read_answers(stage: Path, number: int) -> list[tuple[str, bool]]:
-    """What each of so many file systems answered, and whether in time.
+    """The answers of this many file systems, and whether each was in time.
 
     Raises:
         StageError: the job could not write in its stage directory, or did not run to its end.
@@ -61,12 +61,12 @@ def require_room(stage: Path) -> None:
 
 
 def orphans_file(number: int) -> str:
-    """The file with the arguments of remove.sh, ended by null bytes, where there are orphans."""
+    """The file with the arguments of remove.sh, ended by null bytes, if there are orphans."""
     return f"orphans_{number}.txt"
 
 
 def removed_file(number: int) -> str:
-    """The file with what remove.sh said."""
+    """The file with the output of remove.sh."""
     return f"removed_{number}.txt"
 
 
@@ -77,7 +77,7 @@ def arguments(
 ) -> list[str]:
     """The arguments of probe.sh, for file systems as the site configuration has them.
 
-    It makes the one of `directories` on each, and removes it.
+    The probe makes the one of `directories` on each file system, and removes it.
     """
     words = [str(seconds)]
     for settings, directory in zip(file_systems, directories, strict=True):

@@ -1,7 +1,7 @@
-"""How much of a quota is used, by the commands of Lustre and POSIX, or in lines of our own.
+"""How much of a quota is used, by the commands of Lustre and POSIX, or by lines of our own.
 
-A plain user's view, and best effort: no quota and one that cannot be seen look alike to some of
-these commands. Pure.
+A plain user's view, and best effort: to some commands no quota looks the same as one that cannot be
+seen. Pure functions.
 """
 
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 KIB = 2**10
 
 # lfs quota -q and quota -w -p: used, soft limit, hard limit and grace, of KiB and then of files. A
-# star marks what is over, and brackets what Lustre could not get from all of its servers.
+# star marks an exceeded limit, and brackets a number that Lustre did not get from all servers.
 _NUMBER = r"\[?(\d+)\]?\**\s+"
 _COLUMNS = re.compile(r"(?<=\s)" + 2 * (3 * _NUMBER + r"\S+(?:\s+|$)"))
 _ATTRIBUTES = re.compile(r"^quota-of (bytes|files) (\d+) (\d+)$", re.MULTILINE)
@@ -19,7 +19,7 @@ _ATTRIBUTES = re.compile(r"^quota-of (bytes|files) (\d+) (\d+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Quota:
-    """What is used of a limit, in bytes or in files."""
+    """A limit and its use, in bytes or in files."""
 
     used: int
     limit: int
@@ -27,11 +27,11 @@ class Quota:
 
     @property
     def percent(self) -> float:
-        """How much of the limit is used."""
+        """The used share of the limit."""
         return 100 * self.used / self.limit
 
     def __str__(self) -> str:
-        """What is used, as a reader would have it."""
+        """The use as text."""
         if self.unit == "bytes":
             return f"{self.percent:.0f} % of {self.limit / 2**30:.3g} GiB"
         return f"{self.percent:.0f} % of {self.limit} files"

@@ -1,16 +1,16 @@
-"""Whether modules load and compilers compile: the commands that try, and what they printed."""
+"""Whether modules load and compilers compile: the commands that test it, and their output."""
 
 import re
 import shlex
 from collections.abc import Mapping
 
-#: What compiles a program that needs nothing, by the language.
+#: A program without dependencies, by language.
 _SOURCES = {"C": "empty.c", "Fortran": "empty.f90"}
 
 _NOT_FOUND = 127
 
-# What the commands that bring an environment say, and go on: Environment Modules, Lmod, Spack and
-# a shell that knows none of them.
+# Errors after which the job would continue: of Environment Modules, Lmod and Spack, and of a shell
+# that has none of them.
 _MISSING_MODULES = [
     re.compile(r"(Unable to locate a modulefile for '[^']*')"),
     re.compile(r"(?s)following module\(s\) are unknown:\s*\"?([^\"\n]*)"),
@@ -18,7 +18,7 @@ _MISSING_MODULES = [
     re.compile(r"\b((?:module|ml|spack): (?:command )?not found)"),
 ]
 
-# cron gives a program neither the functions nor the PATH of a login shell.
+# cron starts a program without the functions and the PATH of a login shell.
 _NO_MODULE = (
     "; start it from a login shell, as the line of `iobands schedule` does, or define the command "
     "in prepare_cmds of the partition: docs/howto/run-every-night.md, Modules"
@@ -26,7 +26,7 @@ _NO_MODULE = (
 
 
 def commands(compilers: Mapping[str, str], program: str) -> list[str]:
-    """Shell commands that try each compiler that is named, and build the MPI program."""
+    """Shell commands that test each named compiler, and build the MPI program."""
     tried = [
         f"try_compiler {language} {_SOURCES[language]} {_words(compiler)}"
         for language, compiler in compilers.items()
@@ -49,7 +49,7 @@ def problems(said: str) -> list[str]:
     ]
     tried = re.findall(r"^iobands-compiler (\S+) (\d+) (.*?): (.*)$", said, re.MULTILINE)
     broken = [
-        f"compiler of {language} not there: {compiler}"
+        f"compiler of {language} not found: {compiler}"
         if int(status) == _NOT_FOUND
         else f"compiler of {language} fails: {compiler}: {words}"
         for language, status, compiler, words in tried

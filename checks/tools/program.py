@@ -1,7 +1,7 @@
 """Programs that this suite does not build: IOR, mdtest and IO500.
 
-Order of search: the site configuration (a path, or modules), PATH, a Spack spec of the site
-configuration. Without the program the check is skipped with that reason.
+They are searched in this order: the site configuration (a path, or modules), PATH, a Spack spec of
+the site configuration. Without the program the check is skipped with that reason.
 """
 
 import re
@@ -16,7 +16,7 @@ from ..base import programs
 from ..base.stage import call, read_output
 from ..preflight.jobs import EnvMpi
 
-#: Where Spack installs to: it outlives the session, so that only the first one builds.
+#: Where Spack installs to: outside the session's stage, so that only the first session builds.
 INSTALL_TREE = Path(__file__).resolve().parents[2] / "build" / "spack"
 
 _BUILD_STATUS_FILE = "build_status.txt"
@@ -29,10 +29,10 @@ class ProgramMixin(rfm.RegressionTestPlugin):
     `site.asks_spack_for` says that it is needed.
     """
 
-    #: Where no MPI program can be started, none of others is.
+    #: If no MPI program can be started, the program is not run.
     mpi_starts = fixture(EnvMpi, scope="environment")
 
-    #: The program, as its authors call it; an entry of `programs` in the site configuration.
+    #: The program by its authors' name; an entry of `programs` in the site configuration.
     program = variable(str)
 
     @run_after("setup")
@@ -48,7 +48,7 @@ class ProgramMixin(rfm.RegressionTestPlugin):
             self.load_program = [call("load_modules", self.program, *found.modules)]
 
     def skip_as_not_installed(self, why: str) -> None:
-        """Skip the check with one line that says what is missing and how to provide it."""
+        """Skip the check with one line about what is missing and how to provide it."""
         self.skip_because(f"not installed: {why}")
 
 
@@ -62,13 +62,13 @@ class SpackInstall(rfm.CompileOnlyRegressionTest):
 
     @run_before("compile")
     def name_spec(self) -> None:
-        if self.spec is None:  # this partition has the program from elsewhere, another one not
+        if self.spec is None:  # this partition has the program, another one needs Spack
             self.build_system = "CustomBuild"
             self.build_system.commands = [":"]
             return
         self.build_system.specs = [self.spec]
         self.build_system.install_tree = str(INSTALL_TREE)
-        # Of a failed build, ReFrame would report the exit status alone.
+        # For a failed build, ReFrame would report only the exit status.
         self.prebuild_cmds = [f"trap 'echo $? > {_BUILD_STATUS_FILE}; exit 0' EXIT"]
 
     @property
@@ -84,7 +84,7 @@ class SpackInstall(rfm.CompileOnlyRegressionTest):
 
     @sanity_function
     def is_installed(self) -> bool:
-        """Spack ran to its end, or the reason is what it said."""
+        """Spack ran to its end; otherwise its message is the reason."""
         stage = Path(self.stagedir)
         if self.spec is None or read_output(stage / _BUILD_STATUS_FILE).strip() == "0":
             return True

@@ -114,12 +114,12 @@ def test_the_command_that_is_published():
     ("asked", "entries", "message"),
     [
         # The pattern desires four, and there are three.
-        (Asked(4), [THREE], "stripe count asked: 4; in effect: 3"),
-        (Asked(-1, pool="2"), [FOUR], "how many these are could not be seen"),
-        (Asked(-1), [THREE], "asked: all 4 targets online; in effect: 3"),
-        (Asked(4, pool="2"), [FOUR], "pool asked: 2; in effect: 1"),
-        (Asked(4), [FOUR, THREE], "stripe count asked: 4; in effect: 3"),
-        (Asked(4, size_kib=1024), [FOUR], "stripe size asked: 1048576; in effect: 524288"),
+        (Asked(4), [THREE], "stripe count requested: 4; in effect: 3"),
+        (Asked(-1, pool="2"), [FOUR], "their number could not be seen"),
+        (Asked(-1), [THREE], "requested: all 4 targets online; in effect: 3"),
+        (Asked(4, pool="2"), [FOUR], "pool requested: 2; in effect: 1"),
+        (Asked(4), [FOUR, THREE], "stripe count requested: 4; in effect: 3"),
+        (Asked(4, size_kib=1024), [FOUR], "stripe size requested: 1048576; in effect: 524288"),
     ],
 )
 def test_layout_other_than_asked_is_refused(stage, asked, entries, message):

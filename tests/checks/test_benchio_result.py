@@ -66,7 +66,7 @@ def test_nothing_measured_is_nothing_proven():
 
 def test_a_phase_that_was_not_asked_for_is_told(records):
     (problem,) = problems([*records, record("write", 3)])
-    assert "asked for" in problem
+    assert "requested" in problem
 
 
 @pytest.mark.parametrize(
@@ -75,15 +75,15 @@ def test_a_phase_that_was_not_asked_for_is_told(records):
         (
             1,
             {"verified_bytes": 4095},
-            "read, repeat 1: verified_bytes asked: 4096, in effect: 4095",
+            "read, repeat 1: verified_bytes requested: 4096, in effect: 4095",
         ),
-        (1, {"verified_bytes": None}, "verified_bytes asked: 4096, in effect: None"),
-        (0, {"fsync": False}, "write, repeat 1: fsync asked: True, in effect: False"),
-        (2, {"bytes": 1}, "write, repeat 2: bytes asked: 4096, in effect: 1"),
-        (2, {"files": 1}, "files asked: 4, in effect: 1"),
-        (3, {"processes": 2}, "processes asked: 4, in effect: 2"),
-        (3, {"nodes": 2}, "nodes asked: 1, in effect: 2"),
-        (0, {"layer": "mpiio"}, "layer asked: proc, in effect: mpiio"),
+        (1, {"verified_bytes": None}, "verified_bytes requested: 4096, in effect: None"),
+        (0, {"fsync": False}, "write, repeat 1: fsync requested: True, in effect: False"),
+        (2, {"bytes": 1}, "write, repeat 2: bytes requested: 4096, in effect: 1"),
+        (2, {"files": 1}, "files requested: 4, in effect: 1"),
+        (3, {"processes": 2}, "processes requested: 4, in effect: 2"),
+        (3, {"nodes": 2}, "nodes requested: 1, in effect: 2"),
+        (0, {"layer": "mpiio"}, "layer requested: proc, in effect: mpiio"),
         (0, {"bandwidth_gib_s": 0}, "rate is 0"),
         (0, {"bandwidth_gib_s": float("nan")}, "rate is nan"),
         (0, {"bandwidth_gib_s": "fast"}, "rate is fast"),
@@ -98,7 +98,7 @@ def test_what_differs_from_what_was_asked_is_named(records, index, changes, prob
 def test_files_on_disk():
     assert misplaced_files("1024 a\n1024 b\n1024 c\n1024 d d\n", 4, 4096) == []
     assert misplaced_files("1024 a\n", 4, 4096) == [
-        "files asked: 4, on disk: 1",
+        "files requested: 4, on disk: 1",
         "bytes written: 4096, on disk: 1024",
     ]
     assert len(misplaced_files("", 4, 4096)) == 2

@@ -82,16 +82,26 @@ def test_layout_as_asked(stage, asked, directory, counted, layout):
     ("asked", "directory", "counted", "message"),
     [
         # Ceph takes it, and the files' layout says 8.
-        (Asked(8), "c8", True, "stripe count asked: 8; there are 4 OSDs up"),
+        (Asked(8), "c8", True, "stripe count requested: 8; there are 4 OSDs up"),
         # Ceph takes it and the layout says 8, and nobody could count the OSDs.
-        (Asked(8), "c8", False, "stripe count asked: 8; how many OSDs are up could not be seen"),
-        (Asked(8, targets=6), "c8", False, "stripe count asked: 8; there are 6 OSDs up"),
-        (Asked(-1), "c4", False, "asked: all OSDs up; how many these are could not be seen"),
-        (Asked(-1), "c8", True, "asked: all 4 OSDs up; in effect: 8"),
-        (Asked(4), "c1", True, "stripe count asked: 4; in effect: 1"),
-        (Asked(4, size_kib=4096), "c4", True, "stripe size asked: 4194304; in effect: 1048576"),
-        (Asked(4, object_size_kib=8192), "c4", True, "object size asked: 8388608; in effect: 41"),
-        (Asked(4, pool="flash"), "c4", True, "pool asked: flash; in effect: data"),
+        (
+            Asked(8),
+            "c8",
+            False,
+            "stripe count requested: 8; how many OSDs are up could not be seen",
+        ),
+        (Asked(8, targets=6), "c8", False, "stripe count requested: 8; there are 6 OSDs up"),
+        (Asked(-1), "c4", False, "requested: all OSDs up; their number could not be seen"),
+        (Asked(-1), "c8", True, "requested: all 4 OSDs up; in effect: 8"),
+        (Asked(4), "c1", True, "stripe count requested: 4; in effect: 1"),
+        (Asked(4, size_kib=4096), "c4", True, "stripe size requested: 4194304; in effect: 1048576"),
+        (
+            Asked(4, object_size_kib=8192),
+            "c4",
+            True,
+            "object size requested: 8388608; in effect: 41",
+        ),
+        (Asked(4, pool="flash"), "c4", True, "pool requested: flash; in effect: data"),
     ],
 )
 def test_layout_other_than_asked_is_refused(stage, asked, directory, counted, message):

@@ -119,7 +119,7 @@ def test_compilers():
         "iobands-compiler Fortran 1 ftn: no licence\n"
     )
     assert toolchain.problems(said) == [
-        "compiler of C not there: nosuchcc",
+        "compiler of C not found: nosuchcc",
         "compiler of Fortran fails: ftn: no licence",
     ]
     assert toolchain.problems("iobands-compiler C 0 cc: \n") == []

@@ -24,7 +24,7 @@ def test_how_a_program_ended(status, state, ended):
 def test_why_a_job_left_no_output():
     # As where compute nodes do not mount the home directories.
     assert why_no_output("FAILED", 60, "/home/s") == (
-        "the job left no output (FAILED): do its nodes have the stage directory /home/s?"
+        "the job left no output (FAILED): can its nodes reach the stage directory /home/s?"
     )
     cancelled = "the job never began: it was cancelled or waited for more than 60 s"
     assert why_no_output("CANCELLED", 60, "/home/s") == why_no_output(None, 60, "s") == cancelled

@@ -40,9 +40,9 @@ def test_the_place_of_the_files(stage):
 @pytest.mark.parametrize(
     ("asked", "output", "message"),
     [
-        (Asked(pool="nvme"), REPLICATED, "pool asked: nvme; in effect: data"),
-        (Asked(fileset="root"), REPLICATED, "fileset asked: root; in effect: scratch"),
-        (Asked(replicas=2), REPLICATED + SINGLE, "copies of the data asked: 2; in effect: 1"),
+        (Asked(pool="nvme"), REPLICATED, "pool requested: nvme; in effect: data"),
+        (Asked(fileset="root"), REPLICATED, "fileset requested: root; in effect: scratch"),
+        (Asked(replicas=2), REPLICATED + SINGLE, "copies of the data requested: 2; in effect: 1"),
         (Asked(pool="data"), captured("mmlsattr -L astray"), "astray is illplaced"),
         (Asked(pool="data"), "", "named no pool of a file, but said 'nothing'"),
         (
@@ -50,7 +50,7 @@ def test_the_place_of_the_files(stage):
             "bash: mmlsattr: command not found\n",
             "but said 'bash: mmlsattr: command not found'",
         ),
-        (Asked(pool="data"), "file name:            /work/f\n", "gave no place of /work/f"),
+        (Asked(pool="data"), "file name:            /work/f\n", "gave no placement of /work/f"),
     ],
 )
 def test_a_place_other_than_asked_is_refused(stage, asked, output, message):

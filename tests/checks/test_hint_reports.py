@@ -56,7 +56,7 @@ PE 0: MPIIO hints for snap_nz512_nx1024_ny1024_it99.bin:
     proven = in_effect(asked, displayed(said))
     assert proven == asked
     assert unproven({**asked, "direct_io": "true"}, proven) == [
-        "hint direct_io asked: true, in effect: false"
+        "hint direct_io requested: true, in effect: false"
     ]
 
 
@@ -72,10 +72,10 @@ def test_any_witness_proves_and_any_other_value_does_not():
     open_file, library = {"cb_nodes": {"4"}, "other": {"1"}}, {"romio_ds_write": {"disable"}}
     proven = in_effect(asked, open_file, library)
     assert list(proven.items()) == [("cb_nodes", "4"), ("romio_ds_write", "disable")]
-    assert unproven(asked, proven) == ["hint cray_cb asked: 2, in effect: no evidence"]
+    assert unproven(asked, proven) == ["hint cray_cb requested: 2, in effect: no evidence"]
     proven = in_effect(asked, open_file, displayed(ROMIO))
     assert unproven({"cb_nodes": "4"}, proven) == [
-        "hint cb_nodes asked: 4, in effect: 1 and 2 and 4"
+        "hint cb_nodes requested: 4, in effect: 1 and 2 and 4"
     ]
 
 
@@ -83,7 +83,7 @@ def test_a_phase_without_the_hint_is_named():
     records = [{"hints": {"cb_nodes": "4"}}, {"hints": {"cb_buffer_size": "1"}}]
     proven = in_effect({"cb_nodes": "4"}, read_back(records))
     assert unproven({"cb_nodes": "4"}, proven) == [
-        "hint cb_nodes asked: 4, in effect: 4 and not set"
+        "hint cb_nodes requested: 4, in effect: 4 and not set"
     ]
 
 
@@ -96,9 +96,9 @@ def test_a_variable_that_a_process_lacks_is_not_proven():
     records = [{"environment": asked}, {"environment": {}}]
     assert unset(asked, records[:1]) == []
     assert unset(asked, records) == [
-        "variable FI_OFI_RXM_SAR_LIMIT asked: 64K, on all processes: not set"
+        "variable FI_OFI_RXM_SAR_LIMIT requested: 64K, on all processes: not set"
     ]
     assert unset(asked, [{"environment": {"FI_OFI_RXM_SAR_LIMIT": "1M"}}]) == [
-        "variable FI_OFI_RXM_SAR_LIMIT asked: 64K, on all processes: 1M"
+        "variable FI_OFI_RXM_SAR_LIMIT requested: 64K, on all processes: 1M"
     ]
     assert unset({}, records) == []

@@ -48,12 +48,12 @@ def test_another_broken_rule_is_told():
 
 
 def test_another_number_of_processes_is_told():
-    assert unproven(read_result(TEXT), 4, limited=True) == ["processes asked: 4, in effect: 2"]
+    assert unproven(read_result(TEXT), 4, limited=True) == ["processes requested: 4, in effect: 2"]
 
 
 @pytest.mark.parametrize("end", ["[SCORE]", "[mdtest-hard-read]"])
 def test_a_run_that_did_not_end_has_no_result(end):
-    with pytest.raises(ResultError, match="not the result of a whole run"):
+    with pytest.raises(ResultError, match="not the result of a complete run"):
         read_result(TEXT[: TEXT.index(end)])
 
 

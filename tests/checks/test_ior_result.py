@@ -65,15 +65,15 @@ def test_the_bandwidth_is_that_of_the_result(version, run):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"interface": "mpiio"}, "api asked: MPIIO, in effect: POSIX"),
-        ({"collective": 1}, "collective asked: 1, in effect: 0"),
-        ({"filePerProc": 0}, "filePerProc asked: 0, in effect: 1"),
-        ({"transferSize": 2**19}, "transferSize asked: 524288, in effect: 1048576"),
-        ({"volume": 2 * 8 * 2**20}, "bytes asked: 16777216, moved: 8388608"),
-        ({"tasks": 4}, "tasks asked: 4, in effect: 2"),
-        ({"nodes": 2}, "nodes asked: 2, in effect: 1"),
+        ({"interface": "mpiio"}, "api requested: MPIIO, in effect: POSIX"),
+        ({"collective": 1}, "collective requested: 1, in effect: 0"),
+        ({"filePerProc": 0}, "filePerProc requested: 0, in effect: 1"),
+        ({"transferSize": 2**19}, "transferSize requested: 524288, in effect: 1048576"),
+        ({"volume": 2 * 8 * 2**20}, "bytes requested: 16777216, moved: 8388608"),
+        ({"tasks": 4}, "tasks requested: 4, in effect: 2"),
+        ({"nodes": 2}, "nodes requested: 2, in effect: 1"),
         # By IOR's sources NCMPI reads what the process's own rank wrote, whatever was asked.
-        ({"interface": "pnetcdf"}, "reorderTasks asked: 0, in effect: 1"),
+        ({"interface": "pnetcdf"}, "reorderTasks requested: 0, in effect: 1"),
     ],
 )
 def test_what_is_not_as_asked_is_named(run, asked, said):
@@ -92,7 +92,7 @@ def test_an_fsync_that_does_nothing_is_known(version, without):
 
 
 def test_fsync_is_asked_of_the_write_alone(run):
-    assert problems(run, fsync=False) == ["write, repeat 1: fsync asked: 0, in effect: 1"]
+    assert problems(run, fsync=False) == ["write, repeat 1: fsync requested: 0, in effect: 1"]
 
 
 def changed(phase: Phase, **parameters) -> Phase:
@@ -101,7 +101,7 @@ def changed(phase: Phase, **parameters) -> Phase:
 
 def test_a_verification_that_does_not_compare_is_caught(run):
     run[2] = changed(run[2], checkRead=0)
-    assert problems(run) == ["verify, repeat 1: checkRead asked: 1, in effect: 0"]
+    assert problems(run) == ["verify, repeat 1: checkRead requested: 1, in effect: 0"]
 
 
 def test_a_verification_against_another_signature_is_caught(run):
@@ -113,7 +113,7 @@ def test_a_verification_against_another_signature_is_caught(run):
 def test_a_verification_of_less_than_was_written_is_caught(run):
     run[2] = changed(run[2], bytes=4 * 2**20)
     assert problems(run) == [
-        "verify, repeat 1: bytes asked: 8388608, moved: 4194304",
+        "verify, repeat 1: bytes requested: 8388608, moved: 4194304",
         "repeat 1: bytes written, read and verified differ: 8388608, 8388608, 4194304",
     ]
 
@@ -148,7 +148,7 @@ def test_a_stonewall_ends_a_phase_early(version):
     assert 0 < moved < volume
     size = {"volume": volume, "filePerProc": 0, "blockSize": 4000 * 2**20}
     said = [problem for problem in problems([found], **size) if "not measured" not in problem]
-    assert said == [f"write, repeat 1: bytes asked: {volume}, moved: {moved}"]
+    assert said == [f"write, repeat 1: bytes requested: {volume}, moved: {moved}"]
     walled = problems([found], **size, stonewall=True)
     assert [problem for problem in walled if "not measured" not in problem] == []
 
@@ -156,7 +156,10 @@ def test_a_stonewall_ends_a_phase_early(version):
 @pytest.mark.parametrize(
     ("listing", "said"),
     [
-        ("4194304 a\n", ["files asked: 2, on disk: 1", "bytes written: 8388608, on disk: 4194304"]),
+        (
+            "4194304 a\n",
+            ["files requested: 2, on disk: 1", "bytes written: 8388608, on disk: 4194304"],
+        ),
         ("4194304 a\n4194303 b\n", []),  # IOR itself counts no finer than that
         ("4194304 a\n4193304 b\n", ["bytes written: 8388608, on disk: 8387608"]),
         ("4194304 a\n5194304 b\n", ["bytes written: 8388608, on disk: 9388608"]),

@@ -145,29 +145,37 @@ def test_layout_as_asked(stage, asked, files, layout):
     [
         (Asked(-1, pool="p", targets=5), ["dc4S1mi2/f"], "all 5 .*; the pool p has 4$"),
         # `lfs setstripe -c 9` on four OSTs succeeds and gives four stripes.
-        (Asked(9), ["dc4S1mi2/f"], "stripe count asked: 9; in effect: 4"),
+        (Asked(9), ["dc4S1mi2/f"], "stripe count requested: 9; in effect: 4"),
         # As on a drained target: `lfs osts` calls all of them active.
         (
             Asked(-1, tolerated=1),
             ["dc2S4M/f"],
-            "asked: all 4 active OSTs; in effect: 2: OST0002, OST0003 took no files",
+            "requested: all 4 active OSTs; in effect: 2: OST0002, OST0003 took no files",
         ),
         # As many as there are is all of them.
-        (Asked(4), ["dc2S4M/f"], "asked: all 4 active OSTs; in effect: 2: OST0002, OST0003 took"),
+        (
+            Asked(4),
+            ["dc2S4M/f"],
+            "requested: all 4 active OSTs; in effect: 2: OST0002, OST0003 took",
+        ),
         # No layout was applied: that is no fault of an OST.
-        (Asked(-1), ["dc1/f"], "asked: all 4 active OSTs; in effect: 1$"),
-        (Asked(1), ["dc1/f", "dc2S4M/f"], "stripe count asked: 1; in effect: 2"),
+        (Asked(-1), ["dc1/f"], "requested: all 4 active OSTs; in effect: 1$"),
+        (Asked(1), ["dc1/f", "dc2S4M/f"], "stripe count requested: 1; in effect: 2"),
         (Asked(4), ["dc4S1mi2/f", "pfl/f"], "differ in stripe size"),
         (Asked(), ["dc1/f", "dc2S4M/f"], "differ in stripe count"),
-        (Asked(2, size_kib=1024), ["dc2S4M/f"], "stripe size asked: 1048576; in effect: 4194304"),
-        (Asked(1, index=0), ["dc1/f"], "first target asked: 0; in effect: 3"),
-        (Asked(1, pool="flash"), ["dc1/f"], "pool asked: flash; in effect: None"),
+        (
+            Asked(2, size_kib=1024),
+            ["dc2S4M/f"],
+            "stripe size requested: 1048576; in effect: 4194304",
+        ),
+        (Asked(1, index=0), ["dc1/f"], "first target requested: 0; in effect: 3"),
+        (Asked(1, pool="flash"), ["dc1/f"], "pool requested: flash; in effect: None"),
         (Asked(-1, targets=3), ["dc4S1mi2/f"], "all 3 active OSTs; in effect: 4"),
         # A library replaced the layout of the directory by a plain one of its own.
         (
             Asked(1, layout="-E 64M -c 1 -E -1 -c {stripe_count}"),
             ["dc1/f"],
-            r"components asked: 2 \(-E 64M .*\); in effect: 1",
+            r"components requested: 2 \(-E 64M .*\); in effect: 1",
         ),
     ],
 )
@@ -182,7 +190,9 @@ def test_a_file_that_ends_before_the_component_asked_about_says_so(stage):
     file = stage / LAYOUT_FILE
     text = without_last_component(file.read_text(encoding="utf-8"))
     file.write_text(text, encoding="utf-8")
-    message = "f0 ends in component 2 of 3, before byte 16777216: .* asked, 4, has no data"
+    message = (
+        "f0 ends in component 2 of 3, before byte 16777216: .* requested stripe count 4 has no data"
+    )
     with pytest.raises(StripingError, match=message) as raised:
         BACKENDS["lustre"].in_effect(stage, asked)
     assert raised.value.layout == Layout(2, 4 * MIB, index=0)
@@ -230,7 +240,7 @@ def test_the_directorys_own_pool_is_named_and_no_target_outside_of_it(stage):
     text = (here / LAYOUT_FILE).read_text()
     pool = text.replace("\n\tobdidx", "\nlmm_pool:          flash\n\tobdidx")
     (here / LAYOUT_FILE).write_text(pool)
-    with pytest.raises(StripingError, match="in effect: 2, of the directory's own pool flash"):
+    with pytest.raises(StripingError, match="in effect: 2, in the directory's default pool flash"):
         BACKENDS["lustre"].in_effect(here, Asked(-1))
 
 
@@ -256,7 +266,7 @@ def test_mirrors_that_are_stale_hold_no_data(tmp_path):
     lustre, options = BACKENDS["lustre"], "-N -E 4M -c 1 -p flash -E -1 -c 2 -N -c 2 -N -c 1"
     asked = Asked(1, layout=options)
     assert lustre.in_effect(tmp_path, asked) == Layout(1, MIB, pool="flash")
-    with pytest.raises(StripingError, match=r"components asked: 3 .* in effect: 4"):
+    with pytest.raises(StripingError, match=r"components requested: 3 .* in effect: 4"):
         lustre.in_effect(tmp_path, Asked(1, layout="-N3 -c 1"))
     with pytest.raises(StripingError, match="ends in component 1 of 2, before byte 4194304"):
         lustre.in_effect(tmp_path, Asked(2, layout=options))

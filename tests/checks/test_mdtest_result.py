@@ -49,7 +49,7 @@ def test_a_rate_is_the_mean_of_its_row(version, phase, row):
 def test_a_version_that_cannot_verify_is_caught():
     # 3.3 says nothing of wrong data in the files of any process but the first.
     assert problems(output("3.3.0")) == [
-        "verification: proves nothing, as mdtest does not complain of a spoilt file either"
+        "verification: proves nothing, as mdtest does not report a spoilt file either"
     ]
     assert problems(output("3.3.0"), verified=False) == []
 
@@ -64,10 +64,10 @@ def test_wrong_data_is_told():
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"tasks": 4}, "create, repeat 1: tasks asked: 4, in effect: 2"),
-        ({"nodes": 2}, "stat, repeat 1: nodes asked: 2, in effect: 1"),
-        ({"files": 400}, "read, repeat 1: files asked: 400, in effect: 200"),
-        ({"files": 400}, "create, repeat 1: files on disk asked: 400, in effect: 200"),
+        ({"tasks": 4}, "create, repeat 1: tasks requested: 4, in effect: 2"),
+        ({"nodes": 2}, "stat, repeat 1: nodes requested: 2, in effect: 1"),
+        ({"files": 400}, "read, repeat 1: files requested: 400, in effect: 200"),
+        ({"files": 400}, "create, repeat 1: files on disk requested: 400, in effect: 200"),
         ({"repeats": 2}, "remove, repeat 2: not measured"),
     ],
 )
@@ -78,7 +78,7 @@ def test_what_is_not_as_asked_is_named(changed, said):
 def test_files_that_were_not_removed_are_told():
     head, _, tail = output("4.0.0").rpartition("== files 0")
     assert problems(f"{head}== files 3{tail}") == [
-        "remove, repeat 1: files on disk asked: 0, in effect: 3"
+        "remove, repeat 1: files on disk requested: 0, in effect: 3"
     ]
 
 

@@ -155,7 +155,7 @@ def test_a_pool_has_the_targets_of_its_members():
     }
     assert faults(declared=3, **pool) == TargetFaults(taking=3)
     shrunk = faults(declared=4, **pool)
-    own = "3 targets of the directory's own pool flash, 4 in the site file: has a pool changed?"
+    own = "3 targets of the directory's default pool flash, 4 in the site file: has a pool changed?"
     assert shrunk.over_all == own
     asked = {**pool, "targets": ACTIVE + pool["target_pool"]}
     found = faults(declared=4, **asked).over_all

@@ -73,7 +73,7 @@ def test_a_module_is_loaded_or_ends_the_job_with_what_helps(tmp_path):
     status, said, complaint = in_a_job(["load_modules ior ior/4.0 ior/9"], modules)
     assert (status, said) == (1, "")
     assert complaint.splitlines()[-1] == (
-        "iobands: the module ior/9 cannot be loaded: put the right one into the site "
+        "iobands: the module ior/9 cannot be loaded: correct it in the site "
         "configuration, under 'programs'"
     )
 

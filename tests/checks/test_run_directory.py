@@ -31,7 +31,7 @@ TMPFS = "tmpfs              4000     13     3987    1% /dev/shm\n"
         (CEPH, 4000, ""),
         (BTRFS, 4000, ""),
         (TMPFS, 3987, ""),
-        (TMPFS, 3988, "iobands: /scratch: 3987 inodes are free, this run needs 3988\n"),
+        (TMPFS, 3988, "iobands: /scratch: 3987 inodes are free; this run needs 3988\n"),
     ],
 )
 def test_only_a_number_of_free_inodes_can_be_too_small(tmp_path, line, files, said):

@@ -133,7 +133,7 @@ def test_the_words_of_a_command_that_refuses_are_the_reason(node):
     done = node.run("lustre", Asked(4))
     assert done.returncode == 1
     assert done.stderr == (
-        f"iobands: {node.root}: Lustre did not take the layout asked for: "
+        f"iobands: {node.root}: Lustre refused the requested layout: "
         "lfs setstripe setstripe: invalid stripe size '3'\n"
     )
 
@@ -152,7 +152,7 @@ def test_a_missing_command_is_named_in_one_line(node, name, mounted, tools):
     done = node.run(name, Asked(4))
     assert done.returncode == 1
     assert done.stderr == (
-        f"iobands: {node.root}: type {name} needs the command {tools}, which is not here\n"
+        f"iobands: {node.root}: type {name} needs the command {tools}: not found here\n"
     )
 
 
@@ -166,7 +166,7 @@ def test_a_file_system_that_is_not_mounted_is_told_from_the_disk_below(node, nam
         ["uname", "-n"], capture_output=True, text=True, check=True
     ).stdout.strip()
     assert done.stderr == (
-        f"iobands: {node.root}: type asked: {name}; mounted there: {mounted}: "
+        f"iobands: {node.root}: type requested: {name}; mounted there: {mounted}: "
         f"is it mounted on {host}?\n"
     )
 
@@ -175,7 +175,7 @@ def test_what_a_site_says_of_the_mount_holds_for_any_type(node):
     node.mount("ext4")
     done = node.run("posix", Asked(), mounted_as="nfs4")
     assert done.returncode == 1
-    assert "type asked: posix, mounted as nfs4; mounted there: ext4" in done.stderr
+    assert "type requested: posix, mounted as nfs4; mounted there: ext4" in done.stderr
     node.mount("fuse.wekafs")
     assert node.run("gpfs", Asked(), mounted_as="fuse.wekafs").returncode == 0
 
@@ -229,9 +229,9 @@ def test_ceph_is_asked_for_all_at_once(node, asked, up, attributes):
 @pytest.mark.parametrize(
     ("asked", "up", "message"),
     [
-        (Asked(4), 3, "stripe count asked: 4; there are 3 OSDs up"),
-        (Asked(8, targets=6), None, "stripe count asked: 8; there are 6 OSDs up"),
-        (Asked(8), None, "asked: 8; how many are up cannot be seen here"),
+        (Asked(4), 3, "stripe count requested: 4; there are 3 OSDs up"),
+        (Asked(8, targets=6), None, "stripe count requested: 8; there are 6 OSDs up"),
+        (Asked(8), None, "requested: 8; how many are up cannot be seen here"),
         (Asked(-1), None, "how many are up cannot be seen here"),
     ],
 )
@@ -500,8 +500,7 @@ def test_a_ceph_that_does_not_say_where_objects_are_ends_the_job(node, layout, c
     done = stripes_on_ceph(node, layout, ceph)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "iobands: /ceph: on which OSDs stripes lie cannot be seen here with getfattr and "
-        "ceph osd map\n"
+        "iobands: /ceph: getfattr and ceph osd map do not show here on which OSDs stripes lie\n"
     )
 
 

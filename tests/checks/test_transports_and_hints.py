@@ -133,7 +133,7 @@ def test_another_transport_fails_naming_both(fabrics, observed, preset, environ,
         "sanity",
     )
     asked = environ.partition("-")[2]
-    assert f"transport asked: {asked}, in effect: {transport}" in reasons[preset, environ]
+    assert f"transport requested: {asked}, in effect: {transport}" in reasons[preset, environ]
     assert rows[preset, environ]["transport_in_effect"] == transport
     assert rows[preset, environ]["perf_value"] == "null"
     observed(message=reasons[preset, environ], **ended)
@@ -170,7 +170,7 @@ def test_hints_in_effect_are_proven(fabrics, environ):
 def test_a_hint_that_is_not_taken_fails_naming_both(fabrics, observed, environ):
     _, rows, reasons, ended = fabrics
     assert rows["too-many", environ]["result"] == "fail"
-    assert "hint cb_nodes asked: 64, in effect: 1" in reasons["too-many", environ]
+    assert "hint cb_nodes requested: 64, in effect: 1" in reasons["too-many", environ]
     assert rows["too-many", environ]["hints_in_effect"] == "cb_nodes=1"
     observed(message=reasons["too-many", environ], **ended)
 
@@ -179,8 +179,8 @@ def test_a_hint_that_is_not_taken_fails_naming_both(fabrics, observed, environ):
 @pytest.mark.parametrize(
     ("preset", "environ", "hint"),
     [
-        *(("unknown", environ, "cb_nods asked: 2") for environ in EVERYWHERE),
-        ("not-romio", "openmpi-ofi", "romio_ds_write asked: disable"),
+        *(("unknown", environ, "cb_nods requested: 2") for environ in EVERYWHERE),
+        ("not-romio", "openmpi-ofi", "romio_ds_write requested: disable"),
     ],
 )
 def test_a_hint_without_a_witness_is_not_believed(fabrics, observed, preset, environ, hint):

@@ -148,7 +148,7 @@ def test_what_a_scheduler_does_not_have_is_told(site_copy, monkeypatch):
     monkeypatch.setenv("IOBANDS_QOS", "fast")
     run = site_copy.reframe("--dry-run", "--system=pbsprosite", "-n", "BenchioFPP")
     assert run.returncode == 1
-    assert "qos 'fast' is asked for, but there is no option for it" in run.stdout + run.stderr
+    assert "qos 'fast' is requested, but the scheduler" in run.stdout + run.stderr
     assert "'pbspro'" in run.stdout + run.stderr
 
 

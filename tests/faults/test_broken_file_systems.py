@@ -54,10 +54,10 @@ UNFIT = {
 
 # What the job script says of one that came to be so since then.
 REFUSALS = {
-    "absent": "no directory can be made there: does it exist, may you write?",
-    "readonly": "no directory can be made there: does it exist, may you write?",
-    "small": "4096 KiB are free, this run needs 0.0078125 GiB",
-    "guarded": "KiB are free, this run needs 1.00781 GiB: 0.0078125 to write",
+    "absent": "no directory can be made there: does it exist, and may you write to it?",
+    "readonly": "no directory can be made there: does it exist, and may you write to it?",
+    "small": "4096 KiB are free; this run needs 0.0078125 GiB",
+    "guarded": "KiB are free; this run needs 1.00781 GiB: it writes 0.0078125",
 }
 
 

@@ -59,7 +59,7 @@ def test_each_fault_is_named_with_its_remedy_and_the_next_run_is_right(site, tmp
 
     os.mkfifo(perflog)
     done = run(site)
-    assert (done.returncode, "is no regular file; remove it" in done.stderr) == (1, True)
+    assert (done.returncode, "is not a regular file; remove it" in done.stderr) == (1, True)
     refused["perflog is a fifo"] = done
     perflog.unlink()
 

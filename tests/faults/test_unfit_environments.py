@@ -14,7 +14,7 @@ from tests.site_copy import BENCHIO, copy_suite
 
 # Why each is not fit; the launchers are stand-ins that do the wrong thing.
 REASONS = {
-    "compiler": "compiler of Fortran not there: nosuchftn",
+    "compiler": "compiler of Fortran not found: nosuchftn",
     "module": "module: command not found; start it from a login shell, as the line of "
     "`iobands schedule` does, or define the command in prepare_cmds of the partition: "
     "docs/howto/run-every-night.md, Modules",

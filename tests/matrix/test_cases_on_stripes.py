@@ -31,10 +31,10 @@ RAN = {
     ("csc-small-files", 4): 4,
 }
 SKIPPED = {
-    "needs 8 stripes: ceph has 4 targets that take files",
-    "needs 16 stripes: ceph has 4 targets that take files",
+    "needs 8 stripes: only 4 targets of ceph take files",
+    "needs 16 stripes: only 4 targets of ceph take files",
     "compares all stripes with 4: the site file has no more",
-    "has 1 aggregators either way: too few stripes or processes",
+    "has 1 aggregators on both sides: too few stripes or processes",
 }
 
 

@@ -30,8 +30,8 @@ IN_EFFECT = {
 }
 
 REASONS = {
-    "%file_system=plain %stripe_count_asked=8": "stripe count asked: 8; there are 4 OSDs up",
-    "%file_system=no_such_pool": "Ceph did not take the layout asked for",
+    "%file_system=plain %stripe_count_asked=8": "stripe count requested: 8; there are 4 OSDs up",
+    "%file_system=no_such_pool": "Ceph refused the requested layout",
 }
 
 

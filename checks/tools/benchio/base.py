@@ -14,12 +14,12 @@ from .build import BuildBenchio
 
 BYTES_PER_MIB = 2**20
 
-#: A block of 1 MiB in elements of 8 bytes; one of n MiB is n of these along the third axis.
+#: A block of 1 MiB in elements of 8 bytes; a block of n MiB is n of them along the third axis.
 MIB_BLOCK = (128, 128, 8)
 
 
 def asking_for(variables: Iterable[str]) -> list[str]:
-    """The options that have benchio record these variables of the environment."""
+    """The options that make benchio record these environment variables."""
     return [f"--environment={name}" for name in variables]
 
 
@@ -32,7 +32,7 @@ class BenchioBase(IoBase):
     #: The layer of benchio (contract 1).
     layer = variable(str)
 
-    #: What has a file of its own: the whole job, each node, group of processes or process.
+    #: The unit with its own file: the whole job, each node, group of processes or process.
     file_per = variable(typ.Str[r"job|node|group|process"], value="job")
 
     #: Whether each call that moves data is timed, for the column `call_seconds`.
@@ -59,11 +59,11 @@ class BenchioBase(IoBase):
             *(["--latency"] if self.times_calls else []),
             *asking_for(self.hint_preset.get("env_vars", {})),
             f"--result={self.result_file}",
-            "--keep",  # so that the files can be looked at; the script's trap removes them
+            "--keep",  # so that the files can be examined; the script's trap removes them
         ]
 
     def asked_of(self, layer: str) -> dict[str, object]:
-        """What each record must say of a layer, whatever the operation."""
+        """What each record of a layer must have, for any operation."""
         return {
             "layer": layer,
             "pattern": self.pattern,
@@ -75,7 +75,7 @@ class BenchioBase(IoBase):
         }
 
     def number_of_files(self, file_per: str) -> int:
-        """How many files there are, by what has one of its own."""
+        """The number of files, by the unit with its own file."""
         return {"job": 1, "node": self.nodes, "process": self.tasks}[file_per]
 
     def result_problems(self, stage: Path) -> list[str]:

@@ -16,7 +16,7 @@ SOURCE_DIRECTORY = Path(__file__).resolve().parents[3] / "src" / "benchio"
 class BuildBenchio(rfm.CompileOnlyRegressionTest, special=True):
     """benchio by CMake, in its stage directory."""
 
-    #: Where no MPI program can be built or started, none is.
+    #: If no MPI program can be built or started, benchio is not built.
     mpi_starts = fixture(EnvMpi, scope="environment")
 
     #: The program, relative to the stage directory.
@@ -31,7 +31,7 @@ class BuildBenchio(rfm.CompileOnlyRegressionTest, special=True):
         self.build_system.max_concurrency = 4
 
     def compile_wait(self) -> None:
-        """ReFrame alone would say the exit status."""
+        """Name the compiler's first error; ReFrame would report only the exit status."""
         try:
             super().compile_wait()
         except BuildError as error:
@@ -42,7 +42,7 @@ class BuildBenchio(rfm.CompileOnlyRegressionTest, special=True):
 
     @sanity_function
     def check_program(self) -> bool:
-        """The program is there; what the compiler said is in the stage directory."""
+        """The program exists; the compiler's messages are in the stage directory."""
         if not Path(self.stagedir, self.program).is_file():
             raise SanityError(f"{self.program} was not built: see {self.build_job.stderr}")
         return True

@@ -24,7 +24,7 @@ class BenchioSerial(BenchioBase):
 
 @rfm.simple_test
 class BenchioFPP(BenchioBase):
-    """Each process writes a file of its own."""
+    """Each process writes its own file."""
 
     descr = "benchio: file per process"
     layer = "proc"
@@ -34,8 +34,8 @@ class BenchioFPP(BenchioBase):
     #: The times of the ranks, in the stage directory.
     ranks_file = variable(str, value="ranks.csv")
 
-    #: The storage target that every file is put on alone, to confirm that it is slow; None leaves
-    #: them to the file system.
+    #: The storage target on which every file is placed, to confirm that it is slow; None leaves the
+    #: placement to the file system.
     target = variable(int, type(None), value=None)
 
     def leave_out_points(self) -> None:
@@ -47,11 +47,11 @@ class BenchioFPP(BenchioBase):
     @run_after("setup")
     def require_target(self) -> None:
         if self.target is not None and "index" not in self.striping.options:
-            self.skip_because(f"target {self.target}: users choose no target on this file system")
+            self.skip_because(f"target {self.target}: users cannot choose a target here")
 
     @property
     def asked_striping(self) -> Asked:
-        """The one target, where there is one to be confirmed."""
+        """The one target, if one is to be confirmed."""
         asked = super().asked_striping
         return asked if self.target is None else replace(asked, index=self.target, pool=None)
 
@@ -65,7 +65,7 @@ class BenchioFPP(BenchioBase):
 
 @rfm.simple_test
 class BenchioFPN(BenchioBase):
-    """One process of each node gathers what the node has and writes one file."""
+    """One process of each node gathers the node's data and writes one file."""
 
     descr = "benchio: file per node"
     layer = "node"

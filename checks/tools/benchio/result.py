@@ -16,7 +16,7 @@ PERCENTILES = ("p50", "p95", "p99")
 
 
 def read_result(path: Path) -> list[dict]:
-    """The records of a result file, one a phase.
+    """The records of a result file, one for each phase.
 
     Raises:
         ResultError: there is no file, or a line is not a record of this schema.
@@ -51,22 +51,22 @@ def phases(records: Sequence[Mapping]) -> list[Phase]:
 
 
 def rate_of(record: Mapping) -> float | None:
-    """The rate of a phase: in GiB/s, or of what moves no data in 1/s."""
+    """The rate of a phase: in GiB/s, or in 1/s if it moves no data."""
     return record.get("bandwidth_gib_s", record.get("rate"))
 
 
 def asked(
     fields: Mapping[str, object], fsync: bool, operations: Sequence[str] = OPERATIONS
 ) -> dict[str, dict]:
-    """What the record of each operation must say: `fields`, what is synced, what is verified."""
+    """What the record of each operation must have: `fields`, fsync and verification."""
     own = {"write": {"fsync": fsync}, "read": {"verified_bytes": fields["bytes"]}}
     return {operation: {**fields, **own.get(operation, {})} for operation in operations}
 
 
 def call_seconds(records: Sequence[Mapping]) -> str | None:
-    """How long calls took, for the column of that name; None if no record says it.
+    """The times of calls, for the column `call_seconds`; None if no record has them.
 
-    Of the repeats of an operation, the percentiles are medians, and the longest is that of all.
+    Over the repeats of an operation, percentiles are medians, and the longest is the maximum.
     """
     by_variable = []
     for operation in OPERATIONS:
@@ -93,13 +93,13 @@ def seconds_measured(records: Sequence[Mapping]) -> float:
 
 
 def cache_of_reads(records: Sequence[Mapping]) -> str:
-    """What kept all reads from the page cache: `dropped`, `direct` or `shifted`, else `none`."""
+    """How all reads avoided the page cache: `dropped`, `direct` or `shifted`, else `none`."""
     seen = {record.get("cache") for record in records if record["operation"] == "read"}
     return (len(seen) == 1 and seen.pop()) or "none"
 
 
 def rank_times(path: Path, file_names: str) -> dict[str, list[RankTime]]:
-    """The times of the ranks by variable, of the last repeat: its files are there to be looked at.
+    """The times of the ranks by variable, for the last repeat, as its files still exist.
 
     `path` is the file of --ranks, `file_names` a pattern such as `proc%06d.dat`.
 

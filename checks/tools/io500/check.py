@@ -22,19 +22,19 @@ HARD_RECORD = 47_008
 STONEWALL_SECONDS = 300
 
 #: More files than a process makes before the stonewall, as a phase that ends early is invalid.
-#: IO500's own million is too few where it makes more than 3300 a second.
+#: IO500's own million is too few for a process that makes more than 3300 a second.
 UNBOUNDED_FILES = 100_000_000
 
-#: How long a run by IO500's rules may last: four stonewalls, and what it reads and deletes.
+#: The time limit of a run by IO500's rules: four stonewalls, plus reading and deleting.
 TIME_LIMIT = "3h"
 
 
 @rfm.simple_test
 class Io500(IoBase, ProgramMixin):
-    """Runs io500.sh, which starts MPI and stripes its directories itself, as the site has it.
+    """Runs the site's io500.sh, which starts MPI and stripes its directories itself.
 
-    It finds the number of processes that it must start in `$IOBANDS_TASKS`. The files that it made
-    are gone when it ends, so that their layout is not read back.
+    `$IOBANDS_TASKS` is the number of processes that it must start. It removes its files before it
+    ends, so their layout is not read back.
     """
 
     descr = "IO500: the site's io500.sh, its score and phases"
@@ -45,14 +45,14 @@ class Io500(IoBase, ProgramMixin):
     scripts = (Path(__file__).with_name("io500.sh"),)
     launches_often = True
 
-    #: What to hand in, which ReFrame leaves in its output directory.
+    #: The files of a submission, which ReFrame keeps in its output directory.
     keep_files = ["io500-result"]
 
-    #: How many GiB a run by IO500's own sizes and rules may write; 0 limits it to what the scale
-    #: has, which measures the same and is no valid score.
+    #: How many GiB a run by IO500's own sizes and rules may write. 0 limits it to the scale's
+    #: volume, which measures the same but gives no valid score.
     most_gib = variable(float, value=0.0)
 
-    #: Seconds that each phase which writes lasts at the least, in a run that is not limited.
+    #: The shortest time of each writing phase in s, in a run that is not limited.
     stonewall_seconds = variable(int, value=STONEWALL_SECONDS)
 
     @run_after("init")
@@ -67,7 +67,7 @@ class Io500(IoBase, ProgramMixin):
                 self.valid_systems = []
 
     def take_volume(self) -> None:
-        """Set the volume: of IOR's two cases and mdtest's hard one, or what is allowed."""
+        """Set the volume: of IOR's two cases and mdtest's hard one, or the allowed one."""
         mib = 2 * self.scale_settings["mib_per_task"] + self.files * HARD_BYTES / BYTES_PER_MIB
         self.gib = self.most_gib or self.tasks * mib / MIB_PER_GIB
 
@@ -122,7 +122,7 @@ class Io500(IoBase, ProgramMixin):
         )
 
     def result_problems(self, stage: Path) -> list[str]:
-        """All phases ran, by the rules of IO500 or for a limit alone."""
+        """All phases ran, by the rules of IO500, or invalid only because of a limit."""
         paths = sorted((stage / "io500-result").rglob("result.txt"))
         if not paths:
             raise ResultError("no result.txt")

@@ -1,6 +1,6 @@
-"""IO500's results: its result.txt, and what a run must have proved by it.
+"""IO500's results: its result.txt, and what a run must prove by it.
 
-Pure functions over text; knows nothing of ReFrame or of a site.
+Pure functions over text, independent of ReFrame and of a site.
 """
 
 import configparser
@@ -23,7 +23,7 @@ VARIABLES = {
 }
 
 _INVALID = re.compile(r"^; ERROR INVALID (.*)$", re.MULTILINE)
-# A run that is limited in size or time breaks these rules of IO500 on purpose, and no other.
+# A run that is limited in size or time breaks only these rules of IO500, on purpose.
 _OF_A_LIMIT = re.compile(r"stonewall|minimum runtime")
 
 
@@ -56,13 +56,13 @@ def read_result(text: str) -> Result:
         run = parser["run"]
         version, processes = run.get("version") or None, int(run["procs"])
     except (configparser.Error, KeyError, ValueError, IndexError) as error:
-        raise ResultError(f"result.txt: not the result of a whole run: {error}") from error
+        raise ResultError(f"result.txt: not the result of a complete run: {error}") from error
     reasons = dict.fromkeys(reason.strip() for reason in _INVALID.findall(text))
     return Result(version, processes, values, tuple(reasons))
 
 
 def unproven(found: Result, processes: int, limited: bool) -> list[str]:
-    """What the run fails to prove, in words; `limited` is one that IO500's rules do not allow."""
+    """The gaps in the proof, as text; a `limited` run breaks IO500's rules on purpose."""
     problems = differences({"processes": processes}, vars(found))
     problems += [
         f"invalid by IO500's rules: {reason}"

@@ -1,4 +1,4 @@
-"""The base of the checks that run IOR: written, read and verified in launches of their own.
+"""The base of the checks that run IOR: it writes, reads and verifies in separate launches.
 
 A check states the pattern, the interface and the sizes; ior.sh has the launches.
 """
@@ -30,22 +30,22 @@ class IorBase(IoBase, ProgramMixin):
         #: IOR, installed by Spack once for each programming environment.
         spack = fixture(SpackInstall, scope="environment", variables={"program": "ior"})
 
-    #: Whether each process has a file of its own.
+    #: Whether each process has its own file.
     file_per_process = variable(bool, value=False)
 
-    #: Whether the processes make each call together; not of POSIX, which has no such calls.
+    #: Whether the processes make each call together; POSIX has no such calls.
     collective = variable(bool, value=False)
 
     #: The bytes that one call moves.
     transfer = variable(int, value=BYTES_PER_MIB)
 
-    #: The contiguous bytes of each process in a segment; 0 stands for what the scale gives it.
+    #: The contiguous bytes of each process in a segment; 0 stands for the scale's volume.
     block = variable(int, value=0)
 
-    #: How many segments there are, in each of which every process has a block.
+    #: The number of segments; every process has a block in each.
     segments = variable(int, value=1)
 
-    #: Seconds after which a phase is ended, all processes at the same number of transfers; 0 lets
+    #: Seconds after which a phase ends, with the same number of transfers on all processes; 0 lets
     #: it run to its end.
     stonewall_seconds = variable(int, value=0)
 
@@ -65,12 +65,12 @@ class IorBase(IoBase, ProgramMixin):
 
     @property
     def phase_bytes(self) -> int:
-        """What a phase moves when nothing ends it early."""
+        """What a phase moves if it does not end early."""
         return self.tasks * self.segments * self.block_bytes
 
     @property
     def ranks_are_alone(self) -> bool:
-        """Whether the time of a rank is that of its own file, of a size that all have."""
+        """Whether the time of a rank belongs to its own file, of the same size for all."""
         return self.file_per_process and not self.collective and not self.stonewall_seconds
 
     def rank_times(self, stage: Path) -> dict[str, list[RankTime]]:
@@ -83,7 +83,7 @@ class IorBase(IoBase, ProgramMixin):
         self.gib = self.phase_bytes / BYTES_PER_MIB / MIB_PER_GIB
 
     def leave_out_points(self) -> None:
-        # Hints are of MPI-IO, and there of collective calls.
+        # Hints concern MPI-IO's collective calls.
         if not self.collective and self.hints != site.DEFAULT_HINTS:
             self.valid_systems = []
 
@@ -98,9 +98,9 @@ class IorBase(IoBase, ProgramMixin):
             *("-b", self.block_bytes, "-t", self.transfer, "-s", self.segments),
             *(["-F"] if self.file_per_process else []),
             *(["-c"] if self.collective else []),
-            # Each process reads what one of another node wrote, where there is one.
+            # Each process reads the data of a process on another node, if there is one.
             *(["-C"] if result.can_reorder(self.interface) else []),
-            "-k",  # the files are looked at; the script's trap removes them
+            "-k",  # the files are examined; the script's trap removes them
             *("-O", "summaryFormat=JSON"),
         ]
         writes = ["-e"] if self.fsync else []
@@ -117,7 +117,7 @@ class IorBase(IoBase, ProgramMixin):
         ]
 
     def asked(self) -> dict[str, dict]:
-        """What the JSON of each phase must report."""
+        """What the JSON of each phase must have."""
         fields = {
             "filePerProc": int(self.file_per_process),
             "collective": int(self.collective),
@@ -132,7 +132,7 @@ class IorBase(IoBase, ProgramMixin):
     def result_problems(self, stage: Path) -> list[str]:
         """Each phase measured, every byte on disk and verified."""
         problems = self.verification_problems(stage)
-        if problems:  # of an IOR that was killed for wrong data there is no JSON
+        if problems:  # an IOR that was killed for wrong data leaves no JSON
             return problems
         phases = result.read_run(stage, self.repeats)
         written = next(phase for phase in reversed(phases) if phase.name == result.WRITE).fields
@@ -140,7 +140,7 @@ class IorBase(IoBase, ProgramMixin):
         files = self.tasks if self.file_per_process else 1
         spare = result.spare_bytes(self.interface, files)
         if self.stonewall_seconds:
-            # The end of the last block that was begun lies behind blocks that were not finished.
+            # The end of the last block is after blocks that were not finished.
             spare += self.phase_bytes - written["bytes"]
         listing = (stage / "files.txt").read_text(encoding="utf-8")
         self.tool_version = written["version"]
@@ -161,18 +161,18 @@ class IorBase(IoBase, ProgramMixin):
         ]
 
     def cache_of_reads(self, stage: Path) -> str:
-        """What kept all reads from finding their data in memory, as contract 1 says."""
+        """How all reads avoided data in memory, in the words of contract 1."""
         counts = [
             result.resident_pages(read_output(stage / f"pages-{repeat}.txt"), self.nodes)
             for repeat in range(1, self.repeats + 1)
         ]
         if all(count == 0 for count in counts):
             return "dropped"
-        # An aggregator may read what it wrote itself, whichever process asked for it.
+        # An aggregator may read its own data, whichever process requested them.
         return "shifted" if self.nodes > 1 and not self.collective else "none"
 
     def skip_if_unable(self, stage: Path) -> None:
-        """Skip the check where IOR was built without the interface."""
+        """Skip the check if IOR was built without the interface."""
         said = read_output(stage / str(self.stderr), stage / str(self.stdout))
         if result.lacks_api(said):
             api = result.APIS[self.interface]
@@ -180,7 +180,7 @@ class IorBase(IoBase, ProgramMixin):
             self.skip_as_not_installed(f"{self.program} was built without {api}{library}")
 
     def skip_if_never_synced(self, version: str) -> None:
-        """Skip the check where the clock stopped without the fsync that was asked for."""
+        """Skip the check if the clock stopped without the requested fsync."""
         if self.fsync and not result.syncs(version, self.interface):
             api = result.APIS[self.interface]
             self.skip_as_not_installed(
@@ -188,7 +188,7 @@ class IorBase(IoBase, ProgramMixin):
             )
 
     def verification_problems(self, stage: Path) -> list[str]:
-        """What the verifications found, or that they could have found nothing."""
+        """The errors found by the verifications, or that they could not find any."""
         problems = []
         for repeat in range(1, self.repeats + 1):
             said = read_output(stage / f"ior-verify-{repeat}.out")
@@ -199,7 +199,7 @@ class IorBase(IoBase, ProgramMixin):
         control = read_output(stage / f"ior-control-{self.repeats}.out")
         if not problems and not result.complains(control):
             problems.append(
-                "verification: proves nothing, as IOR does not complain of data that was written "
-                "with another signature either"
+                "verification: proves nothing, as IOR does not report data with another signature "
+                "either"
             )
         return problems

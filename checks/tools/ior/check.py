@@ -1,4 +1,4 @@
-"""IOR: bandwidth as storage engineers and vendors measure it, one check a pattern."""
+"""IOR: bandwidth as storage engineers and vendors measure it, one check for each pattern."""
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, variable
@@ -12,7 +12,7 @@ IO500_HARD_RECORD = 47_008
 
 @rfm.simple_test
 class IorFPP(IorBase):
-    """Each process writes and reads a file of its own, one transfer after the other."""
+    """Each process writes and reads its own file, one transfer after the other."""
 
     descr = "IOR: file per process"
     pattern = "fpp"
@@ -47,7 +47,7 @@ class IorSSF(IorBase):
 
 @rfm.simple_test
 class IorStrided(IorBase):
-    """The processes deal records of one file among them in turn, a record a call."""
+    """The records of one file go to the processes in turn, one record for each call."""
 
     descr = "IOR: strided records in a single shared file"
 
@@ -57,12 +57,12 @@ class IorStrided(IorBase):
     #: The I/O interface; with POSIX the calls are independent, with MPI-IO collective.
     api = parameter(["posix", "mpiio"])
 
-    #: Collective buffering as the MPI library has it, on and off.
+    #: Collective buffering by the MPI library's default, on and off.
     hints = parameter([site.DEFAULT_HINTS, *COLLECTIVE_BUFFERING], loggable=True)
 
     own_presets = COLLECTIVE_BUFFERING
 
-    #: The records of each process at the most, as on the slides; a scale with less room has fewer.
+    #: The most records of each process, as on the slides; a scale with less room has fewer.
     most_records = variable(int, value=3220)
 
     @run_after("init")

@@ -1,10 +1,10 @@
-"""IOR's results (versions 3.3 to 4.1): reading its JSON, and what a run must have proved by it.
+"""IOR's results (versions 3.3 to 4.1): reading its JSON, and what a run must prove by it.
 
-Pure functions over files; knows nothing of ReFrame or of a site. IOR writes rates and parameters
-into its JSON, but of a verification nothing at all: its count of errors is the exit status modulo
-256, which is 0 for a whole page of wrong data in 3.3, and a line of its output says the same. So
-each run also reads its files against a signature that they were not written with, and unless IOR
-complains then, its silence before proves nothing.
+Pure functions over files, independent of ReFrame and of a site. IOR writes rates and parameters
+into its JSON, but nothing about a verification. Its exit status is the number of errors modulo 256,
+which is 0 for a whole page of wrong data in 3.3, and a line of its output has the same number. So
+each run also reads its files with a wrong signature. If IOR does not report that, its earlier
+silence proves nothing.
 """
 
 import csv
@@ -22,7 +22,7 @@ MIB_PER_GIB = 1024
 
 WRITE, READ, VERIFY = "write", "read", "verify"
 
-#: What each phase asks of IOR, in the words of its JSON.
+#: What each phase requests of IOR, in the words of its JSON.
 _FLAGS = {
     WRITE: {"writeFile": 1, "readFile": 0, "checkWrite": 0, "checkRead": 0},
     READ: {"writeFile": 0, "readFile": 1, "checkWrite": 0, "checkRead": 0},
@@ -35,14 +35,14 @@ APIS = {"posix": "POSIX", "mpiio": "MPIIO", "hdf5": "HDF5", "pnetcdf": "NCMPI"}
 #: Before this version the functions that should fsync for HDF5 and PnetCDF were empty.
 _FIRST_THAT_SYNCS_ALL = 4
 
-#: HDF5 and netCDF write some bytes of their own into each file.
+#: HDF5 and netCDF add some bytes to each file.
 BYTES_OF_A_LIBRARY = BYTES_PER_MIB
 
 # 4.x begins the line with a capital letter.
 _WRONG_DATA = re.compile(r"^WARNING: [Ii]ncorrect data on (?:read|write)\b.*", re.MULTILINE)
 _NO_API = re.compile(r"unrecognized I/?O API", re.IGNORECASE)
 
-# IOR writes volumes in MiB with four digits, so bytes come out of it with this much of an error.
+# IOR writes volumes in MiB with four digits, so bytes computed from them have this error.
 GRAIN = BYTES_PER_MIB / 10**4
 
 
@@ -55,7 +55,7 @@ def read_phase(path: Path, name: str, repeat: int) -> Phase:
     """A phase by its JSON file, with IOR's parameters and `tasks`, `bytes`, `version` as fields.
 
     Raises:
-        ResultError: there is no file, or it is not of one test of one repetition.
+        ResultError: there is no file, or it is not about one test with one repetition.
     """
     try:
         said = json.loads(path.read_text(encoding="utf-8", errors="replace"))
@@ -95,7 +95,7 @@ def read_run(stage: Path, repeats: int) -> list[Phase]:
 def rank_times(path: Path) -> list[RankTime]:
     """The times of the ranks of a write, each with its own file; IOR does not name their nodes.
 
-    Not of a read: which file a process reads with -C depends on how they are placed.
+    Reads are left out: with -C, the file that a process reads depends on the placement.
 
     Raises:
         OSError: the file cannot be read.
@@ -109,7 +109,7 @@ def rank_times(path: Path) -> list[RankTime]:
 
 
 def asked(fields: Mapping[str, object], interface: str, fsync: bool) -> dict[str, dict]:
-    """What each phase must report: `fields` in IOR's words, and what all runs have in common."""
+    """What each phase must have: `fields` in IOR's words, and what all runs have in common."""
     common = {
         **fields,
         "api": APIS[interface],
@@ -128,7 +128,7 @@ def unproven(
     bytes_asked: int,
     stonewall: bool,
 ) -> list[str]:
-    """What the phases fail to prove, a line each.
+    """The gaps in the proof by the phases, a line each.
 
     With `stonewall` a phase may have moved less than `bytes_asked`.
     """
@@ -138,7 +138,8 @@ def unproven(
         missing = bytes_asked - moved
         if abs(missing) > GRAIN and not (stonewall and 0 < missing < bytes_asked):
             problems.append(
-                f"{phase.name}, repeat {phase.repeat}: bytes asked: {bytes_asked}, moved: {moved}"
+                f"{phase.name}, repeat {phase.repeat}: bytes requested: {bytes_asked}, "
+                f"moved: {moved}"
             )
     versions = {phase.fields["version"] for phase in phases}
     if len(versions) > 1:
@@ -158,7 +159,7 @@ def _signature(phase: Phase) -> object:
 
 
 def can_reorder(interface: str) -> bool:
-    """Whether a process can read what another wrote: IOR's PnetCDF reads its own all the same."""
+    """Whether a process can read another's data; IOR's PnetCDF always reads its own."""
     return interface != "pnetcdf"
 
 
@@ -168,7 +169,7 @@ def spare_bytes(interface: str, files: int) -> int:
 
 
 def wrong_data(said: str, status: str) -> str | None:
-    """What IOR says of wrong data in a verification that ended with `status`; None if nothing."""
+    """IOR's message about wrong data in a verification that ended with `status`, or None."""
     found = _WRONG_DATA.search(said)
     if found:
         return found[0].removeprefix("WARNING: ").rstrip(" .").replace("Incorrect", "incorrect")
@@ -181,9 +182,9 @@ def complains(said: str) -> bool:
 
 
 def resident_pages(said: str, nodes: int) -> int | None:
-    """How many pages of the files were in memory, over all nodes; None where that is not known.
+    """How many pages of the files were in memory, over all nodes; None if not known.
 
-    A node prints the number of each file, and `node` when it is done.
+    A node prints the number for each file, and `node` when it is done.
     """
     words = said.split()
     numbers = [int(word) for word in words if word.isdecimal()]
@@ -193,11 +194,11 @@ def resident_pages(said: str, nodes: int) -> int | None:
 
 
 def lacks_api(said: str) -> bool:
-    """Whether IOR says that it was built without the interface that it was asked for."""
+    """Whether IOR reports that it was built without the requested interface."""
     return bool(_NO_API.search(said))
 
 
 def syncs(version: str, interface: str) -> bool:
-    """Whether IOR's fsync (`-e`) does anything through the interface; its JSON says so anyway."""
+    """Whether IOR's fsync (`-e`) works through the interface; its JSON claims it in any case."""
     major = int(version.partition(".")[0])
     return interface in ("posix", "mpiio") or major >= _FIRST_THAT_SYNCS_ALL

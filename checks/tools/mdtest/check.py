@@ -1,4 +1,4 @@
-"""mdtest: how many files a second are created, looked at, read and removed."""
+"""mdtest: how many files a second are created, examined by stat, read and removed."""
 
 import shlex
 from pathlib import Path
@@ -19,20 +19,20 @@ BYTES_PER_GIB = 2**30
 
 @rfm.simple_test
 class Mdtest(IoBase, ProgramMixin):
-    """Creates, looks at, reads and removes small files, each phase in a launch of its own."""
+    """Creates, stats, reads and removes small files, each phase in a separate launch."""
 
     descr = "mdtest: rates of small files"
 
     #: `easy` is empty files, each process in its own directory; `hard` is files of 3901 bytes, all
-    #: in one directory. Both as in IO500. The others differ from `easy` in the directory or in the
-    #: size alone.
+    #: in one directory; both as in IO500. The others differ from `easy` only in the directory or
+    #: only in the size.
     difficulty = parameter(["easy", "hard", "shared", "sized"])
 
     if site.asks_spack_for("mdtest"):
         #: mdtest, installed by Spack once for each programming environment.
         spack = fixture(SpackInstall, scope="environment", variables={"program": "mdtest"})
 
-    #: The files of each process; 0 stands for the number of the site's scale.
+    #: The files of each process; 0 stands for the number in the site's scale.
     files_per_task = variable(int, value=0)
 
     tool = program = "mdtest"
@@ -54,7 +54,7 @@ class Mdtest(IoBase, ProgramMixin):
 
     @property
     def measurement(self) -> tuple:
-        """The number of files too: scales may set it, and no series field has it."""
+        """Also the number of files, as scales may set it and no series field has it."""
         return (*super().measurement, self.files_per_task)
 
     @property
@@ -71,7 +71,7 @@ class Mdtest(IoBase, ProgramMixin):
         return [*super().before_program(), f"require_inodes {self.files}"]
 
     def phases(self) -> list[str]:
-        # Each process goes on with what one of the next node made, where there is one.
+        # Each process continues with the files of a process on the next node, if there is one.
         shift = self.num_tasks_per_node if self.nodes > 1 else 1
         size = ["-w", HARD_BYTES, "-e", HARD_BYTES] if self.bytes_per_file else []
         own = ["-u"] if self.difficulty in ("easy", "sized") else []
@@ -84,14 +84,14 @@ class Mdtest(IoBase, ProgramMixin):
         ]
 
     def read_layout(self) -> list[str]:
-        return []  # measure does, before the last removal
+        return []  # measure reads it, before the last removal
 
     def skip_if_unable(self, stage: Path) -> None:
         if result.is_too_old(read_output(stage / str(self.stdout))):
             self.skip_as_not_installed("mdtest 4.0 or later, as 3.3 does not verify all files")
 
     def result_problems(self, stage: Path) -> list[str]:
-        """Each phase measured, every file there and verified, and none left behind."""
+        """Each phase measured, every file found and verified, and none left behind."""
         phases = result.read_phases(read_output(stage / str(self.stdout)))
         asked = result.asked(self.nodes, self.tasks, self.files)
         problems = result.unproven(phases, asked, self.repeats, bool(self.bytes_per_file))

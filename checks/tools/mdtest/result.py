@@ -1,8 +1,9 @@
 """mdtest's results (versions 3.3 to 4.1): its tables. Pure functions over text.
 
-mdtest writes no JSON in any version, so its summary table is read, whose rows have not changed. Its
-exit status is 0 whatever a verification finds: a line of its output reports it. So each run also
-spoils a file and reads again, and unless mdtest complains then, its silence before proves nothing.
+No version of mdtest writes JSON, so its summary table is read; its rows have not changed. Its exit
+status is 0 whatever a verification finds: only a line of its output reports errors. So each run
+also spoils a file and reads again. If mdtest does not report that, its earlier silence proves
+nothing.
 """
 
 import re
@@ -13,7 +14,7 @@ from ...base.proof import Phase
 
 CREATE, STAT, READ, CONTROL, REMOVE = "create", "stat", "read", "control", "remove"
 
-#: What is measured, by the variable of the perflog.
+#: The measured operation, by the variable of the perflog.
 VARIABLES = {"create_rate": CREATE, "stat_rate": STAT, "read_rate": READ, "remove_rate": REMOVE}
 
 _ROWS = {CREATE: "creation", STAT: "stat", READ: "read", REMOVE: "removal"}
@@ -27,12 +28,12 @@ _ROW = r"^ +File {} *:? +[\d.]+ +[\d.]+ +([\d.]+) +[\d.]+$"
 
 
 def is_too_old(output: str) -> bool:
-    """Whether the job ended before anything was written, as the version cannot verify."""
+    """Whether the job ended before it wrote anything, as this version cannot verify."""
     return "iobands: this mdtest does not verify" in output
 
 
 def read_phases(output: str) -> list[Phase]:
-    """The phases in the output of a job, rates in files a second; 0 where the table has none."""
+    """The phases in the output of a job, rates in files a second; 0 if the table has none."""
     _, *parts = _MARK.split(output)
     return [
         _phase(name, int(repeat), said)
@@ -56,7 +57,7 @@ def _phase(name: str, repeat: int, said: str) -> Phase:
 
 
 def asked(nodes: int, tasks: int, files: int) -> dict[str, dict]:
-    """What each phase must report; `files` are those of all tasks."""
+    """What each phase must have; `files` is the number over all tasks."""
     fields = {"tasks": tasks, "nodes": nodes, "files": files}
     return {name: {**fields, "files on disk": 0 if name == REMOVE else files} for name in _ROWS}
 
@@ -64,7 +65,7 @@ def asked(nodes: int, tasks: int, files: int) -> dict[str, dict]:
 def unproven(
     phases: Sequence[Phase], asked: Mapping[str, Mapping], repeats: int, verified: bool
 ) -> list[str]:
-    """What the phases fail to prove, a line each; `verified` where the reads compared data."""
+    """The gaps in the proof by the phases, a line each; `verified` if the reads compared data."""
     problems = proof.unproven([phase for phase in phases if phase.name in _ROWS], asked, repeats)
     wrong = {(phase.name, phase.repeat): phase.fields["wrong data"] for phase in phases}
     problems += [
@@ -74,6 +75,6 @@ def unproven(
     ]
     if verified and not problems and not wrong.get((CONTROL, repeats)):
         problems.append(
-            "verification: proves nothing, as mdtest does not complain of a spoilt file either"
+            "verification: proves nothing, as mdtest does not report a spoilt file either"
         )
     return problems
