@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from benchmarks.alarms.figures import NEVER, Delays
 from benchmarks.alarms.worlds import WORLDS, Array, Banded, normals, with_outliers
-from iobands.judge.baseline import Prior, prior_of
 from iobands.judge.budget import WATCH, Budget
 from iobands.judge.detector import follow
+from iobands.judge.prior import Month, Prior, prior_of, priors_of
 from iobands.snapshot import DOWN, UP
 
 YEAR: Final = 365
 #: A site of the size that the aims are for.
 LARGE: Final = 300
-# A series is judged with what was known of all series at the end of each of these spans.
-_FIRST_YEAR: Final = (45, 90, 180, YEAR)
-_TWO_YEARS: Final = (*_FIRST_YEAR, 2 * YEAR)
+# A series is judged with what was known of all series at the beginning of each month.
+_MONTH: Final = 30
 _LONGEST: Final = 150
 _QUIET: Final = 30
 
@@ -33,7 +31,7 @@ def years(world: str, correlation: float, seed: int, series: int = LARGE) -> lis
     """Return false alarms in the first year down and up, and in the second, of a healthy site."""
     random = np.random.default_rng(seed)
     values = WORLDS[world](normals(random, series, 2 * YEAR, correlation))
-    found = _raised(values, threshold_of(series), _TWO_YEARS)
+    found = _raised(values, threshold_of(series))
     return [
         sum(way == each and run // YEAR == year for run, way in found)
         for year in (0, 1)
@@ -46,20 +44,22 @@ def outliers(rate: float, pairs: bool, series: int, seed: int) -> int:
     random = np.random.default_rng(seed)
     healthy = 0.15 * random.standard_normal((series, YEAR))
     values = with_outliers(random, healthy, rate, pairs=pairs)
-    return len(_raised(values, threshold_of(series), _FIRST_YEAR))
+    return len(_raised(values, threshold_of(series)))
 
 
-def _raised(values: Array, threshold: float, ends: Sequence[int]) -> list[tuple[int, str]]:
-    """Return the run and the direction of each alarm, as it was raised at the time."""
-    found: list[tuple[int, str]] = []
-    for begin, end in zip((0, *ends), ends, strict=False):
-        prior = prior_of(values[:, :end])
-        for each in values[:, :end]:
-            chart = follow(np.exp(each), threshold=threshold, prior=prior)
-            found += [
-                (point.raised, point.direction) for point in chart.changes if point.raised >= begin
-            ]
-    return found
+def _raised(values: Array, threshold: float) -> list[tuple[int, str]]:
+    """Return the run and the direction of each alarm of a site with a run a day."""
+    days = np.datetime64("2025-01-01", "ns") + np.arange(values.shape[1]) * np.timedelta64(1, "D")
+    firsts = np.arange(0, values.shape[1], _MONTH)
+    priors = priors_of([(days, each) for each in values], days[firsts])
+    months = [
+        Month(int(first), threshold, prior) for first, prior in zip(firsts, priors, strict=True)
+    ]
+    return [
+        (point.raised, point.direction)
+        for each in values
+        for point in follow(np.exp(each), months=months).changes
+    ]
 
 
 def delays(band: str, factor: float, number: int, seed: int) -> tuple[Delays, Delays]:

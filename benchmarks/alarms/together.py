@@ -12,11 +12,11 @@ import numpy as np
 from benchmarks.alarms.figures import NEVER, Delays, Rate
 from benchmarks.alarms.simulate import LARGE, YEAR, threshold_of
 from benchmarks.alarms.worlds import Array, shared, with_outliers
-from iobands.judge.baseline import prior_of
 from iobands.judge.chart import Chart
 from iobands.judge.detector import follow
 from iobands.judge.groups import GroupChange, GroupMember, group_changes
 from iobands.judge.incidents import incidents_of
+from iobands.judge.prior import prior_of
 from iobands.judge.verdicts import TransientRuns
 from iobands.model import SERIES_FIELDS, SeriesKey
 from iobands.snapshot import DOWN

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from iobands.judge.budget import DEGRADED, Budget, runs_between_false_alarms
-from iobands.snapshot import NOTHING, runs_a_year, sessions_a_year, sessions_of
+from iobands.snapshot import runs_a_year, sessions_of
 
 
 def days(*numbers: float) -> np.ndarray:
@@ -95,16 +93,6 @@ def test_older_runs_are_of_the_day_and_newer_ones_of_their_session():
 def test_a_clock_that_was_set_back_lets_no_number_fall():
     found = numbers({"fpp": "BA", "ssf": "A"}, fpp=days(2.2, 3.2), ssf=days(1.2))
     assert found == {"fpp": [1, 1], "ssf": [0]}
-
-
-def test_sessions_a_year_are_those_of_all_series_together():
-    # every second day each, on days in turn: together daily
-    every = np.arange(334)
-    odd, even = (
-        replace(NOTHING, times=days(*mine), sessions=mine) for mine in (every[1::2], every[::2])
-    )
-    assert sessions_a_year([odd, even]) == pytest.approx(365)
-    assert sessions_a_year([odd]) == pytest.approx(365 / 2, rel=0.01)
 
 
 def test_series_without_runs_have_no_sessions():

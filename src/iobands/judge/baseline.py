@@ -1,16 +1,12 @@
-"""The baseline of a series: its runs, how they correlate, and how often one is an outlier."""
+"""The baseline of a series: its runs, how they correlate, and how far out an outlier lies."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from iobands.judge.scores import (
     SHIFTS,
@@ -31,7 +27,9 @@ LARGEST_BASELINE: Final = 200
 
 # The correlation of the other series counts like this many runs of this series.
 _PRIOR_RUNS: Final = 100
-# A deep run lies under the outer fence of the baseline and this far under its median.
+# So many standard errors are beyond doubt.
+_SURE: Final = 2.0
+# A run is deep that lies under the outer fence of the baseline and this far under its median.
 _FENCE: Final = 3.0
 _DEEP: Final = 0.8
 _MOST_DEEP: Final = 0.05
@@ -56,23 +54,34 @@ class Baseline:
 
     @cached_property
     def correlation(self) -> float:
-        """The serial correlation that scores are corrected for; 0 while there are too few runs.
+        """The serial correlation that scores are corrected for; 0 while there are too few runs."""
+        prior = np.nan if self.prior_correlation is None else self.prior_correlation
+        return float(self.correlations(np.array([prior]))[0])
 
-        A young baseline has its estimate raised by up to one standard error.
+    def correlations(self, priors: Array) -> Array:
+        """Return the serial correlation by each prior one, which is NaN where it is not known.
+
+        That of the runs is drawn towards the prior while they are few. A young baseline has it
+        raised by up to one standard error.
         """
-        if len(self.runs) < FIRST_BASELINE:
-            return 0.0
-        known = len(self.runs) + (_PRIOR_RUNS if self.prior_correlation is not None else 0)
-        return min(self.likely_correlation + self.youth / np.sqrt(known), MOST_CORRELATION)
+        size = len(self.runs)
+        if size < FIRST_BASELINE:
+            return np.zeros(len(priors))
+        known = np.where(np.isnan(priors), 0, _PRIOR_RUNS)
+        found = (size * self._own_correlation + known * np.nan_to_num(priors)) / (size + known)
+        raised = np.clip(found, 0.0, MOST_CORRELATION) + self.youth / np.sqrt(size + known)
+        return np.minimum(raised, MOST_CORRELATION)
+
+    @property
+    def sure_correlation(self) -> float:
+        """The serial correlation that these runs alone leave no doubt about, mostly 0."""
+        size = len(self.runs)
+        least = self._own_correlation - _SURE / np.sqrt(size) if size >= FIRST_BASELINE else 0.0
+        return float(np.clip(least, 0.0, MOST_CORRELATION))
 
     @cached_property
-    def likely_correlation(self) -> float:
-        """The serial correlation of the runs, drawn towards the prior while they are few."""
-        size = len(self.runs)
-        found = serial_correlation(self.runs) if size >= FIRST_BASELINE else 0.0
-        if self.prior_correlation is not None:
-            found = (size * found + _PRIOR_RUNS * self.prior_correlation) / (size + _PRIOR_RUNS)
-        return min(max(found, 0.0), MOST_CORRELATION)
+    def _own_correlation(self) -> float:
+        return serial_correlation(self.runs)
 
     @property
     def youth(self) -> float:
@@ -98,16 +107,25 @@ class Baseline:
         return blended(own, published, (size - FIRST_BASELINE) / (FULL_BASELINE - FIRST_BASELINE))
 
     @cached_property
+    def far(self) -> float:
+        """The logarithm under which a run is far out.
+
+        The outer fence, three interquartile ranges under the lower quartile (Tukey, "Exploratory
+        data analysis", 1977, chapter 2).
+        """
+        size = len(self._ordered)
+        lower, upper = self._ordered[[size // 4, 3 * size // 4]]
+        return float(lower - _FENCE * (upper - lower))
+
+    @cached_property
     def deep(self) -> float:
         """The logarithm under which a run is deep: far below everything but outliers.
 
-        It is the outer fence, three interquartile ranges under the lower quartile (Tukey,
-        "Exploratory data analysis", 1977, chapter 2), and at least a fifth under the median. If
-        more than a few runs of the baseline are that low, they are a mode, and no run is deep.
+        It is far out, and a fifth under the median at the least. No run is deep where more than a
+        few of the baseline would be: these are a mode and no outliers.
         """
         size = len(self._ordered)
-        lower, median, upper = self._ordered[[size // 4, size // 2, 3 * size // 4]]
-        fence = float(min(lower - _FENCE * (upper - lower), median + np.log(_DEEP)))
+        fence = min(self.far, float(self._ordered[size // 2] + np.log(_DEEP)))
         below = int(np.searchsorted(self._ordered, fence))
         return fence if below <= _MOST_DEEP * size else -np.inf
 
@@ -178,7 +196,12 @@ def inflation(correlation: float) -> float:
     return float(np.sqrt((1 + correlation) / (1 - correlation)))
 
 
-def scale_for(correlation: float, threshold: float, watch: float, youth: float = 0.0) -> float:
+def scale_for(correlation: float, threshold: float, watch: float) -> float:
+    """Return the divisor of every score for one correlation and one threshold, see `scales`."""
+    return float(scales(np.array(correlation), np.array(threshold), watch))
+
+
+def scales(correlations: Array, thresholds: Array, watch: float, youth: float = 0.0) -> Array:
     """Return the divisor of every score for the serial correlation phi of a series.
 
     For thresholds up to `watch` it is sqrt((1 + phi) / (1 - phi)). The higher the threshold, the
@@ -186,104 +209,6 @@ def scale_for(correlation: float, threshold: float, watch: float, youth: float =
     (1 + phi) / (1 - phi). From twice `watch` on the exponent is 3/4, and 1 for a baseline of
     full `youth`, whose correlation is hardly known (docs/error-rates.md).
     """
-    share = min(max((threshold - watch) / watch, 0.0), 1.0)
-    return inflation(correlation) ** (1 + share * (1 + youth) / 2)
-
-
-# Assumptions about a file system without runs: the rate of outliers, and how often the next run is
-# one too. They count like this many runs and outliers.
-_ASSUMED_RUNS: Final = 100.0
-
-_PRIOR_FIRST: Final = 1.0
-
-_PRIOR_OUTLIERS: Final = 5.0
-
-_PRIOR_AGAIN: Final = 0.4
-
-# The rate of all series counts like this many runs of one series.
-_OWN_RUNS: Final = 20.0
-
-# However rare outliers are, one run adds at most 5 nats.
-_LEAST: Final = math.exp(-5.0)
-
-# The fewest and the most runs for a correlation; the newest count.
-_ENOUGH: Final = 20
-
-_NEWEST_RUNS: Final = 400
-
-# The level of a run is the median of the runs around it; a longer streak is no outlier.
-_WINDOW: Final = 21
-
-_LONGEST: Final = 3
-
-# As for `Baseline.deep`.
-_OUTLIER_FENCE: Final = 3.0
-
-_DEEP_OUTLIER: Final = 0.8
-
-
-@dataclass(frozen=True)
-class Prior:
-    """Counts of some series: `runs`, outliers that began a streak, and that continued one.
-
-    `correlation` is their mean serial correlation, None if it is not known.
-    """
-
-    runs: int = 0
-    begun: int = 0
-    continued: int = 0
-    correlation: float | None = None
-
-    @property
-    def first(self) -> float:
-        """The rate of outliers after an ordinary run."""
-        return max((self.begun + _PRIOR_FIRST) / (self.runs + _ASSUMED_RUNS), _LEAST)
-
-    def first_of(self, own: int, runs: int) -> float:
-        """Return the rate for a series with `own` outliers in `runs` runs."""
-        return max((self.first * _OWN_RUNS + own) / (_OWN_RUNS + runs), self.first)
-
-    @property
-    def again(self) -> float:
-        """The rate of outliers after an outlier."""
-        outliers = self.begun + self.continued
-        rate = (self.continued + _PRIOR_AGAIN) / (outliers + _PRIOR_OUTLIERS)
-        return max(rate, self.first)
-
-
-def prior_of(series: Iterable[Array]) -> Prior:
-    """Return the prior of several series, each logarithms in the order of time."""
-    runs = begun = continued = pairs = 0
-    correlations = 0.0
-    for every in series:
-        values = every[-_NEWEST_RUNS:]
-        if len(values) >= _ENOUGH:
-            correlations += len(values) * serial_correlation(values)
-            pairs += len(values)
-        lengths = _streaks(_is_outlier(values))
-        lengths = lengths[lengths <= _LONGEST]
-        runs += len(values)
-        begun += len(lengths)
-        continued += int((lengths - 1).sum())
-    return Prior(runs, begun, continued, correlations / pairs if pairs else None)
-
-
-def _is_outlier(values: Array) -> NDArray[np.bool_]:
-    """Return which runs are far below the level around them, of shape (runs,)."""
-    if len(values) < _WINDOW:
-        level = np.full(len(values), np.median(values)) if len(values) else values
-    else:
-        windows = sliding_window_view(values, _WINDOW)
-        middle = np.partition(windows, _WINDOW // 2, axis=1)[:, _WINDOW // 2]
-        level = np.pad(middle, _WINDOW // 2, mode="edge")
-    residuals = values - level
-    if not len(values):
-        return np.zeros(0, dtype=bool)
-    lower, upper = np.quantile(residuals, (0.25, 0.75))
-    return residuals < min(lower - _OUTLIER_FENCE * (upper - lower), math.log(_DEEP_OUTLIER))
-
-
-def _streaks(flags: NDArray[np.bool_]) -> NDArray[np.int_]:
-    """Return the lengths of the streaks of true flags."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(int)))
-    return edges[1::2] - edges[::2]
+    share = np.clip((thresholds - watch) / watch, 0.0, 1.0)
+    found: Array = ((1 + correlations) / (1 - correlations)) ** ((2 + share * (1 + youth)) / 4)
+    return found

@@ -11,12 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iobands.bands import Band
-from iobands.judge.baseline import Prior
-from iobands.judge.budget import (
-    Budget,
-)
 from iobands.judge.chart import ChangePoint, Chart
 from iobands.judge.detector import LEAST, follow
+from iobands.judge.prior import Months
 from iobands.judge.scores import DESIGNS, DROPS, Array
 from iobands.snapshot import DOWN, LARGE_DROP, Change, Evidence, History, Suspicion, Times, moment
 
@@ -98,13 +95,12 @@ def detect(
     history: History,
     rows: NDArray[np.int_],
     band: Band | None,
-    budget: Budget,
-    prior: Prior = Prior(),  # noqa: B008 (frozen)
+    months: Months,
     least: float | None = None,
 ) -> Detection:
     """Return the detection on the samples at `rows`, which are in the order of time.
 
-    `prior` has the counts of all series of the file system. `least` is the smallest change of level
+    `months` have what was known when the runs were made. `least` is the smallest change of level
     that counts, `LEAST` unless given.
     """
     values, times = history.values[rows], history.times[rows]
@@ -112,12 +108,14 @@ def detect(
     if not measured.all():
         rows, values, times = rows[measured], values[measured], times[measured]
     least = LEAST if least is None else least
-    chart = follow(values, band, threshold=budget.threshold, least=least, prior=prior)
+    chart = follow(values, band, least=least, months=months.of(times))
     return Detection(rows, times, values, chart)
 
 
 def change_of(point: ChangePoint, times: Times) -> Change:
     """Return `point` in terms of `times`, which has one for each run of its chart."""
+    # an improvement is adopted before the first run after it is known
+    ended = None if point.ended is None or point.closed is None else min(point.ended, point.closed)
     return Change(
         direction=point.direction,
         since=moment(times[point.onset]),
@@ -128,7 +126,7 @@ def change_of(point: ChangePoint, times: Times) -> Change:
         baseline=math.exp(point.baseline),
         score=point.score,
         threshold=point.threshold,
-        ended=None if point.ended is None else moment(times[min(point.ended, len(times) - 1)]),
+        ended=None if ended is None else moment(times[ended]),
         end=point.end,
         delay=point.raised - point.onset + 1,
     )

@@ -6,6 +6,7 @@ baseline. Runs join the baseline once `LAG` later runs were quiet, never while a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,8 +20,7 @@ from iobands.judge.baseline import (
     LARGEST_BASELINE,
     MOST_CORRELATION,
     Baseline,
-    Prior,
-    scale_for,
+    scales,
 )
 from iobands.judge.budget import DEGRADED, RECOVERY, WATCH
 from iobands.judge.chart import (
@@ -34,6 +34,7 @@ from iobands.judge.chart import (
     onset_interval,
     recovery_designs,
 )
+from iobands.judge.prior import Month, Prior
 from iobands.judge.scores import DESIGNS, Array, Quartiles, band_cells
 from iobands.snapshot import ADOPTED, DOWN, RECOVERED, UP, level_ratio
 
@@ -65,6 +66,7 @@ def follow(
     watch: float = WATCH,
     least: float = LEAST,
     prior: Prior = Prior(),  # noqa: B008 (frozen)
+    months: Sequence[Month] = (),
 ) -> Chart:
     """Return the chart of a series.
 
@@ -77,6 +79,8 @@ def follow(
         watch: the evidence at which the baseline stops growing.
         least: the smallest change of level that counts, as a share of it.
         prior: what all series of the file system say about one of them.
+        months: what was learned at the beginning of each month, in the order of time: it takes
+            the place of `threshold` and `prior` from its first run on.
 
     Raises:
         ValueError: a value, a quartile or a setting is out of its range.
@@ -87,7 +91,8 @@ def follow(
         band_cells(band)  # raises for quartiles that are none
     logarithms = logarithms_of(values)
     baseline = Baseline(logarithms_of(history)[-LARGEST_BASELINE:], band, prior.correlation)
-    return _Detector(logarithms, baseline, threshold, watch, least, prior).chart()
+    known = (Month(0, threshold, prior), *months)
+    return _Detector(logarithms, baseline, known, watch, least).chart()
 
 
 def logarithms_of(values: ArrayLike) -> Array:
@@ -124,15 +129,21 @@ class _Detector:
         self,
         logarithms: Array,
         baseline: Baseline,
-        threshold: float,
+        months: Sequence[Month],
         watch: float,
         least: float,
-        prior: Prior,
     ) -> None:
-        self.prior = prior
         self.logarithms = logarithms
         self.total = len(logarithms)
-        self.threshold, self.watch, self.least = threshold, watch, least
+        self.watch, self.least = watch, least
+        self.months = months
+        firsts = [month.first for month in months]
+        self.month_of = np.searchsorted(firsts, np.arange(max(self.total, 1)), side="right") - 1
+        self.thresholds = np.array([month.threshold for month in months])
+        self.again = np.array([month.prior.again for month in months])
+        self.continued = np.array([month.prior.continued > 0 for month in months])
+        correlations = [month.prior.correlation for month in months]
+        self.correlations = np.array([np.nan if c is None else c for c in correlations])
         self.increments = np.zeros((self.total, len(DESIGNS)), dtype=np.float32)
         self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
         self.sums, self.starts = np.zeros(len(DESIGNS)), np.zeros(len(DESIGNS), dtype=int)
@@ -151,7 +162,7 @@ class _Detector:
             self.changes.append(self._dated(self.open))
         return Chart(
             baseline=self.baseline,
-            threshold=self.threshold,
+            threshold=self._month(self.total - 1).threshold,
             watch=self.watch,
             least=self.least,
             logarithms=self.logarithms,
@@ -161,8 +172,12 @@ class _Detector:
             sums=self.sums,
             starts=self.starts,
             changes=tuple(self.changes),
-            scale=self.scale,
+            scale=float(self.scales[self.month_of[-1]]),
         )
+
+    def _month(self, run: int) -> Month:
+        """Return what was known when `run` was made."""
+        return self.months[self.month_of[max(run, 0)]]
 
     def _step(self) -> None:
         if self.open is not None:
@@ -175,35 +190,48 @@ class _Detector:
     def _learn(self, baseline: Baseline, joined: int) -> None:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
-        self.scale = scale_for(baseline.correlation, self.threshold, WATCH, baseline.youth)
-        # how often runs are deep is known from all series, and so is how they depend on each other
-        known = self.prior.correlation
-        correlation = (
-            baseline.likely_correlation if known is None else min(max(known, 0.0), MOST_CORRELATION)
+        self.scales = scales(
+            baseline.correlations(self.correlations), self.thresholds, WATCH, baseline.youth
         )
-        self.deep_scale = scale_for(correlation, self.threshold, WATCH)
+        # how often runs are deep is known from all series, and so is how they depend on each other
+        unknown = np.isnan(self.correlations)
+        known = np.where(
+            unknown, baseline.sure_correlation, np.clip(self.correlations, 0.0, MOST_CORRELATION)
+        )
+        self.deep_scales = scales(known, self.thresholds, WATCH)
+        own = baseline.deep_runs if baseline.can_judge else 0, len(baseline.runs)
+        self.first = np.array([month.prior.first_of(*own) for month in self.months])
 
     def _scored(self, stop: int) -> Array:
         """Return the scores of the runs up to `stop`, of shape (runs, designs)."""
         assert self.baseline.scores is not None
-        values = self.logarithms[self.at : stop]
-        scores = self.baseline.scores.scores(values) / self.scale
+        values, month = self.logarithms[self.at : stop], self.month_of[self.at : stop]
+        scores = self.baseline.scores.scores(values) / self.scales[month, None]
         deep = values < self.baseline.deep
         if deep.any():
-            before = self.at > 0 and self.logarithms[self.at - 1] < self.baseline.deep
-            again = np.concatenate(([before], deep[:-1]))
-            first = self.prior.first_of(self.baseline.deep_runs, len(self.baseline.runs))
-            rates = np.where(again, max(self.prior.again, first), first)
-            shares = self.baseline.deep_shares[SIDES[DOWN]]
-            scores[deep, SIDES[DOWN]] = np.log1p(shares / rates[deep, None]) / self.deep_scale
+            far = np.append(self.logarithms[self.at - 1] if self.at else np.inf, values[:-1])
+            streak = (far < self.baseline.far)[deep]
+            first, again = self.first[month[deep]], self.again[month[deep]]
+            rates = np.where(streak, np.maximum(again, first), first)
+            found = np.log1p(self.baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
+            found /= self.deep_scales[month[deep], None]
+            known = (self.baseline.deep_runs > 0) | self.continued[month[deep], None]
+            # where no streak of outliers is known, depth takes nothing from the evidence
+            least = np.where(known, -np.inf, scores[deep, SIDES[DOWN]])
+            scores[deep, SIDES[DOWN]] = np.maximum(found, least)
         return scores
+
+    def _grown(self, runs: Array) -> Baseline:
+        """Return the baseline with these runs, by what is known of other series now."""
+        prior = self._month(self.at - 1).prior
+        return replace(self.baseline, runs=runs, prior_correlation=prior.correlation)
 
     def _while_learning(self) -> None:
         end = min(self.total, self.at + FIRST_BASELINE - len(self.baseline.runs))
         runs = np.concatenate((self.baseline.runs, self.logarithms[self.at : end]))
         self.starts[:] = end
-        self._learn(replace(self.baseline, runs=runs), end)
         self.at = end
+        self._learn(self._grown(runs), end)
 
     def _while_quiet(self) -> None:
         joining, due = self._next_growth()
@@ -213,7 +241,7 @@ class _Detector:
         best = {name: sums[:, columns].max(axis=1) for name, columns in SIDES.items()}
         most = np.maximum(best[DOWN], best[UP])
         last = len(most) - 1
-        found = first_true(most >= self.threshold, last + 1)
+        found = first_true(most >= self.thresholds[self.month_of[self.at : end]], last + 1)
         grow = max(due - self.at, 0)
         grow += first_true(most[grow:] < self.watch, last + 1)
         event = min(found, grow, last)
@@ -231,7 +259,7 @@ class _Detector:
         elif grow == event:
             joined = self.logarithms[self.joined : joining][self.usable[self.joined : joining]]
             runs = np.concatenate((self.baseline.runs, joined))
-            self._learn(replace(self.baseline, runs=runs), joining)
+            self._learn(self._grown(runs), joining)
 
     def _next_growth(self) -> tuple[int, int]:
         """Return up to which run the baseline grows next, and the run after which it may."""
@@ -257,7 +285,7 @@ class _Detector:
             ratio=since,
             baseline=float(np.median(before)),
             score=float(self.sums[design]),
-            threshold=self.threshold,
+            threshold=self._month(raised).threshold,
         )
         empty = np.zeros(len(recovery_designs(design)))
         found = _Open(design, start, point, before, empty, raised + 1)
@@ -276,7 +304,8 @@ class _Detector:
         scores = self._scored(min(self.total, self.at + _AT_A_TIME))
         columns = recovery_designs(change.design)
         # without what is taken off for the error of the baseline, which no longer matters
-        penalty = self.baseline.scores.penalty[columns] / self.scale
+        divisors = self.scales[self.month_of[self.at : self.at + len(scores)], None]
+        penalty = self.baseline.scores.penalty[columns] / divisors
         back = cusum(-scores[:, columns] - penalty, change.recovery)
         last = len(back) - 1
         recovered = first_true(back.min(axis=1) >= RECOVERY, last + 1)
@@ -335,8 +364,8 @@ class _Detector:
         onset = self._dated(change).onset
         self._end(self.at, self.at - 1, ADOPTED)
         self.sums[:], self.starts[:] = 0.0, self.at
-        runs = self.logarithms[onset : self.at]
-        self._learn(Baseline(runs, None, self.prior.correlation), self.at)
+        correlation = self._month(self.at - 1).prior.correlation
+        self._learn(Baseline(self.logarithms[onset : self.at], None, correlation), self.at)
 
     def _end(self, ended: int, closed: int, end: str) -> None:
         assert self.open is not None

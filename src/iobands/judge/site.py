@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from iobands.bands import Bands
 from iobands.judge.actions import bands_after
-from iobands.judge.baseline import Prior, prior_of
 from iobands.judge.budget import Budget
 from iobands.judge.causes import alerts_of, of_failures, of_preflight, of_session
 from iobands.judge.detection import Detection
@@ -23,6 +22,7 @@ from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
 from iobands.judge.incidents import incidents_of
 from iobands.judge.ledger import ledger_of
 from iobands.judge.places import actions_on_peers, places_of, with_slow_peers
+from iobands.judge.prior import Months, Prior, months_of, priors_of
 from iobands.judge.set_aside import (
     future_samples,
     is_retired,
@@ -38,6 +38,7 @@ from iobands.model import LastSession, Rejected, SeriesKey, labels
 from iobands.snapshot import (
     CLOCK,
     CLOCK_OFF,
+    DAILY,
     NOTHING,
     Action,
     Alert,
@@ -51,11 +52,11 @@ from iobands.snapshot import (
     Series,
     Severity,
     Snapshot,
+    Times,
     in_force,
     may_share,
     ordered,
     runs_a_year,
-    sessions_a_year,
 )
 from iobands.source.known import AHEAD, OVERDUE, Attempts, Known, Maintenance, read_known, why
 from iobands.source.missing_runs import (
@@ -71,8 +72,12 @@ from iobands.source.missing_runs import (
 )
 
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_NEVER: Final = np.datetime64(0, "ns")
+# A series counts while the site's newest run is not so much later than its own.
+_GOES_ON: Final = np.timedelta64(90, "D")
 _NO_ROWS: Final = np.empty(0, np.uint32)
-_NO_PRIORS: Final = defaultdict[tuple[str, str | None], Prior](Prior)
+# A system and a file system; None is what is known of a file system without runs.
+_Place = tuple[str, str | None] | None
 
 
 @dataclass(frozen=True)
@@ -117,8 +122,10 @@ def judge(
     """
     now, attempts, stage = known.now, Attempts([*known.problems]), _Stage.of(known)
     gone, standing = stage.gone, stage.standing
-    budget, groups = _budget(stage, false_alarms)
-    judged = _judged(stage, attempts, budget, with_power=with_power)
+    groups = _groups(stage.measured)
+    months = _months(known.histories, attempts, false_alarms)
+    budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)
+    judged = _judged(stage, attempts, months, with_power=with_power)
     kept = {key: each for key, each in judged.items() if key not in gone}
     series = [each.series for each in kept.values()]
     detections = {key: each.detection for key, each in kept.items() if each.detection}
@@ -233,14 +240,10 @@ class _Stage:
         return {key: known[key] for key in self.keys if key in known and key not in self.gone}
 
 
-def _budget(stage: _Stage, false_alarms: float) -> tuple[Budget, tuple[Group, ...]]:
-    """Return the budget of false alarms of the site, and its groups, which take part in it."""
-    measured = stage.measured
-    together = {key: each for key, each in measured.items() if may_share(key, each)}
-    groups = groups_of({key: each.newest.get("medium") for key, each in together.items()})
-    of_series = sum(runs_a_year(each.times) for each in measured.values())
-    of_groups = sum(sessions_a_year([measured[key] for key in each.keys]) for each in groups)
-    return Budget(false_alarms, of_series + of_groups), groups
+def _groups(histories: Mapping[SeriesKey, History]) -> tuple[Group, ...]:
+    """Return the groups of series that may share a cause."""
+    together = {key: each for key, each in histories.items() if may_share(key, each)}
+    return groups_of({key: each.newest.get("medium") for key, each in together.items()})
 
 
 @dataclass(frozen=True)
@@ -254,11 +257,10 @@ class _Judged:
 
 
 def _judged(
-    stage: _Stage, attempts: Attempts, budget: Budget, *, with_power: bool
+    stage: _Stage, attempts: Attempts, months: Mapping[_Place, Months], *, with_power: bool
 ) -> dict[SeriesKey, _Judged]:
     """Return every series with its status, which says if it could not be judged."""
     known, labelled = stage.known, labels(stage.keys)
-    priors = attempts.of("priors", partial(_priors, stage.measured, stage.keys), _NO_PRIORS)
     found = {}
     for key in stage.keys:
         history = known.histories.get(key, NOTHING)
@@ -267,7 +269,8 @@ def _judged(
         # of two runs at the same time max() takes the first, and reports have more details
         missing = [*missing_in_reports(key, stage.runs.get(key, ())), *stage.missing.get(key, ())]
         missing = [each for each in missing if not any(each.when in span for span in spans)]
-        terms = Terms(known.now, spans, budget, priors[key.system, key.file_system], with_power)
+        place = key.system, key.file_system
+        terms = Terms(known.now, spans, months.get(place, months[None]), with_power)
         try:
             status, detection = assess(key, history, missing, bands, terms)
             transient = transient_runs(key, history, bands, detection)
@@ -390,15 +393,53 @@ def _of_clock(
     return [Alert(Severity.FAILED, CLOCK, reason=reason)]
 
 
-def _priors(
-    histories: Mapping[SeriesKey, History], keys: Sequence[SeriesKey]
-) -> dict[tuple[str, str | None], Prior]:
-    """Return the prior of each system and file system."""
-    found: defaultdict[tuple[str, str | None], list[NDArray[np.float64]]] = defaultdict(list)
-    for key in keys:
-        values = histories[key].values if key in histories else NOTHING.values
-        found[key.system, key.file_system].append(np.log(values[values > 0]))
-    return {place: prior_of(each) for place, each in found.items()}
+def _months(
+    histories: Mapping[SeriesKey, History], attempts: Attempts, false_alarms: float
+) -> dict[_Place, Months]:
+    """Return what was known of each file system at the beginning of each month."""
+    since = months_of(each.times for each in histories.values())
+    none = [Prior()] * len(since)
+    budgets = _budgets(histories, since, false_alarms)
+    found: dict[_Place, Months] = {None: Months(since, budgets, none)}
+    series: defaultdict[_Place, list[tuple[Times, NDArray[np.float64]]]] = defaultdict(list)
+    for key, each in histories.items():
+        usable = each.values > 0
+        runs = each.times[usable], np.log(each.values[usable])
+        series[key.system, key.file_system].append(runs)
+    for place, every in series.items():
+        priors = attempts.of("priors", partial(priors_of, every, since), none)
+        found[place] = Months(since, budgets, priors)
+    return found
+
+
+def _budgets(
+    histories: Mapping[SeriesKey, History], since: Times, false_alarms: float
+) -> list[Budget]:
+    """Return the budget of false alarms at each of `since`, of all series and groups.
+
+    Of the series that ran in the 90 days before the site's newest run then. A group runs as often
+    as the one of its series that runs most.
+    """
+    known = {key: np.searchsorted(each.times, since) for key, each in histories.items()}
+    last = {
+        key: np.where(runs > 0, histories[key].times[runs - 1], _NEVER)
+        for key, runs in known.items()
+        if len(histories[key])
+    }
+    newest = np.max([*last.values()], axis=0) if last else since
+    rates = {
+        key: np.array(
+            [
+                runs_a_year(histories[key].times[:runs]) if goes_on else 0.0
+                for runs, goes_on in zip(known[key], newest - each <= _GOES_ON, strict=True)
+            ]
+        )
+        for key, each in last.items()
+    }
+    groups = _groups({key: histories[key] for key in rates})
+    most = (np.max([rates[key] for key in group.keys], axis=0) for group in groups)
+    totals = sum([*rates.values(), *most], np.zeros(len(since)))
+    return [Budget(false_alarms, max(float(total), DAILY)) for total in totals]
 
 
 def _file_systems(series: Sequence[Series], reports: RunReports) -> tuple[FileSystem, ...]:

@@ -9,9 +9,8 @@ from datetime import datetime, timedelta
 import numpy as np
 
 from iobands.bands import NO_BAND, Bands, Span, covered
-from iobands.judge.baseline import Prior
-from iobands.judge.budget import Budget
 from iobands.judge.detection import Detection, detect
+from iobands.judge.prior import Months
 from iobands.judge.verdicts import band_in_force, comparable, judged, learned_band, limit_in_force
 from iobands.model import SeriesKey
 from iobands.snapshot import ENOUGH_RUNS, History, MissingRun, State, Status
@@ -22,14 +21,13 @@ from iobands.source.missing_runs import overdue_after
 class Terms:
     """How a series is judged at `now`.
 
-    No sample is expected in the maintenances `spans`. `prior` has the counts of all series of its
-    file system. With `with_power`, the status has the power of the series.
+    No sample is expected in the maintenances `spans`. `months` have what was known when its runs
+    were made. `with_power` says which drops it can show.
     """
 
     now: datetime
     spans: Sequence[Span]
-    budget: Budget
-    prior: Prior
+    months: Months
     with_power: bool
 
 
@@ -52,7 +50,7 @@ def assess(
     value, when = float(history.values[-1]), history.last
     published = band_in_force(key, history.newest, when, bands)
     rows = judged(history, bands)
-    detection = detect(history, rows, published, terms.budget, terms.prior, bands.least_change)
+    detection = detect(history, rows, published, terms.months, bands.least_change)
     usable = comparable(history, bands)
     healthy = usable.copy()
     # A run during an open alert must not join the band.

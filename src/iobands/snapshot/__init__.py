@@ -77,7 +77,6 @@ from iobands.snapshot.history import (
     moment,
     moment_of,
     runs_a_year,
-    sessions_a_year,
     sessions_of,
 )
 from iobands.snapshot.peers import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Final, TypeVar
@@ -108,17 +108,9 @@ def runs_a_year(times: Times) -> float:
     days = np.unique(recent.astype("datetime64[D]"))
     if days[-1] - days[0] < _ENOUGH_TIME:
         return DAILY
-    gap = np.median(np.diff(days).astype(float))
+    gaps = np.sort(np.diff(days).astype(float))
+    gap = (gaps[(len(gaps) - 1) // 2] + gaps[len(gaps) // 2]) / 2
     return DAILY * max(1, round(len(recent) / len(days))) / float(gap)
-
-
-def sessions_a_year(histories: Sequence[History]) -> float:
-    """Return in how many sessions a year one of several series has a run."""
-    times = np.concatenate([each.times for each in histories])
-    numbers = np.concatenate([each.sessions for each in histories])
-    recent = times > times.max() - _YEAR
-    _, places = np.unique(numbers[recent], return_index=True)
-    return runs_a_year(np.sort(times[recent][places]))
 
 
 #: The session of a run that names none, among the codes of sessions.

@@ -1,0 +1,201 @@
+"""What all series of a file system say about one of them, and what was known of a site when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from iobands.judge.budget import Budget
+from iobands.judge.scores import Array
+from iobands.snapshot import Times
+
+# What is assumed of a file system without runs: one outlier in so many, and how often the next
+# run is one too. The counts are worth so many runs and outliers.
+_ASSUMED_RUNS: Final = 100.0
+_FIRST: Final = 1.0
+_OUTLIERS: Final = 5.0
+_AGAIN: Final = 0.4
+# How many runs of one series the rate of all series is worth.
+_OWN_RUNS: Final = 20.0
+# However rare outliers are, one run says no more than 5 nats.
+_LEAST: Final = math.exp(-5.0)
+
+# The newest runs count, of which correlations are taken in blocks of so many.
+_NEWEST_RUNS: Final = 400
+_BLOCK: Final = 20
+# The level of a run is the median of the runs up to so many before and after it. Runs that have
+# not as many after them may belong to a change that is not found yet, and do not count.
+_AROUND: Final = 10
+_WINDOW: Final = 2 * _AROUND + 1
+# A longer streak is no outlier.
+_LONGEST: Final = 3
+# As for `Baseline.deep`.
+_FENCE: Final = 3.0
+_DEEP: Final = 0.8
+
+
+@dataclass(frozen=True)
+class Prior:
+    """Counts of some series: `runs`, outliers that began a streak, and that continued one.
+
+    `correlation` is their median serial correlation, None where it is not known.
+    """
+
+    runs: int = 0
+    begun: int = 0
+    continued: int = 0
+    correlation: float | None = None
+
+    @property
+    def first(self) -> float:
+        """The rate of outliers after an ordinary run."""
+        return max((self.begun + _FIRST) / (self.runs + _ASSUMED_RUNS), _LEAST)
+
+    def first_of(self, own: int, runs: int) -> float:
+        """Return the rate for a series with `own` outliers in `runs` runs."""
+        return max((self.first * _OWN_RUNS + own) / (_OWN_RUNS + runs), self.first)
+
+    @property
+    def again(self) -> float:
+        """The rate of outliers after an outlier: no more of them than the runs allow for."""
+        of_outliers = (self.continued + _AGAIN) / (self.begun + self.continued + _OUTLIERS)
+        of_runs = (self.continued + _FIRST) / (self.runs + _ASSUMED_RUNS)
+        return max(min(of_outliers, of_runs / self.first), self.first)
+
+
+def prior_of(series: Iterable[Array]) -> Prior:
+    """Return the prior of several series, each logarithms in the order of time."""
+    return _priors((values, np.array([len(values)])) for values in series)[0]
+
+
+def priors_of(series: Iterable[tuple[Times, Array]], ends: Times) -> list[Prior]:
+    """Return the prior at each of `ends`: that of the runs before it.
+
+    `series` are times and logarithms in the order of time. What a run says is settled once ten
+    runs after it are known, so that a later run changes no prior of before.
+    """
+    return _priors((values, np.searchsorted(times, ends)) for times, values in series)
+
+
+def _priors(series: Iterable[tuple[Array, NDArray[np.int_]]]) -> list[Prior]:
+    """Return a prior for each number of runs that is known, of shape (priors,) a series."""
+    counts: NDArray[np.int_] = np.zeros((3, 1), int)
+    correlations: list[list[Array]] = []
+    for values, known in series:
+        settled = np.maximum(known - _AROUND, 0)
+        since = np.maximum(settled - _NEWEST_RUNS, 0)
+        begun, continued = _outliers(values)
+        counts = counts + np.array(
+            [settled - since, begun[settled] - begun[since], continued[settled] - continued[since]]
+        )
+        blocks = _correlations(values)
+        correlations = correlations or [[] for _ in known]
+        for found, first, last in zip(
+            correlations, -(-since // _BLOCK), settled // _BLOCK, strict=True
+        ):
+            found.append(blocks[first:last])
+    medians = [_median(found) for found in correlations] or [None]
+    return [
+        Prior(int(runs), int(begun), int(continued), median)
+        for (runs, begun, continued), median in zip(counts.T, medians, strict=False)
+    ]
+
+
+def _median(parts: Sequence[Array]) -> float | None:
+    together = np.concatenate(parts)
+    together = together[np.isfinite(together)]
+    return float(np.median(together)) if len(together) else None
+
+
+def _outliers(values: Array) -> NDArray[np.int_]:
+    """Return how many outliers began a streak and continued one, of shape (2, runs + 1).
+
+    Counted are the streaks with an ordinary run after them before each run, and before the next.
+    """
+    counts = np.zeros((2, len(values) + 1), int)
+    flags = _is_outlier(values)
+    edges = np.flatnonzero(np.diff(flags, prepend=False, append=False))
+    first, after = edges[::2], edges[1::2]
+    short = after - first <= _LONGEST
+    np.add.at(counts[0], after[short] + 1, 1)
+    np.add.at(counts[1], after[short] + 1, after[short] - first[short] - 1)
+    return counts.cumsum(axis=1)
+
+
+def _is_outlier(values: Array) -> NDArray[np.bool_]:
+    """Return which runs are far below the runs around them, of shape (runs,)."""
+    found = np.zeros(len(values), dtype=bool)
+    if len(values) >= _WINDOW:
+        places = (_WINDOW // 4, _WINDOW // 2, 3 * _WINDOW // 4)
+        windows = np.partition(sliding_window_view(values, _WINDOW), places, axis=1)
+        lower, level, upper = windows[:, places].T
+        fence = np.minimum(lower - _FENCE * (upper - lower), level + math.log(_DEEP))
+        found[_AROUND:-_AROUND] = values[_AROUND:-_AROUND] < fence
+    return found
+
+
+def _correlations(values: Array) -> Array:
+    """Return the lag-1 rank correlation of each block of runs, of shape (blocks,), or NaN.
+
+    As for `baseline.serial_correlation`, without the correction of what a change of the level
+    adds: the median of many blocks has no need of it.
+    """
+    blocks = values[: len(values) // _BLOCK * _BLOCK].reshape(-1, _BLOCK)
+    ranks = np.sign(blocks[:, :, None] - blocks[:, None, :]).sum(axis=2)  # their mean is 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = (ranks[:, 1:] * ranks[:, :-1]).sum(axis=1) / (ranks**2).sum(axis=1)
+    corrected: Array = (found * _BLOCK**2 / (_BLOCK - 1) + 1) / (_BLOCK - 3)
+    return corrected
+
+
+@dataclass(frozen=True)
+class Month:
+    """What was known at the beginning of a month, for one series.
+
+    It judges the runs from the run `first` on: what is learned later changes nothing of them.
+    """
+
+    first: int
+    threshold: float
+    prior: Prior
+
+
+@dataclass(frozen=True)
+class Months:
+    """What was known of a site and of one of its file systems at each of `since`, in UTC."""
+
+    since: Times
+    budgets: Sequence[Budget]
+    priors: Sequence[Prior]
+
+    def of(self, times: Times) -> tuple[Month, ...]:
+        """Return what the runs of a series at the ordered `times` are judged by."""
+        firsts = np.searchsorted(times, self.since)
+        return tuple(
+            Month(int(first), budget.threshold, prior)
+            for first, budget, prior in zip(firsts, self.budgets, self.priors, strict=True)
+        )
+
+
+_DAY: Final = np.timedelta64(1, "D")
+
+
+def months_of(times: Iterable[Times]) -> Times:
+    """Return when something is learned from runs at the ordered `times` of several series.
+
+    Nothing is known at the first run, how many series there are a day later, the rest at the
+    beginning of each month.
+    """
+    known = [each for each in times if len(each)]
+    if not known:
+        return np.empty(0, "datetime64[ns]")
+    first, newest = min(each[0] for each in known), max(each[-1] for each in known)
+    begin, end = first.astype("datetime64[M]"), newest.astype("datetime64[M]")
+    months = np.arange(begin + 1, end + 1).astype("datetime64[ns]")
+    return np.sort(np.concatenate((np.array([first, first + _DAY]), months)))

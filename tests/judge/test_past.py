@@ -1,0 +1,164 @@
+"""The past stays as it was judged: what is learned later changes nothing of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from iobands.judge.detector import follow
+from iobands.judge.prior import Month, Prior, months_of, prior_of, priors_of
+from iobands.snapshot import Change, Series, Snapshot
+from tests.factory import NOW
+from tests.sites import SiteFiles
+
+START = np.datetime64("2026-01-10T06", "ns")
+DAYS = START + np.arange(400) * np.timedelta64(1, "D")
+
+
+def noise(runs: int, seed: int = 1, spread: float = 0.05) -> np.ndarray:
+    return spread * np.random.default_rng(seed).standard_normal(runs)
+
+
+def test_what_is_learned_is_learned_at_the_beginning_of_each_month():
+    since = months_of([DAYS[:60], DAYS[20:25]])
+    assert [str(each)[:13] for each in since] == [
+        "2026-01-10T06",  # the first run, before which nothing is known
+        "2026-01-11T06",
+        "2026-02-01T00",
+        "2026-03-01T00",
+    ]
+    assert len(months_of([])) == 0
+
+
+@given(seed=st.integers(0, 1000), end=st.integers(0, 300))
+@settings(max_examples=30)
+def test_a_later_run_changes_no_prior_of_before(seed: int, end: int):
+    values = noise(300, seed)
+    values[np.random.default_rng(seed).random(300) < 0.1] -= 1
+    at = DAYS[[end]]
+    assert priors_of([(DAYS[:300], values)], at) == priors_of([(DAYS[:end], values[:end])], at)
+    assert priors_of([(DAYS[:300], values)], at) == [prior_of([values[:end]])]
+
+
+def test_outliers_are_counted_once_their_streak_has_ended():
+    values = noise(100)
+    values[[30, 50, 51]] -= 1
+    found = [prior_of([values[:runs]]) for runs in (41, 42, 62, 63, 100)]
+    # ten runs after the first that is none
+    assert [(each.begun, each.continued) for each in found] == [
+        (0, 0), (1, 0), (1, 0), (2, 1), (2, 1),
+    ]  # fmt: skip
+    # a longer streak is a change
+    values[70:74] -= 1
+    assert prior_of([values]).begun == 2
+
+
+@pytest.mark.parametrize("fall", [0.1, 0.5, 1.0])
+def test_a_fall_of_today_is_no_outlier_and_no_correlation(fall: float):
+    before = prior_of([noise(60)])
+    values = noise(68)
+    values[60:] -= fall
+    after = prior_of([values])
+    assert (after.begun, after.correlation) == (0, before.correlation)
+
+
+@pytest.mark.parametrize("phi", [0.0, 0.3, 0.6])
+def test_the_correlation_is_that_of_all_series(phi: float):
+    random = np.random.default_rng(3)
+    values = random.standard_normal((20, 400))
+    for run in range(1, 400):
+        values[:, run] = phi * values[:, run - 1] + np.sqrt(1 - phi**2) * values[:, run]
+    values[::4, 200:] -= 5  # a change of the level is no correlation
+    assert prior_of(values).correlation == pytest.approx(phi, abs=0.06)
+
+
+def test_runs_are_judged_by_their_month():
+    values = np.exp(np.concatenate((noise(200), noise(6, 2) - 0.7)))
+    month = Month(203, 9.0, Prior())
+    strict = follow(values, threshold=50, months=[month])
+    assert [each.raised for each in strict.changes] == [203]
+    assert strict.changes[0].threshold == strict.threshold == 9
+    assert follow(values[:203], threshold=50, months=[month]).changes == ()
+
+
+@pytest.mark.parametrize("spread", [0.005, 0.03, 0.1])
+@pytest.mark.parametrize("phi", [0.0, 0.3, 0.6])
+def test_a_deeper_drop_is_not_found_later(spread: float, phi: float):
+    random = np.random.default_rng(1)
+    values = random.standard_normal((8, 240))
+    for run in range(1, 240):
+        values[:, run] = phi * values[:, run - 1] + np.sqrt(1 - phi**2) * values[:, run]
+    prior = prior_of(spread * values[:, :200])
+    late = []
+    for each in spread * values:
+        raised = []
+        for factor in (0.8, 0.5):
+            after = np.log(factor) * (np.arange(240) >= 200)
+            (change,) = follow(np.exp(each + after), prior=prior).changes
+            raised.append(change.raised)
+        late.append(raised[1] > raised[0])
+    assert not any(late)
+
+
+def test_a_young_steady_disk_that_is_throttled_is_degraded_at_the_third_run():
+    # but where its 20 runs correlate by chance
+    raised = []
+    for seed in range(40):
+        values = 20 * np.exp(noise(27, seed, 0.005))
+        values[24:] *= 0.7
+        raised += [each.raised for each in follow(values).changes]
+    assert raised.count(26) >= 38
+    assert max(raised) == 26
+
+
+PARTS = st.lists(
+    st.tuples(st.integers(3, 60), st.sampled_from([0.3, 0.7, 1.0, 1.0, 1.0, 1.4])),
+    min_size=1,
+    max_size=5,
+)
+
+
+def changes_of(site: Snapshot) -> dict[str, tuple[Change, ...]]:
+    def of(series: Series) -> tuple[Change, ...]:
+        return series.status.evidence.changes if series.status.evidence else ()
+
+    return {series.label: of(series) for series in site.series}
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    parts=PARTS,
+    ago=st.lists(st.integers(1, 120), min_size=2, max_size=2),
+)
+def test_the_changes_of_a_site_never_move(
+    seed: int, parts: list[tuple[int, float]], ago: list[int]
+):
+    level = np.repeat(*reversed([*zip(*parts, strict=True)]))[:150]
+    level = np.concatenate((np.ones(180 - len(level)), level))[::-1]
+
+    def factor(fields: object, day: int) -> float:
+        return float(level[day]) if fields["file_system"] == "a" else 1.0
+
+    with TemporaryDirectory() as root:
+        files = SiteFiles(Path(root)).days(factor, seed=seed, days=180)
+        whole = changes_of(files.read())
+        for days in ago:
+            past = changes_of(files.read(NOW - timedelta(days=days), as_of=True))
+            for label, then in past.items():
+                now = whole[label]
+                over = [each for each in then if each.ended is not None]
+                assert over == list(now[: len(over)])
+                for each, same in zip(then[len(over) :], now[len(over) :], strict=False):
+                    kept = ("direction", "raised", "score", "threshold", "baseline")
+                    assert all(getattr(each, name) == getattr(same, name) for name in kept)
+                # what has been raised since then was raised by later runs
+                new = now[len(then) :]
+                assert all(each.raised > NOW - timedelta(days=days) for each in new)
+                assert len(now) >= len(then)
