@@ -14,7 +14,7 @@ from tests.soak.__main__ import clock_library
 @pytest.mark.skipif(clock_library() is None, reason="libfaketime is not installed")
 def test_some_nights_with_faults() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.soak", "--nights=8", "--seed=3", "--odds=0.5"],
+        [sys.executable, "-m", "tests.soak", "--nights=4", "--seed=5", "--odds=1"],
         cwd=ROOT,
         capture_output=True,
         text=True,
