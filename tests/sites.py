@@ -16,6 +16,7 @@ from iobands.judge.site import JudgedSite, judge
 from iobands.model import SeriesKey
 from iobands.snapshot import Action, Ledger, Series, Snapshot
 from iobands.source.action_log import append
+from iobands.source.alert_log import append_events
 from iobands.source.known import read_known
 from tests.factory import NOW, daily, days_ago, line, write_perflog
 
@@ -128,13 +129,16 @@ class SiteFiles:
         reason: str = "a reason",
     ) -> Action:
         """Log what jane does about the one alert or series that `words` name."""
-        site = self.read(now)
+        judged = self.judge(now)
+        for system, events in judged.news.items():
+            append_events(self.perflogs, system, events)
+        site = judged.snapshot
         request = Request(kind, "jane", reason, since, force, at=at)
         future: dict[SeriesKey, list[datetime]] = {}
         for sample in site.future:
             future.setdefault(sample.key, []).append(sample.when)
         log = site.actions
-        subjects = subjects_of(site.series, site.alerts, log, site.now)
+        subjects = subjects_of(site.series, site.alerts, site.past)
         (subject,) = selected(subjects, words, request, every=False, log=log)
         action = action_of(subject, request, site.series, log, now, future)
         assert action is not None

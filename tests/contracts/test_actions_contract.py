@@ -45,24 +45,35 @@ def test_what_version_3_added():
     assert node.names(compute) and not node.names(work)
 
 
+def test_what_version_4_added():
+    (action,) = read_log(GOLDEN, "golden-4", NOW).actions
+    assert (action.alert, action.owner) == (17, "storage team")
+    assert action.ticket == "https://tickets.example.org/4711"
+
+
 def test_actions_are_written_in_the_same_form():
-    newer = [line.replace('"schema": 1', '"schema": 3') for line in LINES]
+    newer = [line.replace('"schema": 1', '"schema": 4') for line in LINES]
     assert [as_line(action) for action in DONE] == newer
-    for name in ("golden-2", "golden-3"):
+    for version in (2, 3, 4):
+        name = f"golden-{version}"
         written = (GOLDEN / f"{name}.jsonl").read_text(encoding="utf-8")
-        newer = written.replace('"schema": 2', '"schema": 3').splitlines()
+        newer = written.replace(f'"schema": {version}', '"schema": 4').splitlines()
         assert [as_line(each) for each in read_log(GOLDEN, name, NOW).actions] == newer
 
 
 def test_documented_fields_and_actions():
-    third = (GOLDEN / "golden-3.jsonl").read_text(encoding="utf-8").splitlines()
-    used = dict.fromkeys(name for line in [*LINES, *third] for name in json.loads(line))
+    later = [
+        line
+        for version in (3, 4)
+        for line in (GOLDEN / f"golden-{version}.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
+    used = dict.fromkeys(name for line in [*LINES, *later] for name in json.loads(line))
     assert set(used) == set(first_column("## Contract 5", "Field"))
     assert tuple(first_column("## Contract 5", "Action")) == ACTIONS
-    assert ACTIONS_SCHEMA == 3
+    assert ACTIONS_SCHEMA == 4
 
 
 def test_the_documented_example():
     section = DOCUMENT.read_text(encoding="utf-8").split("## Contract 5", maxsplit=1)[1]
     example = section.split("```json\n", maxsplit=1)[1].split("\n```", maxsplit=1)[0]
-    assert example == LINES[0].replace('"schema": 1', '"schema": 3')
+    assert example == LINES[0].replace('"schema": 1', '"schema": 4')

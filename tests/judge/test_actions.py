@@ -240,7 +240,7 @@ def shared(tmp_path: Path) -> Growing:
         for seed, name in enumerate(("disk", "disk2"))
     }
     site = Growing(tmp_path, **dropping, home=levels((170, 1), seed=7))
-    assert degraded(site.after(120)).subject == "all disk"
+    assert degraded(site.after(120)).subject == "disk writes"
     return site
 
 
@@ -264,7 +264,7 @@ def test_a_shared_drop_stays_critical_until_each_series_is_acknowledged(shared: 
 
 
 def test_a_shared_drop_is_resolved_in_one_go_and_undone_one_by_one(shared: Growing) -> None:
-    shared.does(RESOLVE, "all disk", force=True)
+    shared.does(RESOLVE, "disk writes", force=True)
     assert shared.again().alerts == ()
     shared.does(UNDO, "disk fpp write_bw")
     assert [each.status.state for each in shared.again().series] == [
@@ -275,10 +275,10 @@ def test_a_shared_drop_is_resolved_in_one_go_and_undone_one_by_one(shared: Growi
 
 
 def test_a_shared_action_is_undone_by_the_name_of_the_alert_that_is_gone(shared: Growing) -> None:
-    shared.does(RESOLVE, "all disk", force=True)
+    shared.does(RESOLVE, "disk writes", force=True)
     assert shared.again().alerts == ()
-    shared.does(UNDO, "all disk")
-    assert [alert.subject for alert in shared.again().alerts] == ["all disk"]
+    shared.does(UNDO, "disk writes")
+    assert [alert.subject for alert in shared.again().alerts] == ["disk writes"]
 
 
 def test_a_shared_rebaseline(shared: Growing) -> None:
@@ -291,12 +291,11 @@ def test_a_shared_rebaseline(shared: Growing) -> None:
 
 
 def test_words_that_mean_several_things_or_none(shared: Growing) -> None:
-    for words in ("write_bw fpp", "nowhere", "", "all"):
-        if words != "all":
-            with pytest.raises(RequestError):
-                shared.does(REBASELINE, words, since=NOW - 5 * DAY)
-    # "all" is of the shared alert's name alone
-    assert shared.does(ACKNOWLEDGE, "all").kind == ACKNOWLEDGE
+    for words in ("write_bw fpp", "nowhere", ""):
+        with pytest.raises(RequestError):
+            shared.does(REBASELINE, words, since=NOW - 5 * DAY)
+    # "writes" is of the shared alert's name alone
+    assert shared.does(ACKNOWLEDGE, "writes").kind == ACKNOWLEDGE
 
 
 def test_a_drop_that_only_the_group_has_is_resolved_when_it_is_over(tmp_path: Path) -> None:
@@ -310,7 +309,7 @@ def test_a_drop_that_only_the_group_has_is_resolved_when_it_is_over(tmp_path: Pa
         pass
     assert [each.status.change for each in found.series] == [None, None]
     with pytest.raises(RequestError, match=r"^2 series of the group: the newest run is still at 0"):
-        site.does(RESOLVE, "all disk")
+        site.does(RESOLVE, "disk writes")
     site.after(118)  # a run as before the drop
-    site.does(RESOLVE, "all disk")
+    site.does(RESOLVE, "disk writes")
     assert site.again().alerts == ()

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from iobands.judge.budget import Budget
-from iobands.judge.correlated import certainty
 from iobands.model import worst
 from iobands.snapshot import (
     ACKNOWLEDGE,
@@ -39,10 +38,10 @@ def labels(alert: Alert) -> set[str]:
 @pytest.mark.parametrize(
     ("fields", "subject", "number"),
     [
-        ({"file_system": "a"}, "all a", 4),
-        ({"transport": "ucx"}, "all transport ucx", 4),
-        ({"pattern": "ssf"}, "all pattern ssf", 4),
-        ({}, "all partition local", 8),
+        ({"file_system": "a"}, "a writes", 4),
+        ({"transport": "ucx"}, "transport ucx writes", 4),
+        ({"pattern": "ssf"}, "pattern ssf writes", 4),
+        ({}, "partition local writes", 8),
     ],
 )
 def test_one_cause_is_one_alert_of_those_that_fell(
@@ -71,7 +70,7 @@ def test_the_right_cause_is_nearly_always_named(tmp_path: Path) -> None:
     for seed in range(6):
         files = SiteFiles(tmp_path / str(seed)).days(slow(0.8, transport="ucx"), seed=seed)
         found.update(alert.subject for alert in of(files.read(), Severity.DEGRADED))
-    assert found["all transport ucx"] >= 5
+    assert found["transport ucx writes"] >= 5
     assert found.total() <= 8
 
 
@@ -87,8 +86,8 @@ def test_two_causes_are_two_alerts(tmp_path: Path) -> None:
     early, late = slow(0.7, since=40, file_system="a"), slow(0.7, file_system="b")
     files = SiteFiles(tmp_path).days(lambda *run: early(*run) * late(*run))
     found = {alert.subject: alert for alert in files.read().alerts}
-    assert set(found) == {"all a", "all b"}
-    between = found["all b"].since - found["all a"].since
+    assert set(found) == {"a writes", "b writes"}
+    between = found["b writes"].since - found["a writes"].since
     assert abs(between - 28 * DAY) <= 2 * DAY
 
 
@@ -96,7 +95,7 @@ def test_a_series_that_fell_long_before_adds_no_alert_to_the_shared_one(tmp_path
     early = slow(0.6, since=60, file_system="a", pattern="fpp", transport="ofi")
     late = slow(0.7, file_system="a")
     site = SiteFiles(tmp_path).days(lambda *run: min(early(*run), late(*run))).read()
-    shared = next(alert for alert in site.alerts if alert.subject == "all a")
+    shared = next(alert for alert in site.alerts if alert.subject == "a writes")
     assert {"a fpp ucx write_bw", "a ssf ofi write_bw", "a ssf ucx write_bw"} <= labels(shared)
     assert abs(shared.since - (NOW - 11.25 * DAY)) <= DAY
     # it is a member or an alert of its own, and never both
@@ -109,7 +108,7 @@ def test_writes_and_reads_are_one_alert(tmp_path: Path) -> None:
     fall = slow(0.7, file_system="a")
     files = SiteFiles(tmp_path).days(fall, variables=("write_bw", "read_bw"))
     (alert,) = files.read().alerts
-    assert alert.subject == "all a"
+    assert alert.subject == "a"
     assert Counter(member.series.key.variable for member in alert.members) == {
         "write_bw": 4,
         "read_bw": 4,
@@ -119,7 +118,7 @@ def test_writes_and_reads_are_one_alert(tmp_path: Path) -> None:
 def test_improvements_with_one_cause_are_one_alert_and_all_is_well(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(1.6, file_system="b")).read()
     (alert,) = site.alerts
-    assert (alert.severity, alert.subject, alert.direction) == (Severity.IMPROVED, "all b", "up")
+    assert (alert.severity, alert.subject, alert.direction) == (Severity.IMPROVED, "b writes", "up")
     assert len(alert.members) == 4
     assert (alert.exit_status, site.exit_status) == (0, 0)
 
@@ -155,7 +154,7 @@ def test_cases_that_a_tag_runs_are_in_groups(tmp_path: Path) -> None:
     series = [{**fields, **scheduled} for fields in EIGHT]
     site = SiteFiles(tmp_path).days(slow(0.6, file_system="a"), series=series).read()
     (alert,) = site.alerts
-    assert (alert.subject, len(alert.members)) == ("all a", 4)
+    assert (alert.subject, len(alert.members)) == ("a writes", 4)
 
 
 def test_a_few_low_runs_are_watched_and_a_warning(tmp_path: Path) -> None:
@@ -205,12 +204,12 @@ def test_a_few_collapsed_runs_are_alerts_of_their_own_and_many_are_one(tmp_path:
     site = files.read()
     found = {alert.subject: alert for alert in of(site, Severity.COLLAPSED)}
     assert set(found) == {
-        "all disk",
+        "disk writes",
         *(f"scratch {pattern} write_bw" for pattern in ("ssf", "fpp", "serial")),
     }
-    ratios = [member.ratio.value for member in found["all disk"].members]
+    ratios = [member.ratio.value for member in found["disk writes"].members]
     assert ratios == pytest.approx([value / 1.5 for value in (0.1, 0.2, 0.25, 0.3)])
-    assert found["all disk"].since == NOW - 0.25 * DAY
+    assert found["disk writes"].since == NOW - 0.25 * DAY
     assert site.exit_status == 0
 
 
@@ -294,7 +293,7 @@ def test_certainty_is_by_the_odds_of_one_real_change_a_year() -> None:
     # runs to a false alarm of score h are exp(0.6 h + 3.6): of 3650 runs a year 10 years are
     # ln 36,500 = 10.51 = 0.6 h + 3.6, so h = 11.51, and 1000 years 7.68 more
     budget = Budget(1.0, 3650.0)
-    found = [certainty(score, budget) for score in (11.4, 11.6, 19.1, 19.3)]
+    found = [budget.certainty(score) for score in (11.4, 11.6, 19.1, 19.3)]
     assert found == [
         Certainty.POSSIBLE,
         Certainty.LIKELY,
@@ -310,7 +309,7 @@ def test_nearness_decides_what_is_one_cause(tmp_path: Path) -> None:
         rows += daily([5.0] * (100 - apart) + [2.5] * (20 + apart), pattern="ssf", medium="y")
         return SiteFiles(tmp_path / name).write(rows).read()
 
-    assert [alert.subject for alert in site("near", 2).alerts] == ["all disk"]
+    assert [alert.subject for alert in site("near", 2).alerts] == ["disk writes"]
     far = site("far", 45).alerts
     assert sorted(alert.subject for alert in far) == ["disk fpp write_bw", "disk ssf write_bw"]
     assert replace(far[0], score=0).exit_status == 2

@@ -146,5 +146,5 @@ def test_what_is_over_is_known_and_no_alert(tmp_path: Path) -> None:
 def test_a_lasting_drop_is_degraded_and_no_incident_too(tmp_path: Path) -> None:
     site = SiteFiles(tmp_path).days(slow(0.3, since=20, file_system="a")).read()
     assert [(alert.severity, alert.subject) for alert in site.alerts] == [
-        (Severity.DEGRADED, "all a")
+        (Severity.DEGRADED, "a writes")
     ]

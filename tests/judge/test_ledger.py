@@ -63,7 +63,7 @@ def write_noisy(tmp_path: Path, after: int) -> None:
 def test_an_open_alert_of_many_series_has_its_day_and_delay(tmp_path: Path) -> None:
     write_noisy(tmp_path, after=0)
     found = ledger(site(tmp_path))
-    (entry,) = [each for each in found.entries if each.subject == "all disk"]
+    (entry,) = [each for each in found.entries if each.subject == "disk writes"]
     assert entry.raised is not None
     assert entry.delay == found.delay == (entry.raised - entry.since).days + 1
 
@@ -74,7 +74,7 @@ def test_what_was_seen_in_many_series_together_only_is_not_forgotten(tmp_path: P
     assert not any(each.status.evidence.changes for each in seen.series)
     (entry,) = ledger(seen).entries
     assert entry.end == "recovered"
-    assert entry.subject.endswith(" series of disk write_bw")
+    assert entry.subject == "disk writes"
     assert entry.raised is not None and entry.ended is not None
     assert [(NOW - when).days for when in (entry.since, entry.ended)] == pytest.approx(
         [47, 37], abs=4
@@ -89,7 +89,7 @@ def test_series_of_one_file_system_that_fell_together_are_one_entry(tmp_path: Pa
         lines = daily(values, pattern=pattern, display_name=f"Benchio %pattern={pattern}")
         write_perflog(tmp_path / "perflogs", lines, name=name)
     recovered = [each for each in ledger(site(tmp_path)).entries if each.end == "recovered"]
-    assert [each.subject for each in recovered] == ["3 series of disk write_bw"]
+    assert [each.subject for each in recovered] == ["disk writes"]
 
 
 def test_verdicts_give_the_precision(tmp_path: Path) -> None:

@@ -32,19 +32,19 @@ class Sent:
 def test_one_message_for_a_cause_however_many_series(tmp_path: Path) -> None:
     files = SiteFiles(tmp_path).days(slow(0.6, file_system="a"))
     sent = Sent()
-    assert sent.of(files.read()) == ["began: degraded all a (4 of 4 write_bw)"]
+    assert sent.of(files.read()) == ["began: degraded 1 a writes (4 of 4 series)"]
     assert sent.of(files.read()) == []
     # three nights without a run, two file systems
     later = files.read(NOW + 4 * DAY)
     assert sorted(sent.of(later)) == ["began: no data 4 series of b"]
     assert sent.of(files.read(NOW + 5 * DAY)) == []  # "5 days old" is no news
-    assert sent.of(files.read(NOW + 8 * DAY)) == ["still open: degraded all a (4 of 4 write_bw)"]
+    assert sent.of(files.read(NOW + 8 * DAY)) == ["still open: degraded 1 a writes (4 of 4 series)"]
     # perflogs that cannot be seen are no recovery
     nothing = SiteFiles(tmp_path / "empty").write(daily([1.5], file_system="other")).read()
     assert sent.of(nothing) == []
     healthy = SiteFiles(tmp_path / "healthy").days(slow(1.0)).read()
     assert sorted(sent.of(healthy)) == [
-        "recovered: degraded all a",
+        "recovered: degraded 1 a writes",
         "recovered: no data 4 series of b",
     ]
     assert sent.causes == []
@@ -96,7 +96,7 @@ def test_one_session_under_a_wrong_clock_puts_no_reminder_off_for_years(tmp_path
     sent.causes = [replace(each, began=NOW + timedelta(days=40 * 365)) for each in sent.causes]
     days = {day: sent.of(replace(site, now=NOW + day * DAY)) for day in range(9)}
     assert [day for day, said in days.items() if said] == [7]
-    assert days[7] == ["still open: degraded all a (4 of 4 write_bw)"]
+    assert days[7] == ["still open: degraded 1 a writes (4 of 4 series)"]
 
 
 def test_under_a_clock_that_is_off_only_the_clock_is_news(tmp_path: Path) -> None:

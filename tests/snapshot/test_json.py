@@ -156,7 +156,7 @@ def test_the_site(site: Snapshot) -> None:
 
 def test_alerts_have_their_members(site: Snapshot) -> None:
     alerts = {alert["subject"]: alert for alert in as_data(site)["alerts"]}
-    scratch = alerts["all scratch"]
+    scratch = alerts["scratch writes"]
     assert (scratch["severity"], scratch["direction"]) == ("degraded", "down")
     assert (scratch["certainty"], scratch["exit_status"]) == ("certain", 2)
     members = {member["series"]: member for member in scratch["members"]}

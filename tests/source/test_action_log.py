@@ -30,7 +30,7 @@ from tests.factory import NOW
 from tests.judge.keys import KEY
 
 GOOD = {
-    "schema": 3,
+    "schema": 4,
     "action": "acknowledge",
     "when": "2026-11-20T09:12:00Z",
     "who": "jane",
@@ -133,7 +133,7 @@ def test_any_line_is_an_action_or_a_reject(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"schema": 4},
+        {"schema": 5},
         {"schema": True},
         {"schema": None},
         {"action": "close"},

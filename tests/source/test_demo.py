@@ -52,7 +52,7 @@ def test_a_drop_of_all_writes_and_a_slow_target_are_open(site: Snapshot) -> None
 def test_a_full_target_explains_the_drop_and_empty_ones_last_night_s_low_runs(
     site: Snapshot,
 ) -> None:
-    (drop,) = (each for each in site.alerts if each.subject == "all scratch")
+    (drop,) = (each for each in site.alerts if each.subject == "scratch writes")
     assert drop.since is not None
     for member in drop.members:
         moved = covariates(site, member.series, drop.since).moved

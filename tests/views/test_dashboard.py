@@ -80,8 +80,8 @@ def test_public_has_the_evidence_and_nobody(tmp_path: Path) -> None:
         {each["subject"]: each["says"] for each in data_of(path)["alerts"]}
         for path in (tmp_path / kind / "data" / "site.js" for kind in ("private", "public"))
     )
-    assert open_to_all["all scratch"] == said["all scratch"]
-    assert open_to_all["home fpp write_bw"][-1] == "acknowledged"
+    assert open_to_all["3 scratch writes"] == said["3 scratch writes"]
+    assert open_to_all["1 home fpp write_bw"][-1] == "acknowledged"
     assert "scratch fpp write_bw" in shown
     named = next(each for each in site.series if each.status.runs >= 30)
     assert f'"{series_id(named.key)}"' in shown

@@ -24,6 +24,7 @@ from iobands.views.digest import (
     sections,
 )
 from iobands.views.explain import explanation
+from iobands.views.format import command_text
 from iobands.views.table import sparkline
 from tests.conftest import Command
 from tests.factory import NOW, case, daily, line, write_perflog, write_report
@@ -83,12 +84,13 @@ def test_a_suggested_command_runs_nothing_that_stands_in_a_name(
     assert alert.subject.startswith(name)
     (begun,) = changes([], site, NOTIFIED)[1]
     message = message_of(begun, site, "").text
+    assert pasted(command_text("explain", alert.subject), tmp_path) == ["explain", alert.subject]
     for said in (text(site), message):
         (line,) = [each for each in said.splitlines() if "Next step: iobands" in each]
-        assert pasted(line.partition("Next step: ")[2], tmp_path) == ["explain", alert.subject]
+        assert pasted(line.partition("Next step: ")[2], tmp_path) == ["explain", alert.name]
     (known,) = [each for each in message.splitlines() if each.startswith("If known: ")]
     assert sorted(pasted(known.partition(": ")[2], tmp_path)) == sorted(
-        ["acknowledge", alert.subject, "--reason", "TEXT"]
+        ["acknowledge", alert.name, "--reason", "TEXT"]
     )
     done = iobands("status")
     (line,) = [each for each in done.stdout.splitlines() if "Next step: iobands" in each]
@@ -148,7 +150,7 @@ def test_alerts_are_under_three_headings(site: Snapshot) -> None:
         for heading, alerts in sections(site).items()
     }
     attention = found[ATTENTION]
-    assert attention[0] == ("degraded", "all scratch")
+    assert attention[0] == ("degraded", "scratch writes")
     assert [severity for severity, _ in attention][1:] == ["no data"] * 3 + ["failed"]
     assert found[ACKNOWLEDGED] == [("degraded", "home fpp write_bw")]
     assert [severity for severity, _ in found[INFORMATION]] == ["improved", "collapsed"]

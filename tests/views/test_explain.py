@@ -46,7 +46,7 @@ def test_a_whole_file_system_is_named(tmp_path: Path) -> None:
         "b ssf write_bw": None,
     }
     assert "the file system a" in advice(found, "a ssf write_bw")
-    assert "iobands explain 'all a'" in advice(found, "a ssf write_bw")
+    assert "iobands explain 1" in advice(found, "a ssf write_bw")
 
 
 def test_a_series_on_its_own(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_what_creeps_or_always_differs_did_not_move(tmp_path: Path) -> None:
 def test_a_shared_alert_has_its_members_and_who_did_not_move(tmp_path: Path) -> None:
     names = (*NAMES, "a fpn", "b fpn")
     found = site(tmp_path, *names, factors={"a fpp": 0.5, "a ssf": 0.6}, version="4.11")
-    shown = text(found, "all a")
+    shown = text(found, "a writes")
     members, still = shown.split("Did not move")
     for name in ("a fpp write_bw", "a ssf write_bw"):
         assert name in members
@@ -212,10 +212,10 @@ def test_an_improvement_that_became_the_baseline_is_dated(tmp_path: Path) -> Non
 def test_one_selector_for_series_and_alerts(tmp_path: Path) -> None:
     found = everything(tmp_path)
     names = {wanted: [name_of(each) for each in chosen(found, wanted)] for wanted in (
-        "all scratch", "SCRATCH fpn", "write_bw fast", "tape", "nothing", " ",
+        "scratch writes", "SCRATCH fpn", "write_bw fast", "tape", "nothing", " ",
     )}  # fmt: skip
     assert names == {
-        "all scratch": ["all scratch"],
+        "scratch writes": ["2 scratch writes"],
         "SCRATCH fpn": ["scratch fpn write_bw"],
         "write_bw fast": ["fast fpp write_bw"],
         "tape": [],
@@ -251,9 +251,9 @@ def test_an_open_incident_and_one_that_is_over(tmp_path: Path) -> None:
     write_perflog(tmp_path / "perflogs", rows)
     found = look(tmp_path)
     assert [incident.is_open for incident in found.incidents] == [False, False, True]
-    alert = only(found, "all a write_bw")
+    alert = only(found, "a writes")
     assert (alert.severity.value, len(alert.members)) == ("incident", 3)
     assert "Series: 3 of 3" in explanation(found, alert)
-    assert "Incident    all a write_bw from" in text(found, "a fpp")
-    assert "incident  all a write_bw (3 of 3 series)" in digest(found)
+    assert "Incident    a write_bw from" in text(found, "a fpp")
+    assert "incident  3 a writes (3 of 3 series)" in digest(found)
     assert [each.is_open for each in from_json(to_json(found)).incidents] == [False, False, True]

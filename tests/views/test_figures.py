@@ -22,7 +22,7 @@ def test_a_series_and_a_shared_alert(tmp_path: Path) -> None:
     assert b"evidence in nats" in one
     assert one == evidence(found, found.series[0])
     assert evidence(found, found.series[1], "png").startswith(b"\x89PNG")
-    (alert,) = chosen(found, "all a")
+    (alert,) = chosen(found, "a writes")
     both = evidence(found, alert).decode()
     assert "a fpp write_bw: degraded" in both
     assert "a ssf write_bw: degraded" in both

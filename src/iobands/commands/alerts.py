@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from iobands.bands import Span
+from iobands.commands.ledger import recorded
 from iobands.commands.options import (
     DryRunOption,
     SeriesArgument,
@@ -67,14 +68,24 @@ _DONE: Final = {
 }
 
 
-def acknowledge(series: SeriesArgument, *, options: ActionOptions) -> None:
+def acknowledge(
+    series: SeriesArgument,
+    ticket: Annotated[
+        str | None, typer.Option("--ticket", metavar="URL", help="The ticket about it.")
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", metavar="NAME", help="Who takes care of it.")
+    ] = None,
+    *,
+    options: ActionOptions,
+) -> None:
     """Acknowledge an alert: from now on it is a warning, and no longer critical.
 
     If the series recovers and falls again, the alert is critical again. It also becomes critical if
     the level falls further, on as much evidence as a new alert needs. The exit status is 0 if the
     action was logged, and 3 if there is no such alert.
     """
-    _log(_request(ACKNOWLEDGE, options), series, options)
+    _log(replace(_request(ACKNOWLEDGE, options), ticket=ticket, owner=owner), series, options)
 
 
 def resolve(
@@ -171,10 +182,10 @@ def _login() -> str:
 
 def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     """Log the actions, and print what each of them changed."""
-    site = site_of(options)
+    site = site_of(options) if options.dry_run else recorded(options)
     known = (*site.series, *site.retired)
     done = site.actions
-    subjects = subjects_of(known, site.alerts, done, site.now)
+    subjects = subjects_of(known, site.alerts, site.past)
     future: dict[SeriesKey, list[datetime]] = {}
     for sample in site.future:
         future.setdefault(sample.key, []).append(sample.when)
@@ -190,12 +201,12 @@ def _log(request: Request, words: list[str], options: ActionOptions) -> None:
     for subject, action in actions:
         if action is None:
             known_already = {ACKNOWLEDGE: "already acknowledged, for the same reason"}
-            typer.echo(f"{subject.name}: {known_already.get(request.kind, 'already retired')}")
+            typer.echo(f"{subject.title}: {known_already.get(request.kind, 'already retired')}")
         elif options.dry_run:
             typer.echo(f"{log_path(directory, subject.system)}: {as_line(action)}")
         else:
             written.add(append(directory, subject.system, [action]))
-            typer.echo(f"{subject.name}: {_DONE[request.kind]}")
+            typer.echo(f"{subject.title}: {_DONE[request.kind]}")
     for path in sorted(written):
         back = "" if request.kind == UNDO else " To withdraw it: iobands undo."
         typer.echo(f"Logged in {path}; commit this file.{back}")

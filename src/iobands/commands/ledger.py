@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from iobands.commands.options import PastSiteOptions, site_of
-from iobands.snapshot import Ledger
+from iobands.commands.options import (
+    PastSiteOptions,
+    SiteOptions,
+    judgement_of,
+    known_of,
+    site_of,
+)
+from iobands.judge.chronicle import chronicle
+from iobands.model import naming
+from iobands.snapshot import Ledger, Snapshot
+from iobands.source.alert_log import alert_log, append_events
+from iobands.source.known import read_known
 from iobands.views.digest import MAIL_WIDTH
 from iobands.views.format import percent, plural, printable
 
+_OLD: Final = ".old"
 _SHOWN: Final = 30
 _DAY: Final = len("2026-11-21")
 _CHANGE: Final = len("CHANGE")
@@ -21,16 +34,25 @@ _CHANGE: Final = len("CHANGE")
 
 def alerts(
     every: Annotated[bool, typer.Option("--all", help="List all, not only the newest 30.")] = False,
+    rebuild: Annotated[
+        bool,
+        typer.Option("--rebuild", help="Write the log of alerts anew; numbers may change."),
+    ] = False,
     *,
     options: PastSiteOptions,
 ) -> None:
     """List open and past alerts, how each ended, and the precision and delay at this site.
 
-    The precision is the share of alerts that `iobands resolve --verdict` called real.
+    The precision is the share of alerts that `iobands resolve --verdict` called real. The log
+    perflogs/<system>/alerts.jsonl keeps their numbers; --rebuild makes it from the perflogs and
+    the log of actions, and keeps the old one beside it.
     """
+    if rebuild:
+        _rebuild(options)
     site = site_of(options)
     found = site.ledger
     table = Table(box=None, pad_edge=False)
+    table.add_column("ALERT", justify="right", no_wrap=True)
     for heading in ("SINCE", "RAISED", "ENDED"):
         table.add_column(heading, min_width=_DAY, no_wrap=True)
     table.add_column("CHANGE", min_width=_CHANGE, justify="right", no_wrap=True)
@@ -41,12 +63,47 @@ def alerts(
         days = [f"{when:%Y-%m-%d}" if when else "-" for when in (entry.raised, entry.ended)]
         change = percent(entry.ratio) if entry.ratio else "-"
         end = printable(entry.ending)
-        table.add_row(f"{entry.since:%Y-%m-%d}", *days, change, printable(entry.subject), end)
+        number = str(entry.number or "-")
+        table.add_row(
+            number, f"{entry.since:%Y-%m-%d}", *days, change, printable(entry.subject), end
+        )
     console = Console(width=None if sys.stdout.isatty() else MAIL_WIDTH)
     console.print(table if shown else "No alert so far.")
     if len(found.entries) > len(shown):
         console.print(f"and {len(found.entries) - len(shown)} earlier ones; list them with --all")
     console.print(_figures(found), highlight=False, soft_wrap=True)
+
+
+def recorded(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
+    """Append to the log of alerts what happened since, and return the snapshot.
+
+    All systems are judged, as the numbers do not depend on what somebody looks at.
+    """
+    judged = judgement_of(replace(options, system=None), with_power=with_power)
+    perflogs = options.perflogs_directory
+    for system, events in judged.news.items():
+        if events:
+            try:
+                append_events(perflogs, system, events)
+            except OSError as error:
+                typer.echo(f"iobands: alerts are not logged: {error}", err=True)
+    return judged.snapshot if options.system is None else site_of(options)
+
+
+def _rebuild(options: PastSiteOptions) -> None:
+    perflogs = options.perflogs_directory
+    read = partial(
+        read_known, perflogs, options.config_of("bands"), options.config_of("alerts"), as_of=True
+    )
+    known = known_of(replace(options, system=None))
+    found = chronicle(known, lambda when: read(now=when), options.false_alarms)
+    for system, events in found.items():
+        path = alert_log(perflogs, system)
+        with naming(path):
+            if path.exists():
+                path.replace(path.with_suffix(_OLD))
+            append_events(perflogs, system, events)
+        typer.echo(f"Wrote {path}: {plural(len(events), 'event')}")
 
 
 def _figures(found: Ledger) -> str:

@@ -19,6 +19,7 @@ from iobands.model import UNKNOWN, parse_time
 if TYPE_CHECKING:
     from iobands.judge.site import JudgedSite
     from iobands.snapshot import Snapshot
+    from iobands.source.known import Known
 
 #: The modules that `iobands[report]` installs beyond the core.
 REPORT_MODULES: Final = ("jinja2", "matplotlib", "pandas", "scipy", "uplot")
@@ -103,27 +104,17 @@ def site_of(options: SiteOptions, *, with_power: bool = False) -> Snapshot:
 
 def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSite:
     """Judge the site that the options name; end with a message if it is missing."""
-    from iobands.judge.site import judge  # noqa: PLC0415 (slow to load, as is what it reads)
-    from iobands.source.known import read_known  # noqa: PLC0415
+    from iobands.judge.site import judge  # noqa: PLC0415 (slow to load)
 
     if options.config and not options.config.is_dir():  # the default need not exist
         raise failure(
             f"{options.config}: no such directory; give the one with bands, alerts and systems"
         )
     perflogs = options.perflogs_directory
-    as_of = time_of(options.as_of, "--as-of") if options.as_of else None
-    everything = read_known(
-        perflogs,
-        options.config_of("bands"),
-        options.config_of("alerts"),
-        now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
-        system=options.system,
-        as_of=as_of is not None,
-    )
     found = judge(
-        everything,
+        known_of(options),
         false_alarms=options.false_alarms,
-        clock=None if as_of else _clock_problem(perflogs),
+        clock=None if options.as_of else _clock_problem(perflogs),
         with_power=with_power,
     )
     site = found.snapshot
@@ -131,6 +122,21 @@ def judgement_of(options: SiteOptions, *, with_power: bool = False) -> JudgedSit
         known = ", ".join(sorted(p.name for p in perflogs.iterdir() if p.is_dir())) or "none"
         raise failure(f"{perflogs}: no perflogs of system {options.system}; systems there: {known}")
     return found
+
+
+def known_of(options: SiteOptions) -> Known:
+    """Return what is known of the site that the options name."""
+    from iobands.source.known import read_known  # noqa: PLC0415 (slow to load)
+
+    as_of = time_of(options.as_of, "--as-of") if options.as_of else None
+    return read_known(
+        options.perflogs_directory,
+        options.config_of("bands"),
+        options.config_of("alerts"),
+        now=as_of or datetime.now(timezone.utc).replace(microsecond=0),
+        system=options.system,
+        as_of=as_of is not None,
+    )
 
 
 def _clock_problem(perflogs: Path) -> str | None:

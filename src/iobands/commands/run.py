@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from iobands.commands.ledger import recorded
 from iobands.commands.notify import send_ping, settings_of, tell_of
 from iobands.commands.options import (
     AsSystemOption,
@@ -22,7 +23,6 @@ from iobands.commands.options import (
     failure,
     require_report,
     root_of,
-    site_of,
 )
 from iobands.commands.report import report_to
 from iobands.commands.status import print_digest
@@ -81,7 +81,7 @@ def run(
     except typer.Exit as end:
         send_ping(people, "fail", str(end.__cause__ or ""))
         raise
-    site = site_of(options, with_power=dashboard is not None)
+    site = recorded(options, with_power=dashboard is not None)
     print_digest(site)
     if dashboard:
         report_to(dashboard, site, options.config_of("systems"))

@@ -1,8 +1,8 @@
-"""What an action does: the bands after it, and which alerts are acknowledged."""
+"""What an action does: the bands after it, and the level that is acknowledged."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -14,7 +14,6 @@ from iobands.judge.baseline import FIRST_BASELINE
 from iobands.judge.detection import Detection, change_of
 from iobands.judge.detector import follow
 from iobands.snapshot import (
-    ACKNOWLEDGE,
     DISCARD,
     DOWN,
     REBASELINE,
@@ -24,25 +23,6 @@ from iobands.snapshot import (
     in_utc,
     level_ratio,
 )
-
-
-def acknowledging(change: Change, actions: Sequence[Action]) -> Action | None:
-    """Return the newest of `actions`, in force and about the series, that acknowledged `change`.
-
-    An action counts if the change had begun by then, and not before the change that the action
-    names. After a recovery, a new drop is another change.
-    """
-    for action in reversed(actions):
-        if (
-            action.kind == ACKNOWLEDGE
-            and action.direction == change.direction
-            and action.since is not None
-            and action.until is not None
-            and action.since <= change.since_high
-            and change.since <= action.until
-        ):
-            return action
-    return None
 
 
 def worse_since(detection: Detection, action: Action, threshold: float) -> Change | None:

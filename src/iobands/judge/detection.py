@@ -129,6 +129,7 @@ def change_of(point: ChangePoint, times: Times) -> Change:
         ended=None if ended is None else moment(times[ended]),
         end=point.end,
         delay=point.raised - point.onset + 1,
+        closed=None if point.closed is None else moment(times[point.closed]),
     )
 
 

@@ -144,6 +144,7 @@ class GroupChange:
     `onset`, `raised` and `ended` are session numbers, the last None while it lasts; `delay` is the
     number of sessions from the onset to the alert, both included. `score` is in nats. By series:
     `evidence` since the onset, in nats, and `ratios`, the level since over the level before.
+    `members` are the places of the series that took part when it was raised, the strongest first.
     """
 
     onset: int
@@ -154,12 +155,7 @@ class GroupChange:
     threshold: float
     evidence: tuple[float, ...]
     ratios: tuple[Ratio, ...]
-
-    @property
-    def members(self) -> tuple[int, ...]:
-        """The places of the series that took part, the strongest first."""
-        order = sorted(range(len(self.evidence)), key=lambda place: -self.evidence[place])
-        return tuple(place for place in order if self.evidence[place] >= TOOK_PART)
+    members: tuple[int, ...]
 
 
 def group_changes(members: Sequence[GroupMember], threshold: float) -> tuple[GroupChange, ...]:
@@ -208,6 +204,7 @@ def group_changes(members: Sequence[GroupMember], threshold: float) -> tuple[Gro
                     threshold=threshold,
                     evidence=tuple(float(each) for each in np.maximum(evidence, then)),
                     ratios=tuple(_ratio(column[:at], onset) for column in residuals.T),
+                    members=tuple(sorted(chosen.tolist(), key=lambda place: -then[place])),
                 )
             )
     return tuple(found)

@@ -43,8 +43,8 @@ def incidents_of(runs: Mapping[SeriesKey, TransientRuns], now: datetime) -> tupl
 _Runs = tuple[TransientRuns, NDArray[np.int_]]
 
 
-def _spans(runs: Sequence[_Runs]) -> list[tuple[int, int, int, bool]]:
-    """Return of each incident the first bad day, the opening and the last bad one."""
+def _spans(runs: Sequence[_Runs]) -> list[tuple[int, int, int, int | None]]:
+    """Return of each incident the first bad day, the opening, the last bad and the closing one."""
     days, places = np.unique(np.concatenate([each for _, each in runs]), return_inverse=True)
     ran = np.bincount(places, minlength=len(days))
     low = np.bincount(places, np.concatenate([each.low for each, _ in runs]), len(days))
@@ -57,14 +57,14 @@ def _spans(runs: Sequence[_Runs]) -> list[tuple[int, int, int, bool]]:
         window = slice(place - _WINDOW + 1, place + 1)
         over = days[place] - days[last] >= _WEEK or not bad[window].any()
         if begun is not None and over:
-            found.append((days[begun], days[raised], days[last], False))
+            found.append((days[begun], days[raised], days[last], days[place]))
             begun = None
         recent = bad[window] & (days[window] > days[place] - _WEEK)
         if begun is None and recent.sum() >= _BAD:
             begun, raised = window.start + int(np.argmax(recent)), place
         last = place if bad[place] else last
     if begun is not None:
-        found.append((days[begun], days[raised], days[last], True))
+        found.append((days[begun], days[raised], days[last], None))
     return found
 
 
@@ -74,11 +74,11 @@ def _incident(
     first: int,
     raised: int,
     last: int,
-    is_open: bool,
+    closing: int | None,
     now: datetime,
 ) -> Incident:
     ratios: dict[SeriesKey, float] = {}
-    times: dict[int, list[np.datetime64]] = {first: [], raised: [], last: []}
+    times: dict[int | None, list[np.datetime64]] = {first: [], raised: [], last: [], closing: []}
     for key, (each, days) in runs.items():
         within = (days >= first) & (days <= last) & each.low
         if within.any():
@@ -86,11 +86,13 @@ def _incident(
         for day, found in times.items():
             found += list(each.times[days == day])
     until = moment(max(times[last]))
+    ends = [moment(max(times[closing]))] if times[closing] else []
+    ends += [until + timedelta(days=_WEEK)] if now - until >= timedelta(days=_WEEK) else []
     return Incident(
         *place,
         since=moment(min(times[first])),
         raised=moment(max(times[raised])),
         until=until,
-        is_open=is_open and now - until < timedelta(days=_WEEK),
         ratios=dict(sorted(ratios.items(), key=lambda item: item[1])),
+        closed=min(ends, default=None),
     )

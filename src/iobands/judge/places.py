@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -12,21 +12,12 @@ import polars as pl
 
 from iobands.bands import Span
 from iobands.judge.budget import Budget
-from iobands.judge.correlated import certainty, overlap, ratio_of
 from iobands.judge.peer_scan import compare_peers, comparisons_a_year
 from iobands.model import FIELD_OF, TARGET, TIME, PeerName
 from iobands.snapshot import (
-    ACKNOWLEDGE,
-    DOWN,
-    Acknowledgement,
     Action,
-    Alert,
-    Peer,
     Place,
-    Severity,
-    SlowPeer,
     Speeds,
-    in_force,
     sessions_of,
 )
 from iobands.source.action_log import Log
@@ -121,36 +112,6 @@ def _order(peer: str) -> tuple[int, str]:
     return (int(peer), "") if peer.isdecimal() else (0, peer)
 
 
-#: An acknowledged peer is critical again below this share of its acknowledged speed.
-_WORSE: Final = 0.8
-
-
-def with_slow_peers(
-    alerts: Sequence[Alert],
-    places: Sequence[Place],
-    actions: Mapping[PeerName, Sequence[Action]],
-    now: datetime,
-    false_alarms: float,
-) -> tuple[Alert, ...]:
-    """Return `alerts` and the alerts of slow peers.
-
-    A slow target is taken as the cause of drops on its file system that began at the same time.
-    These drops join its alert, or the alert of the slowest target if there are several.
-    """
-    left = list(alerts)
-    found = []
-    for place in places:
-        slow = [_of_peer(place, name, each, false_alarms) for name, each in place.slow().items()]
-        for alert in sorted(slow, key=lambda each: each.peer.ratio.value if each.peer else 1.0):
-            caused = [each for each in left if place.kind == TARGET and _is_caused(each, alert)]
-            left = [each for each in left if each not in caused]
-            members = sorted((m for each in caused for m in each.members), key=ratio_of)
-            whole = replace(alert, members=tuple(members))
-            assert alert.peer
-            found.append(_acknowledged(whole, in_force(actions.get(alert.peer.name, ()), now)))
-    return (*left, *found)
-
-
 def actions_on_peers(
     places: Sequence[Place], logs: Mapping[str, Log]
 ) -> dict[PeerName, tuple[Action, ...]]:
@@ -167,46 +128,3 @@ def actions_on_peers(
                 where = {str(each[field]) for each in action.series if field in each}
                 names |= {PeerName(kind, system, each, peer) for each in where if peer}
     return {name: logs[name.system].of(name) for name in sorted(names, key=astuple)}
-
-
-def _of_peer(place: Place, name: str, found: Mapping[str, Peer], false_alarms: float) -> Alert:
-    worst = min(found.values(), key=lambda each: each.ratio.value)
-    surest = max(found.values(), key=lambda each: each.score)
-    since = min(each.since for each in found.values() if each.since)
-    return Alert(
-        Severity.DEGRADED,
-        place.name_of(name),
-        since=since,
-        since_low=min(each.since_low for each in found.values() if each.since_low),
-        since_high=since,
-        direction=DOWN,
-        score=surest.score,
-        certainty=certainty(surest.score, Budget(false_alarms, place.comparisons_a_year)),
-        raised=min(each.alarms[-1][0] for each in found.values()),
-        peer=SlowPeer(
-            PeerName(place.kind, place.system, place.where, name),
-            worst.ratio,
-            {variable: each.ratio for variable, each in found.items()},
-        ),
-    )
-
-
-def _is_caused(alert: Alert, by: Alert) -> bool:
-    """Return whether a drop is of series of the file system, and began at about the same time."""
-    assert by.peer
-    name = by.peer.name
-    return (
-        alert.severity in (Severity.DEGRADED, Severity.INCIDENT)
-        and overlap(alert, by)
-        and {(key.system, key.file_system) for key in alert.keys} == {(name.system, name.where)}
-    )
-
-
-def _acknowledged(alert: Alert, actions: Sequence[Action]) -> Alert:
-    """Return the alert with its acknowledgement, unless it became much worse."""
-    assert alert.peer and alert.since
-    for action in reversed(actions):
-        is_it = action.kind == ACKNOWLEDGE and action.until and alert.since <= action.until
-        if is_it and alert.peer.ratio.high >= _WORSE * (action.ratio or 1.0):
-            return replace(alert, acknowledgement=Acknowledgement(action))
-    return alert

@@ -54,19 +54,28 @@ class Request:
     force: bool = False
     verdict: str | None = None
     at: Span | None = None
+    ticket: str | None = None
+    owner: str | None = None
 
 
 @dataclass(frozen=True)
 class Subject:
     """What can be acted on: an alert with its members, or one series, which may be in an alert.
 
-    For a slow `peer` it is the alert, without series.
+    For a slow `peer` it is the alert, without series. `number` is the number of the alert, open or
+    past.
     """
 
     name: str
     series: tuple[Series, ...]
     alert: Alert | None = None
     peer: PeerName | None = None
+    number: int | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name, and the number of its alert."""
+        return f"{self.number} {self.name}" if self.number else self.name
 
     @property
     def keys(self) -> tuple[SeriesKey | PeerName, ...]:
@@ -80,52 +89,50 @@ class Subject:
 
 
 def subjects_of(
-    series: Sequence[Series], alerts: Sequence[Alert], log: _Log, now: datetime
+    series: Sequence[Series], alerts: Sequence[Alert], past: Sequence[Alert] = ()
 ) -> list[Subject]:
-    """Return what can be acted on: alerts of several series, alerts of the past, every series."""
+    """Return what can be acted on: alerts, alerts of the past, every series."""
     changed = [alert for alert in alerts if alert.severity in CHANGES]
-    shared: dict[str, Subject] = {}
-    for alert in changed:
-        members = tuple(member.series for member in alert.members)
-        if alert.peer:
-            shared[alert.subject] = Subject(alert.subject, (), alert, alert.peer.name)
-        elif len(members) > 1:
-            shared[alert.subject] = Subject(alert.subject, members, alert)
-    for name, done in log.items():  # what an undo names
-        peer = name if isinstance(name, PeerName) else None
-        for action in in_force(done, now):
-            named = tuple(each for each in series if action.names(each.key))
-            if action.subject and (peer or len(named) > 1):
-                shared.setdefault(action.subject, Subject(action.subject, named, None, peer))
     of_series = {key: alert for alert in changed for key in alert.keys}
     own = (Subject(each.label, (each,), of_series.get(each.key)) for each in series)
-    return [*shared.values(), *own]
+    known = {each.key: each for each in series}
+    return [*(_of_alert(each, known) for each in (*changed, *reversed(past))), *own]
+
+
+def _of_alert(alert: Alert, known: Mapping[SeriesKey, Series]) -> Subject:
+    peer = alert.peer.name if alert.peer else None
+    members = tuple(known[key] for key in alert.keys if key in known)
+    members = () if peer else tuple(sorted(members, key=lambda each: each.key.sort_key()))
+    is_open = alert.ended is None
+    return Subject(alert.subject, members, alert if is_open else None, peer, alert.number)
 
 
 def selected(
     subjects: Sequence[Subject], words: str, request: Request, *, every: bool, log: _Log
 ) -> list[Subject]:
-    """Return the subjects that `words` name: exactly, or else all words in any order.
+    """Return the subjects that `words` name: by a number, exactly, or else all words in any order.
 
     Only subjects on which the action is possible count. Members of a selected shared alert are not
-    acted on again.
+    acted on again, nor are past alerts, except by their numbers.
 
     Raises:
         RequestError: `words` match nothing or, without `every`, more than one subject.
     """
-    exact = [each for each in subjects if words in {each.name, _slug(each)}]
+    numbered = [each for each in subjects if each.number and words == str(each.number)]
+    exact = numbered or [each for each in subjects if words in {each.name, _slug(each)}]
     asked = words.split()
     matching = exact or [
         each for each in subjects if asked and all(word in each.name.split() for word in asked)
     ]
     if not matching:
-        known = ", ".join(each.name for each in subjects if each.alert) or "none"
+        known = ", ".join(each.title for each in subjects if each.alert and each.number) or "none"
         raise RequestError(f"no series or alert is named {words!r}; open alerts: {known}")
     able = [each for each in matching if _is_possible(each, request, log)] or matching
-    shared = [each.alert for each in able if len(each.series) != 1]
-    able = [each for each in able if len(each.series) != 1 or each.alert not in shared or exact]
+    able = [each for each in able if each.alert or not each.number] or able[:1]
+    shared = [each.alert for each in able if each.number]
+    able = [each for each in able if each.number or each.alert not in shared]
     if len(able) > 1 and not every:
-        names = "; ".join(each.name for each in able[:_NAMED])
+        names = "; ".join(each.title for each in able[:_NAMED])
         more = f"; and {len(able) - _NAMED} more" if len(able) > _NAMED else ""
         raise RequestError(f"{words!r} matches {names}{more}; name one, or give --all")
     return able
@@ -153,10 +160,10 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     last = last_action(subject, log, now)
     if request.kind == UNDO:
         if last is None:
-            raise RequestError(f"{subject.name}: there is nothing to undo")
+            raise RequestError(f"{subject.title}: there is nothing to undo")
         return replace(action, of=last.when)
     if subject.peer and request.kind not in (ACKNOWLEDGE, RESOLVE):
-        raise RequestError(f"{subject.name} is not a series; acknowledge or resolve it")
+        raise RequestError(f"{subject.title} is not a series; acknowledge or resolve it")
     if request.kind == RETIRE:
         is_done = last is not None and last.kind == RETIRE
         return None if is_done else action
@@ -170,9 +177,9 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
         done = f"; the last action was {last.kind} on {last.when:%Y-%m-%d}" if last else ""
         own = "" if subject.peer else subject.series[0].status.state.value
         state = f"its state is {own}" if own else "it is as fast as the others"
-        raise RequestError(f"{subject.name} has no open alert: {state}{done}")
+        raise RequestError(f"{subject.title} has no open alert: {state}{done}")
     known = alert.acknowledgement
-    same = known is not None and known.holds and known.action.reason == request.reason
+    same = known is not None and known.holds and _says(known.action) == _says(request)
     if request.kind == ACKNOWLEDGE and same:
         return None
     action = replace(action, direction=alert.direction, verdict=request.verdict)
@@ -189,7 +196,7 @@ def action_of(  # noqa: PLR0911, PLR0912 (a kind of action each)
     changes = [each.series.status.change for each in members]
     begins = [alert.since_low, *(each.since_low for each in changes if each)]
     if request.since and request.since < min(begins):
-        raise RequestError(f"{subject.name}: the change began later: {alert.since.isoformat()}")
+        raise RequestError(f"{subject.title}: the change began later: {alert.since.isoformat()}")
     newest = max(each.status.when for each in subject.series if each.status.when)
     # All samples so far belong to the alert, also ones dated by a clock that is ahead of ours.
     until = request.since or max(now, newest + _NEXT)
@@ -200,7 +207,17 @@ def _about(subject: Subject, request: Request, every: Sequence[Series], now: dat
     """Return the action with its subject: a target or a node, or else series."""
     peer = subject.peer
     matches = ({FIELD_OF[peer.kind]: peer.where},) if peer else _matches(subject.series, every)
-    action = Action(request.kind, now, request.who, request.reason, matches, subject=subject.name)
+    action = Action(
+        request.kind,
+        now,
+        request.who,
+        request.reason,
+        matches,
+        subject=subject.name,
+        alert=subject.number,
+        ticket=request.ticket,
+        owner=request.owner,
+    )
     if peer is None:
         return action
     named: dict[str, Any] = {peer.kind: peer.name}
@@ -221,7 +238,7 @@ def _discarded(
     }
     newest = [max(found) for found in times.values() if found]
     if not newest:
-        raise RequestError(f"{subject.name} has no sample")
+        raise RequestError(f"{subject.title} has no sample")
     span = request.at or Span(min(newest), max(newest))
     for label, found in times.items():
         if found and not any(when in span for when in found):
@@ -233,9 +250,16 @@ def _discarded(
     return span
 
 
+def _says(said: Action | Request) -> tuple[str | None, ...]:
+    return said.reason, said.ticket, said.owner
+
+
 def last_action(subject: Subject, log: _Log, now: datetime) -> Action | None:
     """Return the newest action in force on all series of `subject`, or None."""
     of_each = [in_force(log.get(key, ()), now) for key in subject.keys]
+    mine = [each for actions in of_each for each in actions if each.alert == subject.number]
+    if subject.number and mine:
+        return max(mine, key=lambda action: action.when)
     common = [action for action in of_each[0] if all(action in others for others in of_each)]
     return common[-1] if common else None
 

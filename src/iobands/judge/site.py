@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from iobands.bands import Bands
 from iobands.judge.actions import bands_after
+from iobands.judge.alerts import System, alerts_of
 from iobands.judge.budget import Budget
-from iobands.judge.causes import alerts_of, of_failures, of_preflight, of_session
+from iobands.judge.conditions import of_failures, of_preflight, of_session, of_the_day
 from iobands.judge.detection import Detection
 from iobands.judge.groups import Group, GroupDrop, group_drops, groups_of
+from iobands.judge.happenings import happenings_of
 from iobands.judge.incidents import incidents_of
 from iobands.judge.ledger import ledger_of
-from iobands.judge.places import actions_on_peers, places_of, with_slow_peers
+from iobands.judge.places import actions_on_peers, places_of
 from iobands.judge.prior import Months, Prior, months_of, priors_of
 from iobands.judge.set_aside import (
     future_samples,
@@ -34,7 +36,7 @@ from iobands.judge.state import Terms, assess, unjudged
 from iobands.judge.verdicts import NONE as NO_TRANSIENT_RUNS
 from iobands.judge.verdicts import TransientRuns, transient_runs, verdicts_of
 from iobands.measure.run_reports import CheckRun, RunReports
-from iobands.model import LastSession, Rejected, SeriesKey, labels
+from iobands.model import LastSession, Rejected, SeriesKey, labels, slug
 from iobands.snapshot import (
     CLOCK,
     CLOCK_OFF,
@@ -42,6 +44,7 @@ from iobands.snapshot import (
     NOTHING,
     Action,
     Alert,
+    AlertEvent,
     FileSystem,
     FutureSample,
     History,
@@ -49,6 +52,7 @@ from iobands.snapshot import (
     MissingRun,
     Obstacle,
     Outliers,
+    Place,
     Series,
     Severity,
     Snapshot,
@@ -82,11 +86,15 @@ _Place = tuple[str, str | None] | None
 
 @dataclass(frozen=True)
 class JudgedSite:
-    """The snapshot, and its basis: the detection and the bands of each series."""
+    """The snapshot, and what it was judged by: of each series the detection and the bands.
+
+    `news` is by system what happened to alerts and is not in the log yet, in the order of time.
+    """
 
     snapshot: Snapshot
     detections: Mapping[SeriesKey, Detection]
     bands: Mapping[SeriesKey, Bands]
+    news: Mapping[str, Sequence[AlertEvent]]
 
 
 def read_site(
@@ -121,7 +129,7 @@ def judge(
     which is slow. A part that cannot be judged becomes an alert, and the rest is judged.
     """
     now, attempts, stage = known.now, Attempts([*known.problems]), _Stage.of(known)
-    gone, standing = stage.gone, stage.standing
+    gone = stage.gone
     groups = _groups(stage.measured)
     months = _months(known.histories, attempts, false_alarms)
     budget = months[None].budgets[-1] if len(months[None].since) else Budget(false_alarms)
@@ -141,11 +149,21 @@ def judge(
     )
     peer_actions = actions_on_peers(places, known.logs)
     unfit = frozenset(key for each in stopped for key in each.keys)
-    found = _alerts(attempts, series, drops, incidents, standing, budget, detections, unfit)
-    named = partial(with_slow_peers, found, places, peer_actions, now, false_alarms)
+    told = [
+        alert
+        for system in _systems(stage, series, detections, budget, places, false_alarms)
+        for alert in attempts.of(
+            f"alerts of {system.name}",
+            partial(_told, known, system, drops, incidents),
+            (),
+        )
+    ]
+    changed = [each for each in told if each.ended is None]
+    covered = frozenset(key for each in changed for key in each.keys)
     alerts = ordered(
         [
-            *attempts.of(peers, named, found),
+            *changed,
+            *of_the_day(series, covered, unfit, budget),
             *_of_site(known, stage, series, stopped, clock),
             *of_unread(known.rejected),
             *(Alert(Severity.FAILED, about, reason=why) for about, why in attempts.problems),
@@ -157,12 +175,13 @@ def judge(
     snapshot = Snapshot(
         now=now,
         series=tuple(series),
-        ledger=ledger_of(alerts, series, drops, incidents, acted, places),
+        ledger=ledger_of(told, series, acted),
         false_alarms_a_year=budget.false_alarms_a_year,
         threshold=budget.threshold,
         samples=known.samples.measured,
         speeds=known.samples.speeds,
         alerts=alerts,
+        past=tuple(each for each in told if each.ended is not None),
         skipped=tuple(skipped),
         superseded=tuple(stage.names[key] for key in sorted(stage.past, key=SeriesKey.sort_key)),
         retired=tuple(each.series for key, each in judged.items() if key in gone),
@@ -179,7 +198,12 @@ def judge(
         warnings=tuple(text for each in known.bands.values() for text in each.warnings),
         clock=clock,
     )
-    return JudgedSite(snapshot, detections, {key: each.bands for key, each in judged.items()})
+    return JudgedSite(
+        snapshot,
+        detections,
+        {key: each.bands for key, each in judged.items()},
+        _news(told, known.alert_log),
+    )
 
 
 @dataclass(frozen=True)
@@ -332,30 +356,39 @@ def of_unread(rejected: Iterable[Rejected]) -> list[Alert]:
     ]
 
 
-def _alerts(
-    attempts: Attempts,
+def _systems(
+    stage: _Stage,
     series: Sequence[Series],
-    drops: Sequence[GroupDrop],
-    incidents: Sequence[Incident],
-    standing: Mapping[SeriesKey, Sequence[Action]],
-    budget: Budget,
     detections: Mapping[SeriesKey, Detection],
-    unfit: frozenset[SeriesKey],
-) -> tuple[Alert, ...]:
-    """Return the alerts of all series together or, if that fails, of each series alone."""
-    work = partial(alerts_of, series, drops, incidents, standing, budget, detections, unfit)
-    found = attempts.of("alerts of several series", work, None)
-    if found is not None:
-        return found
-    alone = (
-        attempts.of(
-            each.label,
-            partial(alerts_of, [each], (), (), standing, budget, detections, unfit),
-            (),
+    budget: Budget,
+    places: Sequence[Place],
+    false_alarms: float,
+) -> Iterator[System]:
+    """Yield what the alerts of each system are judged by."""
+    known = stage.known
+    for name in sorted({each.key.system for each in series} | set(known.alert_log)):
+        yield System(
+            name,
+            {slug(each.key): each for each in series if each.key.system == name},
+            [each for each in places if each.system == name],
+            in_force(known.logs[name].actions, known.now) if name in known.logs else (),
+            detections,
+            budget,
+            false_alarms,
         )
-        for each in series
+
+
+def _told(
+    known: Known, system: System, drops: Sequence[GroupDrop], incidents: Sequence[Incident]
+) -> list[Alert]:
+    """Return the alerts of a system, those of the past included."""
+    happened = happenings_of(
+        [*system.series.values()],
+        [each for each in drops if each.group.system == system.name],
+        [each for each in incidents if each.system == system.name],
+        system.places,
     )
-    return tuple(alert for of_one in alone for alert in of_one)
+    return alerts_of(system, happened, known.alert_log.get(system.name, ()), known.now)
 
 
 def _of_session(
@@ -455,3 +488,13 @@ def _file_systems(series: Sequence[Series], reports: RunReports) -> tuple[FileSy
     return tuple(
         FileSystem(*place, outliers, sizes.get(place)) for place, outliers in sorted(found.items())
     )
+
+
+def _news(
+    alerts: Iterable[Alert], logged: Mapping[str, Sequence[AlertEvent]]
+) -> dict[str, list[AlertEvent]]:
+    found: defaultdict[str, list[AlertEvent]] = defaultdict(list)
+    for alert in alerts:
+        told = logged.get(alert.system, ())
+        found[alert.system] += [each for each in alert.events if each not in told]
+    return {name: sorted(each, key=lambda event: event.when) for name, each in found.items()}

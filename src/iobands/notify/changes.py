@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.notify.news import BEGAN, ENDED, OPEN, WORSE, Cause, Event
+from iobands.notify.news import BEGAN, ENDED, OPEN, RENAMED, WORSE, Cause, Event
 from iobands.snapshot import CLOCK, Alert, Severity, Snapshot
 from iobands.views.digest import subject
 from iobands.views.format import printable, worst_member
@@ -38,6 +38,8 @@ _COUNTED: Final = ("missing", "unfit", "failed")
 _KEPT: Final = ("id", "members", "began", "reminded", "events")
 # Prefix of a member that is the subject of an alert without series.
 _NAME: Final = "name:"
+# The number of an alert stands behind this.
+_NUMBER: Final = "alert:"
 
 
 def changes(
@@ -89,14 +91,10 @@ def _assigned(
     merged: set[str] = set()
     new: list[Alert] = []
     for alert in alerts:
-        if alert.peer:  # the cause of the drops of its series
-            names = {member.series.name for member in alert.members}
-            merged |= {each.id for each in before if not names.isdisjoint(each.members)}
-        members = _members([alert])
         mine = [
             cause.id
             for cause in before
-            if cause.kind == _KINDS[alert.severity] and not members.isdisjoint(cause.members)
+            if cause.kind == _KINDS[alert.severity] and _is_of(alert, cause)
         ]
         if mine:
             of_cause[mine[0]].append(alert)
@@ -104,6 +102,12 @@ def _assigned(
         else:
             new.append(alert)
     return of_cause, merged - of_cause.keys(), new
+
+
+def _is_of(alert: Alert, cause: Cause) -> bool:
+    if alert.number is not None and any(each.startswith(_NUMBER) for each in cause.members):
+        return _numbered(alert) in cause.members
+    return not _members([alert]).isdisjoint(cause.members)  # so also what was noted before numbers
 
 
 def _grouped(alerts: Iterable[Alert]) -> list[list[Alert]]:
@@ -151,6 +155,9 @@ def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str
     if not quiet and _is_worse(cause, alerts):
         kept = {name: getattr(after, name) for name in _KEPT}
         return WORSE, replace(_begun(alerts, now), **kept)
+    is_known = all(_numbered(each) in cause.members for each in alerts)
+    if not quiet and cause.sent and is_known and title(alerts) != cause.title:
+        return RENAMED, replace(after, title=title(alerts))
     if not quiet and cause.sent and not cause.reminded and now - cause.began >= _REMIND:
         return OPEN, replace(after, reminded=True)
     return None, after
@@ -175,17 +182,22 @@ def _is_worse(cause: Cause, alerts: Sequence[Alert]) -> bool:
 
 def _is_over(cause: Cause, known: set[str]) -> bool:
     """Return whether a cause without alerts is over; without its series that is not known."""
-    named = [each for each in cause.members if not each.startswith(_NAME)]
+    named = [each for each in cause.members if not each.startswith((_NAME, _NUMBER))]
     return not named or any(each in known for each in named)
 
 
 def _members(alerts: Iterable[Alert]) -> set[str]:
-    """Return the series of alerts by their names in files, or the subjects of the alerts."""
+    """Return the numbers of alerts and the names of their series in files, or the subjects."""
     found: set[str] = set()
     for alert in alerts:
-        names = {member.series.name for member in alert.members if not alert.peer}
+        names = {member.series.name for member in alert.members}
+        names |= {_numbered(alert)} if alert.number is not None else set()
         found |= names or {f"{_NAME}{alert.subject}"}
     return found
+
+
+def _numbered(alert: Alert) -> str:
+    return f"{_NUMBER}{alert.system}:{alert.number}"
 
 
 def _level(alerts: Sequence[Alert]) -> tuple[float | None, float | None]:

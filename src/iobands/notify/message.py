@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from iobands.notify.news import ENDED, Cause, Event, Message
-from iobands.snapshot import REBASELINE, RESOLVE, Alert, Snapshot, in_force
+from iobands.snapshot import Alert, Snapshot
 from iobands.views.digest import counted_members, details, subject
 from iobands.views.format import (
-    action_text,
     command_text,
     day_text,
     printable,
@@ -30,7 +29,7 @@ def message_of(event: Event, site: Snapshot, page: str) -> Message:
     if event.kind == ENDED:
         lines += _recovered(cause, site)
     elif event.alerts and not event.alerts[0].reason:
-        name = event.alerts[0].subject
+        name = event.alerts[0].name
         lines += ["", f"Next step: {command_text('explain', name)}"]
         lines += [f"If known: {command_text('acknowledge', name, '--reason TEXT')}"]
     lines += ["", summary(site), f"at {site.now:%Y-%m-%d %H:%M} UTC; all times are UTC"]
@@ -73,15 +72,9 @@ def _name(alert: Alert, site: Snapshot) -> str:
 
 
 def _recovered(cause: Cause, site: Snapshot) -> Iterator[str]:
-    """Yield since when a cause was known, and the action that ended it, if any."""
+    """Yield since when a cause was known, and how it ended."""
     since = day_text(cause.began, site.now)
     yield f"{cause.title} is no longer {cause.severity}; known since {since}"
-    ended = {
-        action.when: action
-        for series in (*site.series, *site.retired)
-        if series.name in cause.members
-        for action in in_force(series.actions, site.now)
-        if action.kind in (RESOLVE, REBASELINE) and action.when >= cause.began
-    }
-    if ended:
-        yield printable(action_text(ended[max(ended)]))
+    for entry in site.ledger.entries:
+        if entry.number is not None and cause.title.split()[0] == str(entry.number):
+            yield printable(f"How it ended: {entry.ending}")

@@ -16,6 +16,8 @@ ENDED: Final = "recovered"
 
 OPEN: Final = "still open"
 
+RENAMED: Final = "renamed"
+
 
 @dataclass(frozen=True)
 class Cause:

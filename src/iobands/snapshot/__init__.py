@@ -42,9 +42,17 @@ from iobands.snapshot.advice import (
     value_of,
 )
 from iobands.snapshot.alert import (
+    CLOSED,
+    FELL,
+    GREW,
+    MERGED,
+    OPENED,
+    RENAMED,
+    REOPENED,
     SHARED,
     Acknowledgement,
     Alert,
+    AlertEvent,
     Certainty,
     Incident,
     Ledger,
@@ -53,6 +61,7 @@ from iobands.snapshot.alert import (
     Severity,
     SlowPeer,
     ordered,
+    ratio_of,
 )
 from iobands.snapshot.history import (
     ADOPTED,

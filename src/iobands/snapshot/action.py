@@ -54,6 +54,9 @@ class Action:
     subject: str | None = None
     target: str | None = None
     node: str | None = None
+    alert: int | None = None
+    ticket: str | None = None
+    owner: str | None = None
 
     def names(self, key: SeriesKey | PeerName) -> bool:
         """Return whether the action is about the series `key`, or the target or node."""

@@ -97,15 +97,53 @@ class SlowPeer:
     ratios: Mapping[str, Ratio]
 
 
+#: What happens to an alert. `FELL`: its members lost a second time.
+OPENED: Final = "opened"
+
+GREW: Final = "grew"
+
+RENAMED: Final = "renamed"
+
+FELL: Final = "fell"
+
+MERGED: Final = "merged"
+
+CLOSED: Final = "closed"
+
+REOPENED: Final = "reopened"
+
+
+@dataclass(frozen=True)
+class AlertEvent:
+    """What happened to the alert `number` at `when`; contract 7 defines the fields.
+
+    `names` are the series that it is about, by their names in files, or a target or node.
+    """
+
+    when: datetime
+    number: int
+    kind: str
+    subject: str | None = None
+    direction: str | None = None
+    since: datetime | None = None
+    names: tuple[str, ...] = ()
+    into: int | None = None
+    end: str | None = None
+
+
 @dataclass(frozen=True)
 class Alert:
     """What a person acts on.
 
-    `subject` names it: a series, or what the members share, such as `all scratch`. `members` are
-    the worst first. A change began between `since_low` and `since_high` (UTC), most likely at
-    `since`, and was `raised` after `delay` runs; `score` is its evidence today in nats. `reason`
-    says why there is no sample, what is unfit or how a check failed. Of a `peer` that is slow,
-    `members` are the series that fell with it.
+    `number` is its name in its `system` for good; alerts of the day, such as missing samples, have
+    none. `subject` says what it is about: a series, or the value that the members share, which
+    `shared` has with its field, such as `scratch writes`. `members` are the worst first. `events`
+    are what happened to it; one of the past has `ended`, and `end` says how.
+
+    A change began between `since_low` and `since_high` (UTC), most likely at `since`, and was
+    `raised` after `delay` runs; `score` is its evidence today in nats. `reason` says why there is
+    no sample, what is unfit or how a check failed. Of a `peer` that is slow, `members` are the
+    series that fell with it.
     """
 
     severity: Severity
@@ -122,6 +160,17 @@ class Alert:
     raised: datetime | None = None
     delay: int | None = None
     peer: SlowPeer | None = None
+    number: int | None = None
+    system: str = ""
+    shared: tuple[str, str] | None = None
+    events: tuple[AlertEvent, ...] = ()
+    ended: datetime | None = None
+    end: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a command takes: its number, or else its subject."""
+        return self.subject if self.number is None else str(self.number)
 
     @property
     def has_level(self) -> bool:
@@ -155,8 +204,9 @@ class Incident:
     """Most runs of one variable on a file system were under their floors.
 
     It lasted from `since` to `until` (UTC), the times of its first and last bad day; `raised`
-    is that of the day that opened it. `ratios` has the series that were low, the deepest
-    first, with the median of their low runs over the median of their band.
+    is that of the day that opened it, and `closed` when it was known to be over. `ratios` has
+    the series that were low, the deepest first, with the median of their low runs over the median
+    of their band.
     """
 
     system: str
@@ -165,13 +215,18 @@ class Incident:
     since: datetime
     raised: datetime
     until: datetime
-    is_open: bool
     ratios: Mapping[SeriesKey, float]
+    closed: datetime | None = None
 
     @property
     def name(self) -> str:
-        """What the incident is of, such as `all scratch write_bw`."""
-        return f"all {self.file_system} {self.variable}"
+        """What it is of, such as `scratch write_bw`."""
+        return f"{self.file_system} {self.variable}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it lasts."""
+        return self.closed is None
 
 
 @dataclass(frozen=True)
@@ -180,7 +235,8 @@ class LedgerEntry:
 
     `subject` names it, `ratio` is the level since over the baseline, and `end` says how it ended,
     empty while it is open; of what a person resolved, `who` and `reason` say more. `delay` is the
-    number of runs from the onset of a change to its alert. `kind`: of a target or of a node.
+    number of runs from the onset of a change to its alert. `kind`: of a target or of a node. What
+    was resolved before there was a log of alerts has no `number`.
     """
 
     subject: str
@@ -193,6 +249,7 @@ class LedgerEntry:
     who: str = ""
     reason: str = ""
     kind: str | None = None
+    number: int | None = None
 
     @property
     def ending(self) -> str:
@@ -223,3 +280,8 @@ SHARED: Final = {
     "pattern": "pattern {}",
     "medium": "medium {}",
 }
+
+
+def ratio_of(member: Member) -> float:
+    """Return the ratio of a member, 1 where none is known."""
+    return member.ratio.value if member.ratio else 1.0

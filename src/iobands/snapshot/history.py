@@ -203,7 +203,8 @@ class Change:
     """A lasting change of a series; times are in UTC.
 
     `baseline` and `level` are the medians before and since, in the unit of the series; `delay` is
-    the number of runs from the first changed one to the alert, both included.
+    the number of runs from the first changed one to the alert, both included. It `ended` with the
+    first run after it, which was known when it was `closed`.
     """
 
     direction: str
@@ -218,6 +219,7 @@ class Change:
     ended: datetime | None = None
     end: str | None = None
     delay: int = 0
+    closed: datetime | None = None
 
     @property
     def level(self) -> float:

@@ -223,6 +223,12 @@ class Series:
         """Whether it may share an alert with others."""
         return may_share(self.key, self.history)
 
+    def trait(self, field: str) -> str | None:
+        """Return the value of a field that series may have in common, None where it has none."""
+        of_sample = field == "medium"
+        value = self.history.newest.get(field) if of_sample else getattr(self.key, field)
+        return None if value is None else str(value)
+
     @cached_property
     def in_effect(self) -> InEffect:
         """What was in effect in the newest sample."""

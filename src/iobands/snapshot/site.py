@@ -63,16 +63,16 @@ class FileSystem:
 class Snapshot:
     """What is known of a site, or of one of its systems, at `now`.
 
-    `alerts` are the worst first, and `ledger` has past ones too. An alert needs the evidence
-    `threshold`, in nats, so that all series together raise `false_alarms_a_year`. `skipped` are
-    checks without a series that were skipped for a reason, such as a program that is not
-    installed. `superseded` names series that are no longer expected, because their check now runs
-    at another scale. `retired` are the series that a person retired and `future` the samples dated
-    in the future: nothing is judged of either. `maintenance` are the windows of each system.
-    `leftovers` are run directories that could not be removed. `places` have the targets and nodes
-    that are compared with each other, `peer_actions` all that was done about these. `warnings` are
-    about the bands files. `clock` says how far the clock that gave `now` is off, so that nothing is
-    over or due by it.
+    `alerts` are the worst first, `past` those that ended, and `ledger` has both. An alert needs the
+    evidence `threshold`, in nats, so that all series together raise `false_alarms_a_year`.
+    `skipped` are checks without a series that were skipped for a reason, such as a program that
+    is not installed. `superseded` names series that are no longer expected, because their check
+    now runs at another scale. `retired` are the series that a person retired and `future` the
+    samples dated in the future: nothing is judged of either. `maintenance` are the windows of
+    each system. `leftovers` are run directories that could not be removed. `places` have the
+    targets and nodes that are compared with each other, `peer_actions` all that was done about
+    these. `warnings` are about the bands files. `clock` says how far the clock that gave `now`
+    is off, so that nothing is over or due by it.
 
     The history is in columns: `samples` has a row a sample with all fields of contract 2, and
     `speeds` one for each target and node of a run.
@@ -86,6 +86,7 @@ class Snapshot:
     samples: pl.DataFrame = field(repr=False, compare=False)
     speeds: pl.DataFrame = field(repr=False, compare=False)
     alerts: tuple[Alert, ...] = ()
+    past: tuple[Alert, ...] = ()
     skipped: tuple[Finding, ...] = ()
     superseded: tuple[str, ...] = ()
     retired: tuple[Series, ...] = ()
@@ -188,6 +189,7 @@ def public(site: Snapshot) -> Snapshot:
         series=tuple(map(_public_series, site.series)),
         retired=tuple(map(_public_series, site.retired)),
         alerts=tuple(map(_public_alert, (each for each in site.alerts if not _is_of_node(each)))),
+        past=tuple(map(_public_alert, (each for each in site.past if not _is_of_node(each)))),
         ledger=replace(
             site.ledger,
             entries=tuple(

@@ -19,8 +19,9 @@ from iobands.measure.notes import read_leftovers
 from iobands.measure.record import read_last_session
 from iobands.measure.run_reports import RunReports, read_run_reports
 from iobands.model import TIME, FileError, LastSession, Leftover, Rejected, SeriesKey, overdue
-from iobands.snapshot import History
+from iobands.snapshot import AlertEvent, History
 from iobands.source.action_log import Log, log_path, read_log
+from iobands.source.alert_log import alert_log, read_alert_log
 from iobands.source.missing_runs import overdue_after
 from iobands.source.perflog import read_perflogs
 from iobands.source.samples import KEY, Samples
@@ -65,10 +66,10 @@ def why(error: Exception) -> str:
 class Known:
     """What is known of a site, or of one of its systems, at `now`.
 
-    `samples` are the samples up to `now`, `future` has the series and times of later ones, and
-    `histories` has the series of `samples`. By system: `bands`, `maintenance`, and `logs` of
-    people's actions. With `as_of` the time is in the past: later runs and actions do not count.
-    `problems` has what could not be read, and why.
+    `samples` are those up to `now`, `future` series and time of those that are dated later, and
+    `histories` are the series of `samples`. By system: `bands`, `maintenance`, `logs` of what
+    people did and `alert_log` of what happened to alerts. With `as_of` the time is in the past:
+    later runs and actions do not count. `problems` has what could not be read, and why.
     """
 
     now: datetime
@@ -80,6 +81,7 @@ class Known:
     bands: Mapping[str, Bands]
     maintenance: Mapping[str, Maintenance]
     logs: Mapping[str, Log]
+    alert_log: Mapping[str, tuple[AlertEvent, ...]]
     last_session: LastSession | None
     leftovers: tuple[Leftover, ...]
     rejected: tuple[Rejected, ...]
@@ -137,6 +139,13 @@ def read_known(
     }
     rejected = [*samples.rejected, *reports.rejected]
     rejected += [line for name in sorted(logs) for line in logs[name].rejected]
+    told = {
+        name: attempts.of(
+            alert_log(perflogs, name), partial(read_alert_log, perflogs, name, now), ((), ())
+        )
+        for name in sorted(systems)
+    }
+    rejected += [line for _, lines in told.values() for line in lines]
     return Known(
         now=now,
         as_of=as_of,
@@ -147,6 +156,7 @@ def read_known(
         bands={name: each for name, (each, _) in found.items()},
         maintenance={name: each for name, (_, each) in found.items()},
         logs=logs,
+        alert_log={name: events for name, (events, _) in told.items()},
         last_session=None if as_of else read_last_session(perflogs, rejected),
         leftovers=() if as_of else read_leftovers(perflogs, system),
         rejected=tuple(rejected),

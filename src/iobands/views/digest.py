@@ -93,7 +93,7 @@ def digest(
             yield from _alerts(alerts, None if every else most, site, width, cut=cut)
             change = next((alert for alert in alerts if not alert.reason), None)
             if heading == ATTENTION and change:
-                yield Text(f"{_GAP}Next step: {command_text('explain', change.subject)}")
+                yield Text(f"{_GAP}Next step: {command_text('explain', change.name)}")
     if site.series:
         yield Text("")
         yield from _series(site, width, every)
@@ -170,8 +170,12 @@ def finding(alert: Alert, site: Snapshot, *, short: bool = False) -> tuple[str, 
 
 
 def subject(alert: Alert) -> str:
-    """Return the subject of an alert, without parameters of a check that carry no information."""
-    return _IDLE_PARAMETERS.sub("", alert.subject)
+    """Return the number of an alert and what it is about.
+
+    Parameters of a check that say nothing are left out.
+    """
+    about = _IDLE_PARAMETERS.sub("", alert.subject)
+    return about if alert.number is None else f"{alert.number} {about}"
 
 
 def counted_members(alert: Alert, site: Snapshot) -> str:
@@ -185,9 +189,7 @@ def counted_members(alert: Alert, site: Snapshot) -> str:
         return ""
     variables = {member.series.key.variable for member in alert.members}
     every = [each for each in sharing(site, alert)[1] if each.key.variable in variables]
-    of_one = len(variables) == 1 and not alert.subject.endswith(min(variables))
-    what = min(variables) if of_one else "series"
-    return f"{len(alert.members)} of {len(every)} {what}"
+    return f"{len(alert.members)} of {len(every)} series"
 
 
 def unevenly_placed(site: Snapshot) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from iobands.snapshot import DOWN, Alert, Series, Snapshot
-from iobands.views.digest import counted_members
+from iobands.views.digest import counted_members, subject
 from iobands.views.explain_series import of_series
 from iobands.views.format import (
     acknowledgement_text,
@@ -28,7 +28,6 @@ from iobands.views.related import (
     move,
     related,
     section,
-    shared_value,
     sharing,
     some,
 )
@@ -48,6 +47,9 @@ def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
 
     If no name matches, return the series that have the words as values of their fields.
     """
+    numbered = [each for each in (*site.alerts, *site.past) if each.number and wanted == each.name]
+    if numbered:
+        return [*numbered]
     alerts = {
         each.subject: each for each in reversed(site.alerts) if len(each.members) != 1 or each.peer
     }
@@ -69,7 +71,7 @@ def chosen(site: Snapshot, wanted: str) -> list[Alert | Series]:
 
 def name_of(found: Alert | Series) -> str:
     """Return what an alert or a series is called."""
-    return found.subject if isinstance(found, Alert) else found.label
+    return subject(found) if isinstance(found, Alert) else found.label
 
 
 def explanation(site: Snapshot, found: Alert | Series) -> str:
@@ -82,7 +84,7 @@ def of_alert(site: Snapshot, alert: Alert) -> Iterator[str]:
     """Yield the explanation of an alert, line by line."""
     certainty = f", {alert.certainty.value}" if alert.certainty else ""
     since = f" since {day_text(alert.since, site.now)}" if alert.since else ""
-    yield f"{alert.subject}: {alert.severity.value}{since}{certainty}"
+    yield f"{subject(alert)}: {alert.severity.value}{since}{certainty}"
     yield f"at {time_text(site.now)} UTC; all times are UTC"
     if alert.reason:
         yield f"Why: {alert.reason}"
@@ -140,9 +142,9 @@ def _elsewhere(others: Sequence[Related], field: str, alert: Alert) -> Iterator[
     """Yield how many series with another value of `field` moved."""
     direction = alert.direction or DOWN
     found: defaultdict[str, list[bool]] = defaultdict(list)
-    own = shared_value(alert.members[0].series, field) if field else None
+    own = alert.members[0].series.trait(field) if field else None
     for each in others:
-        value = shared_value(each.series, field) if field else None
+        value = each.series.trait(field) if field else None
         if value is not None and value != own:
             found[value].append(bool(each.change) and each.direction == direction)
     for value, moved in sorted(found.items()):

@@ -154,7 +154,7 @@ def _alert(site: Snapshot, alert: Alert) -> str:
     """Return the alert: in full if several series share it, else what no other line shows."""
     if len(alert.members) > 1:
         text = ", ".join([alert.severity.value, *filter(None, details(alert, site))])
-        return f"{alert.subject}: {text}; {command_text('explain', alert.subject)}"
+        return f"{alert.subject}: {text}; {command_text('explain', alert.name)}"
     certainty = alert.certainty.value if alert.certainty else ""
     known = acknowledgement_text(alert)
     return ", ".join(filter(None, [alert.severity.value, alert.reason, certainty, known]))
@@ -250,7 +250,7 @@ def _advice(site: Snapshot, series: Series, others: Sequence[Related], found: Co
     """Return where to look next, by what moved and what did not."""
     status = series.status
     alerts = [each for each in site.alerts_on(series.key) if len(each.members) > 1]
-    whole = [command_text("explain", each.subject) for each in alerts[:1]]
+    whole = [command_text("explain", each.name) for each in alerts[:1]]
     shared = "".join(f"; the whole alert: {each}" for each in whole)
     if status.state is State.NO_DATA:
         return f"see whether the check runs, and how it ended{shared}"

@@ -16,7 +16,6 @@ from iobands.snapshot import (
     DOWN,
     REBASELINE,
     RESOLVE,
-    SHARED,
     UP,
     Action,
     Alert,
@@ -100,10 +99,7 @@ def related(site: Snapshot, series: Series, onset: Onset | None) -> list[Related
     found = []
     for other in site.series:
         if other is not series and other.key.system == series.key.system:
-            values = (
-                (name, shared_value(series, name), shared_value(other, name))
-                for name in SHARED_FIELDS
-            )
+            values = ((name, series.trait(name), other.trait(name)) for name in SHARED_FIELDS)
             shared = tuple(name for name, one, another in values if one and one == another)
             found.append(_moved(site, other, shared, onset) if onset else Related(other, shared))
     return sorted(found, key=lambda each: -len(each.shared))
@@ -114,21 +110,15 @@ def sharing(site: Snapshot, alert: Alert) -> tuple[str, tuple[Series, ...]]:
 
     For any other alert, return no field and its members.
     """
-    one = alert.members[0].series
-    for shared, name in SHARED.items():
-        value = shared_value(one, shared)
-        named = "" if value is None else name.format(value)
-        subject = alert.subject.removeprefix("all ").removeprefix("part of ")
-        if named and subject in {named, f"{named} {one.key.variable}"}:
-            alike = [
-                each
-                for each in site.series
-                if each.key.system == one.key.system
-                and each.shares_causes
-                and shared_value(each, shared) == value
-            ]
-            return shared, tuple(alike)
-    return "", tuple(member.series for member in alert.members)
+    if alert.shared is None:
+        return "", tuple(member.series for member in alert.members)
+    field, value = alert.shared
+    alike = (
+        each
+        for each in site.series
+        if each.key.system == alert.system and each.shares_causes and each.trait(field) == value
+    )
+    return field, tuple(alike)
 
 
 def leaning(series: Series, since: datetime) -> tuple[Ratio, int] | None:
@@ -159,13 +149,6 @@ def _moved(site: Snapshot, other: Series, shared: tuple[str, ...], onset: Onset)
     )
     leans = None if elsewhere else leaning(other, onset.since)
     return Related(other, shared, None, *leans) if leans else Related(other, shared)
-
-
-def shared_value(series: Series, field: str) -> str | None:
-    """Return the value of a series field or, for `medium`, of the newest sample."""
-    of_sample = field == "medium"
-    value = series.history.newest.get(field) if of_sample else getattr(series.key, field)
-    return None if value is None else str(value)
 
 
 _LEAST_VALUES: Final = 5

@@ -1,0 +1,274 @@
+"""From what alerts are made of to alerts: members, evidence today, and who acknowledged them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import cached_property, partial
+from typing import Final
+
+import numpy as np
+
+from iobands.judge.actions import worse_since
+from iobands.judge.budget import Budget
+from iobands.judge.detection import Detection
+from iobands.judge.fold import NEAR, Happening, Story, fold
+from iobands.judge.groups import GroupDrop
+from iobands.judge.subjects import shared_by, subject_of
+from iobands.model import TARGET, PeerName, SeriesKey, slug
+from iobands.snapshot import (
+    ACKNOWLEDGE,
+    DOWN,
+    MERGED,
+    REBASELINE,
+    RESOLVE,
+    RETIRE,
+    SHARED,
+    Acknowledgement,
+    Action,
+    Alert,
+    AlertEvent,
+    Change,
+    Incident,
+    Member,
+    Place,
+    Ratio,
+    Series,
+    Severity,
+    SlowPeer,
+    in_utc,
+    level_ratio,
+    ratio_of,
+)
+
+#: What is said of a member, where several things were found of it: its own change first.
+_TELLING: Final = (Change, GroupDrop, Incident, Series, PeerName)
+# An acknowledged peer is loud again at so much less of its speed.
+_WORSE: Final = 0.8
+# Of so many runs before it the level of one that fell with others is taken.
+_BEFORE: Final = 200
+
+
+@dataclass(frozen=True)
+class System:
+    """What alerts of one system are judged by; `series` are by their names in files.
+
+    `actions` are those in force, in the order of the log.
+    """
+
+    name: str
+    series: Mapping[str, Series]
+    places: Sequence[Place]
+    actions: Sequence[Action]
+    detections: Mapping[SeriesKey, Detection]
+    budget: Budget
+    false_alarms: float
+
+    @cached_property
+    def peers(self) -> dict[str, PeerName]:
+        """The targets and nodes by what they are called."""
+        return {
+            place.name_of(name): PeerName(place.kind, place.system, place.where, name)
+            for place in self.places
+            for name in place.peers()
+        }
+
+
+def alerts_of(
+    system: System, happenings: Sequence[Happening], logged: Sequence[AlertEvent], now: datetime
+) -> list[Alert]:
+    """Return the alerts of a system, those of the past included, in the order of their numbers.
+
+    `logged` is what the log of alerts says.
+    """
+    stories = fold(
+        happenings,
+        logged,
+        _traits(system),
+        partial(_subject, system),
+        lambda story: _ended(system, story, now),
+        now,
+    )
+    found = [_of_story(system, story) for story in stories]
+    return [each if each.ended else _acknowledged(system, each) for each in found]
+
+
+def _traits(system: System) -> dict[str, dict[str, str]]:
+    """Return what series may have in common; a target shares its file system with series."""
+    found = {
+        name: {field: value for field in SHARED if (value := each.trait(field))}
+        for name, each in system.series.items()
+        if each.shares_causes
+    }
+    for place in system.places:
+        if place.kind == TARGET:
+            found |= {place.name_of(name): {"file_system": place.where} for name in place.peers()}
+    return found
+
+
+def _subject(system: System, names: Sequence[str]) -> str:
+    """Return what an alert about `names` is called: by the target or node that is its cause."""
+    members = [system.series[name] for name in names if name in system.series]
+    peers = [name for name in names if name not in system.series]
+    return peers[0] if peers else subject_of(members, system.series.values())
+
+
+# How an alert ends whose change is found no more: by what a person did, else by another judgement.
+_ENDED: Final = {RESOLVE: "resolved", REBASELINE: "rebaselined", RETIRE: "retired"}
+
+
+def _ended(system: System, story: Story, now: datetime) -> tuple[datetime, str]:
+    for action in reversed(system.actions):
+        named = action.alert == story.number or any(
+            action.names(system.series[name].key) for name in story.names if name in system.series
+        )
+        if action.kind in _ENDED and named and action.when >= story.opened:
+            return action.when, _ENDED[action.kind]
+    return now, "withdrawn"
+
+
+def _of_story(system: System, story: Story) -> Alert:
+    """Return what is known of an alert now, or was when it ended."""
+    is_open = story.closed is None
+    parts = [each for each in story.found if each.over is None or not is_open]
+    # what shows most is said of each member: its own change, then what it has in common
+    parts.sort(key=lambda each: _TELLING.index(type(each.source)))
+    over = {each.names[0] for each in story.found if isinstance(each.source, Change)}
+    over -= {each.names[0] for each in parts if isinstance(each.source, Change)}
+    members: dict[str, Member] = {}
+    for part in parts:
+        for name in part.names:
+            if name in system.series and name not in members and name not in over:
+                members[name] = _member(system.series[name], part)
+    if not is_open:  # what a person resolved is found no more
+        left = {name: system.series[name] for name in story.names if name in system.series}
+        members = {name: Member(each) for name, each in left.items()} | members
+    peers = [system.peers[name] for name in story.names if name in system.peers]
+    kinds = {type(each.source) for each in parts if each.certain}
+    series = [member.series for member in members.values()]
+    severity = Severity.INCIDENT if kinds == {Incident} else Severity.DEGRADED
+    severity = severity if story.direction == DOWN else Severity.IMPROVED
+    lead = min(story.found, key=lambda each: each.raised, default=None)
+    ends = [each.ended for each in story.certain if each.ended]
+    score = max((_score(each, series) for each in parts), default=0.0)
+    alert = Alert(
+        severity,
+        story.subject,
+        tuple(sorted(members.values(), key=ratio_of)),
+        *((lead.since, lead.low, lead.high) if lead else (story.low, story.low, story.high)),
+        story.direction,
+        score,
+        None if kinds <= {Incident} else system.budget.certainty(score),
+        raised=story.opened,
+        delay=next((each.delay for each in story.found if each.delay), None),
+        number=story.number,
+        system=system.name,
+        shared=shared_by(series, system.series.values()) if len(series) > 1 else None,
+        events=tuple(story.events),
+        ended=story.closed and max(ends, default=story.closed),
+        end="" if is_open else _end_of(story.events[-1]),
+    )
+    return _with_peer(system, alert, peers[0]) if peers else alert
+
+
+def _end_of(event: AlertEvent) -> str:
+    return f"merged into {event.into}" if event.kind == MERGED else event.end or ""
+
+
+def _score(found: Happening, members: Sequence[Series]) -> float:
+    """Return the evidence today, and not of the day of raising."""
+    if isinstance(found.source, GroupDrop):
+        return sum(found.source.change.evidence[place] for place in found.source.change.members)
+    if isinstance(found.source, Change):
+        mine = [each.status.evidence for each in members if slug(each.key) in found.names]
+        return max((each.today for each in mine if each), default=0.0)
+    return 0.0
+
+
+def _member(series: Series, part: Happening) -> Member:
+    source, evidence = part.source, series.status.evidence
+    level = evidence.level if evidence else None
+    if isinstance(source, Change):
+        return Member(series, source.ratio, source.baseline)
+    if isinstance(source, GroupDrop):
+        place = source.group.keys.index(series.key)
+        return Member(series, source.change.ratios[place], level)
+    if isinstance(source, Incident):
+        ratio, band = source.ratios[series.key], series.status.band
+        return Member(series, Ratio(ratio, ratio, ratio), band.median if band else None)
+    return Member(series, _level_since(series, part), level)
+
+
+def _level_since(series: Series, part: Happening) -> Ratio | None:
+    """Return the level of a series since something began over the one before."""
+    times, values = series.judged
+    start, logarithms = int(np.searchsorted(times, in_utc(part.low))), np.log(values)
+    return level_ratio(logarithms[max(0, start - _BEFORE) : start], logarithms[start:])
+
+
+def _with_peer(system: System, alert: Alert, name: PeerName) -> Alert:
+    """Return the alert of a slow target or node, which is its cause."""
+    for place in system.places:
+        found = place.slow().get(name.name, {}) if alert.ended is None else {}
+        if (place.kind, place.where) == (name.kind, name.where) and found:
+            worst = min(found.values(), key=lambda each: each.ratio.value)
+            score = max(each.score for each in found.values())
+            budget = Budget(system.false_alarms, place.comparisons_a_year)
+            ratios = {variable: each.ratio for variable, each in found.items()}
+            return replace(
+                alert,
+                severity=Severity.DEGRADED,
+                score=score,
+                certainty=budget.certainty(score),
+                peer=SlowPeer(name, worst.ratio, ratios),
+            )
+    return replace(alert, peer=SlowPeer(name, Ratio(math.nan, 0.0, math.inf), {}))
+
+
+def _acknowledged(system: System, alert: Alert) -> Alert:
+    """Return the alert with its acknowledgement, if most of its members have one."""
+    actions = [each for each in system.actions if _acknowledges(each, alert)]
+    if not actions:
+        return alert
+    newest = actions[-1]
+    if alert.peer:
+        is_worse = alert.peer.ratio.high < _WORSE * (newest.ratio or 1.0)
+        return alert if is_worse else replace(alert, acknowledgement=Acknowledgement(newest))
+    named = {each.series.key for each in alert.members if newest.alert == alert.number}
+    named |= {key for key in alert.keys for action in actions if action.names(key)}
+    if 2 * len(named) <= len(alert.members):
+        return alert
+    worse = next(_worse(system, alert, actions), None)
+    return replace(alert, acknowledgement=Acknowledgement(newest, worse))
+
+
+def _acknowledges(action: Action, alert: Alert) -> bool:
+    """Return whether an action acknowledged an alert, or a part of it.
+
+    Before alerts had numbers, the change may have begun with the one that the action is about, and
+    had begun when the action was done.
+    """
+    if action.kind != ACKNOWLEDGE or action.direction != alert.direction:
+        return False
+    if action.alert is not None:
+        return action.alert == alert.number
+    if action.since is None or action.until is None or alert.since is None:
+        return False
+    begun = alert.since <= action.until
+    if alert.peer:
+        return begun and action.names(alert.peer.name)
+    near = alert.since_high is not None and action.since <= alert.since_high + NEAR
+    return begun and near and any(action.names(key) for key in alert.keys)
+
+
+def _worse(system: System, alert: Alert, actions: Sequence[Action]) -> Iterator[Change]:
+    """Yield the drops of members below the level at which they were acknowledged."""
+    for member in alert.members:
+        key = member.series.key
+        mine = [each for each in actions if each.names(key)]
+        if mine and key in system.detections:
+            found = worse_since(system.detections[key], mine[-1], system.budget.threshold)
+            if found:
+                yield found

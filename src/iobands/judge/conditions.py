@@ -1,0 +1,133 @@
+"""Alerts of the day, which have no number: missing samples, failures, unfit file systems."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Final
+
+from iobands.bands import COLLAPSED
+from iobands.judge.budget import Budget
+from iobands.judge.subjects import subject_of
+from iobands.model import COMPLETED, RUNNING, LastSession, SeriesKey
+from iobands.snapshot import (
+    Alert,
+    Finding,
+    Member,
+    Obstacle,
+    Ratio,
+    Series,
+    Severity,
+    State,
+    ratio_of,
+)
+
+#: From how many series of a file system on newest runs that collapsed are one alert.
+_MANY: Final = 4
+
+
+def of_the_day(
+    series: Sequence[Series],
+    covered: frozenset[SeriesKey],
+    unfit: frozenset[SeriesKey],
+    budget: Budget,
+) -> list[Alert]:
+    """Return the alerts of series that tell of today alone; those of `covered` are in another.
+
+    The checks of `unfit` were stopped by an obstacle, which is their alert.
+    """
+    watched = [each for each in series if each.status.state is State.WATCH]
+    return [
+        *(_of_suspicion(each, budget) for each in watched if each.key not in covered),
+        *_missing(series, covered | unfit),
+        *_collapsed(series, covered),
+    ]
+
+
+def of_preflight(obstacles: Iterable[Obstacle], several: bool) -> Iterator[Alert]:
+    """Yield an alert for each obstacle; `several` says that a site has more than one partition."""
+    for each in obstacles:
+        where = f" on {each.system}:{each.partition}" if several else ""
+        number = len(each.checks)
+        stopped = f"{number} check{'' if number == 1 else 's'} not run" if number else ""
+        reason = "; ".join(filter(None, (each.why, stopped)))
+        yield Alert(Severity.UNFIT, f"{each.subject}{where}", since=each.when, reason=reason)
+
+
+def of_session(last: LastSession, missed: timedelta | None = None) -> list[Alert]:
+    """Return the alert of a last session that did not complete, or lost something.
+
+    Also if no session followed for two of the schedule's intervals; `missed` is the interval.
+    """
+    if last.how in {COMPLETED, RUNNING} and not last.reason and not missed:
+        return []
+    how = f"{last.how}: {last.reason}" if last.reason else last.how
+    reason = f"{how}; it began {last.began:%d %b %H:%M} UTC on {last.host}"
+    if missed:
+        hours = missed / timedelta(hours=1)
+        late = f"no session for more than {2 * hours:g} h (scheduled every {hours:g} h)"
+        reason = f"{late}; the last {reason}"
+    return [Alert(Severity.FAILED, "last session", reason=reason)]
+
+
+def of_failures(findings: Iterable[Finding]) -> Iterator[Alert]:
+    """Yield an alert for each check that failed and never gave a series."""
+    for each in findings:
+        phase = f" in {each.phase}" if each.phase else ""
+        reason = f"on {each.system}:{each.partition}{phase}: {each.reason}"
+        yield Alert(Severity.FAILED, each.name, since=each.when, reason=reason)
+
+
+def _of_suspicion(series: Series, budget: Budget) -> Alert:
+    evidence = series.status.evidence
+    assert evidence is not None and evidence.suspicion is not None
+    found = evidence.suspicion
+    return Alert(
+        Severity.WATCH,
+        series.label,
+        (Member(series, found.ratio, found.baseline),),
+        found.since,
+        found.since,
+        found.since,
+        score=found.score,
+        certainty=budget.certainty(found.score),
+    )
+
+
+def _missing(series: Sequence[Series], explained: frozenset[SeriesKey]) -> Iterator[Alert]:
+    """Yield an alert for the series of a file system that miss their newest sample alike."""
+    found: defaultdict[tuple[str, str, str], list[Series]] = defaultdict(list)
+    for each in series:
+        reason = each.status.missing
+        if reason and each.status.state is State.NO_DATA and each.key not in explained:
+            found[each.key.system, each.key.file_system or "", reason].append(each)
+    for (_, file_system, reason), alike in found.items():
+        subject = alike[0].label if len(alike) == 1 else f"{len(alike)} series of {file_system}"
+        since = min((each.status.when for each in alike if each.status.when), default=None)
+        members = tuple(Member(each) for each in alike)
+        yield Alert(Severity.NO_DATA, subject, members, since, reason=reason)
+
+
+def _collapsed(series: Sequence[Series], alerted: Collection[SeriesKey]) -> Iterator[Alert]:
+    """Yield the newest runs under their floors; many of a file system are one alert.
+
+    One run in twenty or fifty collapses for no lasting reason: a site of hundreds of series has
+    some every day. The exit status does not follow them.
+    """
+    found: defaultdict[tuple[str, str], list[Member]] = defaultdict(list)
+    for each in series:
+        status = each.status
+        if each.key in alerted or status.left_out or status.verdict != COLLAPSED:
+            continue
+        if status.band and status.value:
+            ratio = status.value / status.band.median
+            member = Member(each, Ratio(ratio, ratio, ratio), status.band.median)
+            found[each.key.system, each.key.file_system or ""].append(member)
+    for members in found.values():
+        members.sort(key=ratio_of)
+        groups = [members] if len(members) >= _MANY else [[member] for member in members]
+        for group in groups:
+            subject = subject_of([member.series for member in group], series)
+            when = group[0].series.status.when
+            yield Alert(Severity.COLLAPSED, subject, tuple(group), when)

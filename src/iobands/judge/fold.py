@@ -1,0 +1,278 @@
+"""Alerts through time: what was found is folded forward, so that an alert keeps its number.
+
+An alert opens once, grows, is renamed only when its members are others, and closes; what the log
+of alerts has said is not unsaid. This knows names and times, and neither series nor evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from iobands.judge.groups import GroupDrop
+from iobands.model import PeerName
+from iobands.snapshot import (
+    CLOSED,
+    FELL,
+    GREW,
+    MERGED,
+    OPENED,
+    RECOVERED,
+    RENAMED,
+    REOPENED,
+    AlertEvent,
+    Change,
+    Incident,
+    Series,
+)
+
+#: Changes that began within so much of each other may have one cause.
+NEAR: Final = timedelta(days=3)
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Something lasting that was found: a change, a drop of a group, an incident, a slow peer.
+
+    It began between `low` and `high`, most likely at `since`, was `raised` after `delay` runs,
+    `ended`, and was known to be `over`, both None while it lasts; `end` says how.
+    `names` are those of its series, or of its peer. One that is not `certain` may join an alert
+    and opens none.
+    """
+
+    source: Change | GroupDrop | Incident | PeerName | Series
+    direction: str
+    names: tuple[str, ...]
+    since: datetime
+    low: datetime
+    high: datetime
+    raised: datetime
+    ended: datetime | None
+    over: datetime | None
+    end: str = RECOVERED
+    delay: int | None = None
+    certain: bool = True
+
+    def is_open_at(self, when: datetime) -> bool:
+        """Return whether it lasts at `when`."""
+        return self.over is None or self.over > when
+
+
+@dataclass
+class Story:
+    """An alert through time; `logged` is how many of its events the log has.
+
+    `names` are those of all its members ever, and `found` is what it is made of.
+    """
+
+    number: int
+    direction: str
+    subject: str
+    low: datetime
+    high: datetime
+    opened: datetime
+    names: list[str]
+    closed: datetime | None = None
+    found: list[Happening] = field(default_factory=list)
+    events: list[AlertEvent] = field(default_factory=list)
+    logged: int = 0
+
+    def is_open_at(self, when: datetime) -> bool:
+        """Return whether it is open at `when`."""
+        if self.closed is not None:
+            return self.closed > when
+        return not self.certain or any(each.is_open_at(when) for each in self.certain)
+
+    @property
+    def certain(self) -> list[Happening]:
+        """What it lasts with: a series that fell with others keeps no alert open."""
+        return [each for each in self.found if each.certain]
+
+    def is_near(self, found: Happening) -> bool:
+        """Return whether both may have begun at the same time."""
+        return self.low <= found.high + NEAR and found.low <= self.high + NEAR
+
+    def shares(self, found: Happening) -> int:
+        """Return how many names both have."""
+        return len(set(self.names).intersection(found.names))
+
+    @property
+    def last(self) -> datetime:
+        """When something last happened to it."""
+        return max((each.when for each in self.events), default=self.opened)
+
+    def tell(self, when: datetime, kind: str, **said: object) -> None:
+        """Add an event."""
+        self.events.append(AlertEvent(when, self.number, kind, **said))  # type: ignore[arg-type]
+
+
+def fold(
+    happenings: Iterable[Happening],
+    logged: Sequence[AlertEvent],
+    traits: Mapping[str, Mapping[str, str]],
+    subject_of: Callable[[Sequence[str]], str],
+    ended: Callable[[Story], tuple[datetime, str]],
+    now: datetime,
+) -> list[Story]:
+    """Return all alerts of a system in the order of their numbers.
+
+    `traits` has what each name may have in common with others, by field; `subject_of` returns what
+    several names are called together. `ended` says when and how an alert ended of which nothing is
+    found any more. One that was closed and lasts, as after an undo, is open again at `now`.
+    """
+    stories = told(logged)
+    first = 1 + max((each.number for each in stories), default=0)
+    for each in sorted(happenings, key=lambda each: (each.raised, not each.certain, each.names)):
+        if known := _known(each, stories):
+            known.found.append(each)
+            if known.closed is not None and each.over is None:
+                known.closed = None
+                known.tell(now, REOPENED)
+            continue
+        here = [story for story in stories if _is_at(story, each)]
+        fresh = _fresh(each, here)
+        mine = [story for story in here if story.shares(fresh) or _may_share(story, fresh, traits)]
+        mine.sort(key=lambda story: (-story.shares(fresh), story.number))
+        if mine:
+            mine = _merged(mine, fresh)
+            _join(mine[0], fresh, subject_of)
+        elif fresh.certain:
+            stories.append(_opened(first, fresh, subject_of))
+            first += 1
+    for story in stories:
+        _grow(story, subject_of)
+        _end(story, ended)
+        story.events[story.logged :] = sorted(
+            story.events[story.logged :], key=lambda each: each.when
+        )
+    return stories
+
+
+def told(events: Sequence[AlertEvent]) -> list[Story]:
+    """Return the alerts as the log tells them."""
+    found: dict[int, Story] = {}
+    for each in events:
+        if each.kind == OPENED and each.number not in found and each.since:
+            subject, direction = each.subject or "", each.direction or ""
+            found[each.number] = Story(
+                each.number, direction, subject, each.since, each.since, each.when, []
+            )
+        story = found.get(each.number)
+        if story is None:
+            continue
+        story.names += [name for name in each.names if name not in story.names]
+        story.subject = each.subject or story.subject
+        if each.kind in (CLOSED, MERGED, REOPENED):
+            story.closed = None if each.kind == REOPENED else each.when
+        story.events.append(each)
+        story.logged += 1
+    return [found[number] for number in sorted(found)]
+
+
+def _known(found: Happening, stories: Sequence[Story]) -> Story | None:
+    """Return the alert of the log that told of it, or None."""
+    mine = [
+        story
+        for story in stories
+        if story.logged
+        and _is_at(story, found)
+        and story.shares(found)
+        and (found.over is None or found.over >= story.low)
+    ]
+    return min(mine, key=lambda story: abs(story.opened - found.raised), default=None)
+
+
+def _is_at(story: Story, found: Happening) -> bool:
+    return (
+        story.direction == found.direction
+        and story.is_open_at(found.raised)
+        and (found.certain or story.is_near(found))
+    )
+
+
+def _fresh(found: Happening, here: Sequence[Story]) -> Happening:
+    """Return what was found of several without those that fell long before, if most are left."""
+    before = {name for story in here if not story.is_near(found) for name in story.names}
+    left = tuple(name for name in found.names if name not in before)
+    return replace(found, names=left) if 2 * len(left) > len(found.names) else found
+
+
+def _may_share(story: Story, found: Happening, traits: Mapping[str, Mapping[str, str]]) -> bool:
+    """Return whether both began together and have something in common; peers only with series."""
+    if not story.is_near(found) or (_is_of_peer(story) and isinstance(found.source, PeerName)):
+        return False
+    every = [traits.get(name, {}).items() for name in (*story.names, *found.names)]
+    return bool(set(every[0]).intersection(*every[1:]))
+
+
+def _is_of_peer(story: Story) -> bool:
+    return any(isinstance(each.source, PeerName) for each in story.found)
+
+
+def _merged(stories: list[Story], found: Happening) -> list[Story]:
+    """Merge alerts that one happening is about into the oldest, which is returned first."""
+    together = [each for each in stories if each.shares(found) and each.is_near(found)]
+    if len(together) < 2:  # noqa: PLR2004
+        return stories
+    oldest, *others = sorted(together, key=lambda each: each.number)
+    for each in others:
+        oldest.found += each.found
+        each.closed = found.raised
+        each.tell(found.raised, MERGED, into=oldest.number)
+    return [oldest]
+
+
+def _opened(number: int, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> Story:
+    subject = subject_of(found.names)
+    story = Story(
+        number, found.direction, subject, found.low, found.high, found.raised, [], found=[found]
+    )
+    story.names += found.names
+    story.tell(
+        found.raised,
+        OPENED,
+        subject=subject,
+        direction=found.direction,
+        since=found.low,
+        names=found.names,
+    )
+    return story
+
+
+def _join(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> None:
+    story.found.append(found)
+    if story.shares(found) and not story.is_near(found) and found.certain:
+        story.tell(found.raised, FELL, names=found.names)
+    _take(story, found, subject_of)
+
+
+def _grow(story: Story, subject_of: Callable[[Sequence[str]], str]) -> None:
+    """Take the names that the log does not have yet."""
+    for each in story.found:
+        _take(story, each, subject_of)
+
+
+def _take(story: Story, found: Happening, subject_of: Callable[[Sequence[str]], str]) -> None:
+    new = [name for name in found.names if name not in story.names]
+    if not new:
+        return
+    when = max([found.raised, *(each.when for each in story.events[: story.logged])])
+    before = subject_of(story.names)
+    story.names += new
+    after = subject_of(story.names)
+    story.tell(when, GREW, names=tuple(new))
+    if after not in (before, story.subject):
+        story.subject = after
+        story.tell(when, RENAMED, subject=after)
+
+
+def _end(story: Story, ended: Callable[[Story], tuple[datetime, str]]) -> None:
+    """Close an alert when all that it is made of is over."""
+    if story.closed is not None or any(each.over is None for each in story.certain):
+        return
+    spans = [(each.over, each.end) for each in story.certain if each.over is not None]
+    when, how = max(spans) if spans else ended(story)
+    story.closed = max(when, story.last)
+    story.tell(story.closed, CLOSED, end=how)

@@ -1,0 +1,118 @@
+"""What alerts are made of: changes, drops of groups, incidents, slow targets and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from iobands.judge.fold import Happening
+from iobands.judge.groups import GroupDrop
+from iobands.model import PeerName, slug
+from iobands.snapshot import DOWN, Change, Incident, PeerState, Place, Series, moment
+
+# From how much evidence on, in nats, a series that fell with an alert belongs to it: of healthy
+# series 1.3 % have as much on any evening, and few of them since just then.
+_JOINS: Final = 4.0
+# How the alert of a peer ends that was slow when it was last compared.
+_ENDS: Final = {
+    PeerState.UNUSED: "no longer used",
+    PeerState.UNKNOWN: "no longer compared",
+}
+_AS_FAST: Final = "again as fast as the others"
+
+
+def happenings_of(
+    series: Sequence[Series],
+    drops: Iterable[GroupDrop],
+    incidents: Iterable[Incident],
+    places: Iterable[Place],
+) -> list[Happening]:
+    """Return all that was found of one system, what is over included."""
+    return [
+        *(_of_change(each, change) for each in series for change in _changes(each)),
+        *(leaning for each in series if each.shares_causes for leaning in _leanings(each)),
+        *map(_of_group, drops),
+        *map(_of_incident, incidents),
+        *(peer for place in places for peer in _of_place(place)),
+    ]
+
+
+def _changes(series: Series) -> tuple[Change, ...]:
+    evidence = series.status.evidence
+    return evidence.changes if evidence else ()
+
+
+def _of_change(series: Series, change: Change) -> Happening:
+    return Happening(
+        change,
+        change.direction,
+        (slug(series.key),),
+        change.since,
+        change.since_low,
+        change.since_high,
+        change.raised,
+        change.ended,
+        change.closed,
+        change.end or "",
+        change.delay,
+    )
+
+
+def _leanings(series: Series) -> Iterator[Happening]:
+    """Yield when a series had some evidence for a drop, from its first run to the one after."""
+    evidence = series.status.evidence
+    if evidence is None or not (evidence.down >= _JOINS).any():
+        return
+    times, _ = series.judged
+    some = np.concatenate(([False], evidence.down > 0, [False]))
+    begins, ends = np.flatnonzero(np.diff(some.astype(int))).reshape(-1, 2).T
+    for begin, end in zip(begins, ends, strict=True):
+        speaks = np.flatnonzero(evidence.down[begin:end] >= _JOINS)
+        if speaks.size:
+            first = moment(times[begin])
+            raised = moment(times[begin + speaks[0]])
+            over = moment(times[end]) if end < len(times) else None
+            yield Happening(
+                series,
+                DOWN,
+                (slug(series.key),),
+                *(first, first, first, raised, over, over),
+                certain=False,
+            )
+
+
+def _of_group(drop: GroupDrop) -> Happening:
+    names = tuple(slug(key) for key in drop.members)
+    times = (drop.since, drop.since, drop.since, drop.raised, drop.ended, drop.ended)
+    return Happening(drop, DOWN, names, *times, delay=drop.change.delay)
+
+
+def _of_incident(incident: Incident) -> Happening:
+    names = tuple(slug(key) for key in incident.ratios)
+    ended = incident.closed and incident.until
+    times = (incident.since, incident.since, incident.since, incident.raised)
+    return Happening(incident, DOWN, names, *times, ended, incident.closed)
+
+
+def _of_place(place: Place) -> Iterator[Happening]:
+    """Yield when a target or a node was slow, in one variable each."""
+    for name, found in place.peers().items():
+        for peer in found.values():
+            for raised, ended in peer.alarms:
+                is_slow = ended is None and peer.state is PeerState.SLOW
+                over = None if is_slow else ended or peer.last
+                since = peer.since if is_slow and peer.since else raised
+                yield Happening(
+                    PeerName(place.kind, place.system, place.where, name),
+                    DOWN,
+                    (place.name_of(name),),
+                    since,
+                    peer.since_low if is_slow and peer.since_low else raised,
+                    since,
+                    raised,
+                    over,
+                    over,
+                    _AS_FAST if ended else _ENDS.get(peer.state, _AS_FAST),
+                )

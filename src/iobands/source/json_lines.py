@@ -1,0 +1,93 @@
+"""Logs with one JSON object a line, which are only appended to."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from iobands.model import Unusable, is_of_this_age, naming, read_small
+
+_LOCK_SECONDS: Final = 10
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a log that are not empty, with their numbers; none without a file.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if path.exists():
+        for number, line in enumerate(read_small(path).splitlines(), start=1):
+            if line.strip():
+                yield number, line
+
+
+def object_of(line: bytes, newest: int) -> dict[str, Any]:
+    """Return the object on a line, whose `schema` is 1 to `newest`.
+
+    Raises:
+        Unusable: it is not one; the message says why.
+    """
+    try:
+        said = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"not JSON: {error}") from None
+    if not isinstance(said, dict):
+        raise Unusable("not an object")
+    schema = said.get("schema")
+    if schema not in range(1, newest + 1) or isinstance(schema, bool):
+        raise Unusable(f"schema is {schema!r}; this version reads 1 to {newest}")
+    return said
+
+
+def time_in(fields: Mapping[str, Any], name: str) -> datetime:
+    """Return the time in a field.
+
+    Raises:
+        Unusable: it is not a time with an offset, of this age.
+    """
+    text = fields[name]
+    try:
+        found = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+    except ValueError:
+        raise Unusable(f"{name} is {text!r}, not a time") from None
+    if not is_of_this_age(found):
+        raise Unusable(f"{name} is in the year {found.year}, which is impossible")
+    if found.utcoffset() is None:
+        raise Unusable(f"{name} {text!r} has no UTC offset")
+    return found
+
+
+def append_lines(path: Path, lines: Sequence[str]) -> Path:
+    """Append `lines` to a log and return its path.
+
+    Raises:
+        OSError: the file cannot be written; it is as it was.
+    """
+    from filelock import FileLock  # noqa: PLC0415 (slow to load, and only writing needs it)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f"{path}.lock", timeout=_LOCK_SECONDS)
+    with naming(path), lock, path.open("a+b", buffering=0) as stream:
+        size = stream.seek(0, os.SEEK_END)
+        rest = "".join(f"{line}\n" for line in lines).encode(errors="replace")
+        if size:
+            stream.seek(size - 1)
+            if stream.read(1) != b"\n":  # somebody's editor, or a line that was cut off
+                rest = b"\n" + rest
+        try:
+            while rest:
+                rest = rest[stream.write(rest) :]
+            os.fsync(stream.fileno())
+        except OSError:
+            stream.truncate(size)  # what was not logged does not hold
+            raise
+    return path
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")

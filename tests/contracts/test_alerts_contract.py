@@ -1,0 +1,72 @@
+"""Contract 7: the golden log of alerts says what it always said, and bad lines are rejected."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from iobands.judge.fold import told
+from iobands.model import Unusable
+from iobands.source.alert_log import ALERT_SCHEMA, event_in, event_line, read_alert_log
+from tests.contracts.documented import first_column
+
+GOLDEN = (Path(__file__).parent / "golden" / "alerts.jsonl").read_bytes()
+NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
+EVENTS = [event_in(line) for line in GOLDEN.splitlines()]
+
+
+def test_what_the_log_says() -> None:
+    first, second = told(EVENTS)
+    assert (first.number, first.subject, first.names) == (17, "scratch writes", ["a", "b", "c"])
+    assert first.opened == datetime(2026, 11, 15, 4, 19, 37, tzinfo=timezone.utc)
+    assert first.low == datetime(2026, 11, 13, 3, 34, 41, tzinfo=timezone.utc)
+    assert first.closed is None  # it was reopened
+    assert (second.closed, EVENTS[5].into) == (EVENTS[5].when, 17)
+    before, _ = told(EVENTS[:-1])
+    assert before.closed == EVENTS[6].when
+
+
+def test_events_are_written_in_the_same_form() -> None:
+    assert [event_line(each) for each in EVENTS] == GOLDEN.decode().splitlines()
+    assert ALERT_SCHEMA == 1
+
+
+def test_documented_fields_and_events() -> None:
+    lines = [json.loads(line) for line in GOLDEN.splitlines()]
+    assert {name for line in lines for name in line} == set(first_column("## Contract 7", "Field"))
+    assert {line["event"] for line in lines} == set(first_column("## Contract 7", "Event"))
+
+
+def test_events_of_later_are_not_known_yet(tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "alerts.jsonl").write_bytes(b"rubbish\n" + GOLDEN)
+    events, rejected = read_alert_log(tmp_path, "x", EVENTS[3].when)
+    assert list(events) == EVENTS[:4]
+    assert [(each.line, each.reason[:8]) for each in rejected] == [(1, "not JSON")]
+    assert read_alert_log(tmp_path, "y", NOW) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"schema": 2}, "schema is 2; this version reads 1 to 1"),
+        ({"event": "exploded"}, "event is 'exploded'; one of opened, "),
+        ({"number": 0}, "number is missing"),
+        ({"number": 10**12}, "not the number of an alert"),
+        ({"number": True}, "not the number of an alert"),
+        ({"direction": "sideways"}, "direction is 'sideways'; one of down, up"),
+        ({"subject": ["x"]}, "not a text"),
+        ({"names": [1]}, "names is not a list of texts"),
+        ({"names": "abc"}, "names is not a list of texts"),
+        ({"since": "yesterday"}, "since is 'yesterday', not a time"),
+        ({"when": None}, "when is missing"),
+        ({"colour": "red"}, "unknown field 'colour'"),
+    ],
+)
+def test_what_is_no_event_is_rejected_with_the_reason(fields: dict[str, object], why: str) -> None:
+    line = {**json.loads(GOLDEN.splitlines()[0]), **fields}
+    with pytest.raises(Unusable, match=why):
+        event_in(json.dumps(line).encode())
