@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.notify.news import BEGAN, ENDED, OPEN, RENAMED, WORSE, Cause, Event
+from iobands.notify.news import BEGAN, ENDED, OPEN, NEW_NAME, WORSE, Cause, Event
 from iobands.snapshot import CLOCK, Alert, Severity, Snapshot
 from iobands.views.digest import subject
 from iobands.views.format import printable, worst_member
@@ -157,7 +157,7 @@ def _followed(cause: Cause, alerts: Sequence[Alert], now: datetime) -> tuple[str
         return WORSE, replace(_begun(alerts, now), **kept)
     is_known = all(_numbered(each) in cause.members for each in alerts)
     if not quiet and cause.sent and is_known and title(alerts) != cause.title:
-        return RENAMED, replace(after, title=title(alerts))
+        return NEW_NAME, replace(after, title=title(alerts))
     if not quiet and cause.sent and not cause.reminded and now - cause.began >= _REMIND:
         return OPEN, replace(after, reminded=True)
     return None, after

@@ -16,7 +16,7 @@ ENDED: Final = "recovered"
 
 OPEN: Final = "still open"
 
-RENAMED: Final = "renamed"
+NEW_NAME: Final = "renamed"
 
 
 @dataclass(frozen=True)
