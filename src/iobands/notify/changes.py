@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from iobands.notify.news import BEGAN, ENDED, OPEN, NEW_NAME, WORSE, Cause, Event
+from iobands.notify.news import BEGAN, ENDED, NEW_NAME, OPEN, WORSE, Cause, Event
 from iobands.snapshot import CLOCK, Alert, Severity, Snapshot
 from iobands.views.digest import subject
 from iobands.views.format import printable, worst_member
