@@ -9,12 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from pprint import pformat
 from typing import Final
 from zlib import crc32
 
 import numpy as np
-import yaml
 
 from iobands.model import MADE_UP, PERFLOG_HEADER, VARIABLE_UNITS, perflog_line
 from iobands.snapshot import ACKNOWLEDGE, DOWN, REAL, RESOLVE, Action
@@ -23,13 +21,13 @@ from iobands.source.action_log import as_line
 DAYS: Final = 365
 
 _SEED: Final = 21
-_BANDS_SCHEMA: Final = 5
 _HINTS: Final = {"romio_cb_write": "enable", "cb_config_list": "*:2"}
 _PRESET: Final = "more-aggregators"
 _SIZE_KIB: Final = 1024
 _NODES: Final = 16
 _PER_NODE: Final = 128
 _MIB: Final = 32
+_SCALE: Final = {"nodes": _NODES, "tasks_per_node": _PER_NODE, "mib_per_task": _MIB}
 _TARGETS: Final = {"scratch": 12, "fast": 20}
 _MEDIUM: Final = {"scratch": "hdd", "fast": "nvme"}
 _FULLNESS: Final = {"scratch": (58, 83), "fast": (40, 44)}  # in percent, at the beginning and now
@@ -53,9 +51,7 @@ _FULL_TARGET: Final = 3
 _FULL_PERCENT: Final = 97.0
 _NEW_TARGETS: Final = (12, 13, 14, 15)
 _NEW_PERCENT: Final = 0.1
-_WEIGHTED_PERCENT: Final = (
-    17  # from this difference in free space on, emptier targets get more files
-)
+_WEIGHTED_PERCENT: Final = 17  # of difference in free space: emptier targets get more files
 _ALIKE: Final = 1.1  # targets are compared if their numbers of files differ by at most a tenth
 _SLOW_TARGET: Final = 7
 _SLOWNESS: Final = 0.5
@@ -126,7 +122,7 @@ def write_demo(directory: Path, now: datetime) -> None:
     (config / "bands" / f"{MADE_UP}.yaml").write_text(_bands_file(end), encoding="utf-8")
     actions = "".join(f"{as_line(action)}\n" for action in _actions(end))
     (config / "alerts" / f"{MADE_UP}.jsonl").write_text(actions, encoding="utf-8")
-    (config / "systems" / f"{MADE_UP}.py").write_text(_site_file(), encoding="utf-8")
+    (config / "systems" / f"{MADE_UP}.py").write_text(_SITE_FILE, encoding="utf-8")
 
 
 def _lines(end: datetime) -> Iterator[tuple[str, str]]:
@@ -324,29 +320,27 @@ def _factor(check: _Check, place: str, variable: str, ago: int) -> float:
 
 def _bands_file(end: datetime) -> str:
     """Return a bands file (contract 3) with the upgrade, a past and a coming maintenance."""
-    begin, after = (end - timedelta(days=days) for days in _MAINTENANCE)
-    windows = (
-        (begin - timedelta(hours=2), after - timedelta(hours=18), "made up: cooling water"),
-        (end + timedelta(days=9, hours=4), end + timedelta(days=9, hours=14), "made up: new disks"),
-    )
-    maintenance = [
-        {"from": begin.isoformat(), "to": end.isoformat(), "reason": reason}
-        for begin, end, reason in windows
-    ]
-    upgrade = {
-        "name": "upgrade",
-        "since": (end - timedelta(days=_UPGRADE, hours=12)).isoformat(),
-        "source": "made up",
-        "reason": "made up: new servers and system software on scratch",
-        "bands": [],
-    }
-    content = {
-        "schema": _BANDS_SCHEMA,
-        "system": MADE_UP,
-        "maintenance": maintenance,
-        "epochs": [upgrade],
-    }
-    return yaml.safe_dump(content, sort_keys=False)
+
+    def at(days: float, hours: float = 0) -> str:
+        return (end + timedelta(days=days, hours=hours)).isoformat()
+
+    return f"""\
+schema: 5
+system: {MADE_UP}
+maintenance:
+- from: '{at(-_MAINTENANCE[0], -2)}'
+  to: '{at(-_MAINTENANCE[1], -18)}'
+  reason: 'made up: cooling water'
+- from: '{at(9, 4)}'
+  to: '{at(9, 14)}'
+  reason: 'made up: new disks'
+epochs:
+- name: upgrade
+  since: '{at(-_UPGRADE, -12)}'
+  source: made up
+  reason: 'made up: new servers and system software on scratch'
+  bands: []
+"""
 
 
 def _actions(end: datetime) -> Iterator[Action]:
@@ -354,84 +348,69 @@ def _actions(end: datetime) -> Iterator[Action]:
     since, until = (end - timedelta(days=days, hours=1) for days in _REPAIRED)
     found = end - timedelta(days=_REPAIRED[0] - 6)
     series = ({"file_system": "fast", "variable": "read_bw"},)
-    yield Action(
-        ACKNOWLEDGE,
-        found + timedelta(hours=4),
-        "nobody",
-        "made up: a switch of fast has lost a link, a spare part is ordered",
-        series,
-        since=since,
-        until=found,
-        direction=DOWN,
-    )
-    yield Action(
-        RESOLVE,
-        until + timedelta(hours=9),
-        "nobody",
-        "made up: the switch was repaired",
-        series,
-        since=since,
-        until=until,
-        verdict=REAL,
-    )
+    reason = "made up: a switch of fast has lost a link, a spare part is ordered"
+    when, by = found + timedelta(hours=4), "nobody"
+    yield Action(ACKNOWLEDGE, when, by, reason, series, since=since, until=found, direction=DOWN)
+    reason, when = "made up: the switch was repaired", until + timedelta(hours=9)
+    yield Action(RESOLVE, when, by, reason, series, since=since, until=until, verdict=REAL)
 
 
-def _site_file() -> str:
-    """Return a site file (contract 4) of the made-up site; it matches no host."""
-    systems = {
-        name: {
-            "path": f"/lustre/{name}",
-            "type": "lustre",
-            "medium": _MEDIUM[name],
-            "stripe_counts": [1, -1],
-            "striping": {"size_kib": _SIZE_KIB},
-            "min_free_gib": 1024,
-        }
-        for name in _TARGETS
-    }
-    preset = {
-        "env_vars": {"OMPI_MCA_io": "^ompio"},
-        "romio_hints": _HINTS,
-        "hints": _HINTS,
-    }
-    scale = {"nodes": _NODES, "tasks_per_node": _PER_NODE, "mib_per_task": _MIB}
-    recommended = [
-        {"pattern": "fpp", "stripe_count": 1, "transport": "ofi", "hints": "default"},
-        {"pattern": "ssf", "stripe_count": -1, "transport": "ucx", "hints": _PRESET},
-    ]
-    system = {
-        "name": MADE_UP,
-        "descr": "A made-up site",
-        "hostnames": ["^no host is called so$"],
-        "modules_system": "nomod",
-        "partitions": [
-            {
-                "name": "compute",
-                "scheduler": "slurm",
-                "launcher": "srun",
-                "environs": ["gnu-ofi", "gnu-ucx"],
-                "features": ["io"],
-                "extras": {
-                    "filesystems": systems,
-                    "scales": {"standard": scale},
-                    "hint_presets": {_PRESET: preset},
-                    "recommended": recommended,
-                },
-            }
+#: A site file (contract 4) that matches no host.
+_SITE_FILE: Final = f'''\
+"""A made-up site, written by `iobands demo`."""
+
+HINTS = {_HINTS}
+
+
+def file_system(name, medium):
+    return {{
+        "path": f"/lustre/{{name}}",
+        "type": "lustre",
+        "medium": medium,
+        "stripe_counts": [1, -1],
+        "striping": {{"size_kib": {_SIZE_KIB}}},
+        "min_free_gib": 1024,
+    }}
+
+
+def environment(transport, pml):
+    return {{
+        "name": f"gnu-{{transport}}",
+        "features": [transport],
+        "extras": {{"mpi": "openmpi"}},
+        "env_vars": [["OMPI_MCA_pml", pml]],
+        "prepare_cmds": ["module load gcc openmpi"],
+    }}
+
+
+partition = {{
+    "name": "compute",
+    "scheduler": "slurm",
+    "launcher": "srun",
+    "environs": ["gnu-ofi", "gnu-ucx"],
+    "features": ["io"],
+    "extras": {{
+        "filesystems": {{name: file_system(name, medium) for name, medium in {_MEDIUM}.items()}},
+        "scales": {{"standard": {_SCALE}}},
+        "hint_presets": {{
+            "{_PRESET}": {{
+                "env_vars": {{"OMPI_MCA_io": "^ompio"}},
+                "romio_hints": HINTS,
+                "hints": HINTS,
+            }}
+        }},
+        "recommended": [
+            {{"pattern": "fpp", "stripe_count": 1, "transport": "ofi", "hints": "default"}},
+            {{"pattern": "ssf", "stripe_count": -1, "transport": "ucx", "hints": "{_PRESET}"}},
         ],
-    }
-    environments = [
-        {
-            "name": f"gnu-{transport}",
-            "features": [transport],
-            "extras": {"mpi": "openmpi"},
-            "env_vars": [["OMPI_MCA_pml", pml]],
-            "prepare_cmds": ["module load gcc openmpi"],
-        }
-        for transport, pml in (("ofi", "cm"), ("ucx", "ucx"))
-    ]
-    return (
-        '"""A made-up site, written by `iobands demo`."""\n\n'
-        f"system = {pformat(system, sort_dicts=False)}\n\n"
-        f"environments = {pformat(environments, sort_dicts=False)}\n"
-    )
+    }},
+}}
+system = {{
+    "name": "{MADE_UP}",
+    "descr": "A made-up site",
+    "hostnames": ["^no host is called so$"],
+    "modules_system": "nomod",
+    "partitions": [partition],
+}}
+environments = [environment("ofi", "cm"), environment("ucx", "ucx")]
+'''
