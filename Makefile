@@ -145,7 +145,7 @@ $(VENV)/.installed-test: $(VENV)/.installed-run
 	@$(MAKE) --silent $(VENV)/.installed-check
 	@touch $@
 
-$(VENV)/.installed-check: $(VENV)/.installed
+$(VENV)/.installed-check: $(VENV)/.installed setup/system-packages
 	@setup/system-packages test || echo "Going on without: make check skips what needs them"
 	@echo "Python packages for the tests, in $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all,test,lint]'

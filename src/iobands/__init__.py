@@ -24,7 +24,8 @@ def load(perflogs: str | Path, system: str | None = None) -> pd.DataFrame:
 
     A row is a sample, in the order of time; a column is a field of contract 2. Times are in UTC,
     `perf_value` is in `perf_unit`, and what is missing is None, or NaN in a column of numbers.
-    `attrs["rejected"]` has a line of text for each line that could not be read.
+    `attrs["rejected"]` has a line of text for each line that could not be read. Needs the packages
+    of `iobands[report]`.
 
     Raises:
         FileNotFoundError: there is no such directory.
@@ -49,6 +50,7 @@ def status(
     the median of its band, are in `unit`. The alerts, the worst first, have a row for each of
     their series, and one where they have none; `ratio` is the level since over the `baseline`.
     `config` has the directories `bands` and `alerts`; by default it is the one beside the perflogs.
+    Needs the packages of `iobands[report]`.
 
     Raises:
         FileNotFoundError: there are no perflogs.
