@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
@@ -55,29 +56,29 @@ class Baseline:
     @cached_property
     def correlation(self) -> float:
         """The serial correlation that scores are corrected for; 0 while there are too few runs."""
-        prior = np.nan if self.prior_correlation is None else self.prior_correlation
-        return float(self.correlations(np.array([prior]))[0])
+        return self.correlation_by(self.prior_correlation)
 
-    def correlations(self, priors: Array) -> Array:
-        """Return the serial correlation by each prior one, which is NaN where it is not known.
+    def correlation_by(self, prior: float | None) -> float:
+        """Return the serial correlation by that of the other series, None if it is not known.
 
         That of the runs is drawn towards the prior while they are few. A young baseline has it
         raised by up to one standard error.
         """
         size = len(self.runs)
         if size < FIRST_BASELINE:
-            return np.zeros(len(priors))
-        known = np.where(np.isnan(priors), 0, _PRIOR_RUNS)
-        found = (size * self._own_correlation + known * np.nan_to_num(priors)) / (size + known)
-        raised = np.clip(found, 0.0, MOST_CORRELATION) + self.youth / np.sqrt(size + known)
-        return np.minimum(raised, MOST_CORRELATION)
+            return 0.0
+        known, found = size, self._own_correlation
+        if prior is not None:
+            known = size + _PRIOR_RUNS
+            found = (size * found + _PRIOR_RUNS * prior) / known
+        return min(max(found, 0.0) + self.youth / math.sqrt(known), MOST_CORRELATION)
 
     @property
     def sure_correlation(self) -> float:
         """The serial correlation that these runs alone leave no doubt about, mostly 0."""
         size = len(self.runs)
-        least = self._own_correlation - _SURE / np.sqrt(size) if size >= FIRST_BASELINE else 0.0
-        return float(np.clip(least, 0.0, MOST_CORRELATION))
+        least = self._own_correlation - _SURE / math.sqrt(size) if size >= FIRST_BASELINE else 0.0
+        return min(max(least, 0.0), MOST_CORRELATION)
 
     @cached_property
     def _own_correlation(self) -> float:
@@ -193,15 +194,10 @@ def serial_correlation(values: Array) -> float:
 
 def inflation(correlation: float) -> float:
     """Return the factor on a limit: sqrt((1 + phi) / (1 - phi)), for a series of type AR(1)."""
-    return float(np.sqrt((1 + correlation) / (1 - correlation)))
+    return math.sqrt((1 + correlation) / (1 - correlation))
 
 
-def scale_for(correlation: float, threshold: float, watch: float) -> float:
-    """Return the divisor of every score for one correlation and one threshold, see `scales`."""
-    return float(scales(np.array(correlation), np.array(threshold), watch))
-
-
-def scales(correlations: Array, thresholds: Array, watch: float, youth: float = 0.0) -> Array:
+def scale_for(correlation: float, threshold: float, watch: float, youth: float = 0.0) -> float:
     """Return the divisor of every score for the serial correlation phi of a series.
 
     For thresholds up to `watch` it is sqrt((1 + phi) / (1 - phi)). The higher the threshold, the
@@ -209,6 +205,5 @@ def scales(correlations: Array, thresholds: Array, watch: float, youth: float = 
     (1 + phi) / (1 - phi). From twice `watch` on the exponent is 3/4, and 1 for a baseline of
     full `youth`, whose correlation is hardly known (docs/error-rates.md).
     """
-    share = np.clip((thresholds - watch) / watch, 0.0, 1.0)
-    found: Array = ((1 + correlations) / (1 - correlations)) ** ((2 + share * (1 + youth)) / 4)
-    return found
+    share = min(max((threshold - watch) / watch, 0.0), 1.0)
+    return float(inflation(correlation) ** (1 + share * (1 + youth) / 2))

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from iobands.judge.baseline import (
     FIRST_BASELINE,
@@ -20,7 +20,7 @@ from iobands.judge.baseline import (
     LARGEST_BASELINE,
     MOST_CORRELATION,
     Baseline,
-    scales,
+    scale_for,
 )
 from iobands.judge.budget import DEGRADED, RECOVERY, WATCH
 from iobands.judge.chart import (
@@ -142,8 +142,6 @@ class _Detector:
         self.thresholds = np.array([month.threshold for month in months])
         self.again = np.array([month.prior.again for month in months])
         self.continued = np.array([month.prior.continued > 0 for month in months])
-        correlations = [month.prior.correlation for month in months]
-        self.correlations = np.array([np.nan if c is None else c for c in correlations])
         self.increments = np.zeros((self.total, len(DESIGNS)), dtype=np.float32)
         self.evidence = {DOWN: np.zeros(self.total), UP: np.zeros(self.total)}
         self.sums, self.starts = np.zeros(len(DESIGNS)), np.zeros(len(DESIGNS), dtype=int)
@@ -190,17 +188,13 @@ class _Detector:
     def _learn(self, baseline: Baseline, joined: int) -> None:
         """Judge by `baseline`, which has the usable runs before `joined`."""
         self.baseline, self.joined = baseline, joined
-        self.scales = scales(
-            baseline.correlations(self.correlations), self.thresholds, WATCH, baseline.youth
-        )
-        # how often runs are deep is known from all series, and so is how they depend on each other
-        unknown = np.isnan(self.correlations)
-        known = np.where(
-            unknown, baseline.sure_correlation, np.clip(self.correlations, 0.0, MOST_CORRELATION)
-        )
-        self.deep_scales = scales(known, self.thresholds, WATCH)
-        own = baseline.deep_runs if baseline.can_judge else 0, len(baseline.runs)
-        self.first = np.array([month.prior.first_of(*own) for month in self.months])
+        known = [baseline.correlation_by(month.prior.correlation) for month in self.months]
+        self.scales = self._scales(known, baseline.youth)
+
+    def _scales(self, correlations: Sequence[float], youth: float = 0.0) -> Array:
+        """Return the divisor of the scores in each month."""
+        pairs = zip(correlations, self.months, strict=True)
+        return np.array([scale_for(each, month.threshold, WATCH, youth) for each, month in pairs])
 
     def _scored(self, stop: int) -> Array:
         """Return the scores of the runs up to `stop`, of shape (runs, designs)."""
@@ -211,12 +205,9 @@ class _Detector:
         if deep.any():
             far = np.append(self.logarithms[self.at - 1] if self.at else np.inf, values[:-1])
             streak = (far < self.baseline.far)[deep]
-            first, again = self.first[month[deep]], self.again[month[deep]]
-            rates = np.where(streak, np.maximum(again, first), first)
-            found = np.log1p(self.baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
-            found /= self.deep_scales[month[deep], None]
-            known = (self.baseline.deep_runs > 0) | self.continued[month[deep], None]
+            found = self._deep_scores(month[deep], streak)
             # where no streak of outliers is known, depth takes nothing from the evidence
+            known = (self.baseline.deep_runs > 0) | self.continued[month[deep], None]
             least = np.where(known, -np.inf, scores[deep, SIDES[DOWN]])
             scores[deep, SIDES[DOWN]] = np.maximum(found, least)
         return scores
@@ -225,6 +216,20 @@ class _Detector:
         """Return the baseline with these runs, by what is known of other series now."""
         prior = self._month(self.at - 1).prior
         return replace(self.baseline, runs=runs, prior_correlation=prior.correlation)
+
+    def _deep_scores(self, month: NDArray[np.int_], streak: NDArray[np.bool_]) -> Array:
+        """Return the scores for a drop of deep runs; `streak` says which followed one far out.
+
+        How often runs are deep is known from all series, and so is how they depend on each other.
+        """
+        baseline, sure = self.baseline, self.baseline.sure_correlation
+        own = baseline.deep_runs, len(baseline.runs)
+        first = np.array([each.prior.first_of(*own) for each in self.months])[month]
+        rates = np.where(streak, np.maximum(self.again[month], first), first)
+        priors = [each.prior.correlation for each in self.months]
+        known = [sure if c is None else min(max(c, 0.0), MOST_CORRELATION) for c in priors]
+        found = np.log1p(baseline.deep_shares[SIDES[DOWN]] / rates[:, None])
+        return np.asarray(found / self._scales(known)[month, None], float)
 
     def _while_learning(self) -> None:
         end = min(self.total, self.at + FIRST_BASELINE - len(self.baseline.runs))

@@ -60,7 +60,7 @@ from iobands.snapshot import (
     in_force,
     may_share,
     ordered,
-    runs_a_year,
+    runs_a_year_at,
 )
 from iobands.source.known import AHEAD, OVERDUE, Attempts, Known, Maintenance, read_known, why
 from iobands.source.missing_runs import (
@@ -461,12 +461,7 @@ def _budgets(
     }
     newest = np.max([*last.values()], axis=0) if last else since
     rates = {
-        key: np.array(
-            [
-                runs_a_year(histories[key].times[:runs]) if goes_on else 0.0
-                for runs, goes_on in zip(known[key], newest - each <= _GOES_ON, strict=True)
-            ]
-        )
+        key: np.where(newest - each <= _GOES_ON, runs_a_year_at(histories[key].times, since), 0.0)
         for key, each in last.items()
     }
     groups = _groups({key: histories[key] for key in rates})

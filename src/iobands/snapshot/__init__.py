@@ -86,6 +86,7 @@ from iobands.snapshot.history import (
     moment,
     moment_of,
     runs_a_year,
+    runs_a_year_at,
     sessions_of,
 )
 from iobands.snapshot.peers import (

@@ -96,21 +96,29 @@ _ENOUGH_TIME: Final = np.timedelta64(30, "D")
 
 
 def runs_a_year(times: Times) -> float:
-    """Return how often a series with runs at the ordered `times` runs in a year.
+    """Return how often a series with runs at the ordered `times` runs in a year."""
+    found = runs_a_year_at(times, times[-1:] + np.timedelta64(1, "ns"))
+    return float(found[0]) if len(times) else DAILY
 
-    From its newest year by the usual gap between days with runs, so that a pause does not change
+
+def runs_a_year_at(times: Times, ends: Times) -> NDArray[np.float64]:
+    """Return how often a series with runs at the ordered `times` ran in a year, at each of `ends`.
+
+    From the year before by the usual gap between days with runs, so that a pause does not change
     it: a threshold that falls during a pause would raise alerts about the past. A series younger
     than a month counts as daily.
     """
-    if len(times) < 2 or times[-1] - times[0] < _ENOUGH_TIME:  # noqa: PLR2004
-        return DAILY
-    recent = times[np.searchsorted(times, times[-1] - _YEAR) :]
-    days = np.unique(recent.astype("datetime64[D]"))
-    if days[-1] - days[0] < _ENOUGH_TIME:
-        return DAILY
-    gaps = np.sort(np.diff(days).astype(float))
-    gap = (gaps[(len(gaps) - 1) // 2] + gaps[len(gaps) // 2]) / 2
-    return DAILY * max(1, round(len(recent) / len(days))) / float(gap)
+    found = np.full(len(ends), DAILY)
+    days, first = np.unique(times.astype("datetime64[D]"), return_index=True)
+    gaps = np.diff(days).astype(float)
+    for place, known in enumerate(np.searchsorted(times, ends)):
+        begin = np.searchsorted(times, times[known - 1] - _YEAR) if known else 0
+        since, until = np.searchsorted(first, (begin, known - 1), side="right") - 1
+        if known and days[until] - days[since] >= _ENOUGH_TIME:
+            middle = np.sort(gaps[since:until])
+            gap = (middle[(len(middle) - 1) // 2] + middle[len(middle) // 2]) / 2
+            found[place] *= max(1, round((known - begin) / (until - since + 1))) / gap
+    return found
 
 
 #: The session of a run that names none, among the codes of sessions.
