@@ -19,7 +19,11 @@ def test_a_text_of_this_version_stays_as_it_is():
     site = from_json(text)
     assert to_json(site, summary="IOBANDS WARNING: 1 degraded (acknowledged)") + "\n" == text
     (alert,) = site.alerts
-    assert (alert.subject, alert.severity.value, site.exit_status) == ("all a", "degraded", 1)
+    assert (alert.subject, alert.severity.value, site.exit_status) == (
+        "a fpp writes",
+        "degraded",
+        1,
+    )
     assert {each.series.label for each in alert.members} == {each.label for each in site.series}
     assert alert.acknowledgement.action.who == "jane"
 

@@ -83,6 +83,16 @@ def test_what_is_public_has_no_names_once_it_is_stored(tmp_path):
     assert [each for each in ("jane", "ticket 4711", "/scratch/left") if each in typed] == []
 
 
+def test_what_is_public_has_neither_the_ticket_nor_the_owner_of_an_alert(tmp_path):
+    site = with_an_alert_of_each_kind(tmp_path)
+    (known,) = (each for each in site.alerts if each.acknowledgement)
+    action = replace(known.acknowledgement.action, ticket="https://tickets/1", owner="joe")
+    answered = replace(known, acknowledgement=replace(known.acknowledgement, action=action))
+    text = to_json(public(replace(site, alerts=(answered,), past=(answered,))))
+    assert known.subject in text
+    assert [each for each in ("jane", "joe", "https://tickets/1") if each in text] == []
+
+
 def test_what_is_no_snapshot_is_an_error(tmp_path):
     with pytest.raises(FileError, match="cannot be read"):
         read_snapshot(tmp_path)

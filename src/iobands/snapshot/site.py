@@ -226,7 +226,8 @@ def _public_alert(alert: Alert) -> Alert:
     known = alert.acknowledgement
     members = tuple(replace(each, series=_public_series(each.series)) for each in alert.members)
     if known:
-        known = replace(known, action=replace(known.action, who="", reason=""))
+        action = replace(known.action, who="", reason="", owner=None, ticket=None)
+        known = replace(known, action=action)
     return replace(alert, members=members, reason="", acknowledgement=known)
 
 

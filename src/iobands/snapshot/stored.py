@@ -32,9 +32,9 @@ DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
     Snapshot: ("exit_status", "rejected_lines"),
     SeriesKey: ("unit",),
     Series: ("name", "in_effect"),
-    Alert: ("exit_status", "is_quiet"),
+    Alert: ("name", "exit_status", "is_quiet"),
     Member: ("unit",),
-    Incident: ("name",),
+    Incident: ("name", "is_open"),
 }
 
 _TYPED: Final = "snapshot.json"
